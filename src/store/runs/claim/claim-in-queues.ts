@@ -98,7 +98,8 @@ function positionsAfter(
     end += count;
     taken.set(turn, { at, id: ids[end - 1] ?? null, hasMore: isFull });
   }
-  // With enough runs the claim went no further: others of the last priority were not looked at.
+  // With enough runs the claim went no further: the last place may have more, and others of its priority were
+  // not looked at.
   const last = ids.length >= limit ? [...taken.keys()].at(-1) : undefined;
   const lastPriority = last === undefined ? undefined : positions[last - 1]?.priority;
   return [...positions]
@@ -107,6 +108,6 @@ function positionsAfter(
     .map(({ position, turn }) => {
       const isUnread = last !== undefined && turn > last && position.priority === lastPriority;
       const { at, id, hasMore } = taken.get(turn) ?? { at: null, id: null, hasMore: isUnread };
-      return { ...position, at, id, hasMore };
+      return { ...position, at, id, hasMore: hasMore || turn === last };
     });
 }

@@ -236,14 +236,14 @@ function positionsOf(
     counts.set(row.place, (counts.get(row.place) ?? 0) + 1);
     last.set(row.place, row);
   }
-  // With enough runs the claim went no further: what comes after was not looked at.
+  // With enough runs the claim went no further: the last place may have more, what comes after was not looked at.
   const end = rows.length >= limit ? (rows.at(-1)?.place ?? 0) : Number.POSITIVE_INFINITY;
   const endPriority = places[end - 1]?.[1];
   return places.map(([queue, priority, share, isLimited], index) => {
     const place = index + 1;
     const row = last.get(place);
     const isUnread = place > end && priority === endPriority;
-    const hasMore = isUnread || (counts.get(place) ?? 0) >= share;
+    const hasMore = isUnread || place === end || (counts.get(place) ?? 0) >= share;
     return { queue, priority, at: row?.at ?? null, id: row?.id ?? null, hasMore, isLimited };
   });
 }

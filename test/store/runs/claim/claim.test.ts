@@ -238,6 +238,17 @@ describe('a claim from the beginning', () => {
     expect(queuesOf(await fromStart(4))).toBe('07');
   });
 
+  it('has more behind an urgent run when it is full, though the backlog gave less than its share', async () => {
+    const urgent = { queue: 'a', priority: -10 };
+    await addRuns(test, urgent, ...Array.from({ length: 6 }, () => ({ queue: 'a' })), urgent);
+    const first = await fromStart(4);
+    expect([idsOf(first), first.hasMore]).toEqual([['1', '8', '2', '3'], true]);
+    expect(first.positions.map(each => each.hasMore)).toEqual([false, true]);
+    // So the next claim continues, in place of walking over all that was claimed.
+    const second = await claimFreeRuns(database, { ...options, limit: 3 }, first.positions);
+    expect([idsOf(second), second.hasMore]).toEqual([['4', '5', '6'], true]);
+  });
+
   it('stays where it was in a queue whose runs others have locked', async () => {
     const [locked = '', free = ''] = await addRuns(test, { queue: 'a' }, { queue: 'b' });
     const claim = await whileLocked(test, [locked], () => fromStart());
