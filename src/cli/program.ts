@@ -7,6 +7,7 @@ import { addAdopt } from './commands/adopt.js';
 import { addAlerts } from './commands/alerts.js';
 import { addAudit } from './commands/audit.js';
 import { addBackfill } from './commands/backfill.js';
+import { addCapacity } from './commands/capacity.js';
 import { addCompletion } from './commands/completion.js';
 import { addCrontab } from './commands/crontab.js';
 import { addDashboard } from './commands/dashboard.js';
@@ -53,6 +54,7 @@ const GROUPS: readonly (readonly [string, readonly ((program: Command) => Comman
       addAlerts,
       addAudit,
       addMetrics,
+      addCapacity,
     ],
   ],
   ['Act:', [addRun, addExec, addRetry, addCancel, addBackfill]],

@@ -9,6 +9,7 @@ import type { QueueLimits } from '../engine/operate/queues.js';
 import type { WaitOptions } from '../engine/operate/runs.js';
 import type { Duration } from '../model/duration.js';
 import type { Hooks } from '../model/job/hooks.js';
+import type { CapacityOptions } from '../model/capacity/options.js';
 import type { MetricsOptions } from '../model/metrics/options.js';
 import { checkOptions, optionNames } from '../model/options.js';
 import type { ProblemLimits } from '../model/problems.js';
@@ -108,6 +109,7 @@ const METHODS = {
     before: true,
   }),
   metrics: optionNames<MetricsOptions>({ format: true, maxJobs: true, maxSchedules: true }),
+  capacity: optionNames<CapacityOptions>({ disk: true, cores: true }),
   prune: optionNames<PruneOptions>({
     keep: true,
     keepKeys: true,

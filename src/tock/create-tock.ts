@@ -162,6 +162,7 @@ export function assembleTock(
       why: later((tock, ...input) => tock.why(...input)),
       status: later((tock, ...input) => tock.status(...input)),
       metrics: later((tock, ...input) => tock.metrics(...input)),
+      capacity: later((tock, ...input) => tock.capacity(...input)),
       health: later((tock, ...input) => tock.health(...input)),
       doctor: later((tock, ...input) => tock.doctor(...input)),
       forgetHost: later((tock, ...input) => tock.forgetHost(...input)),

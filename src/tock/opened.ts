@@ -244,6 +244,10 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
       const { openMetrics } = await import('../engine/metrics/openmetrics.js');
       return await openMetrics(open().database, checked('metrics', metricsOptions));
     },
+    capacity: async capacityOptions => {
+      const { measureCapacity } = await import('../engine/metrics/capacity.js');
+      return await measureCapacity(open().database, checked('capacity', capacityOptions));
+    },
     health: async limits => await readHealth(open(), checked('health', limits)),
     doctor: async doctorOptions => await examine(open(), checked('doctor', doctorOptions)),
     forgetHost: async host => await forgetHost(may('forgetHost'), host),

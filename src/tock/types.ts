@@ -27,6 +27,8 @@ import type { Registry } from '../model/job/registry.js';
 import type { OutputOfId, RunId } from '../model/job/run-id.js';
 import type { Logger } from '../model/logger.js';
 import type { MetricsOptions } from '../model/metrics/options.js';
+import type { CapacityReport } from '../model/capacity/capacity.js';
+import type { CapacityOptions } from '../model/capacity/options.js';
 import type { Operator } from '../model/operator.js';
 import type { ProblemLimits } from '../model/problems.js';
 import type { RunMatch } from '../model/run/run-match.js';
@@ -211,6 +213,11 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
    * schedules. Only reads. @throws TockError TOCK_BAD_OPTION
    */
   metrics(options?: MetricsOptions): Promise<string>;
+  /**
+   * Today's rates and sizes, how they grow, and what ends first. Takes a tenth of a second of the server's CPU,
+   * to learn how fast that is. Only reads. @throws TockError TOCK_BAD_OPTION
+   */
+  capacity(options?: CapacityOptions): Promise<CapacityReport>;
   /**
    * The state of the scheduler in sentences, the most important first. Quick enough for a probe: it does not
    * count the runs that ended well, and does not compare time zone data, as `status` and `doctor` do.
