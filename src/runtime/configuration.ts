@@ -45,6 +45,8 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   DATABASE_URL: 'postgres://user:password@host:port/database; unset: PGHOST, PGDATABASE and so on',
   DATABASE_URL_FILE: 'a file that contains the URL, for secrets',
   TOCK_DATABASE: 'embedded: without DATABASE_URL, use the embedded PostgreSQL in .tock/',
+  TOCK_DATABASES: 'for --all: several databases, as name=postgres://… separated by blanks',
+  TOCK_DATABASES_FILE: 'a file that contains them, for secrets',
   TOCK_SCHEMA: 'schema of the tables (default tock)',
   TOCK_JOBS:
     'module that exports the array `jobs` (default dist/jobs/index.js or jobs/index.js; see docs/jobs.md)',
