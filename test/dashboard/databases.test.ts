@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTock, defineJob } from '../../src/index.js';
 import { readOpenMetrics, sampleOf } from '../support/openmetrics-reader.js';
 import { reuseTestTock, type TestTock } from '../support/test-tock.js';
-import { pageText } from './page-text.js';
+import { textOf } from './page-text.js';
 import { type Served, serve } from './served.js';
 
 const send = defineJob({ name: 'send', run: () => null });
@@ -30,7 +30,7 @@ afterAll(async () => {
   await Promise.all([billing.close(), mail.close()]);
 });
 
-const text = async (path: string) => pageText(await (await served.get(path)).text());
+const text = async (path: string) => textOf(await (await served.get(path)).text());
 
 describe('several databases', () => {
   it('are on one page, and one that is away hides no other', async () => {
@@ -39,7 +39,7 @@ describe('several databases', () => {
     const html = await answer.text();
     expect(html).not.toContain('secret');
     for (const name of ['billing', 'mail', 'gone']) expect(html).toContain(`href="/db/${name}/"`);
-    expect(pageText(html)).toMatch(/gone.*Away\./s);
+    expect(textOf(html)).toMatch(/gone.*Away\./s);
   });
 
   it('have pages of their own, which lead back', async () => {
