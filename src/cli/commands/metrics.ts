@@ -53,7 +53,7 @@ async function metrics(shell: Shell, flags: MetricsFlags): Promise<number> {
     await publish(shell, flags, async format => await metricsOfAll(shell, format, { maxJobs, maxSchedules }));
     return 0;
   }
-  return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
+  return await withTock(shell, { needsJobs: false, onlyReads: true }, async ({ tock }) => {
     await publish(shell, flags, async format => await tock.metrics({ format, maxJobs, maxSchedules }));
     return 0;
   });

@@ -52,7 +52,7 @@ async function status(shell: Shell, flags: StatusFlags): Promise<number> {
     const { statusOfAll } = await import('../databases/status-of-all.js');
     return await statusOfAll(shell, limits, flags.check === true);
   }
-  return await withTock(shell, { needsJobs: false }, async ({ tock, where, psqlCommand }) => {
+  return await withTock(shell, { needsJobs: false, onlyReads: true }, async ({ tock, where, psqlCommand }) => {
     if (flags.check) {
       const health = await tock.health(limits);
       shell.document(health);
@@ -90,11 +90,13 @@ function facts({
   partitions,
   ticks,
   at,
+  replicaLagMs,
 }: SchedulerStatus): (readonly [string, string])[] {
   const counted = (number: number, word: string, colour: Colour | null = null) =>
     paint(number > 0 ? colour : null, `${number} ${word}`);
   const [last] = ticks;
   return [
+    ...(replicaLagMs === null ? [] : [['read from', `a replica, ${formatSpan(replicaLagMs)} behind`] as const]),
     [
       'last tick',
       last === undefined

@@ -1,4 +1,5 @@
 // The list of pages beside each page, with what is worth a look.
+import { formatSpan } from '../../model/duration.js';
 import type { View } from '../view.js';
 
 export type PageName =
@@ -55,6 +56,12 @@ export function Navigation({ view, current }: { readonly view: View; readonly cu
       <div class="foot">
         <span class="database">{view.frame.database} · </span>PostgreSQL {view.frame.serverVersion}
         <br />
+        {view.frame.replicaLagMs === null ? null : (
+          <>
+            read from a replica, {formatSpan(view.frame.replicaLagMs)} behind
+            <br />
+          </>
+        )}
         {view.user.name} · {view.user.role}
         <br />
         <span class="live" id="live" hidden></span>

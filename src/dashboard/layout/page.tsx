@@ -1,5 +1,6 @@
 // The frame of every page.
 import type { Child } from 'hono/jsx';
+import { formatSpan } from '../../model/duration.js';
 import type { View } from '../view.js';
 import { Dialogs } from './dialogs.js';
 import { Document } from './document.js';
@@ -39,10 +40,23 @@ export function Page({ view, title, current, aside, lead, live, children }: Page
           {current === 'now' ? <Clock view={view} /> : null}
           {aside}
         </header>
+        <Behind lagMs={view.frame.replicaLagMs} />
         {lead === undefined ? null : <p class="lead">{lead}</p>}
         {children}
       </main>
     </Document>
+  );
+}
+
+/** A replica that is a little behind is normal; more than this should be noticed. */
+const LATE_MS = 30_000;
+
+function Behind({ lagMs }: { readonly lagMs: number | null }) {
+  if (lagMs === null || lagMs < LATE_MS) return null;
+  return (
+    <p class="flash bad">
+      The replica from which this page is read is {formatSpan(lagMs)} behind: what happened since is not shown.
+    </p>
   );
 }
 
