@@ -21,15 +21,15 @@ describe.skipIf(!hasDebianPostgres)('a replica', () => {
   let tock: ReturnType<typeof tockOf>;
   beforeAll(async () => {
     servers = await openReplicated();
-    tock = tockOf(servers.main);
+    tock = tockOf(servers.primary);
     await tock.migrate();
     await tock.tick();
-    copy = new pg.Client({ connectionString: servers.copy });
+    copy = new pg.Client({ connectionString: servers.standby });
     copy.on('error', () => undefined);
     await copy.connect();
     harness = await openCliHarness();
-    env = { DATABASE_URL: servers.main, TOCK_READ_URL: servers.copy };
-    served = await serve(tock, { TOCK_READ_URL: servers.copy });
+    env = { DATABASE_URL: servers.primary, TOCK_READ_URL: servers.standby };
+    served = await serve(tock, { TOCK_READ_URL: servers.standby });
   });
   afterAll(async () => {
     await served.close();
@@ -44,7 +44,7 @@ describe.skipIf(!hasDebianPostgres)('a replica', () => {
     const { code, stdout } = await harness.tock(['status'], { env });
     expect(code).toBe(0);
     expect(stdout).toMatch(/read from +a replica, \S+ behind/);
-    expect(await harness.json(['status'], { env: { DATABASE_URL: servers.main } })).toMatchObject({
+    expect(await harness.json(['status'], { env: { DATABASE_URL: servers.primary } })).toMatchObject({
       replicaLagMs: null,
     });
     for (const command of [['runs'], ['show', id], ['metrics'], ['audit']])
@@ -54,7 +54,7 @@ describe.skipIf(!hasDebianPostgres)('a replica', () => {
   it('shows what it has replayed, and how far it is behind, while buttons act on the primary', async () => {
     await copy.query('select pg_wal_replay_pause()');
     // A commit would wait for this standby.
-    const writer = new pg.Client({ connectionString: servers.main });
+    const writer = new pg.Client({ connectionString: servers.primary });
     await writer.connect();
     await writer.query('set synchronous_commit = local');
     const { rows } = await writer.query<{ id: string }>(`select tock.enqueue('send', '{}') as id`);
@@ -65,7 +65,7 @@ describe.skipIf(!hasDebianPostgres)('a replica', () => {
       'the lag to be seen',
     );
     expect((await harness.tock(['show', id], { env })).code).not.toBe(0);
-    expect((await harness.tock(['show', id], { env: { DATABASE_URL: servers.main } })).code).toBe(0);
+    expect((await harness.tock(['show', id], { env: { DATABASE_URL: servers.primary } })).code).toBe(0);
     expect((await served.get(`/runs/${id}`)).status).toBe(404);
     expect(textOf(await (await served.get('/')).text())).toMatch(/read from a replica, \S+ behind/);
     await copy.query('select pg_wal_replay_resume()');
