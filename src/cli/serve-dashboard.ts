@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { DEFAULT_HOST } from '../dashboard/server/hosts.js';
 import { readDashboardSettings } from '../dashboard/server/settings.js';
-import type { ShellTock } from '../tock/types.js';
+import type { ServeOptions } from '../dashboard/server/serve.js';
 import { count } from './flags/flags.js';
 import type { Shell } from './shell.js';
 import { cleanLine, paint } from './terminal.js';
@@ -33,7 +33,11 @@ export async function checkAddress({ host = DEFAULT_HOST }: AddressFlags): Promi
 }
 
 /** Serves until `close`. Says where, and says the next link whenever one was used. */
-export async function serveFor(shell: Shell, tock: ShellTock, flags: AddressFlags): Promise<Served> {
+export async function serveFor(
+  shell: Shell,
+  tock: ServeOptions['tock'],
+  flags: AddressFlags,
+): Promise<Served> {
   // Loaded only here: few commands serve pages.
   const { serveDashboard } = await import('../dashboard/server/serve.js');
   let link: string | null = null;

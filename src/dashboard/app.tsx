@@ -1,6 +1,5 @@
 // The pages behind one function from Request to Response: who may come in, what they see, what goes wrong.
 import { type Context, Hono } from 'hono';
-import { setCookie } from 'hono/cookie';
 import type { Logger } from '../model/logger.js';
 import { includesRole, type Operator } from '../model/operator.js';
 import type { Session } from '../store/connection/database.js';
@@ -8,18 +7,16 @@ import type { Tock } from '../tock/types.js';
 import type { Access } from './access/access.js';
 import { methodsByPath } from './access/allowed-methods.js';
 import { readBody } from './access/read-body.js';
-import { isSameOrigin } from './access/same-origin.js';
-import { secure } from './access/security-headers.js';
-import { type Assets, readAssets } from './assets.js';
+import { readAssets } from './assets.js';
+import { addSignIn, type Bare, isSafe, makeBare, openDoor, type Refusal, refuse, requireSameOrigin } from './door.js';
 import { type Explained, explainError } from './explain-error.js';
 import { addHealthz } from './healthz.js';
-import { BarePage } from './layout/bare-page.js';
 import { Page } from './layout/page.js';
-import { makeLink, OUTSIDE, withoutBase } from './links.js';
+import { makeLink, withoutBase } from './links.js';
 import { makeViews } from './make-view.js';
 import { checkQuery } from './query.js';
 import { addPages } from './routes.js';
-import type { App, View } from './view.js';
+import type { Among, App, View } from './view.js';
 
 export interface AppOptions {
   readonly tock: Tock;
@@ -27,12 +24,12 @@ export interface AppOptions {
   /** Without a slash at its end; empty at the root. */
   readonly basePath: string;
   readonly access: Access;
+  readonly among: Among | null;
 }
 
 type Handler = Context<{ Variables: { view: View } }>;
 
 const RETRY_SECONDS = 5;
-const isSafe = (method: string) => method === 'GET' || method === 'HEAD';
 
 /** Makes the routes. Nothing is connected. */
 export function createApp(options: AppOptions): App {
@@ -41,46 +38,11 @@ export function createApp(options: AppOptions): App {
   const link = makeLink(basePath);
   const style = link(assets.style.path);
   const app: App = new Hono({ getPath: request => withoutBase(new URL(request.url).pathname, basePath) });
-  const bare = (c: Handler, status: Refusal, title: string, message: string, retry?: number) =>
-    c.html(
-      <BarePage sheet={style} title={title} {...(retry === undefined ? {} : { retry })}>
-        <p>{message}</p>
-      </BarePage>,
-      status,
-    );
-
-  app.use(async (c, next) => {
-    await next();
-    secure(c.res.headers);
-  });
-  app.use(async (c, next) => {
-    const { hostname } = new URL(c.req.url);
-    if (access.answersTo?.(hostname) === false)
-      return bare(
-        c,
-        421,
-        'Another name is needed',
-        `This dashboard does not answer to ${hostname}. Use localhost, or name it in TOCK_DASHBOARD_HOSTS.`,
-      );
-    return await next();
-  });
-  app.use(async (c, next) => {
-    if (c.req.path !== OUTSIDE) return await next();
-    return bare(c, 404, 'There is no such page', `The pages of the scheduler are below ${link('/')}.`);
-  });
-  addAssets(app, assets);
+  const bare = makeBare(style);
+  openDoor(app, { access, basePath, assets });
   addHealthz(app, options.tock);
   if (access.signIn) addSignIn(app, access.signIn, link, bare);
-  app.use(async (c, next) => {
-    if (!isSafe(c.req.method) && !isSameOrigin(c.req.raw))
-      return bare(
-        c,
-        403,
-        'This came from another site',
-        'A change is accepted only from a page of this dashboard. Open the page, and press the button there.',
-      );
-    return await next();
-  });
+  requireSameOrigin(app, bare);
 
   const views = makeViews(options, assets);
   let pages: ReadonlySet<string> = new Set();
@@ -123,15 +85,6 @@ export function createApp(options: AppOptions): App {
   return app;
 }
 
-type Refusal = 400 | 401 | 403 | 404 | 405 | 408 | 409 | 413 | 415 | 421 | 500 | 503;
-type Bare = (
-  c: Handler,
-  status: Refusal,
-  title: string,
-  message: string,
-  retry?: number,
-) => Response | Promise<Response>;
-
 /** Within the frame where there is one. */
 function page(c: Handler, status: Refusal, title: string, message: string, bare: Bare) {
   const view = c.get('view') as View | undefined;
@@ -151,39 +104,10 @@ function answer(c: Handler, { status, title, message, isPassing }: Explained, ba
   return bare(c, status, title, message, isSafe(c.req.method) ? RETRY_SECONDS : undefined);
 }
 
-function refuse(c: Handler, { challenge, howTo }: Access, bare: Bare) {
-  if (challenge !== null) c.header('www-authenticate', challenge);
-  return bare(c, 401, 'You are not signed in', howTo);
-}
-
 async function readChange(request: Request, user: Operator) {
   if (!includesRole(user.role, 'operate'))
     return { status: 403, message: `Your role is ${user.role}: you may look, but change nothing.` } as const;
   return await readBody(request);
-}
-
-function addAssets(app: App, assets: Assets): void {
-  for (const { path, type, content, compressed } of Object.values(assets))
-    app.get(path, c => {
-      const headers = {
-        'content-type': type,
-        'cache-control': 'public, max-age=31536000, immutable',
-        vary: 'accept-encoding',
-      };
-      const isCompressed = /\bgzip\b/.test(c.req.header('accept-encoding') ?? '');
-      return isCompressed
-        ? c.body(compressed(), 200, { ...headers, 'content-encoding': 'gzip' })
-        : c.body(content, 200, headers);
-    });
-}
-
-function addSignIn(app: App, signIn: NonNullable<Access['signIn']>, link: View['link'], bare: Bare): void {
-  app.get('/sign-in', c => {
-    const result = signIn.exchange(c.req.query('token') ?? '');
-    if ('refusal' in result) return bare(c, 401, 'This link does not work', result.refusal);
-    setCookie(c, signIn.cookie, result.cookie, { path: link('/'), httpOnly: true, sameSite: 'Strict' });
-    return c.redirect(link('/'), 303);
-  });
 }
 
 /** To the Tock's own logger, if it has one. */

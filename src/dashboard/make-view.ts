@@ -9,18 +9,19 @@ import { readerZone } from './access/zone.js';
 import type { Assets } from './assets.js';
 import { takeFlash } from './flash.js';
 import { makeLink } from './links.js';
-import type { View } from './view.js';
+import type { Among, View } from './view.js';
 
 export interface ViewOptions {
   readonly tock: Tock;
   readonly reads: () => Promise<Session>;
   readonly basePath: string;
+  readonly among: Among | null;
 }
 
 type MakeView = (c: Context, user: Operator, pages: ReadonlySet<string>) => Promise<View>;
 
 /** One statement for each view. */
-export function makeViews({ tock, reads, basePath }: ViewOptions, { style, script, icon }: Assets): MakeView {
+export function makeViews({ tock, reads, basePath, among }: ViewOptions, { style, script, icon }: Assets): MakeView {
   const link = makeLink(basePath);
   const assets = { style: link(style.path), script: link(script.path), icon: link(icon.path) };
   return async (c, user, pages) => {
@@ -40,6 +41,7 @@ export function makeViews({ tock, reads, basePath }: ViewOptions, { style, scrip
       frame,
       pages,
       assets,
+      among,
       flash: isMerged || c.req.method !== 'GET' ? null : takeFlash(c, link('/')),
     };
   };

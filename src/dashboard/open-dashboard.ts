@@ -5,6 +5,7 @@ import type { Tock } from '../tock/types.js';
 import type { Access } from './access/access.js';
 import { createApp } from './app.js';
 import { type NodeListener, nodeListener } from './node-listener.js';
+import type { Among } from './view.js';
 
 export interface OpenDashboardOptions {
   readonly tock: Tock;
@@ -12,6 +13,8 @@ export interface OpenDashboardOptions {
   /** Without a slash at its end; empty at the root. */
   readonly basePath: string;
   readonly readConnectionString: string | null;
+  /** Its place among several databases. Default: it is the only one. */
+  readonly among?: Among;
 }
 
 /** The dashboard of a Tock. */
@@ -30,6 +33,7 @@ export function openDashboard(options: OpenDashboardOptions): Dashboard {
     openReadSession(await databaseOf(tock), { connectionString: readConnectionString ?? undefined });
   const app = createApp({
     ...options,
+    among: options.among ?? null,
     reads: async () => {
       opening ??= open();
       try {

@@ -8,6 +8,13 @@ import type { Flash } from './flash.js';
 
 export type Query = Readonly<Record<string, string | number | null | undefined>>;
 
+/** A database's place among several. */
+export interface Among {
+  readonly name: string;
+  /** The address of the page of all. */
+  readonly overview: string;
+}
+
 export interface View {
   /** Acts for `user`. */
   readonly tock: Tock;
@@ -26,6 +33,8 @@ export interface View {
   /** Paths of the pages that exist. */
   readonly pages: ReadonlySet<string>;
   readonly assets: { readonly style: string; readonly script: string; readonly icon: string };
+  /** Where there are several databases: the name of this one, and the page of all. Else null. */
+  readonly among: Among | null;
   /** What an action left for the reader of the next page. */
   readonly flash: Flash | null;
 }

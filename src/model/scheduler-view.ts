@@ -6,6 +6,8 @@ export interface SchedulerStatus {
   readonly at: Date;
   /** The database is a copy of another one and refuses to tick until it is adopted. */
   readonly isCopy: boolean;
+  /** How far the replica that was read is behind, in milliseconds; null: it is the primary. */
+  readonly replicaLagMs: number | null;
   readonly definitions: {
     readonly scheduled: number;
     readonly due: number;

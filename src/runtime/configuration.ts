@@ -11,6 +11,8 @@ import { findJobModule } from './job-module-path.js';
 export interface Config {
   /** Null: none is named. */
   readonly databaseUrl: string | null;
+  /** A replica for what only reads; null: none is named. */
+  readonly readUrl: string | null;
   /** Whether the embedded server is used where no database is named. */
   readonly isEmbedded: boolean;
   readonly schema: string;
@@ -44,7 +46,11 @@ export interface Config {
 export const VARIABLES: Readonly<Record<string, string>> = {
   DATABASE_URL: 'postgres://user:password@host:port/database; unset: PGHOST, PGDATABASE and so on',
   DATABASE_URL_FILE: 'a file that contains the URL, for secrets',
+  TOCK_READ_URL: 'a replica from which commands that only read, and the dashboard, read',
+  TOCK_READ_URL_FILE: 'a file that contains its URL',
   TOCK_DATABASE: 'embedded: without DATABASE_URL, use the embedded PostgreSQL in .tock/',
+  TOCK_DATABASES: 'for --all: several databases, as name=postgres://… separated by blanks',
+  TOCK_DATABASES_FILE: 'a file that contains them, for secrets',
   TOCK_SCHEMA: 'schema of the tables (default tock)',
   TOCK_JOBS:
     'module that exports the array `jobs` (default dist/jobs/index.js or jobs/index.js; see docs/jobs.md)',
@@ -112,6 +118,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const dataFolder = path.resolve(read('TOCK_DATA') ?? path.join(projectFolder(), '.tock'));
   return {
     ...readDatabase(read, dataFolder),
+    readUrl: read('TOCK_READ_URL') ?? readSecret('TOCK_READ_URL_FILE', read('TOCK_READ_URL_FILE')),
     dataFolder,
     schema: read('TOCK_SCHEMA') ?? 'tock',
     jobsModule: findJobModule(read('TOCK_JOBS')),
@@ -151,7 +158,7 @@ function readDatabase(read: Read, dataFolder: string): Pick<Config, 'databaseUrl
       'TOCK_BAD_OPTION',
       'TOCK_DATABASE must be embedded or unset; the address of a database belongs in DATABASE_URL',
     );
-  const url = read('DATABASE_URL') ?? readSecret(read('DATABASE_URL_FILE'));
+  const url = read('DATABASE_URL') ?? readSecret('DATABASE_URL_FILE', read('DATABASE_URL_FILE'));
   const isAskedFor = named === 'embedded' || read('TOCK_DATA') !== undefined;
   const isEmbedded = isAskedFor || (url === null && isClone() && existsSync(dataFolder));
   return { databaseUrl: url ?? (isEmbedded ? null : urlOfVariables(read)), isEmbedded };
@@ -168,12 +175,12 @@ function urlOfVariables(read: Read): string | null {
   return `postgres://${place}${port === undefined ? '' : `:${port}`}/${name}`;
 }
 
-function readSecret(file: string | undefined): string | null {
+function readSecret(name: string, file: string | undefined): string | null {
   if (file === undefined) return null;
   try {
     return readFileSync(file, 'utf8').trim() || null;
   } catch (error) {
-    throw new TockError('TOCK_BAD_OPTION', `DATABASE_URL_FILE names ${quote(file)}, which cannot be read`, {
+    throw new TockError('TOCK_BAD_OPTION', `${name} names ${quote(file)}, which cannot be read`, {
       cause: error,
     });
   }

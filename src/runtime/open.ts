@@ -31,6 +31,8 @@ export interface OpenOptions {
   readonly migrate?: boolean | 'if-needed' | 'unchecked';
   /** Whether to load the jobs. Default true. */
   readonly needsJobs?: boolean;
+  /** Reads from the replica, if one is named. Default false. */
+  readonly onlyReads?: boolean;
   /** For whom it acts. Default: no operator; the audit names TOCK_OPERATOR or the database role. */
   readonly operator?: Operator;
   /** Asks whether this tick would find anything to do; if not, `idle` has its summary. */
@@ -59,7 +61,7 @@ const NO_JOBS: JobModule = { jobs: [], hooks: {}, alerts: undefined };
 
 /** Opens Tock. Errors are explained for people; exit-codes.ts maps them to exit codes. */
 export async function openTock(options: OpenOptions): Promise<OpenTock> {
-  const { config } = options;
+  const config = configFor(options);
   requireDatabase(config);
   const level = checkLogLevel(config.logLevel ?? options.defaultLogLevel ?? 'warn');
   const format = config.logFormat ?? (options.pretty ? 'pretty' : 'json');
@@ -120,6 +122,10 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
     await close();
     throw explainDatabaseError(error, config.schema);
   }
+}
+
+function configFor({ config, onlyReads }: OpenOptions): Config {
+  return onlyReads === true && config.readUrl !== null ? { ...config, databaseUrl: config.readUrl } : config;
 }
 
 /** @throws TockError TOCK_NO_DATABASE that names the remedies */

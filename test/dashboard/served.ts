@@ -1,8 +1,8 @@
 // Room: tests of the dashboard. A dashboard served on a port of its own, and requests as a browser or as nobody sends them.
 import { connect } from 'node:net';
-import { type ServedDashboard, serveDashboard } from '../../src/dashboard/server/serve.js';
+import { type ServedDashboard, type ServeOptions, serveDashboard } from '../../src/dashboard/server/serve.js';
 import { readDashboardSettings } from '../../src/dashboard/server/settings.js';
-import type { Tock } from '../../src/index.js';
+
 
 export interface Served extends ServedDashboard {
   readonly port: number;
@@ -21,7 +21,7 @@ export interface Served extends ServedDashboard {
 }
 
 /** @param env as the process would have it; with users or a proxy's secret there is no session */
-export async function serve(tock: Tock, env: Record<string, string> = {}): Promise<Served> {
+export async function serve(tock: ServeOptions['tock'], env: Record<string, string> = {}): Promise<Served> {
   const links: string[] = [];
   const served = await serveDashboard({
     tock,

@@ -11,6 +11,7 @@ const NOW = new Date('2026-03-09T07:00:00Z');
 const CALM: SchedulerStatus = {
   at: NOW,
   isCopy: false,
+  replicaLagMs: null,
   definitions: { scheduled: 5, due: 0, paused: 0, broken: 0, ahead: 0, aheadMs: 0, overdueMs: 0 },
   runs: { waiting: 0, scheduled: 2, running: 1, failed: 0, stuck: 0 },
   oldestWaitMs: 0,

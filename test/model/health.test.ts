@@ -19,6 +19,7 @@ const WORKER = {
 const CALM: SchedulerStatus = {
   at: NOW,
   isCopy: false,
+  replicaLagMs: null,
   definitions: { scheduled: 5, due: 0, paused: 0, broken: 0, ahead: 0, aheadMs: 0, overdueMs: 0 },
   runs: { waiting: 0, scheduled: 2, running: 1, failed: 0, stuck: 0 },
   oldestWaitMs: 0,

@@ -52,7 +52,7 @@ function actionName(name: string): string {
 
 async function audit(shell: Shell, flags: AuditFlags): Promise<number> {
   const { json: _, by, ...filter } = flags;
-  return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
+  return await withTock(shell, { needsJobs: false, onlyReads: true }, async ({ tock }) => {
     const found = await tock.audit.list({ ...filter, ...(by === undefined ? {} : { operator: by }) });
     shell.document({ audit: found });
     if (shell.json) return 0;

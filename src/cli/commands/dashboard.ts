@@ -3,11 +3,12 @@ import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { DASHBOARD_VARIABLES } from '../../dashboard/server/settings.js';
 import { stopSignal } from '../../runtime/stop-signal.js';
+import { ALL } from '../databases/each-database.js';
 import { examples, withJson } from '../flags/flags.js';
 import { type AddressFlags, checkAddress, serveFor, withAddress } from '../serve-dashboard.js';
 import { aborted, action, type CommonOptions, type Shell, withTock } from '../shell.js';
 
-type DashboardFlags = CommonOptions & AddressFlags;
+type DashboardFlags = CommonOptions & AddressFlags & { readonly all?: true };
 
 export function addDashboard(program: Command): Command {
   return withAddress(withJson(program.command('dashboard')))
@@ -15,6 +16,7 @@ export function addDashboard(program: Command): Command {
     .description(
       'Serves the dashboard until Ctrl-C, and prints a link that signs one browser in. Executes no runs. On another address than this machine’s own it needs users with passwords, or a proxy that signs people in: see docs/dashboard.md.',
     )
+    .option(...ALL)
     .addHelpText('after', variables())
     .addHelpText(
       'after',
@@ -24,6 +26,7 @@ export function addDashboard(program: Command): Command {
           'TOCK_DASHBOARD_USERS_FILE=/etc/tock/users tock dashboard --host 0.0.0.0',
           'for others, with passwords',
         ],
+        ['tock dashboard --all', 'the databases of TOCK_DATABASES, on one page and each on its own'],
       ),
     )
     .action(action(dashboard));
@@ -40,6 +43,11 @@ function variables(): string {
 async function dashboard(shell: Shell, flags: DashboardFlags): Promise<number> {
   await checkAddress(flags);
   const stop = stopSignal();
+  if (flags.all) {
+    // Loaded late, like everything that only one flag needs.
+    const { serveAll } = await import('../databases/serve-all.js');
+    return await serveAll(shell, flags, stop);
+  }
   const { jobsModule } = shell.config;
   const needsJobs = jobsModule !== null && existsSync(jobsModule);
   return await withTock(shell, { needsJobs, keepServer: true }, async ({ tock, where }) => {

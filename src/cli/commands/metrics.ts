@@ -3,10 +3,12 @@ import { type Command, Option } from 'commander';
 import { TockError } from '../../model/errors.js';
 import type { MetricsOptions } from '../../model/metrics/options.js';
 import { quote } from '../../model/names.js';
+import { ALL } from '../databases/each-database.js';
 import { count, examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 
 interface MetricsFlags extends CommonOptions {
+  readonly all?: true;
   readonly format?: NonNullable<MetricsOptions['format']>;
   readonly textfile?: string;
   readonly maxJobs?: number;
@@ -26,6 +28,7 @@ export function addMetrics(program: Command): Command {
       ).choices(['openmetrics', 'prometheus']),
     )
     .option('--textfile <path>', 'write a file instead; its name ends in .prom')
+    .option(...ALL)
     .option('--max-jobs <n>', 'publish at most n pairs of a job and a queue (default 500)', count(0, 100_000))
     .option('--max-schedules <n>', 'publish at most n schedules (default 1000)', count(0, 100_000))
     .addHelpText(
@@ -44,20 +47,29 @@ export function addMetrics(program: Command): Command {
 async function metrics(shell: Shell, flags: MetricsFlags): Promise<number> {
   const { textfile, maxJobs, maxSchedules } = flags;
   if (textfile !== undefined) checkTextfile(textfile, flags);
-  return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
-    const read = async (format: MetricsOptions['format']) =>
-      await tock.metrics({ format, maxJobs, maxSchedules });
-    if (textfile !== undefined) {
-      // Loaded late, like everything that only one flag needs.
-      const { replaceFile } = await import('../replace-file.js');
-      await replaceFile(textfile, await read('prometheus'));
-    } else if (shell.json) {
-      shell.document(JSON.parse(await read('json')));
-    } else {
-      process.stdout.write(await read(flags.format ?? 'openmetrics'));
-    }
+  if (flags.all) {
+    // Loaded late, like everything that only one flag needs.
+    const { metricsOfAll } = await import('../databases/metrics-of-all.js');
+    await publish(shell, flags, async format => await metricsOfAll(shell, format, { maxJobs, maxSchedules }));
+    return 0;
+  }
+  return await withTock(shell, { needsJobs: false, onlyReads: true }, async ({ tock }) => {
+    await publish(shell, flags, async format => await tock.metrics({ format, maxJobs, maxSchedules }));
     return 0;
   });
+}
+
+type Read = (format: NonNullable<MetricsOptions['format']>) => Promise<string>;
+
+async function publish(shell: Shell, { textfile, format }: MetricsFlags, read: Read): Promise<void> {
+  if (textfile !== undefined) {
+    const { replaceFile } = await import('../replace-file.js');
+    await replaceFile(textfile, await read('prometheus'));
+  } else if (shell.json) {
+    shell.document(JSON.parse(await read('json')));
+  } else {
+    process.stdout.write(await read(format ?? 'openmetrics'));
+  }
 }
 
 function checkTextfile(textfile: string, { format, json }: MetricsFlags): void {

@@ -44,7 +44,7 @@ export function addRuns(program: Command): Command {
 
 async function runs(shell: Shell, flags: RunsFlags): Promise<number> {
   const { json: _, ...filter } = flags;
-  return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
+  return await withTock(shell, { needsJobs: false, onlyReads: true }, async ({ tock }) => {
     const found = await tock.runs.list(filter);
     if (found.length === 0) await requireKnown(shell, tock, filter);
     shell.document({ runs: found });

@@ -47,7 +47,7 @@ export function addShow(program: Command): Command {
 async function show(shell: Shell, { stack, follow, log }: ShowFlags, id: string): Promise<number> {
   const checked = checkRunId(id);
   const stop = follow ? stopSignal() : null;
-  return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
+  return await withTock(shell, { needsJobs: false, onlyReads: true }, async ({ tock }) => {
     const run = await tock.runs.get(checked);
     if (run === null) {
       throw new TockError(

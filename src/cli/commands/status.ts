@@ -8,6 +8,7 @@ import { findProblems } from '../../model/problems.js';
 import { utcText } from '../../model/schedule/instant-text.js';
 import type { SchedulerStatus } from '../../model/scheduler-view.js';
 import { healthExitCode } from '../../runtime/exit-codes.js';
+import { ALL } from '../databases/each-database.js';
 import { duration, examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { type Colour, cleanLine, paint } from '../terminal.js';
@@ -23,12 +24,14 @@ export function addStatus(program: Command): Command {
       'Shows the scheduler’s figures: waiting, running and failed runs, the last 24 hours, queues, workers, and what slows the database down. If something is wrong, says what to do.',
     )
     .option('--check', 'for a monitor: only what is wrong; exit code 0, 1 (failing) or 4 (warning)')
+    .option(...ALL)
     .option('--max-tick-age <duration>', 'how long nothing may tick (default 5m)', duration)
     .addHelpText(
       'after',
       examples(
         ['tock status', 'one screen'],
         ['tock status --check --max-tick-age 10m', 'for a monitor'],
+        ['tock status --all', 'a line for each database of TOCK_DATABASES'],
         ["tock status --json | jq '.runs.stuck'", 'one figure'],
       ),
     )
@@ -36,6 +39,7 @@ export function addStatus(program: Command): Command {
 }
 
 interface StatusFlags extends CommonOptions {
+  readonly all?: true;
   readonly check?: true;
   readonly maxTickAge?: string;
 }
@@ -43,7 +47,12 @@ interface StatusFlags extends CommonOptions {
 async function status(shell: Shell, flags: StatusFlags): Promise<number> {
   const limits =
     flags.maxTickAge === undefined ? {} : { silentTickMs: parseDuration(flags.maxTickAge, '--max-tick-age') };
-  return await withTock(shell, { needsJobs: false }, async ({ tock, where, psqlCommand }) => {
+  if (flags.all) {
+    // Loaded late, like everything that only one flag needs.
+    const { statusOfAll } = await import('../databases/status-of-all.js');
+    return await statusOfAll(shell, limits, flags.check === true);
+  }
+  return await withTock(shell, { needsJobs: false, onlyReads: true }, async ({ tock, where, psqlCommand }) => {
     if (flags.check) {
       const health = await tock.health(limits);
       shell.document(health);
@@ -81,11 +90,13 @@ function facts({
   partitions,
   ticks,
   at,
+  replicaLagMs,
 }: SchedulerStatus): (readonly [string, string])[] {
   const counted = (number: number, word: string, colour: Colour | null = null) =>
     paint(number > 0 ? colour : null, `${number} ${word}`);
   const [last] = ticks;
   return [
+    ...(replicaLagMs === null ? [] : [['read from', `a replica, ${formatSpan(replicaLagMs)} behind`] as const]),
     [
       'last tick',
       last === undefined

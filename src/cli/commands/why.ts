@@ -38,7 +38,7 @@ async function why(
   name: string,
   time: readonly string[],
 ): Promise<number> {
-  return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
+  return await withTock(shell, { needsJobs: false, onlyReads: true }, async ({ tock }) => {
     const [record] = await tock.schedules.list({ name, removed: true });
     // Without a definition, it may be a name of `tock exec`: that is answered below.
     if (!record && !(await isExecuted(tock, name))) throw await unknownDefinition(tock, name);

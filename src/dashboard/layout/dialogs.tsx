@@ -1,8 +1,8 @@
 // What the script opens over a page: the list of keys, and the question before an action. Closed without it.
-import type { View } from '../view.js';
-import { ENTRIES } from './navigation.js';
+import type { Entry } from './navigation.js';
 
-export function Dialogs({ view }: { readonly view: View }) {
+/** @param entries pages that keys lead to */
+export function Dialogs({ entries }: { readonly entries: readonly Pick<Entry, 'key' | 'label'>[] }) {
   return (
     <>
       <dialog id="help" aria-labelledby="help-title">
@@ -11,7 +11,7 @@ export function Dialogs({ view }: { readonly view: View }) {
           <Key keys={['/']} meaning="search" />
           <Key keys={['j', 'k']} meaning="the next row, the one before" />
           <Key keys={['Enter']} meaning="open the row" />
-          {ENTRIES.filter(({ path }) => view.pages.has(path)).map(({ key, label }) => (
+          {entries.map(({ key, label }) => (
             <Key keys={['g', key]} meaning={label} />
           ))}
           <Key keys={['?']} meaning="this list" />

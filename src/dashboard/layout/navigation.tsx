@@ -1,4 +1,5 @@
 // The list of pages beside each page, with what is worth a look.
+import { formatSpan } from '../../model/duration.js';
 import type { View } from '../view.js';
 
 export type PageName =
@@ -12,7 +13,7 @@ export type PageName =
   | 'audit'
   | 'doctor';
 
-interface Entry {
+export interface Entry {
   readonly name: PageName;
   readonly path: string;
   readonly label: string;
@@ -35,19 +36,12 @@ export const ENTRIES: readonly Entry[] = [
 export function Navigation({ view, current }: { readonly view: View; readonly current: PageName | null }) {
   return (
     <nav id="pages" class="pages" aria-label="Pages">
-      <a class="brand" href={view.link('/')}>
-        <svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true">
-          <circle cx="9" cy="9" r="7.5" fill="none" stroke="currentColor" stroke-width="1.6" />
-          <path
-            d="M9 4.5V9l3 2"
-            fill="none"
-            stroke="currentColor"
-            stroke-width="1.6"
-            stroke-linecap="round"
-          />
-        </svg>
-        Tock
-      </a>
+      <Brand href={view.link('/')} />
+      {view.among === null ? null : (
+        <a class="among" href={view.among.overview} data-key="o">
+          ‹ all databases <b>{view.among.name}</b>
+        </a>
+      )}
       {ENTRIES.filter(({ path }) => view.pages.has(path)).map(({ name, path, label, key }) => (
         <a
           href={view.link(path)}
@@ -62,11 +56,35 @@ export function Navigation({ view, current }: { readonly view: View; readonly cu
       <div class="foot">
         <span class="database">{view.frame.database} · </span>PostgreSQL {view.frame.serverVersion}
         <br />
+        {view.frame.replicaLagMs === null ? null : (
+          <>
+            read from a replica, {formatSpan(view.frame.replicaLagMs)} behind
+            <br />
+          </>
+        )}
         {view.user.name} · {view.user.role}
         <br />
         <span class="live" id="live" hidden></span>
       </div>
     </nav>
+  );
+}
+
+export function Brand({ href }: { readonly href: string }) {
+  return (
+    <a class="brand" href={view.link('/')}>
+      <svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true">
+        <circle cx="9" cy="9" r="7.5" fill="none" stroke="currentColor" stroke-width="1.6" />
+        <path
+          d="M9 4.5V9l3 2"
+          fill="none"
+          stroke="currentColor"
+          stroke-width="1.6"
+          stroke-linecap="round"
+        />
+      </svg>
+      Tock
+    </a>
   );
 }
 

@@ -1,9 +1,10 @@
 // The frame of every page.
-import { html } from 'hono/html';
 import type { Child } from 'hono/jsx';
+import { formatSpan } from '../../model/duration.js';
 import type { View } from '../view.js';
 import { Dialogs } from './dialogs.js';
-import { Navigation, type PageName } from './navigation.js';
+import { Document } from './document.js';
+import { ENTRIES, Navigation, type PageName } from './navigation.js';
 import { clockTime, longTime, placeOf } from './text.js';
 
 export interface PageProps {
@@ -23,44 +24,40 @@ export interface PageProps {
 
 /** A whole document; answer it with `c.html(<Page …>…</Page>)`. */
 export function Page({ view, title, current, aside, lead, live, children }: PageProps) {
-  return html`<!doctype html>${(
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <meta name="htmx-config" content="includeIndicatorCSS:false, history:false" />
-        <title>{title} · Tock</title>
-        <link rel="icon" href={view.assets.icon} type="image/svg+xml" />
-        <link rel="stylesheet" href={view.assets.style} />
-        <script src={view.assets.script} defer></script>
-      </head>
-      <body data-base={view.link('/')} data-zone={view.zone}>
-        <a class="skip" href="#main">
-          Skip to the content
-        </a>
-        <Navigation view={view} current={current} />
-        <div class="content">
-          {view.flash === null ? null : (
-            <p class={`flash ${view.flash.tone}`} role="status">
-              {view.flash.message}
-            </p>
-          )}
-          <p class="notice" id="notice" role="status"></p>
-          <main id="main" tabindex={-1} data-live={live}>
-            <header class="page">
-              <h1>{title}</h1>
-              {current === 'now' ? <Clock view={view} /> : null}
-              {aside}
-            </header>
-            {lead === undefined ? null : <p class="lead">{lead}</p>}
-            {children}
-          </main>
-        </div>
-        <Dialogs view={view} />
-      </body>
-    </html>
-  )}`;
+  return (
+    <Document
+      title={title}
+      assets={view.assets}
+      base={view.link('/')}
+      zone={view.zone}
+      navigation={<Navigation view={view} current={current} />}
+      flash={view.flash}
+      dialogs={<Dialogs entries={ENTRIES.filter(({ path }) => view.pages.has(path))} />}
+    >
+      <main id="main" tabindex={-1} data-live={live}>
+        <header class="page">
+          <h1>{title}</h1>
+          {current === 'now' ? <Clock view={view} /> : null}
+          {aside}
+        </header>
+        <Behind lagMs={view.frame.replicaLagMs} />
+        {lead === undefined ? null : <p class="lead">{lead}</p>}
+        {children}
+      </main>
+    </Document>
+  );
+}
+
+/** A replica that is a little behind is normal; more than this should be noticed. */
+const LATE_MS = 30_000;
+
+function Behind({ lagMs }: { readonly lagMs: number | null }) {
+  if (lagMs === null || lagMs < LATE_MS) return null;
+  return (
+    <p class="flash bad">
+      The replica from which this page is read is {formatSpan(lagMs)} behind: what happened since is not shown.
+    </p>
+  );
 }
 
 function Clock({ view }: { readonly view: View }) {

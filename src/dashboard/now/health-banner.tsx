@@ -105,7 +105,7 @@ function Help({
 const withStop = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`);
 
 /** A shape for each level, so that colour is not needed. */
-function HealthIcon({ level }: { readonly level: Health['level'] }) {
+export function HealthIcon({ level }: { readonly level: Health['level'] }) {
   return (
     <svg width="20" height="20" viewBox="0 0 20 20" aria-hidden="true" class={`icon ${level}`}>
       {level === 'ok' ? (

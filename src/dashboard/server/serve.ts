@@ -3,8 +3,10 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { TockError } from '../../model/errors.js';
 import type { Tock } from '../../tock/types.js';
+import type { Access } from '../access/access.js';
 import { withMetricsToken } from '../access/metrics-token.js';
-import { openDashboard } from '../open-dashboard.js';
+import type { NamedTock } from '../databases/read-overview.js';
+import { type Dashboard, openDashboard } from '../open-dashboard.js';
 import { hostAndPort } from './hosts.js';
 import { requireSafeAddress, serverAccess } from './server-access.js';
 import type { DashboardSettings } from './settings.js';
@@ -20,7 +22,8 @@ const REQUEST_MS = 20_000;
 const MAX_CONNECTIONS = 500;
 
 export interface ServeOptions {
-  readonly tock: Tock;
+  /** One Tock, or several by name: then there is a page of all, and each below `/db/<name>`. */
+  readonly tock: Tock | readonly NamedTock[];
   readonly host: string;
   /** Null: {@link DEFAULT_PORT}, or the next one that is free. 0: any. */
   readonly port: number | null;
@@ -46,21 +49,13 @@ export async function serveDashboard(options: ServeOptions): Promise<ServedDashb
   server.maxConnections = MAX_CONNECTIONS;
   const port = await listen(server, host, options.port);
   const url = `http://${hostAndPort(host, port)}/`;
-  const dashboard = openDashboard({
-    tock,
-    basePath: '',
-    readConnectionString: settings.readUrl,
-    access: withMetricsToken(
-      serverAccess({
-        host,
-        port,
-        settings,
-        onLink: token => onLink(`${url}sign-in?token=${token}`),
-      }),
-      settings.metricsToken,
-      '',
-    ),
+  const access = serverAccess({
+    host,
+    port,
+    settings,
+    onLink: token => onLink(`${url}sign-in?token=${token}`),
   });
+  const dashboard = await open(tock, access, settings);
   server.on('request', (request, response) => {
     // In the process of a worker, an error that nobody handles would end its runs.
     dashboard.listener(request, response).catch(() => response.destroy());
@@ -74,6 +69,23 @@ export async function serveDashboard(options: ServeOptions): Promise<ServedDashb
       await dashboard.close();
     },
   };
+}
+
+async function open(
+  tock: ServeOptions['tock'],
+  access: Access,
+  { readUrl, metricsToken }: DashboardSettings,
+): Promise<Dashboard> {
+  if ('tick' in tock)
+    return openDashboard({
+      tock,
+      basePath: '',
+      readConnectionString: readUrl,
+      access: withMetricsToken(access, metricsToken, ''),
+    });
+  // Loaded late: few have several databases.
+  const { openDatabases } = await import('../databases/open-databases.js');
+  return openDatabases({ databases: tock, access, basePath: '', metricsToken });
 }
 
 async function listen(server: Server, host: string, wanted: number | null): Promise<number> {

@@ -22,7 +22,7 @@ export const DASHBOARD_VARIABLES: Readonly<Record<string, string>> = {
   TOCK_DASHBOARD_PROXY_SECRET: 'what a trusted proxy sends as x-tock-proxy-secret, beside x-forwarded-user',
   TOCK_DASHBOARD_HOSTS: 'other names by which the dashboard is reached, separated by commas',
   TOCK_DASHBOARD_METRICS_TOKEN: 'a bearer token that opens /metrics to Prometheus, and nothing else',
-  TOCK_DASHBOARD_READ_URL: 'a replica from which the dashboard reads',
+  TOCK_DASHBOARD_READ_URL: 'a replica from which the dashboard reads (default TOCK_READ_URL)',
 };
 
 const MIN_SECRET = 16;
@@ -48,7 +48,7 @@ export function readDashboardSettings(env: NodeJS.ProcessEnv): DashboardSettings
       .split(',')
       .map(name => name.trim())
       .filter(name => name !== ''),
-    readUrl: readSecret(env, 'TOCK_DASHBOARD_READ_URL')?.text ?? null,
+    readUrl: (readSecret(env, 'TOCK_DASHBOARD_READ_URL') ?? readSecret(env, 'TOCK_READ_URL'))?.text ?? null,
     metricsToken: token && checkMetricsToken(token.text, token.source),
   };
 }

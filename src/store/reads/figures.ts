@@ -4,6 +4,7 @@ import type { Database } from '../connection/database.js';
 import { readable } from '../connection/readable-instant.js';
 import { statement } from '../connection/statement.js';
 import { IS_COPY } from '../schema/database-identity.js';
+import { REPLICA_LAG_MS } from './replica-lag.js';
 
 /** Instants as JSON has them. */
 type StatusRow = SchedulerStatus & {
@@ -69,6 +70,7 @@ with groups as materialized (
 select jsonb_build_object(
   'at', tock.now(),
   'isCopy', ${IS_COPY},
+  'replicaLagMs', ${REPLICA_LAG_MS},
   'definitions', (select jsonb_build_object(
     'scheduled', count(*) filter (where next_at is not null and vanished_at is null),
     'due', count(*) filter (where next_at <= tock.now() and paused_at is null and broken_at is null and vanished_at is null),

@@ -1,6 +1,7 @@
 // What every page of the dashboard shows around its content: the database's time, and a few counts.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
+import { REPLICA_LAG_MS } from '../replica-lag.js';
 
 export interface Frame {
   /** The database's time. */
@@ -14,6 +15,8 @@ export interface Frame {
   readonly workers: number;
   /** Paused queues. */
   readonly pausedQueues: number;
+  /** How far the replica that was read is behind, in milliseconds; null: it is the primary. */
+  readonly replicaLagMs: number | null;
 }
 
 const READ_FRAME = statement<object, Frame>(
@@ -26,7 +29,8 @@ select tock.now() as now, current_database() as database,
   (select count(*)::int from (select from tock.job_runs_finished where status = 'dead'
     and finished_at > tock.now() - interval '24 hours' limit 1001) r) as dead,
   (select count(*)::int from tock.workers) as workers,
-  (select count(*)::int from tock.job_queues where paused_at is not null) as "pausedQueues"`,
+  (select count(*)::int from tock.job_queues where paused_at is not null) as "pausedQueues",
+  ${REPLICA_LAG_MS} as "replicaLagMs"`,
 );
 
 /** One statement, about a millisecond whatever the number of runs. */
