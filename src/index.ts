@@ -40,6 +40,13 @@ export type {
   WebhookChannel,
 } from './model/alerts/options.js';
 export type { AuditRecord, Details } from './model/audit.js';
+export type {
+  CapacityReport,
+  CapacitySizes,
+  Resource,
+  ResourceCode,
+} from './model/capacity/capacity.js';
+export type { CapacityOptions } from './model/capacity/options.js';
 export type { CheckCode, CheckResult, DoctorReport, Finding } from './model/doctor/check.js';
 export { type Duration, formatDuration, parseDuration } from './model/duration.js';
 export { Cancel, Dead, RetryLater, TockError, type TockErrorCode } from './model/errors.js';
@@ -83,13 +90,6 @@ export type {
 export type { TracingOption } from './model/job/tracing-option.js';
 export { typeOnly } from './model/job/type-only.js';
 export type { Logger, LogMethod } from './model/logger.js';
-export type {
-  CapacityReport,
-  CapacitySizes,
-  Resource,
-  ResourceCode,
-} from './model/capacity/capacity.js';
-export type { CapacityOptions } from './model/capacity/options.js';
 export type { ExpositionFormat } from './model/metrics/exposition.js';
 export type { MetricsLimits, MetricsOptions } from './model/metrics/options.js';
 export type { Action, Operator, Role, Via } from './model/operator.js';

@@ -1,8 +1,8 @@
 // Serves the dashboard for `tock dashboard` and `tock start --dashboard`, and says where it is.
 import type { Command } from 'commander';
 import { DEFAULT_HOST } from '../dashboard/server/hosts.js';
-import { readDashboardSettings } from '../dashboard/server/settings.js';
 import type { ServeOptions } from '../dashboard/server/serve.js';
+import { readDashboardSettings } from '../dashboard/server/settings.js';
 import { count } from './flags/flags.js';
 import type { Shell } from './shell.js';
 import { cleanLine, paint } from './terminal.js';

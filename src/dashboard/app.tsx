@@ -8,7 +8,16 @@ import type { Access } from './access/access.js';
 import { methodsByPath } from './access/allowed-methods.js';
 import { readBody } from './access/read-body.js';
 import { readAssets } from './assets.js';
-import { addSignIn, type Bare, isSafe, makeBare, openDoor, type Refusal, refuse, requireSameOrigin } from './door.js';
+import {
+  addSignIn,
+  type Bare,
+  isSafe,
+  makeBare,
+  openDoor,
+  type Refusal,
+  refuse,
+  requireSameOrigin,
+} from './door.js';
 import { type Explained, explainError } from './explain-error.js';
 import { addHealthz } from './healthz.js';
 import { Page } from './layout/page.js';

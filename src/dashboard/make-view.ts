@@ -21,7 +21,10 @@ export interface ViewOptions {
 type MakeView = (c: Context, user: Operator, pages: ReadonlySet<string>) => Promise<View>;
 
 /** One statement for each view. */
-export function makeViews({ tock, reads, basePath, among }: ViewOptions, { style, script, icon }: Assets): MakeView {
+export function makeViews(
+  { tock, reads, basePath, among }: ViewOptions,
+  { style, script, icon }: Assets,
+): MakeView {
   const link = makeLink(basePath);
   const assets = { style: link(style.path), script: link(script.path), icon: link(icon.path) };
   return async (c, user, pages) => {

@@ -49,7 +49,8 @@ import { adoptDatabase } from '../store/schema/database-identity.js';
 import { migrate, requireMigrated } from '../store/schema/migrate.js';
 import { checkMethodOptions } from './check-options.js';
 import type { EnqueueManyOptions, TockOptions } from './options.js';
-import type { OpenedTock, ReadOptions } from './types.js';
+import type { ReadOptions } from './read-options.js';
+import type { OpenedTock } from './types.js';
 
 export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
   const { registry, settings, statementTimeoutMs, isolation, logger, alerting, tracing } = read;
@@ -240,13 +241,12 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
     why: async (definition, time) => await why(open(), definition, time),
     status: async () => await createSchedulerView(open()).status(),
     metrics: async metricsOptions => {
-      // Loaded late: a tick does not need it.
       const { openMetrics } = await import('../engine/metrics/openmetrics.js');
       return await openMetrics(open().database, checked('metrics', metricsOptions));
     },
     capacity: async capacityOptions => {
-      const { measureCapacity } = await import('../engine/metrics/capacity.js');
-      return await measureCapacity(open().database, checked('capacity', capacityOptions));
+      const report = await import('../engine/metrics/capacity.js');
+      return await report.measureCapacity(open().database, checked('capacity', capacityOptions));
     },
     health: async limits => await readHealth(open(), checked('health', limits)),
     doctor: async doctorOptions => await examine(open(), checked('doctor', doctorOptions)),

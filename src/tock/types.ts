@@ -5,9 +5,7 @@ import type { RegisterResult } from '../engine/definitions/register.js';
 import type { CursorReset, ResetCursorsOptions } from '../engine/definitions/reset-cursors.js';
 import type { ScheduleInput, VersionGuard } from '../engine/definitions/schedules.js';
 import type { DoctorOptions } from '../engine/doctor/examine.js';
-import type { Settings } from '../engine/engine.js';
 import type { RunAtWork } from '../engine/execute/crash.js';
-import type { Isolation } from '../engine/execute/isolate/isolation.js';
 import type { BackfillOptions, BackfillResult } from '../engine/materialize/backfill.js';
 import type { AlertTest } from '../engine/operate/alerts.js';
 import type { ExecBeginning } from '../engine/operate/exec/begin-exec.js';
@@ -15,20 +13,18 @@ import type { CancelManyOptions, ManyResult, RetryManyOptions } from '../engine/
 import type { QueueLimits } from '../engine/operate/queues.js';
 import type { WaitOptions } from '../engine/operate/runs.js';
 import type { TickSummary } from '../engine/run-tick.js';
-import type { Tracing } from '../engine/tracing/tracing.js';
 import type { Why } from '../engine/why/why.js';
-import type { Alerting, Heartbeat } from '../model/alerts/read-alerts.js';
+import type { Heartbeat } from '../model/alerts/read-alerts.js';
 import type { AuditRecord } from '../model/audit.js';
+import type { CapacityReport } from '../model/capacity/capacity.js';
+import type { CapacityOptions } from '../model/capacity/options.js';
 import type { DoctorReport } from '../model/doctor/check.js';
 import type { Health } from '../model/health.js';
 import type { EnqueueOptions } from '../model/job/enqueue-options.js';
 import type { AnyJob, JobReference, OutputFor, PayloadAndOptions, PayloadFor } from '../model/job/job.js';
-import type { Registry } from '../model/job/registry.js';
 import type { OutputOfId, RunId } from '../model/job/run-id.js';
 import type { Logger } from '../model/logger.js';
 import type { MetricsOptions } from '../model/metrics/options.js';
-import type { CapacityReport } from '../model/capacity/capacity.js';
-import type { CapacityOptions } from '../model/capacity/options.js';
 import type { Operator } from '../model/operator.js';
 import type { ProblemLimits } from '../model/problems.js';
 import type { RunMatch } from '../model/run/run-match.js';
@@ -213,10 +209,7 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
    * schedules. Only reads. @throws TockError TOCK_BAD_OPTION
    */
   metrics(options?: MetricsOptions): Promise<string>;
-  /**
-   * Today's rates and sizes, how they grow, and what ends first. Takes a tenth of a second of the server's CPU,
-   * to learn how fast that is. Only reads. @throws TockError TOCK_BAD_OPTION
-   */
+  /** Rates, sizes, how they grow, and what ends first. Only reads. @throws TockError TOCK_BAD_OPTION */
   capacity(options?: CapacityOptions): Promise<CapacityReport>;
   /**
    * The state of the scheduler in sentences, the most important first. Quick enough for a probe: it does not
@@ -289,17 +282,4 @@ export interface ShellTock extends Tock, Exec {
   readonly atWork: () => readonly RunAtWork[];
   /** For an uncaught error that is about to end the process: see `Worker.crash`. */
   readonly crash: (thrown: unknown) => Promise<void>;
-}
-
-/** What createTock has read and checked. */
-export interface ReadOptions {
-  readonly registry: Registry;
-  readonly settings: Settings;
-  readonly statementTimeoutMs: number;
-  readonly isolation: Isolation | null;
-  readonly alerting: Alerting | undefined;
-  readonly logger: Logger;
-  readonly tracing: Tracing | null;
-  /** Whose ticks they are: a program's, or an app's. */
-  readonly kind: 'tick' | 'library';
 }

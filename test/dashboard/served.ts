@@ -3,7 +3,6 @@ import { connect } from 'node:net';
 import { type ServedDashboard, type ServeOptions, serveDashboard } from '../../src/dashboard/server/serve.js';
 import { readDashboardSettings } from '../../src/dashboard/server/settings.js';
 
-
 export interface Served extends ServedDashboard {
   readonly port: number;
   /** The one-time links up to now. */

@@ -1669,6 +1669,9 @@ select jsonb_build_object(
 ) as facts
 from pg_namespace n where n.nspname = 'tock';
 
+-- probe-cpu
+explain (analyze, timing off, summary on, format json) select count(*) from generate_series(1, 300000) i where i % 7 = 3;
+
 -- probe-queue
 select q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
@@ -1741,6 +1744,55 @@ cross join lateral (select count(*)::integer as count from tock.job_slots s wher
 where $1::text is null or f.queue = $1
 order by w.count desc, w.at, k.key limit $2;
 
+-- read-capacity
+with span as (
+  select date_bin('1 day', p.hours_until, 'epoch') as until,
+    greatest(date_bin('1 day', p.hours_until, 'epoch') - interval '56 days',
+      (select date_bin('1 day', min(m.applied_at), 'epoch') + interval '1 day' from tock.migrations m)) as begin
+  from tock.figures_progress p
+), hours as materialized (
+  select f.at, sum(f.run_count)::float8 as runs, sum(f.duration_us)::float8 / 1000 as busy_ms
+  from tock.figures_by_hour f, span s where f.at >= least(s.begin, tock.now() - interval '24 hours') group by f.at
+), minutes as materialized (
+  select f.at, sum(f.run_count)::float8 as runs, sum(f.duration_us)::float8 / 1000 as busy_ms
+  from tock.figures_by_minute f where f.at >= tock.now() - interval '24 hours' group by f.at
+), busiest as (
+  select coalesce(max(h.runs), 0) as runs, coalesce(max(h.busy_ms), 0) as busy_ms from (
+    select sum(m.runs) as runs, sum(m.busy_ms) as busy_ms from minutes m group by date_bin('1 hour', m.at, 'epoch')) h
+)
+select tock.now() as at,
+  array(select coalesce(sum(h.runs), 0) from span s
+    cross join generate_series(s.begin, s.until - interval '1 day', interval '24 hours') d(at)
+    left join hours h on h.at >= d.at and h.at < d.at + interval '24 hours'
+    group by d.at order by d.at)::float8[] as days,
+  (select coalesce(sum(m.runs), 0) from minutes m) as "lastDayRuns",
+  (select coalesce(max(m.runs), 0) from minutes m) as "peakMinuteRuns",
+  busiest.runs as "peakHourRuns", busiest.busy_ms as "peakHourBusyMs",
+  (select coalesce(sum(t.run_count), 0)::float8 from tock.figures_total t) as "totalRuns",
+  (select coalesce(sum(greatest(s.n_live_tup, c.reltuples::bigint, 0)), 0)::float8
+    from pg_partition_tree('tock.job_runs_finished') t join pg_class c on c.oid = t.relid
+    left join pg_stat_all_tables s on s.relid = t.relid where t.isleaf) as "keptRuns",
+  jsonb_build_object('live', (select coalesce(sum(pg_total_relation_size(t.relid)), 0)::float8 from (
+    select relid from pg_partition_tree('tock.job_runs_live')) t), 'finished', (select coalesce(sum(pg_total_relation_size(t.relid)), 0)::float8 from (
+    select relid from pg_partition_tree('tock.job_runs_finished')) t),
+    'keys', (select coalesce(sum(pg_total_relation_size(t.relid)), 0)::float8 from (
+    select relid from pg_partition_tree('tock.job_keys') union all select relid from pg_partition_tree('tock.job_occurrences') union all select relid from pg_partition_tree('tock.job_effects')) t), 'logs', (select coalesce(sum(pg_total_relation_size(t.relid)), 0)::float8 from (
+    select relid from pg_partition_tree('tock.job_logs')) t),
+    'database', pg_database_size(current_database())::float8) as sizes,
+  jsonb_build_object('used', (select sum(d.numbackends) from pg_stat_database d),
+    'max', current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer
+      - coalesce(current_setting('reserved_connections', true)::integer, 0)) as connections,
+  (select jsonb_build_object('bytes', w.wal_bytes::float8, 'seconds', extract(epoch from clock_timestamp() - w.stats_reset)::float8)
+    from pg_stat_wal w) as wal,
+  -- As the server itself: so that the next checkpoint ends before max_wal_size is reached.
+  jsonb_build_object('bytes', pg_size_bytes(current_setting('max_wal_size'))
+      / (1 + current_setting('checkpoint_completion_target')::float8),
+    'seconds', extract(epoch from current_setting('checkpoint_timeout')::interval)) as checkpoint,
+  (select jsonb_build_object('count', count(*), 'capacity', coalesce(sum(w.capacity), 0)) from tock.workers w
+    where w.kind in ('daemon', 'library')
+      and w.seen_at > tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds') as workers
+from busiest;
+
 -- read-code-jobs
 select distinct d.job, d.queue from tock.job_definitions d where d.origin = 'code' and d.vanished_at is null order by 1, 2;
 
@@ -1778,7 +1830,11 @@ select tock.now() as now, current_database() as database,
   (select count(*)::int from (select from tock.job_runs_finished where status = 'dead'
     and finished_at > tock.now() - interval '24 hours' limit 1001) r) as dead,
   (select count(*)::int from tock.workers) as workers,
-  (select count(*)::int from tock.job_queues where paused_at is not null) as "pausedQueues";
+  (select count(*)::int from tock.job_queues where paused_at is not null) as "pausedQueues",
+  case when pg_is_in_recovery() then case
+    when pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() then 0
+    else greatest(0, coalesce(round(extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp()) * 1000), 0))
+  end end::float8 as "replicaLagMs";
 
 -- read-held
 select r.id, r.cancel_requested_at is not null as cancel_requested from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running');
@@ -2278,6 +2334,10 @@ with groups as materialized (
 select jsonb_build_object(
   'at', tock.now(),
   'isCopy', tock.is_copy(),
+  'replicaLagMs', case when pg_is_in_recovery() then case
+    when pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() then 0
+    else greatest(0, coalesce(round(extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp()) * 1000), 0))
+  end end::float8,
   'definitions', (select jsonb_build_object(
     'scheduled', count(*) filter (where next_at is not null and vanished_at is null),
     'due', count(*) filter (where next_at <= tock.now() and paused_at is null and broken_at is null and vanished_at is null),

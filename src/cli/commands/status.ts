@@ -52,32 +52,36 @@ async function status(shell: Shell, flags: StatusFlags): Promise<number> {
     const { statusOfAll } = await import('../databases/status-of-all.js');
     return await statusOfAll(shell, limits, flags.check === true);
   }
-  return await withTock(shell, { needsJobs: false, onlyReads: true }, async ({ tock, where, psqlCommand }) => {
-    if (flags.check) {
-      const health = await tock.health(limits);
-      shell.document(health);
-      for (const { level, text, remedy } of health.sentences)
-        shell.say(`${paintLevel(level)}: ${cleanLine(remedy === null ? text : `${text}. ${remedy}`)}`);
-      return healthExitCode(health.level);
-    }
-    const figures = await tock.status();
-    const problems = findProblems(figures, limits);
-    const health = healthOf(figures, limits);
-    const reported = problems.filter(({ level }) => level !== 'unknown');
-    shell.document({ ...figures, problems: reported.map(({ message }) => message), health });
-    if (shell.json) return 0;
-    shell.say(
-      `${paint('bold', `schema ${shell.config.schema} on ${cleanLine(where)}`)}, ${localTime(figures.at)}`,
-    );
-    for (const [name, value] of facts(figures)) shell.say(`  ${paint('dim', name.padEnd(13))}  ${value}`);
-    if (psqlCommand !== null) shell.say(`  ${paint('dim', 'psql'.padEnd(13))}  ${cleanLine(psqlCommand)}`);
-    await sayQueues(shell, figures);
-    await sayWorkers(shell, figures);
-    shell.say('');
-    if (problems.length === 0) shell.say(paint('green', cleanLine(health.sentences[0]?.text ?? '')));
-    for (const { level, message } of problems) shell.say(`${paintLevel(level)}: ${cleanLine(message)}`);
-    return 0;
-  });
+  return await withTock(
+    shell,
+    { needsJobs: false, onlyReads: true },
+    async ({ tock, where, psqlCommand }) => {
+      if (flags.check) {
+        const health = await tock.health(limits);
+        shell.document(health);
+        for (const { level, text, remedy } of health.sentences)
+          shell.say(`${paintLevel(level)}: ${cleanLine(remedy === null ? text : `${text}. ${remedy}`)}`);
+        return healthExitCode(health.level);
+      }
+      const figures = await tock.status();
+      const problems = findProblems(figures, limits);
+      const health = healthOf(figures, limits);
+      const reported = problems.filter(({ level }) => level !== 'unknown');
+      shell.document({ ...figures, problems: reported.map(({ message }) => message), health });
+      if (shell.json) return 0;
+      shell.say(
+        `${paint('bold', `schema ${shell.config.schema} on ${cleanLine(where)}`)}, ${localTime(figures.at)}`,
+      );
+      for (const [name, value] of facts(figures)) shell.say(`  ${paint('dim', name.padEnd(13))}  ${value}`);
+      if (psqlCommand !== null) shell.say(`  ${paint('dim', 'psql'.padEnd(13))}  ${cleanLine(psqlCommand)}`);
+      await sayQueues(shell, figures);
+      await sayWorkers(shell, figures);
+      shell.say('');
+      if (problems.length === 0) shell.say(paint('green', cleanLine(health.sentences[0]?.text ?? '')));
+      for (const { level, message } of problems) shell.say(`${paintLevel(level)}: ${cleanLine(message)}`);
+      return 0;
+    },
+  );
 }
 
 function facts({
@@ -96,7 +100,9 @@ function facts({
     paint(number > 0 ? colour : null, `${number} ${word}`);
   const [last] = ticks;
   return [
-    ...(replicaLagMs === null ? [] : [['read from', `a replica, ${formatSpan(replicaLagMs)} behind`] as const]),
+    ...(replicaLagMs === null
+      ? []
+      : [['read from', `a replica, ${formatSpan(replicaLagMs)} behind`] as const]),
     [
       'last tick',
       last === undefined

@@ -13,10 +13,7 @@ export async function metricsOfAll(
   format: NonNullable<MetricsOptions['format']>,
   limits: Omit<MetricsOptions, 'format'>,
 ): Promise<string> {
-  const answers = await askEach(
-    shell,
-    async ({ tock }) => await readMetrics(await databaseOf(tock), limits),
-  );
+  const answers = await askEach(shell, async ({ tock }) => await readMetrics(await databaseOf(tock), limits));
   for (const { name, error } of answers) if (error !== null) shell.note(`${name}: ${error.message}`);
   const merged = answers.map(({ name, value }): DatabaseMetrics => ({ name, metrics: value }));
   return writeMetrics(mergeMetrics(merged), format);

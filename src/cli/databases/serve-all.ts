@@ -1,6 +1,7 @@
 // `tock dashboard --all`: several databases, each of which may be away.
-import { createTock } from '../../tock/create-tock.js';
+
 import { readDatabases } from '../../runtime/databases.js';
+import { createTock } from '../../tock/create-tock.js';
 import { operatorOfCommand } from '../operator-of-command.js';
 import { type AddressFlags, serveFor } from '../serve-dashboard.js';
 import { aborted, type Shell } from '../shell.js';

@@ -20,7 +20,8 @@ const ADVICE: Readonly<Record<ResourceCode, string>> = {
   disk: 'keep less: tock prune --keep 30d --keep-succeeded 7d from the crontab; daily partitions; smaller payloads and outputs',
   cpu: 'let a run handle more items, enqueue with enqueueMany, or give groups of queues a database of their own',
   wal: 'raise max_wal_size, so that checkpoints are rarer; let a run handle more items; smaller payloads and outputs',
-  connections: 'start fewer daemons, lower their connections, put pgbouncer in between, or raise max_connections',
+  connections:
+    'start fewer daemons, lower their connections, put pgbouncer in between, or raise max_connections',
   workers: 'raise concurrency where handlers wait, or start another daemon',
 };
 
@@ -50,7 +51,12 @@ export async function sayCapacity(shell: Shell, report: CapacityReport): Promise
     { title: 'share', align: 'right' },
     { title: 'ends', flexible: true },
   ] as const;
-  shell.say(await drawTable(columns, report.resources.map(resource => rowOf(report, resource))));
+  shell.say(
+    await drawTable(
+      columns,
+      report.resources.map(resource => rowOf(report, resource)),
+    ),
+  );
   shell.say('');
   for (const line of conclusion(report)) shell.say(line);
 }

@@ -29,7 +29,12 @@ export interface OpenDatabasesOptions {
 }
 
 /** Connects with the first request. Nothing is read or done across two databases. */
-export function openDatabases({ databases, access, basePath, metricsToken }: OpenDatabasesOptions): Dashboard {
+export function openDatabases({
+  databases,
+  access,
+  basePath,
+  metricsToken,
+}: OpenDatabasesOptions): Dashboard {
   const link = makeLink(basePath);
   const each = new Map(
     databases.map(({ name, tock }) => {
@@ -45,7 +50,10 @@ export function openDatabases({ databases, access, basePath, metricsToken }: Ope
     }),
   );
   const reader = createOverviewReader(databases);
-  const app = createOverview({ databases, access: withMetricsToken(access, metricsToken, basePath), basePath }, reader.read);
+  const app = createOverview(
+    { databases, access: withMetricsToken(access, metricsToken, basePath), basePath },
+    reader.read,
+  );
   const fetch = async (request: Request) => {
     const [, , name] = /^\/(db)\/([^/]+)/.exec(withoutBase(new URL(request.url).pathname, basePath)) ?? [];
     const dashboard = name === undefined ? undefined : each.get(name);
@@ -55,7 +63,10 @@ export function openDatabases({ databases, access, basePath, metricsToken }: Ope
     fetch,
     listener: nodeListener(fetch),
     close: async () => {
-      await Promise.all([reader.close(), ...[...each.values()].map(async dashboard => await dashboard.close())]);
+      await Promise.all([
+        reader.close(),
+        ...[...each.values()].map(async dashboard => await dashboard.close()),
+      ]);
     },
   };
 }
@@ -76,7 +87,9 @@ function createOverview(
   // Without signing in, so it names no database.
   app.get('/healthz', async c => {
     const views = await read();
-    const failing = views.filter(({ figures }) => figures === null || figures.health.level === 'failing').length;
+    const failing = views.filter(
+      ({ figures }) => figures === null || figures.health.level === 'failing',
+    ).length;
     return failing === 0 ? c.text('ok\n') : c.text(`failing ${failing} of ${views.length}\n`, 503);
   });
   if (access.signIn) addSignIn(app, access.signIn, link, bare);
@@ -109,9 +122,7 @@ function createOverview(
     const text = writeExposition(mergeMetrics(await readAll(null)), format);
     return c.body(text, 200, { 'content-type': CONTENT_TYPES[format], vary: 'accept' });
   });
-  app.notFound(c =>
-    bare(c, 404, 'There is no such page', `The databases are listed at ${link('/')}.`),
-  );
+  app.notFound(c => bare(c, 404, 'There is no such page', `The databases are listed at ${link('/')}.`));
   app.onError((error, c) => {
     const { status, title, message } = explainError(error);
     return bare(c, status, title, message);

@@ -39,7 +39,10 @@ export interface OverviewReader {
 /** Connects with the first reading. One that is away keeps no other from being shown. */
 export function createOverviewReader(databases: readonly NamedTock[]): OverviewReader {
   const readers = databases.map(createReader);
-  const read = cached(MAX_AGE_MS, async () => await Promise.all(readers.map(async each => await each.read())));
+  const read = cached(
+    MAX_AGE_MS,
+    async () => await Promise.all(readers.map(async each => await each.read())),
+  );
   return {
     read: async () => await read(null),
     close: async () => {

@@ -72,16 +72,10 @@ export function Navigation({ view, current }: { readonly view: View; readonly cu
 
 export function Brand({ href }: { readonly href: string }) {
   return (
-    <a class="brand" href={view.link('/')}>
+    <a class="brand" href={href}>
       <svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true">
         <circle cx="9" cy="9" r="7.5" fill="none" stroke="currentColor" stroke-width="1.6" />
-        <path
-          d="M9 4.5V9l3 2"
-          fill="none"
-          stroke="currentColor"
-          stroke-width="1.6"
-          stroke-linecap="round"
-        />
+        <path d="M9 4.5V9l3 2" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" />
       </svg>
       Tock
     </a>

@@ -55,7 +55,8 @@ function Behind({ lagMs }: { readonly lagMs: number | null }) {
   if (lagMs === null || lagMs < LATE_MS) return null;
   return (
     <p class="flash bad">
-      The replica from which this page is read is {formatSpan(lagMs)} behind: what happened since is not shown.
+      The replica from which this page is read is {formatSpan(lagMs)} behind: what happened since is not
+      shown.
     </p>
   );
 }

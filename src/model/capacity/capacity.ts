@@ -5,7 +5,7 @@ import type { Allowance } from './options.js';
 /** What is read of the database. Sizes are bytes. */
 export interface CapacityFacts {
   readonly at: Date;
-  /** Runs that ended on each whole UTC day, the latest last, without gaps; those that were skipped included. */
+  /** Runs that ended, or were skipped, on each whole UTC day; the latest last, without gaps. */
   readonly days: readonly number[];
   /** Runs that ended in the last 24 hours, in the busiest minute of them, and in the busiest hour. */
   readonly lastDayRuns: number;
@@ -38,6 +38,7 @@ export interface CapacitySizes {
   readonly database: number;
 }
 
+/** What there is only so much of. */
 export type ResourceCode = 'disk' | 'cpu' | 'wal' | 'connections' | 'workers';
 
 /** One thing of which there is only so much. */
@@ -51,6 +52,7 @@ export interface Resource {
   readonly endsAt: Date | null;
 }
 
+/** What `capacity` resolves to. Sizes are bytes. */
 export interface CapacityReport {
   readonly at: Date;
   readonly rates: {
@@ -77,7 +79,7 @@ export interface CapacityReport {
   readonly endsFirst: ResourceCode | null;
 }
 
-// A run costs so much of the server, as docs/performance.md has measured it: to enqueue, claim and finalize it.
+// What it costs the server to enqueue, claim and finalize a run, as docs/performance.md has measured it.
 const CPU_SECONDS_PER_RUN = 25e-6;
 const WAL_BYTES_PER_RUN = 1200;
 const BYTES_PER_RUN = 260;

@@ -1,4 +1,4 @@
-// How fast the number of runs grows, from whole weeks: a line through their means, so that weekends do not matter.
+// How fast the number of runs grows: a line through the means of whole weeks, so that weekends do not matter.
 
 /** Runs a day at an instant, and how that changes. Both are about the end of the last whole day. */
 export interface Growth {

@@ -28,12 +28,22 @@ export function checkCapacityOptions({ disk, cores = 1 }: CapacityOptions): Allo
   return { diskBytes: disk === undefined ? null : readSize(disk), cores };
 }
 
-const UNITS: Readonly<Record<string, number>> = { '': 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40, p: 2 ** 50 };
+const UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  k: 2 ** 10,
+  m: 2 ** 20,
+  g: 2 ** 30,
+  t: 2 ** 40,
+  p: 2 ** 50,
+};
 
 /** `200GB`, `1.5 TB`, `800 MiB`, or bytes: powers of 1024. @throws TockError TOCK_BAD_OPTION */
 export function readSize(size: number | string): number {
   const [, digits, unit] = /^\s*(\d+(?:\.\d+)?)\s*([kmgtp]?)(?:i?b|bytes)?\s*$/i.exec(String(size)) ?? [];
   const bytes = Number(digits) * (UNITS[(unit ?? '').toLowerCase()] ?? Number.NaN);
   if (bytes > 0 && Number.isFinite(bytes)) return Math.round(bytes);
-  throw new TockError('TOCK_BAD_OPTION', `the size ${quote(String(size))} cannot be read; write 200GB or 1.5TB`);
+  throw new TockError(
+    'TOCK_BAD_OPTION',
+    `the size ${quote(String(size))} cannot be read; write 200GB or 1.5TB`,
+  );
 }

@@ -17,7 +17,10 @@ afterAll(async () => {
   await one.close();
   await other.close();
 });
-const withAway = () => ({ ...env, TOCK_DATABASES: `${env['TOCK_DATABASES']} gone=postgres://app:secret@127.0.0.1:1/none` });
+const withAway = () => ({
+  ...env,
+  TOCK_DATABASES: `${env['TOCK_DATABASES']} gone=postgres://app:secret@127.0.0.1:1/none`,
+});
 
 describe('tock status --all', () => {
   it('has a line for each database', async () => {
@@ -52,7 +55,10 @@ describe('tock status --all', () => {
 
   it.each([
     [{}, '--all needs the databases: set TOCK_DATABASES'],
-    [{ TOCK_DATABASES: 'postgres://app:secret@db/x' }, 'word 1 of TOCK_DATABASES is not a name and an address'],
+    [
+      { TOCK_DATABASES: 'postgres://app:secret@db/x' },
+      'word 1 of TOCK_DATABASES is not a name and an address',
+    ],
     [{ TOCK_DATABASES_FILE: '/none' }, 'TOCK_DATABASES_FILE names "/none", which cannot be read'],
   ])('says what %j lacks', async (variables, message) => {
     const { code, stderr } = await one.tock(['status', '--all'], { env: { DATABASE_URL: '', ...variables } });

@@ -10,7 +10,12 @@ describe('growthOf', () => {
   it('is not known before two whole weeks', () => {
     expect(growthOf([], 120)).toEqual({ runsPerDay: 120, perDay: null });
     expect(growthOf([10, 20, 30], 0)).toEqual({ runsPerDay: 20, perDay: null });
-    expect(growthOf(Array.from({ length: 13 }, () => 5), 0)).toEqual({ runsPerDay: 5, perDay: null });
+    expect(
+      growthOf(
+        Array.from({ length: 13 }, () => 5),
+        0,
+      ),
+    ).toEqual({ runsPerDay: 5, perDay: null });
   });
 
   it('does not take weekends for growth', () => {

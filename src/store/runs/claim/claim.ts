@@ -236,7 +236,8 @@ function positionsOf(
     counts.set(row.place, (counts.get(row.place) ?? 0) + 1);
     last.set(row.place, row);
   }
-  // With enough runs the claim went no further: the last place may have more, what comes after was not looked at.
+  // With enough runs the claim went no further: the last place may have more, and what comes after was not
+  // looked at.
   const end = rows.length >= limit ? (rows.at(-1)?.place ?? 0) : Number.POSITIVE_INFINITY;
   const endPriority = places[end - 1]?.[1];
   return places.map(([queue, priority, share, isLimited], index) => {

@@ -1,0 +1,20 @@
+// The options of createTock, read and checked.
+import type { Settings } from '../engine/engine.js';
+import type { Isolation } from '../engine/execute/isolate/isolation.js';
+import type { Tracing } from '../engine/tracing/tracing.js';
+import type { Alerting } from '../model/alerts/read-alerts.js';
+import type { Registry } from '../model/job/registry.js';
+import type { Logger } from '../model/logger.js';
+
+/** What createTock has read and checked. */
+export interface ReadOptions {
+  readonly registry: Registry;
+  readonly settings: Settings;
+  readonly statementTimeoutMs: number;
+  readonly isolation: Isolation | null;
+  readonly alerting: Alerting | undefined;
+  readonly logger: Logger;
+  readonly tracing: Tracing | null;
+  /** Whose ticks they are: a program's, or an app's. */
+  readonly kind: 'tick' | 'library';
+}
