@@ -13,7 +13,7 @@ import { readOwnCrontab, thisCheckout, userName, writeOwnCrontab } from '../../r
 import { isConfirmed } from '../confirm.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell } from '../shell.js';
-import { showChanges } from '../switch-crontab.js';
+import { showChanges } from '../import/switch-crontab.js';
 import { cleanLine } from '../terminal.js';
 
 interface CrontabFlags extends CommonOptions {
