@@ -62,7 +62,10 @@ export function addImport(program: Command): Command {
         ['tock import undo', 'put them back'],
         ['tock import systemd --out jobs/timers.ts', 'write definitions for the timers of systemd'],
         ['tock import kubernetes deploy/ --out jobs/cron-jobs.ts', 'for CronJobs of Kubernetes'],
-        ['tock import pg_cron --out jobs/pg-cron.ts', 'for the jobs of pg_cron; likewise pg-boss, graphile-worker'],
+        [
+          'tock import pg_cron --out jobs/pg-cron.ts',
+          'for the jobs of pg_cron; likewise pg-boss, graphile-worker',
+        ],
       ),
     )
     .action(action(refuse));

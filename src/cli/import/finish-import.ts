@@ -1,7 +1,8 @@
 // The end of an import from another scheduler: the comparison, or the code and the report.
-import { compareTaken, comparedWords, type Found, foundReport } from '../../model/import/elsewhere/taken.js';
-import { jobCode } from '../../model/import/job-code.js';
+
 import { TockError } from '../../model/errors.js';
+import { comparedWords, compareTaken, type Found, foundReport } from '../../model/import/elsewhere/taken.js';
+import { jobCode } from '../../model/import/job-code.js';
 import { utcText } from '../../model/schedule/instant-text.js';
 import type { Shell } from '../shell.js';
 import { sayComparison } from './say-comparison.js';

@@ -1,5 +1,5 @@
 // `tock import graphile-worker`: definitions from its crontab.
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
@@ -45,7 +45,10 @@ export function addGraphileWorker(command: Command): Command {
       'after',
       examples(
         ['tock import graphile-worker', 'look at code and report'],
-        ['tock import graphile-worker --tasks tasks --out jobs/graphile.ts', 'definitions that call the tasks'],
+        [
+          'tock import graphile-worker --tasks tasks --out jobs/graphile.ts',
+          'definitions that call the tasks',
+        ],
         ['tock import graphile-worker --switch', 'comment out the lines'],
       ),
     )
@@ -84,9 +87,13 @@ async function readSource(file: string | undefined): Promise<CrontabSource> {
       'TOCK_BAD_OPTION',
       `there is no ./${FILE}, which graphile-worker reads by default: name the crontab, or - for standard input`,
     );
-  const [source, ...more] = await readSources({ file: file ?? FILE, system: false, kind: 'debian' });
-  if (source === undefined || more.length > 0 || source.hasUser)
-    throw new TockError('TOCK_BAD_OPTION', `${file ?? FILE} is a folder: name the crontab of graphile-worker`);
+  const isFolder = file !== undefined && file !== '-' && existsSync(file) && statSync(file).isDirectory();
+  const [source] = isFolder ? [] : await readSources({ file: file ?? FILE, system: false, kind: 'debian' });
+  if (source === undefined)
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `${file ?? FILE} is a folder: name the crontab of graphile-worker`,
+    );
   return source;
 }
 
@@ -147,6 +154,8 @@ function fileOf(task: string, folder: string, out: string | undefined): TaskFile
       `${folder} has no file ${task}.js or ${task}.ts for the task ${task} (--tasks): an executable, or a task in code? Without --tasks its definition says what to move`,
     );
   const target = path.join(folder, `${task}.${ending.replace('ts', 'js')}`);
-  const relative = path.relative(out === undefined ? '.' : path.dirname(out), target).replaceAll(path.sep, '/');
+  const relative = path
+    .relative(out === undefined ? '.' : path.dirname(out), target)
+    .replaceAll(path.sep, '/');
   return [{ task, specifier: relative.startsWith('.') ? relative : `./${relative}` }];
 }

@@ -97,16 +97,21 @@ async function readText(file: string): Promise<Text> {
   return { name: file, text };
 }
 
+/** Braces of a template where a value or a line begins; within quotes they are data. */
+const TEMPLATE = /^\s*(?:-\s+|[\w./-]+:\s+)*\{\{/m;
+
 async function readCronJobs(texts: readonly Text[], source: string): Promise<CronJobManifest[]> {
   // Loaded by this command only.
-  const { parseAllDocuments } = await import('yaml');
+  const { default: yaml } = await import('yaml');
   const cronJobs: CronJobManifest[] = [];
   const others = new Set<string>();
   for (const { name, text } of texts) {
-    for (const document of parseAllDocuments(text)) {
+    if (TEMPLATE.test(text))
+      throw new TockError('TOCK_BAD_OPTION', `${name} is a template: render it first (helm template)`);
+    for (const document of yaml.parseAllDocuments(text, { logLevel: 'error' })) {
       const [error] = document.errors;
-      if (error !== undefined) throw noYaml(name, text, error);
-      const read = cronJobsIn(valueOf(document, name, text));
+      if (error !== undefined) throw noYaml(name, error);
+      const read = cronJobsIn(valueOf(document, name));
       cronJobs.push(...read.cronJobs);
       for (const kind of read.others) others.add(kind);
     }
@@ -119,16 +124,15 @@ async function readCronJobs(texts: readonly Text[], source: string): Promise<Cro
   );
 }
 
-function valueOf(document: Document, name: string, text: string): unknown {
+function valueOf(document: Document, name: string): unknown {
   try {
     // Without a limit, a small text with aliases may stand for gigabytes.
     return document.toJS({ maxAliasCount: 100 });
   } catch (error) {
-    throw noYaml(name, text, error instanceof Error ? error : new Error(String(error)));
+    throw noYaml(name, error instanceof Error ? error : new Error(String(error)));
   }
 }
 
-function noYaml(name: string, text: string, { message }: Error): TockError {
-  const remedy = /\{\{/.test(text) ? ': a template? Render it first: helm template' : '';
-  return new TockError('TOCK_BAD_OPTION', `${name} is not YAML${remedy} (${message.split('\n')[0] ?? ''})`);
+function noYaml(name: string, { message }: Error): TockError {
+  return new TockError('TOCK_BAD_OPTION', `${name} is not YAML: ${message.split('\n')[0] ?? ''}`);
 }

@@ -89,7 +89,9 @@ function foundIn(schedules: readonly BossSchedule[], source: string): Found {
     else left.push(result);
   }
   const used = new Set(taken.map(({ job }) => job.run ?? ''));
-  const functions = handlers.functions.filter((_, index) => used.has([...handlers.names.values()][index] ?? ''));
+  const functions = handlers.functions.filter((_, index) =>
+    used.has([...handlers.names.values()][index] ?? ''),
+  );
   const head = {
     names: functions.length === 0 ? [] : ['Dead', 'type JobContext'],
     functions,

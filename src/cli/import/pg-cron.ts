@@ -2,7 +2,12 @@
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
 import type { Found, LeftSchedule, TakenSchedule } from '../../model/import/elsewhere/taken.js';
-import { labelOf, type PgCronJob, pgCronNotes, translatePgCronJob } from '../../model/import/pg-cron/pg-cron-job.js';
+import {
+  labelOf,
+  type PgCronJob,
+  pgCronNotes,
+  translatePgCronJob,
+} from '../../model/import/pg-cron/pg-cron-job.js';
 import { sqlHead } from '../../model/import/pg-cron/sql-code.js';
 import type { PgCronRow, PgCronTable } from '../../store/imports/pg-cron.js';
 import { examples, withJson } from '../flags/flags.js';
@@ -27,7 +32,10 @@ export function addPgCron(command: Command): Command {
       'after',
       examples(
         ['tock import pg_cron', 'look at code and report'],
-        ['tock import pg_cron --database postgres://admin@db-1/postgres --out jobs/pg-cron.ts', 'of another database'],
+        [
+          'tock import pg_cron --database postgres://admin@db-1/postgres --out jobs/pg-cron.ts',
+          'of another database',
+        ],
         ['tock import pg_cron --switch', 'set them inactive'],
       ),
     )
@@ -45,12 +53,24 @@ async function importPgCron(shell: Shell, flags: PgCronFlags): Promise<number> {
     const table = await readPgCron(database);
     if (table.seesOwnOnly)
       shell.note(`${table.role} sees its own jobs only: connect as a superuser to import those of all users`);
+    if (!table.seesSettings)
+      shell.note(
+        `${table.role} may not read cron.timezone, so its schedules are taken as GMT: connect as a member of pg_read_all_settings`,
+      );
     const found = foundIn(shell, table, url);
     if (!flags.switch) return await finishImport(shell, flags, WORDS, found);
-    const inactive = new Set(table.rows.map(readRow).filter(({ isActive }) => !isActive).map(labelOf));
+    const inactive = new Set(
+      table.rows
+        .map(readRow)
+        .filter(({ isActive }) => !isActive)
+        .map(labelOf),
+    );
     const active = found.taken.filter(({ from }) => !inactive.has(from));
     if (active.length === 0)
-      throw new TockError('TOCK_NOT_FOUND', 'no job of pg_cron that can be taken is active: there is nothing to switch');
+      throw new TockError(
+        'TOCK_NOT_FOUND',
+        'no job of pg_cron that can be taken is active: there is nothing to switch',
+      );
     const taken = await takenInCode(shell, { taken: active }, WORDS.command);
     const chosen = new Set(taken.map(({ from }) => from));
     const rows = table.rows.filter(row => chosen.has(labelOf(readRow(row))));
@@ -77,7 +97,10 @@ function foundIn(shell: Shell, table: PgCronTable, url: string): Found {
     ownUser: isSameUrl ? table.role : own.user,
   };
   if (table.rows.length === 0)
-    throw new TockError('TOCK_NOT_FOUND', `pg_cron has no job in ${table.database}: there is nothing to import`);
+    throw new TockError(
+      'TOCK_NOT_FOUND',
+      `pg_cron has no job in ${table.database}: there is nothing to import`,
+    );
   const names = new Set<string>();
   const taken: TakenSchedule[] = [];
   const left: LeftSchedule[] = [];

@@ -2,7 +2,11 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { TockError } from '../../model/errors.js';
-import { readSavedSwitch, type SavedSwitch, savedSwitchText } from '../../model/import/elsewhere/saved-switch.js';
+import {
+  readSavedSwitch,
+  type SavedSwitch,
+  savedSwitchText,
+} from '../../model/import/elsewhere/saved-switch.js';
 import type { Found, TakenSchedule } from '../../model/import/elsewhere/taken.js';
 import { shellWord } from '../../model/shell-word.js';
 import { loadJobs } from '../../runtime/job-module.js';
@@ -70,7 +74,10 @@ export async function switchFound(
 async function keepSwitch(saved: SavedSwitch): Promise<string> {
   const folder = copyFolder();
   const stamp = new Date().toISOString().replace(/[:.]/g, '-');
-  const file = path.join(folder, `${saved.system}-of-${saved.database.replace(/[^\w-]/g, '_')}-${stamp}.json`);
+  const file = path.join(
+    folder,
+    `${saved.system}-of-${saved.database.replace(/[^\w-]/g, '_')}-${stamp}.json`,
+  );
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await writeFile(file, savedSwitchText(saved), { mode: 0o600, flag: 'wx' });
@@ -121,6 +128,8 @@ export async function undoFound(
   shell.say(
     `${system} runs ${restored} again${changed === 0 ? '' : `; ${changed} left, which have been changed since, or run there again already`}`,
   );
-  shell.say('Tock still has the definitions: take them out of the job module, or pause them (tock pause NAME)');
+  shell.say(
+    'Tock still has the definitions: take them out of the job module, or pause them (tock pause NAME)',
+  );
   return 0;
 }

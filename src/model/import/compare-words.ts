@@ -31,7 +31,9 @@ export function compareWords({ same, differences }: Comparison, words: ComparedW
     else list.push(difference);
   }
   const lines = [...byReason].map(([reason, list]) => {
-    const shown = list.slice(0, SHOWN).map(({ at, by }) => `${by === 'tock' ? by : words.system} ${utcText(at)}`);
+    const shown = list
+      .slice(0, SHOWN)
+      .map(({ at, by }) => `${by === 'tock' ? by : words.system} ${utcText(at)}`);
     const more = list.length > SHOWN ? ` and ${list.length - SHOWN} more` : '';
     return `  only ${shown.join(', ')}${more}: ${words[reason]}`;
   });

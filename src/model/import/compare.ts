@@ -47,7 +47,11 @@ export function compareLine(
   const host = findZone(timezone);
   const line = hasOwnZone ? findZone(job.timezone) : null;
   const cron = cronStarts(times, { host, line }, from, to);
-  return compareInstants(cron, occurrencesOf(scheduleOf(job), job.name, from, to), line ? [line, host] : [host]);
+  return compareInstants(
+    cron,
+    occurrencesOf(scheduleOf(job), job.name, from, to),
+    line ? [line, host] : [host],
+  );
 }
 
 /** The schedule that the generated code has. */

@@ -16,6 +16,8 @@ export interface PgCronTable {
   readonly role: string;
   /** Whether rows of other users are hidden from this role. */
   readonly seesOwnOnly: boolean;
+  /** Whether this role may read pg_cron's settings; else the zone is a guess. */
+  readonly seesSettings: boolean;
 }
 
 interface Facts {
@@ -25,6 +27,7 @@ interface Facts {
   readonly home: string | null;
   readonly is_there: boolean;
   readonly sees_own_only: boolean;
+  readonly sees_settings: boolean;
 }
 
 /** @throws TockError TOCK_NOT_FOUND if pg_cron keeps its jobs elsewhere */
@@ -33,8 +36,9 @@ export async function readPgCron(session: Session): Promise<PgCronTable> {
     session,
     sql<Facts>`
       select current_database() as database, current_user as role,
-        coalesce(nullif(current_setting('cron.timezone', true), ''), 'GMT') as timezone,
-        nullif(current_setting('cron.database_name', true), '') as home,
+        coalesce((select nullif(s.setting, '') from pg_settings s where s.name = 'cron.timezone'), 'GMT') as timezone,
+        (select nullif(s.setting, '') from pg_settings s where s.name = 'cron.database_name') as home,
+        pg_has_role(current_user, 'pg_read_all_settings', 'usage') as sees_settings,
         to_regclass('cron.job') is not null as is_there,
         not (r.rolsuper or r.rolbypassrls) as sees_own_only
       from pg_roles r where r.rolname = current_user`,
@@ -54,8 +58,8 @@ export async function readPgCron(session: Session): Promise<PgCronTable> {
     session,
     sql<{ row: PgCronRow }>`select to_jsonb(j) as row from cron.job j order by j.jobid`,
   );
-  const { timezone, database, role, sees_own_only: seesOwnOnly } = facts;
-  return { rows: rows.map(({ row }) => row), timezone, database, role, seesOwnOnly };
+  const { timezone, database, role, sees_own_only: seesOwnOnly, sees_settings: seesSettings } = facts;
+  return { rows: rows.map(({ row }) => row), timezone, database, role, seesOwnOnly, seesSettings };
 }
 
 /**

@@ -92,7 +92,10 @@ describe('tock import graphile-worker', () => {
         if (helpers.abortSignal.aborted || helpers.job.attempts !== 1 || rows[0].sum !== 2) throw new Error('wrong');
       };`,
     );
-    await kit.write('tasks/old/wrong.cjs', 'module.exports = { default: (_, helpers) => helpers.addJob("x") };');
+    await kit.write(
+      'tasks/old/wrong.cjs',
+      'module.exports = { default: (_, helpers) => helpers.addJob("x") };',
+    );
     const args = ['import', 'graphile-worker', file, '--tasks', path.join(kit.folder, 'tasks')];
     const out = path.join(kit.folder, 'graphile.ts');
     const { code, stderr } = await kit.tock([...args, '--out', out]);
@@ -126,10 +129,10 @@ describe('tock import graphile-worker', () => {
       noHandleSignals: true,
     });
     try {
-      await until('the item is known', async () => {
+      await until(async () => {
         const rows = await runAt(database.url, 'select 1 from graphile_worker._private_known_crontabs');
         return rows.length > 0;
-      });
+      }, 'the item to be known');
     } finally {
       await runner.stop();
     }

@@ -24,8 +24,8 @@ export async function openImportKit(variables: Readonly<Record<string, string>> 
   const env = { HOME: folder, XDG_STATE_HOME: path.join(folder, 'state'), TOCK_JOBS: module, ...variables };
   const addresses: Readonly<Record<string, string>> = {
     'pg-tock': pathToFileURL(path.resolve('dist/index.js')).href,
-    kysely: import.meta.resolve('kysely'),
-    pg: import.meta.resolve('pg'),
+    kysely: pathToFileURL(path.resolve('node_modules/kysely/dist/esm/index.js')).href,
+    pg: pathToFileURL(path.resolve('node_modules/pg/esm/index.mjs')).href,
   };
   let built = 0;
   return {

@@ -14,7 +14,12 @@ beforeAll(async () => {
   database = await createTestDatabase();
   boss = new PgBoss({ connectionString: database.url, schedule: false, supervise: false });
   await boss.start();
-  await boss.createQueue('digest', { retryLimit: 4, retryDelay: 30, retryBackoff: true, expireInSeconds: 600 });
+  await boss.createQueue('digest', {
+    retryLimit: 4,
+    retryDelay: 30,
+    retryBackoff: true,
+    expireInSeconds: 600,
+  });
   await boss.createQueue('sync', { policy: 'exclusive' });
   kit = await openImportKit({ DATABASE_URL: database.url });
 }, 120_000);
@@ -25,14 +30,22 @@ afterAll(async () => {
 });
 
 const schedules = async (): Promise<readonly unknown[]> => {
-  await boss.schedule('digest', '30 7 * * *', { to: 'all' }, { tz: 'Europe/Berlin', missed: 'once', priority: 2 });
+  await boss.schedule(
+    'digest',
+    '30 7 * * *',
+    { to: 'all' },
+    { tz: 'Europe/Berlin', missed: 'once', priority: 2 },
+  );
   await boss.schedule('sync', '*/15 * * * *', null, { key: 'eu' });
   await boss.schedule('sync', '*/20 * * * *', null, { key: 'us' });
   await boss.schedule('sync', 'FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0', null, { key: 'rule' });
   return await rows();
 };
 const rows = async (): Promise<readonly unknown[]> =>
-  await runAt(database.url, 'select name, key, cron, timezone, data, options from pgboss.schedule order by 1, 2');
+  await runAt(
+    database.url,
+    'select name, key, cron, timezone, data, options from pgboss.schedule order by 1, 2',
+  );
 const imported = async (): Promise<string> => {
   const { stdout } = await kit.tock(['import', 'pg-boss', '--json']);
   return (JSON.parse(stdout) as { code: string }).code;
@@ -76,7 +89,7 @@ describe('tock import pg-boss', () => {
       const id = await test.tock.enqueue('digest', {});
       await test.tock.tick();
       const run = await test.tock.runs.get(id);
-      expect(run).toMatchObject({ status: 'dead', attempt: 1 });
+      expect(run).toMatchObject({ status: 'dead', attempts: 1 });
       expect(JSON.stringify(run?.errors)).toContain("move what boss.work('digest', …) does into runDigest");
     } finally {
       await test.close();
@@ -85,8 +98,16 @@ describe('tock import pg-boss', () => {
 
   it('says in one line what is wrong', async () => {
     const cases: readonly (readonly [args: readonly string[], code: number, message: RegExp])[] = [
-      [['--schema', 'boss'], 1, /the database \S+ has no schema "boss": name the one of pg-boss with --schema/],
-      [['--schema', 'public'], 1, /the schema "public" in the database \S+ has no table schedule: it is not that of pg-boss/],
+      [
+        ['--schema', 'boss'],
+        1,
+        /the database \S+ has no schema "boss": name the one of pg-boss with --schema/,
+      ],
+      [
+        ['--schema', 'public'],
+        1,
+        /the schema "public" in the database \S+ has no table schedule: it is not that of pg-boss/,
+      ],
       [['--database', 'mysql://x/y'], 2, /begins with mysql:/],
       [['--database', 'postgres://postgres@127.0.0.1:1/x'], 3, /cannot reach the database/],
       [['--switch', '--dry-run'], 2, /not both/],

@@ -21,7 +21,9 @@ describe('tock import pg_cron without pg_cron', () => {
     const kit = await openImportKit({ DATABASE_URL: database.url });
     try {
       const { stderr, code } = await kit.tock(['import', 'pg_cron']);
-      expect(stderr).toMatch(/^tock import pg_cron: the server of the database \S+ does not load pg_cron: name/);
+      expect(stderr).toMatch(
+        /^tock import pg_cron: the server of the database \S+ does not load pg_cron: name/,
+      );
       expect(code).toBe(1);
       const misspelt = await kit.tock(['import', 'pgcron']);
       expect(misspelt.stderr).toContain('did you mean pg_cron?');
@@ -57,7 +59,9 @@ describe.runIf(hasPgCron)('tock import pg_cron', () => {
     await client.query('truncate cron.job');
     await client.query(`select cron.schedule('count', '*/15 * * * *', $$create table if not exists counted (at timestamptz);
 insert into counted select now()$$)`);
-    await client.query(`select cron.schedule_in_database('clean', '30 2 * * SUN', 'delete from carts', 'shop')`);
+    await client.query(
+      `select cron.schedule_in_database('clean', '30 2 * * SUN', 'delete from carts', 'shop')`,
+    );
     await client.query(`select cron.schedule('0 4 1 * *', 'vacuum')`);
     await client.query(`select cron.alter_job(jobid, active => false) from cron.job where jobname is null`);
     return await cronJobs();
@@ -134,9 +138,7 @@ insert into counted select now()\`),
     const done = await kit.tock(['import', 'pg_cron', '--switch', '--yes']);
     expect(done.code, done.stderr).toBe(0);
     expect(done.stdout).toContain('set inactive: 2; Tock runs them from its next tick on\n');
-    expect(await cronJobs()).toEqual(
-      (before as readonly object[]).map(job => ({ ...job, active: false })),
-    );
+    expect(await cronJobs()).toEqual((before as readonly object[]).map(job => ({ ...job, active: false })));
     const copy = copyIn(done.stdout);
     expect(JSON.parse(await textOf(copy))).toMatchObject({ database: 'postgres', schema: null });
     const undone = await kit.tock(['import', 'undo', copy, '--yes']);
@@ -153,6 +155,7 @@ insert into counted select now()\`),
     const url = server.url('postgres').replace('postgres:secret', 'plain:secret');
     const { code, stderr } = await kit.tock(['import', 'pg_cron', '--switch', '--yes', '--database', url]);
     expect(stderr).toContain('plain sees its own jobs only');
+    expect(stderr).toContain('plain may not read cron.timezone');
     expect(stderr).toContain('grant execute on function cron.alter_job to ROLE');
     expect(code).toBe(1);
   });
@@ -161,7 +164,15 @@ insert into counted select now()\`),
     await fill();
     await kit.build(await imported());
     const jobs = (await kit.jobs()).filter(({ name }) => name === 'count');
-    const row = { id: '1', name: 'count', schedule: '*/15 * * * *', command: 'x', database: 'd', user: 'u', host: '' };
+    const row = {
+      id: '1',
+      name: 'count',
+      schedule: '*/15 * * * *',
+      command: 'x',
+      database: 'd',
+      user: 'u',
+      host: '',
+    };
     const context = { timezone: 'GMT', ownDatabase: 'd', ownUser: 'u' };
     const found = translatePgCronJob({ ...row, isActive: true }, context, new Set());
     if ('problem' in found || found.clock === null) throw new Error('not taken');

@@ -21,7 +21,8 @@ const taken = (text: string) => {
 
 describe('a line', () => {
   it('has times, a task, options and a payload', () => {
-    const text = '0 6 * * 1 send ?id=digest&fill=1d12h&max=5&queue=q:1&priority=-3 {a: [1, \'b\',], "c": null}';
+    const text =
+      '0 6 * * 1 send ?id=digest&fill=1d12h&max=5&queue=q:1&priority=-3 {a: [1, \'b\',], "c": null}';
     expect(itemOf(text)).toMatchObject({
       line: 1,
       when: '0 6 * * 1',
@@ -36,13 +37,22 @@ describe('a line', () => {
     const { job, differences } = taken('0 6 * * * send ?fill=2d&max=5&queue=q&priority=2 {a: 1}');
     expect(job).toMatchObject({
       name: 'send',
-      schedule: { cron: '0 6 * * *', timezone: 'UTC', overlap: 'allow_all', catchup: 'all', catchupWindow: '2d', payload: { a: 1 } },
+      schedule: {
+        cron: '0 6 * * *',
+        timezone: 'UTC',
+        overlap: 'allow_all',
+        catchup: 'all',
+        catchupWindow: '2d',
+        payload: { a: 1 },
+      },
       queue: 'q',
       priority: 2,
       retry: 'retry(5)',
       run: 'runSend',
     });
-    expect(differences).toEqual(['the jobs of the queue q run one at a time: tock queue set q --concurrency 1']);
+    expect(differences).toEqual([
+      'the jobs of the queue q run one at a time: tock queue set q --concurrency 1',
+    ]);
     expect(taken('0 6 * * * send').job).toMatchObject({ schedule: { catchup: 'none' }, retry: 'retry(25)' });
     expect(taken('0 6 * * * send ?jobKey=a').job.schedule).toMatchObject({ overlap: 'buffer_one' });
     expect(taken('0 6 * * * users/emails/verify').job.name).toBe('users:emails:verify');
@@ -86,7 +96,10 @@ describe('leftOnlyKnown', () => {
     ];
     const found = leftOnlyKnown(known, readCronItems('0 6 * * * send').items);
     expect(found).toEqual([
-      expect.objectContaining({ from: 'item old', problem: expect.stringContaining('2027-01-01T00:00:00.000Z') }),
+      expect.objectContaining({
+        from: 'item old',
+        problem: expect.stringContaining('2027-01-01T00:00:00.000Z'),
+      }),
     ]);
   });
 });

@@ -49,8 +49,14 @@ describe('a CronJob', () => {
     [{ concurrencyPolicy: 'Replace' }, { overlap: 'cancel_other' }],
     [{ startingDeadlineSeconds: 300 }, { catchupWindow: '5m' }],
     [{ timeZone: 'Europe/Berlin' }, { timezone: 'Europe/Berlin', dst: 'literal' }],
-    [{ timeZone: 'Europe/Berlin', schedule: '*/5 * * * *' }, { cron: '*/5 * * * *', timezone: 'Europe/Berlin' }],
-    [{ schedule: 'CRON_TZ=Asia/Tokyo 0 9 * * *' }, { cron: '0 9 * * *', timezone: 'Asia/Tokyo', dst: 'literal' }],
+    [
+      { timeZone: 'Europe/Berlin', schedule: '*/5 * * * *' },
+      { cron: '*/5 * * * *', timezone: 'Europe/Berlin' },
+    ],
+    [
+      { schedule: 'CRON_TZ=Asia/Tokyo 0 9 * * *' },
+      { cron: '0 9 * * *', timezone: 'Asia/Tokyo', dst: 'literal' },
+    ],
     [{ schedule: '@every 1h30m' }, { every: '90m' }],
     [{ schedule: '@daily' }, { cron: '@daily' }],
   ])('with %o has %o', (spec, schedule) => {
@@ -123,7 +129,9 @@ describe('a schedule of robfig/cron', () => {
     const read = readRobfig(text);
     if (typeof read === 'string' || 'everySeconds' in read) throw new Error('no schedule');
     const { isDay } = timesOf(read.times);
-    return Array.from({ length: days }, (_, day) => day + 1).filter(day => isDay(day, (first + day - 1) % 7, 31));
+    return Array.from({ length: days }, (_, day) => day + 1).filter(day =>
+      isDay(day, (first + day - 1) % 7, 31),
+    );
   };
 
   it('has its own day rule: a field with a step is restricted, so that either matches', () => {
@@ -132,11 +140,14 @@ describe('a schedule of robfig/cron', () => {
     expect(days('0 0 ? * 2', 10, 1)).toEqual([2, 9]);
     expect(taken({ schedule: '0 0 */10 * 2' }).job.schedule).toMatchObject({ cron: '0 0 1,11,21,31 * 2' });
     expect(taken({ schedule: '0 0 */10 * *' }).job.schedule).toMatchObject({ cron: '0 0 */10 * *' });
-    expect(taken({ schedule: '0 0 ? * MON' }).job.schedule).toMatchObject({ cron: expect.stringMatching(/^0 0 [?*] \* (?:MON|1)$/) });
+    expect(taken({ schedule: '0 0 ? * MON' }).job.schedule).toMatchObject({
+      cron: expect.stringMatching(/^0 0 [?*] \* (?:MON|1)$/),
+    });
   });
 
   it('reads 5/15 as 5-59/15', () => {
-    expect(taken({ schedule: '5/15 * * * *' }).job.schedule).toMatchObject({ cron: '5,20,35,50 * * * *' });
+    const { clock } = taken({ schedule: '5/15 * * * *' });
+    expect([...(clock?.times.minutes ?? [])]).toEqual([5, 20, 35, 50]);
   });
 });
 
@@ -145,7 +156,11 @@ describe('the comparison', () => {
     const from = Date.parse('2027-01-01T00:00:00Z');
     const to = Date.parse('2028-01-01T00:00:00Z');
     for (const schedule of ['30 2 * * *', '*/20 1-3 * * *', '0 0 */10 * 2', '15 * * * *']) {
-      const { same, differences: found } = compareTaken(taken({ schedule, timeZone: 'Europe/Berlin' }), from, to);
+      const { same, differences: found } = compareTaken(
+        taken({ schedule, timeZone: 'Europe/Berlin' }),
+        from,
+        to,
+      );
       expect(found, schedule).toEqual([]);
       expect(same ?? 0, schedule).toBeGreaterThan(50);
     }
@@ -168,6 +183,8 @@ describe('cronJobsIn', () => {
     });
     expect(cronJobsIn({ kind: 'CronJobList', items: [one] }).cronJobs).toHaveLength(1);
     expect(cronJobsIn(null)).toEqual({ cronJobs: [], others: [] });
-    expect(cronJobsIn({ kind: 'CronJob' }).cronJobs).toEqual([{ name: 'unnamed', namespace: null, spec: {} }]);
+    expect(cronJobsIn({ kind: 'CronJob' }).cronJobs).toEqual([
+      { name: 'unnamed', namespace: null, spec: {} },
+    ]);
   });
 });

@@ -68,7 +68,9 @@ describe('a job of pg_cron', () => {
   });
 
   it('of another user is reported', () => {
-    expect(taken({ user: 'admin' }).differences.join('\n')).toContain('pg_cron runs it as admin, Tock as app');
+    expect(taken({ user: 'admin' }).differences.join('\n')).toContain(
+      'pg_cron runs it as admin, Tock as app',
+    );
   });
 
   it('that is not active has no schedule', () => {
@@ -95,7 +97,12 @@ describe('a job of pg_cron', () => {
 
 describe('sqlText', () => {
   it('is the same text, whatever it holds', () => {
-    for (const text of ["select 'a'", 'select `1`\nfrom "t" -- ${x} \\d', 'a\nb\u2028c', "select E'\\n'\n;"]) {
+    for (const text of [
+      "select 'a'",
+      'select `1`\nfrom "t" -- ${x} \\d',
+      'a\nb\u2028c',
+      "select E'\\n'\n;",
+    ]) {
       // oxlint-disable-next-line typescript/no-implied-eval -- the code under test
       const evaluated = (new Function(`return ${sqlText(text)}`) as () => string)();
       expect(evaluated).toBe(text);

@@ -16,4 +16,5 @@ export const textOf = (value: unknown): string | null =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : null;
 
 /** Null if it is no whole number. */
-export const numberOf = (value: unknown): number | null => (Number.isInteger(value) ? (value as number) : null);
+export const numberOf = (value: unknown): number | null =>
+  Number.isInteger(value) ? (value as number) : null;

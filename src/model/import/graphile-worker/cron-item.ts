@@ -63,7 +63,8 @@ export function readCronItems(text: string): CronItems {
         : identifiers.has(item.identifier)
           ? `the identifier ${item.identifier} is taken by a line above; add ?id=…`
           : null;
-    if (typeof item === 'string' || problem !== null) bad.push({ line, text: trimmed, problem: problem ?? '' });
+    if (typeof item === 'string' || problem !== null)
+      bad.push({ line, text: trimmed, problem: problem ?? '' });
     else {
       identifiers.add(item.identifier);
       items.push({ ...item, line, text: trimmed });
@@ -101,7 +102,14 @@ function readItem(text: string): Omit<CronItem, 'line' | 'text'> | string {
     jobKeyMode: values.get('jobKeyMode') ?? (jobKey === null ? null : 'replace'),
     priority: number('priority'),
   };
-  return { when: when.replace(/\s+/g, ' '), times, task, identifier: values.get('id') ?? task, options, payload };
+  return {
+    when: when.replace(/\s+/g, ' '),
+    times,
+    task,
+    identifier: values.get('id') ?? task,
+    options,
+    payload,
+  };
 }
 
 function readOptions(query: string): Map<string, string> | string {
@@ -117,7 +125,8 @@ function readOptions(query: string): Map<string, string> | string {
 
 function spanMs(text: string): number {
   let seconds = 0;
-  for (const [, count, unit = ''] of text.matchAll(/(\d+)([smhdw])/g)) seconds += Number(count) * (UNITS[unit] ?? 0);
+  for (const [, count, unit = ''] of text.matchAll(/(\d+)([smhdw])/g))
+    seconds += Number(count) * (UNITS[unit] ?? 0);
   return seconds * 1000;
 }
 

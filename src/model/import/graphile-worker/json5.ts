@@ -10,7 +10,15 @@ export function readJson5(text: string): unknown {
 
 const NUMBER = /[+-]?(?:0x[\da-f]+|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)/iy;
 const NAME = /[\p{ID_Start}$_][\p{ID_Continue}$\u200C\u200D]*/uy;
-const ESCAPES: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v', 0: '\0' };
+const ESCAPES: Readonly<Record<string, string>> = {
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+  0: '\0',
+};
 const WORDS: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ['true', true],
   ['false', false],
@@ -89,7 +97,8 @@ class Reader {
     const digits = char === 'x' ? 2 : 4;
     if (char !== 'x' && char !== 'u') return ESCAPES[char] ?? char;
     const code = this.text.slice(this.at, this.at + digits);
-    if (!/^[\da-f]+$/i.test(code) || code.length < digits) throw this.wrong(`\\${char} needs ${digits} digits`);
+    if (!/^[\da-f]+$/i.test(code) || code.length < digits)
+      throw this.wrong(`\\${char} needs ${digits} digits`);
     this.at += digits;
     return String.fromCharCode(Number.parseInt(code, 16));
   }

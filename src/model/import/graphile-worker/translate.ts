@@ -1,5 +1,11 @@
 // What becomes of a line of graphile-worker's crontab: a definition that calls the task.
-import { asName, clockOptions, type LeftSchedule, secondsText, type TakenSchedule } from '../elsewhere/taken.js';
+import {
+  asName,
+  clockOptions,
+  type LeftSchedule,
+  secondsText,
+  type TakenSchedule,
+} from '../elsewhere/taken.js';
 import { timesOf } from '../elsewhere/times.js';
 import { uniqueName } from '../job-name.js';
 import { sameExpression, writtenAnew } from '../tock-cron.js';
@@ -35,9 +41,7 @@ export function translateCronItem(
     );
   const policies = {
     overlap: jobKey === null ? 'allow_all' : 'buffer_one',
-    ...(fillMs === 0
-      ? { catchup: 'none' }
-      : { catchup: 'all', catchupWindow: secondsText(fillMs / 1000) }),
+    ...(fillMs === 0 ? { catchup: 'none' } : { catchup: 'all', catchupWindow: secondsText(fillMs / 1000) }),
   };
   return {
     from,
@@ -46,7 +50,11 @@ export function translateCronItem(
     job: {
       name: uniqueName(asName(identifier) || 'task', names),
       comments: [`${from}: ${text}`, ...differences.map(each => `Note: ${each}`)],
-      schedule: { ...clockOptions(cron, 'UTC', times), ...policies, ...(payload === null ? {} : { payload }) },
+      schedule: {
+        ...clockOptions(cron, 'UTC', times),
+        ...policies,
+        ...(payload === null ? {} : { payload }),
+      },
       shell: null,
       command: null,
       cwd: null,
@@ -75,7 +83,8 @@ export function leftOnlyKnown(known: readonly KnownCrontab[], items: readonly Cr
     .map(({ identifier, lastExecution }) => ({
       from: `item ${identifier}`,
       problem: `the database knows it, ${lastExecution === null ? 'never executed' : `last executed for ${lastExecution.toISOString()}`}, but it is not in this crontab`,
-      remedy: 'If it is a cronItem in code (parseCronItems), write its definition by hand; if it is gone, leave it',
+      remedy:
+        'If it is a cronItem in code (parseCronItems), write its definition by hand; if it is gone, leave it',
     }));
 }
 

@@ -56,10 +56,7 @@ export function containerCommand(
   return { command, env, cwd: textOf(container['workingDir']), differences };
 }
 
-function environmentOf(
-  container: Values,
-  differences: string[],
-): Record<string, string> {
+function environmentOf(container: Values, differences: string[]): Record<string, string> {
   const env: Record<string, string> = {};
   for (const variable of listOf(container['env']).filter(isObject)) {
     const name = textOf(variable['name']) ?? '';

@@ -1,6 +1,12 @@
 // What becomes of a CronJob of Kubernetes: a definition, or a reason why not.
 import { checkZoneName } from '../../schedule/zone-names.js';
-import { clockOptions, type LeftSchedule, secondsText, suspended, type TakenSchedule } from '../elsewhere/taken.js';
+import {
+  clockOptions,
+  type LeftSchedule,
+  secondsText,
+  suspended,
+  type TakenSchedule,
+} from '../elsewhere/taken.js';
 import { type Times, timesOf } from '../elsewhere/times.js';
 import { isObject, listOf, numberOf, objectOf, textOf, type Values } from '../elsewhere/values.js';
 import { valueText } from '../job-code.js';
@@ -16,7 +22,14 @@ const CORRECT = 'Correct it, or delete the CronJob';
 /** The default of Kubernetes. */
 const BACKOFF_LIMIT = 6;
 /** Settings of a pod that say nothing, or are read elsewhere. */
-const POD = new Set(['containers', 'initContainers', 'restartPolicy', 'volumes', 'dnsPolicy', 'schedulerName']);
+const POD = new Set([
+  'containers',
+  'initContainers',
+  'restartPolicy',
+  'volumes',
+  'dnsPolicy',
+  'schedulerName',
+]);
 
 /**
  * Translates one CronJob.
@@ -52,10 +65,7 @@ export function translateCronJob(
     clock: schedule.clock,
     job: {
       name: uniqueName(name, names),
-      comments: [
-        `${from}: ${textOf(spec['schedule']) ?? ''}`,
-        ...differences.map(each => `Note: ${each}`),
-      ],
+      comments: [`${from}: ${textOf(spec['schedule']) ?? ''}`, ...differences.map(each => `Note: ${each}`)],
       schedule: isSuspended ? {} : options,
       shell: null,
       command: command.command,
@@ -83,7 +93,9 @@ function scheduleOf(spec: Values, zone: string): Schedule | { readonly problem: 
     return {
       options: { every: secondsText(read.everySeconds) },
       clock: null,
-      differences: ['Kubernetes counts from its last start; every is aligned to the clock, the same on all hosts'],
+      differences: [
+        'Kubernetes counts from its last start; every is aligned to the clock, the same on all hosts',
+      ],
     };
   const timezone = textOf(spec['timeZone']) ?? read.timezone ?? zone;
   try {
@@ -115,7 +127,10 @@ function podsProblem(jobSpec: Values, pod: Values): Left | null {
   if (containers.length > 1) return [`its pod has several containers: ${named(containers)}`, ANOTHER_COMMAND];
   const first = listOf(pod['initContainers']);
   if (first.length > 0) return [`its pod has init containers: ${named(first)}`, ANOTHER_COMMAND];
-  const [completions, parallelism] = [numberOf(jobSpec['completions']) ?? 1, numberOf(jobSpec['parallelism']) ?? 1];
+  const [completions, parallelism] = [
+    numberOf(jobSpec['completions']) ?? 1,
+    numberOf(jobSpec['parallelism']) ?? 1,
+  ];
   if (completions !== 1 || parallelism !== 1)
     return [
       `it runs several pods (completions ${completions}, parallelism ${parallelism})`,
@@ -149,10 +164,7 @@ function policiesOf(spec: Values, differences: string[]): Record<string, string>
   return policies;
 }
 
-function limitsOf(
-  jobSpec: Values,
-  differences: string[],
-): { timeout: string | null; retry: string } {
+function limitsOf(jobSpec: Values, differences: string[]): { timeout: string | null; retry: string } {
   const attempts = (numberOf(jobSpec['backoffLimit']) ?? BACKOFF_LIMIT) + 1;
   const deadline = numberOf(jobSpec['activeDeadlineSeconds']);
   if (deadline !== null && attempts > 1)

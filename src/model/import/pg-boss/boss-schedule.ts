@@ -43,7 +43,11 @@ export function translateBossSchedule(
     checkZoneName(timezone);
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
-    return { from, problem, remedy: 'pg-boss skips it too: correct it (boss.schedule), or remove it (boss.unschedule)' };
+    return {
+      from,
+      problem,
+      remedy: 'pg-boss skips it too: correct it (boss.schedule), or remove it (boss.unschedule)',
+    };
   }
   const { times } = read;
   const policies = queuePolicies(schedule.options, schedule.queue);
@@ -83,7 +87,8 @@ function readTimes(written: string): ReadTimes | Pick<LeftSchedule, 'problem' | 
   if (/^(?:RRULE|DTSTART|EXRULE|RDATE|EXDATE)|FREQ=/i.test(text))
     return {
       problem: 'it is a recurrence rule (RRULE), which Tock has not',
-      remedy: 'Write it as cron with exclude and endAt, or one schedule with at for each date (tock.schedules.upsert)',
+      remedy:
+        'Write it as cron with exclude and endAt, or one schedule with at for each date (tock.schedules.upsert)',
     };
   const fields = text.startsWith('@') ? [text] : text.split(/\s+/);
   if (fields.some(field => /^H|,H/.test(field)))

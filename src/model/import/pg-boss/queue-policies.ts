@@ -35,7 +35,8 @@ const READ = new Set([
 ]);
 const REMEDIES: Readonly<Record<string, string>> = {
   deadLetter: 'onDead enqueues a job for each dead run',
-  singletonKey: 'a schedule never makes two runs of one occurrence; for other jobs, key and unique of tock.enqueue',
+  singletonKey:
+    'a schedule never makes two runs of one occurrence; for other jobs, key and unique of tock.enqueue',
   singletonSeconds: 'a schedule never makes two runs of one occurrence',
   startAfter: 'write ctx.enqueue(…, { delay }) in the handler, or another time in cron',
   group: 'concurrency with a key',
@@ -45,11 +46,14 @@ const DEFAULTS = { retryLimit: 2, expireSeconds: 900 };
 
 /** @param options those of the schedule, which come first. @param queue the row of its queue */
 export function queuePolicies(options: Values, queue: Values): QueuePolicies {
-  const number = (name: string, column: string): number | null => asNumber(options[name]) ?? asNumber(queue[column]);
+  const number = (name: string, column: string): number | null =>
+    asNumber(options[name]) ?? asNumber(queue[column]);
   const differences: string[] = [];
   const policy = typeof queue['policy'] === 'string' ? queue['policy'] : 'standard';
-  if (policy === 'short') differences.push('its queue has the policy short: at most one job waits there; here any number may');
-  if (!Object.hasOwn(OVERLAPS, policy)) differences.push(`the policy ${policy} of its queue is not known; overlap is as for standard`);
+  if (policy === 'short')
+    differences.push('its queue has the policy short: at most one job waits there; here any number may');
+  if (!Object.hasOwn(OVERLAPS, policy))
+    differences.push(`the policy ${policy} of its queue is not known; overlap is as for standard`);
   const expire =
     asNumber(options['expireInSeconds']) ??
     scaled(options['expireInMinutes'], 60) ??
@@ -57,10 +61,15 @@ export function queuePolicies(options: Values, queue: Values): QueuePolicies {
     asNumber(queue['expire_seconds']) ??
     DEFAULTS.expireSeconds;
   const deadLetter = options['deadLetter'] ?? queue['dead_letter'] ?? null;
-  const rest = Object.keys(options).filter(name => !READ.has(name) && name !== 'deadLetter' && isSet(options[name]));
-  if (isSet(deadLetter)) differences.push(`not carried over: deadLetter ${String(deadLetter)} (${REMEDIES['deadLetter'] ?? ''})`);
+  const rest = Object.keys(options).filter(
+    name => !READ.has(name) && name !== 'deadLetter' && isSet(options[name]),
+  );
+  if (isSet(deadLetter))
+    differences.push(`not carried over: deadLetter ${String(deadLetter)} (${REMEDIES['deadLetter'] ?? ''})`);
   for (const name of rest)
-    differences.push(`not carried over: ${name}${REMEDIES[name] === undefined ? '' : ` (${REMEDIES[name]})`}`);
+    differences.push(
+      `not carried over: ${name}${REMEDIES[name] === undefined ? '' : ` (${REMEDIES[name]})`}`,
+    );
   return {
     schedule: {
       overlap: OVERLAPS[policy] ?? 'allow_all',

@@ -1,7 +1,13 @@
 // What becomes of a row of pg_cron's table cron.job: a definition that executes its SQL, or a reason why not.
 import { checkZoneName } from '../../schedule/zone-names.js';
 import { readTimes } from '../crontab.js';
-import { asName, clockOptions, type LeftSchedule, suspended, type TakenSchedule } from '../elsewhere/taken.js';
+import {
+  asName,
+  clockOptions,
+  type LeftSchedule,
+  suspended,
+  type TakenSchedule,
+} from '../elsewhere/taken.js';
 import { type Times, timesOf } from '../elsewhere/times.js';
 import { literal, valueText } from '../job-code.js';
 import { uniqueName } from '../job-name.js';
@@ -51,8 +57,11 @@ export function translatePgCronJob(
       `it runs in the database ${job.database}${isLocal(job.host) ? '' : ` on ${job.host}`}: set ${variable} to its URL where Tock executes it`,
     );
   if (isOwn && context.ownUser !== null && job.user !== context.ownUser)
-    differences.push(`pg_cron runs it as ${job.user}, Tock as ${context.ownUser}: grant what it needs, or begin it with set local role`);
-  else if (!isOwn) differences.push(`pg_cron runs it as ${job.user}: the user of that URL is to have its rights`);
+    differences.push(
+      `pg_cron runs it as ${job.user}, Tock as ${context.ownUser}: grant what it needs, or begin it with set local role`,
+    );
+  else if (!isOwn)
+    differences.push(`pg_cron runs it as ${job.user}: the user of that URL is to have its rights`);
   // pg_cron starts a run that came due meanwhile when the live one has ended, and forgets what it missed.
   const options = { ...schedule.options, overlap: 'buffer_all', catchup: 'none' };
   if (!job.isActive) differences.unshift(suspended(valueText(options), 'not active'));
@@ -111,7 +120,10 @@ function scheduleOf(text: string, timezone: string): Schedule | Problem {
   try {
     checkZoneName(timezone);
   } catch (error) {
-    return { problem: error instanceof Error ? error.message : String(error), remedy: 'Set cron.timezone to it' };
+    return {
+      problem: error instanceof Error ? error.message : String(error),
+      remedy: 'Set cron.timezone to it',
+    };
   }
   const fields = text.trim().split(/\s+/);
   const isLast = fields.length === 5 && fields[2] === '$';
@@ -122,7 +134,8 @@ function scheduleOf(text: string, timezone: string): Schedule | Problem {
       problem: '@reboot names no time: a definition outlives restarts of the server',
       remedy: 'Leave it in pg_cron, or enqueue a run when your app starts',
     };
-  if (typeof cronTimes === 'string') return { problem: cronTimes.replace(/^cron /, 'pg_cron '), remedy: REMEDY };
+  if (typeof cronTimes === 'string')
+    return { problem: cronTimes.replace(/^cron /, 'pg_cron '), remedy: REMEDY };
   const times = isLast ? onLastDay(timesOf(cronTimes), cronTimes.weekday.isStarred) : timesOf(cronTimes);
   const anew = writtenAnew(cronTimes);
   const texts = isLast ? [plain, anew].map(each => each.split(' ').with(2, 'L').join(' ')) : [plain, anew];
