@@ -57,15 +57,15 @@ async function importKubernetes(
   const names = new Set<string>();
   const taken: TakenSchedule[] = [];
   const left: LeftSchedule[] = [];
-  const kept: CronJobManifest[] = [];
+  const running: CronJobManifest[] = [];
   for (const manifest of cronJobs) {
     const result = translateCronJob(manifest, zone, names);
     if ('job' in result) {
       taken.push(result);
-      kept.push(manifest);
+      if (manifest.spec['suspend'] !== true) running.push(manifest);
     } else left.push(result);
   }
-  const found: Found = { source, taken, left, notes: kubernetesNotes(zone, kept), head: {} };
+  const found: Found = { source, taken, left, notes: kubernetesNotes(zone, running), head: {} };
   return await finishImport(shell, flags, { command: 'kubernetes', system: 'Kubernetes' }, found);
 }
 

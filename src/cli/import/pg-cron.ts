@@ -78,7 +78,7 @@ async function importPgCron(shell: Shell, flags: PgCronFlags): Promise<number> {
     const words = { action: `set ${jobs} inactive`, done: 'set inactive:' };
     return await switchFound(shell, flags.yes, taken, words, async keep => {
       const changed = await setPgCronActive(database, rows, false, async ids => {
-        const kept = rows.filter(({ jobid }) => ids.includes(jobid));
+        const kept = rows.filter(({ jobid }) => ids.includes(jobid)).map(row => JSON.stringify(row));
         await keep({ system: 'pg_cron', database: table.database, schema: null, rows: kept });
       });
       return changed.length;

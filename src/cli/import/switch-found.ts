@@ -10,6 +10,7 @@ import {
 import type { Found, TakenSchedule } from '../../model/import/elsewhere/taken.js';
 import { shellWord } from '../../model/shell-word.js';
 import { loadJobs } from '../../runtime/job-module.js';
+import type { PgCronRow } from '../../store/imports/pg-cron.js';
 import { isConfirmed } from '../confirm.js';
 import type { Shell } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
@@ -116,7 +117,7 @@ export async function undoFound(
       return await restoreBossSchedules(database, schema ?? 'pgboss', rows);
     }
     const { setPgCronActive } = await import('../../store/imports/pg-cron.js');
-    const jobs = rows as readonly (SavedSwitch['rows'][number] & { readonly jobid: number })[];
+    const jobs = rows.map(row => JSON.parse(row) as PgCronRow);
     return (await setPgCronActive(database, jobs, true, () => Promise.resolve())).length;
   });
   if (restored === null) {

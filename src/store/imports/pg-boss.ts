@@ -68,23 +68,24 @@ export interface BossKey {
 }
 
 /**
- * Removes schedules in one transaction. Resolves to the rows that were there.
+ * Removes schedules in one transaction. Resolves to the rows that were there, as
+ * JSON texts, so that no number is rounded.
  * @param keep called with these rows before the commit
  */
 export async function removeBossSchedules(
   database: Database,
   schema: string,
   keys: readonly BossKey[],
-  keep: (rows: readonly Row[]) => Promise<void>,
-): Promise<Row[]> {
-  const work = async (session: Session): Promise<Row[]> => {
+  keep: (rows: readonly string[]) => Promise<void>,
+): Promise<string[]> {
+  const work = async (session: Session): Promise<string[]> => {
     const removed = await runQuery(
       session,
-      sql<{ row: Row }>`
+      sql<{ row: string }>`
         delete from ${sql.table(`${schema}.schedule`)} s
         using unnest(${keys.map(({ name }) => name)}::text[], ${keys.map(({ key }) => key)}::text[]) k (name, key)
         where s.name = k.name and coalesce(to_jsonb(s) ->> 'key', '') = k.key
-        returning to_jsonb(s) as row`,
+        returning to_jsonb(s)::text as row`,
     );
     const rows = removed.map(({ row }) => row);
     await keep(rows);
@@ -98,14 +99,14 @@ export async function removeBossSchedules(
 export async function restoreBossSchedules(
   session: Session,
   schema: string,
-  rows: readonly Row[],
+  rows: readonly string[],
 ): Promise<number> {
   const table = sql.table(`${schema}.schedule`);
   const restored = await runQuery(
     session,
     sql`
-      insert into ${table} select (jsonb_populate_record(null::${table}, r)).*
-      from jsonb_array_elements(${JSON.stringify(rows)}::jsonb) r
+      insert into ${table} select (jsonb_populate_record(null::${table}, r::jsonb)).*
+      from unnest(${rows}::text[]) r
       on conflict do nothing returning 1 as one`,
   );
   return restored.length;

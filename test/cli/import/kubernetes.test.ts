@@ -105,6 +105,7 @@ describe('tock import kubernetes', () => {
     await kit.write('deploy/b.yml', LIST);
     await kit.write('deploy/notes.txt', 'kind: CronJob');
     const folder = await kit.tock(['import', 'kubernetes', path.join(kit.folder, 'deploy')]);
+    expect(folder.stderr).not.toContain('kubectl patch cronjob cleaner');
     expect(folder.stderr).toContain('2 taken, 2 of them with a difference; 1 not taken');
   });
 

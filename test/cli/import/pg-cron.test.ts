@@ -6,6 +6,7 @@ import { createTock } from '../../../src/index.js';
 import { translatePgCronJob } from '../../../src/model/import/pg-cron/pg-cron-job.js';
 import { type DebianServer, openDebianServer } from '../../chaos/debian-server.js';
 import { createTestDatabase } from '../../support/embedded-database.js';
+import { until } from '../../support/until.js';
 import { aroundSwitch } from './first-occurrence.js';
 import { copyIn, type ImportKit, openImportKit, textOf } from './import-kit.js';
 
@@ -115,6 +116,38 @@ insert into counted select now()\`),
       delete process.env['SHOP_DATABASE_URL'];
       await tock.close();
       await shop.end();
+    }
+  });
+
+  it('writes jobs whose time limit cancels the statement', async () => {
+    await client.query('truncate cron.job');
+    await client.query(`select cron.schedule('here', '@daily', 'select pg_sleep(50)')`);
+    await client.query(`select cron.schedule_in_database('there', '@daily', 'select pg_sleep(50)', 'shop')`);
+    const code = await imported();
+    await kit.build(code.replaceAll('retry: {', "timeout: '1s',\n  retry: {"));
+    process.env['SHOP_DATABASE_URL'] = server.url('shop');
+    const jobs = await kit.jobs();
+    const tock = createTock({
+      connectionString: server.url('postgres'),
+      jobs,
+      logger: false,
+      allowVanishing: true,
+    });
+    try {
+      await tock.migrate();
+      await tock.register();
+      const ids = [await tock.enqueue('here', {}), await tock.enqueue('there', {})];
+      await tock.tick();
+      for (const id of ids) expect(await tock.runs.get(id)).toMatchObject({ status: 'dead', attempts: 1 });
+      await until(async () => {
+        const { rows } = await client.query(
+          `select from pg_stat_activity where query like 'select pg_sleep%' and state = 'active'`,
+        );
+        return rows.length === 0;
+      }, 'the statements to be cancelled');
+    } finally {
+      delete process.env['SHOP_DATABASE_URL'];
+      await tock.close();
     }
   });
 

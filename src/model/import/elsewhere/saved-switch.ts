@@ -1,15 +1,13 @@
 // What --switch keeps in a file, so that tock import undo can put it back.
 
-type Row = Readonly<Record<string, unknown>>;
-
 export interface SavedSwitch {
   readonly system: 'pg_cron' | 'pg-boss';
   /** The name of the database that was changed. */
   readonly database: string;
   /** Null: pg_cron's is always the same. */
   readonly schema: string | null;
-  /** As they were. */
-  readonly rows: readonly Row[];
+  /** As they were, each as JSON. */
+  readonly rows: readonly string[];
 }
 
 const MARK = 'switched by tock import';
@@ -25,8 +23,9 @@ export function readSavedSwitch(text: string): SavedSwitch | null {
     const read = JSON.parse(text) as Readonly<Record<string, unknown>>;
     const { [MARK]: system, database, schema, rows } = read;
     const isKnown = system === 'pg_cron' || system === 'pg-boss';
-    if (!isKnown || typeof database !== 'string' || !Array.isArray(rows)) return null;
-    return { system, database, schema: typeof schema === 'string' ? schema : null, rows: rows as Row[] };
+    const isText = Array.isArray(rows) && rows.every(row => typeof row === 'string');
+    if (!isKnown || typeof database !== 'string' || !isText) return null;
+    return { system, database, schema: typeof schema === 'string' ? schema : null, rows };
   } catch {
     return null;
   }

@@ -1,5 +1,4 @@
 // What an import from another scheduler has found: schedules that become definitions, and those that do not.
-import type { ScheduleSpec } from '../../schedule/spec.js';
 import { findZone } from '../../schedule/zone.js';
 import { type Comparison, compareInstants, occurrencesOf } from '../compare.js';
 import type { ComparedWords } from '../compare-words.js';
@@ -37,7 +36,7 @@ export function compareTaken({ job, clock }: TakenSchedule, from: number, to: nu
   if (clock === null || Object.keys(job.schedule).length === 0) return { same: null, differences: [] };
   const zone = findZone(clock.timezone);
   const starts = startsByTheClock(clock.times, zone, from, to);
-  const occurrences = occurrencesOf(job.schedule as ScheduleSpec, job.name, from, to);
+  const occurrences = occurrencesOf(job.schedule, job.name, from, to);
   return compareInstants(starts, occurrences, [zone]);
 }
 

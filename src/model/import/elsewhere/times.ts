@@ -26,8 +26,8 @@ const MINUTE_MS = 60_000;
 const MINUTES_A_DAY = 1440;
 
 /**
- * The starts in [from, to), in epoch milliseconds: each minute whose local time matches. So what a clock skips
- * does not happen, and what it repeats happens twice. It is how all of them go by the clock but cron itself.
+ * The starts in [from, to), in epoch milliseconds: each minute whose local time matches. So what a clock
+ * skips does not happen, and what it repeats happens twice. All but cron itself go by the clock like this.
  */
 export function startsByTheClock(times: Times, zone: Zone, from: number, to: number): number[] {
   const { minutes, hours } = times;

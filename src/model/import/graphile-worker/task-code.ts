@@ -40,7 +40,7 @@ function helpersOf(ctx: JobContext, payload: object) {
   };
   return new Proxy(helpers, {
     get(target, name) {
-      if (name in target || typeof name === 'symbol') return Reflect.get(target, name);
+      if (name in target || name === 'then' || typeof name === 'symbol') return Reflect.get(target, name);
       throw new Dead(\`helpers.\${name} is not there under Tock; see docs/coming-from/graphile-worker.md\`);
     },
   });
@@ -51,8 +51,8 @@ function helpersOf(ctx: JobContext, payload: object) {
 const call = (task: any) => async (ctx: JobContext, data: unknown) => {
   // What was compiled to CommonJS has its function in default.
   const run = typeof task === 'function' ? task : task.default;
-  const backfilled = ctx.trigger === 'backfill' || ctx.occurrenceCount > 1;
-  const payload = { ...(data as object), _cron: { ts: ctx.scheduledFor?.toISOString(), backfilled } };
+  const _cron = { ts: ctx.scheduledFor?.toISOString(), backfilled: ctx.trigger === 'backfill' };
+  const payload = { ...(data as object), _cron };
   await run(payload, helpersOf(ctx, payload));
 };`;
 

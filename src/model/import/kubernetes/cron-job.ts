@@ -176,8 +176,8 @@ function limitsOf(jobSpec: Values, differences: string[]): { timeout: string | n
   return { timeout: deadline === null || deadline < 1 ? null : secondsText(deadline), retry };
 }
 
-/** What the report says of all CronJobs. @param cronJobs those that are taken */
-export function kubernetesNotes(zone: string, cronJobs: readonly CronJobManifest[]): string[] {
+/** What the report says of all CronJobs. @param running those that are taken, and not suspended */
+export function kubernetesNotes(zone: string, running: readonly CronJobManifest[]): string[] {
   return [
     `A CronJob without timeZone goes by the clock of kube-controller-manager, which is normally UTC; here ${zone} (--timezone).`,
     'What the clock skips is not started, what it repeats is started twice, as by Kubernetes (dst: literal).',
@@ -185,7 +185,7 @@ export function kubernetesNotes(zone: string, cronJobs: readonly CronJobManifest
     'A command gets the environment of the process that ticks, and env besides.',
     'How many finished runs are kept is decided for all (prune-history, tock prune), not by successfulJobsHistoryLimit.',
     'When the definitions are in the job module, suspend the CronJobs before the first tick with them:',
-    ...cronJobs.map(({ name, namespace }) => `  ${patch(name, namespace, true)}`),
+    ...running.map(({ name, namespace }) => `  ${patch(name, namespace, true)}`),
     'To go back, the same with false, after tock pause NAME. Without startingDeadlineSeconds, Kubernetes then starts at once',
     'what came due while it was suspended.',
   ];

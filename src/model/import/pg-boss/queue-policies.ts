@@ -1,6 +1,6 @@
 // The options of a pg-boss schedule and its queue as policies of a definition.
 import { secondsText } from '../elsewhere/taken.js';
-import type { Values } from '../elsewhere/values.js';
+import { textOf, type Values } from '../elsewhere/values.js';
 
 export interface QueuePolicies {
   readonly schedule: Readonly<Record<string, string>>;
@@ -60,12 +60,12 @@ export function queuePolicies(options: Values, queue: Values): QueuePolicies {
     scaled(options['expireInHours'], 3600) ??
     asNumber(queue['expire_seconds']) ??
     DEFAULTS.expireSeconds;
-  const deadLetter = options['deadLetter'] ?? queue['dead_letter'] ?? null;
+  const deadLetter = textOf(options['deadLetter'] ?? queue['dead_letter']);
   const rest = Object.keys(options).filter(
     name => !READ.has(name) && name !== 'deadLetter' && isSet(options[name]),
   );
-  if (isSet(deadLetter))
-    differences.push(`not carried over: deadLetter ${String(deadLetter)} (${REMEDIES['deadLetter'] ?? ''})`);
+  if (deadLetter !== null)
+    differences.push(`not carried over: deadLetter ${deadLetter} (${REMEDIES['deadLetter'] ?? ''})`);
   for (const name of rest)
     differences.push(
       `not carried over: ${name}${REMEDIES[name] === undefined ? '' : ` (${REMEDIES[name]})`}`,

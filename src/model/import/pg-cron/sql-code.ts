@@ -38,7 +38,7 @@ async function execute({ db, signal }: JobContext, text: string): Promise<void> 
 
 const EXECUTE_IN = `/** Executes SQL in the database whose URL the variable holds. When the run is to stop, the statement is cancelled. */
 async function executeIn({ signal }: JobContext, variable: string, text: string): Promise<void> {
-  const connectionString = process.env[variable];
+  const connectionString = env[variable];
   if (!connectionString)
     throw new Dead(\`\${variable} is not set: set it to the URL of the database, then tock retry this run\`);
   const client = new pg.Client({ connectionString, application_name: 'tock' });
@@ -68,10 +68,10 @@ export function sqlHead(handlers: readonly string[]): CodeHead {
   return {
     imports: [
       ...(isOwn ? ["import { sql } from 'kysely';"] : []),
-      ...(isOther ? ["import pg from 'pg';"] : []),
+      ...(isOther ? ["import { env } from 'node:process';", "import pg from 'pg';"] : []),
     ],
     names: isOwn || isOther ? ['type JobContext', ...(isOther ? ['Dead'] : [])] : [],
     functions: [...(isOwn ? [EXECUTE] : []), ...(isOther ? [EXECUTE_IN] : [])],
-    taken: new Set(['execute', 'executeIn', 'sql', 'pg']),
+    taken: new Set(['execute', 'executeIn', 'sql', 'pg', 'env']),
   };
 }
