@@ -145,7 +145,7 @@ function scheduleOf(text: string, timezone: string): Schedule | Problem {
   return { options: clockOptions(cron, timezone, times), clock: { times, timezone }, differences: [] };
 }
 
-/** `$`: the last day of the month, or a weekday if one is named. The fields were read with `*` as the date. */
+/** `$`: the last day of the month, or a weekday if one is named. The date was read as `*`. */
 function onLastDay(times: Times, isAnyWeekday: boolean): Times {
   const isDay: Times['isDay'] = (date, weekday, length) =>
     isAnyWeekday
