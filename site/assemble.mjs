@@ -44,6 +44,8 @@ const GROUPS = [
       'coming-from/bullmq',
       'coming-from/node-cron',
       'coming-from/cron',
+      'coming-from/pg_cron',
+      'coming-from/kubernetes',
       'import',
       'coming-from/*',
     ],

@@ -12,8 +12,8 @@ import { shellWord } from '../../model/shell-word.js';
 import { readOwnCrontab, thisCheckout, userName, writeOwnCrontab } from '../../runtime/crontab.js';
 import { isConfirmed } from '../confirm.js';
 import { examples, withJson } from '../flags/flags.js';
+import { showChanges } from '../import/switch-crontab.js';
 import { action, type CommonOptions, type Shell } from '../shell.js';
-import { showChanges } from '../switch-crontab.js';
 import { cleanLine } from '../terminal.js';
 
 interface CrontabFlags extends CommonOptions {

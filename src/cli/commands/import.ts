@@ -1,9 +1,9 @@
-// `tock import crontab` and `systemd`: definitions from what ran before. `undo`: the crontab as before.
+// `tock import`: definitions from what ran before, a crontab or another scheduler. `undo`: all as before.
+import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { type Command, Option } from 'commander';
 import { TockError } from '../../model/errors.js';
 import { compareLine } from '../../model/import/compare.js';
-import { compareWords } from '../../model/import/compare-words.js';
 import type { CronKind } from '../../model/import/cron-field.js';
 import { readCrontab } from '../../model/import/crontab.js';
 import { jobCode } from '../../model/import/job-code.js';
@@ -16,11 +16,18 @@ import { checkZoneName } from '../../model/schedule/zone-names.js';
 import { userName } from '../../runtime/crontab.js';
 import { cronKindOfHost, readHomes, readSources, textOf, zoneOfHost } from '../../runtime/crontab-sources.js';
 import { count, examples, instant, withJson } from '../flags/flags.js';
-import { addSystemd } from '../import-systemd.js';
+import { DAY_MS, DEFAULT_DAYS } from '../import/finish-import.js';
+import { addGraphileWorker } from '../import/graphile-worker.js';
+import { addKubernetes } from '../import/kubernetes.js';
+import { addPgBoss } from '../import/pg-boss.js';
+import { addPgCron } from '../import/pg-cron.js';
+import { sayComparison } from '../import/say-comparison.js';
+import { type SourceFlags, sourceUrl } from '../import/source-url.js';
+import { type Imported, switchOff, undoSwitch } from '../import/switch-crontab.js';
+import { savedSwitchOf, undoFound } from '../import/switch-found.js';
+import { addSystemd } from '../import/systemd.js';
+import { writeImport } from '../import/write-import.js';
 import { action, type CommonOptions, type Shell } from '../shell.js';
-import { type Imported, switchOff, undoSwitch } from '../switch-crontab.js';
-import { cleanLine, paint } from '../terminal.js';
-import { writeImport } from '../write-import.js';
 
 interface ImportFlags extends CommonOptions {
   readonly system?: true;
@@ -35,18 +42,17 @@ interface ImportFlags extends CommonOptions {
   readonly yes?: true;
 }
 
-const DAY_MS = 86_400_000;
-const DEFAULT_DAYS = 90;
-const SUBCOMMANDS = ['crontab', 'systemd', 'undo'];
+const SUBCOMMANDS = ['crontab', 'systemd', 'kubernetes', 'pg_cron', 'pg-boss', 'graphile-worker', 'undo'];
+const ALL = `${SUBCOMMANDS.slice(0, -1).join(', ')} or undo`;
 
 export function addImport(program: Command): Command {
   const command = program
     .command('import')
-    .summary('turn a crontab or timers of systemd into definitions')
+    .summary('turn a crontab, or what another scheduler runs, into definitions')
     .description(
-      'Turns the lines of a crontab, or timers of systemd, into definitions in TypeScript, and says what differs. Then it takes the lines out of the crontab, and can put them back. crontab, systemd and undo each take --json.',
+      'Turns the lines of a crontab, timers of systemd, CronJobs of Kubernetes, and the schedules of pg_cron, pg-boss and graphile-worker into definitions in TypeScript, and says what differs. Then it switches them off where they ran (systemd and Kubernetes: it says how), and can switch them on again. Each takes --json.',
     )
-    .argument('[crontab|systemd|undo]', 'what to do; see tock import crontab --help')
+    .argument('[source|undo]', 'what to import; see tock import crontab --help')
     .addHelpText(
       'after',
       examples(
@@ -55,11 +61,16 @@ export function addImport(program: Command): Command {
         ['tock import crontab --switch', 'comment out the lines that are now definitions'],
         ['tock import undo', 'put them back'],
         ['tock import systemd --out jobs/timers.ts', 'write definitions for the timers of systemd'],
+        ['tock import kubernetes deploy/ --out jobs/cron-jobs.ts', 'for CronJobs of Kubernetes'],
+        [
+          'tock import pg_cron --out jobs/pg-cron.ts',
+          'for the jobs of pg_cron; likewise pg-boss, graphile-worker',
+        ],
       ),
     )
     .action(action(refuse));
-  for (const add of [addCrontab, addSystemd, addUndo])
-    add(command).helpOption('-h, --help', 'print this help');
+  const sources = [addCrontab, addSystemd, addKubernetes, addPgCron, addPgBoss, addGraphileWorker];
+  for (const add of [...sources, addUndo]) add(command).helpOption('-h, --help', 'print this help');
   return command;
 }
 
@@ -102,17 +113,19 @@ function addCrontab(command: Command): Command {
 
 function addUndo(command: Command): Command {
   return withJson(command.command('undo'))
-    .summary('put the lines back that --switch has commented out')
+    .summary('switch on again what --switch has switched off')
     .description(
-      'Removes the marks that tock import crontab --switch has put before lines, so that cron runs them again. Other changes that you have made since are kept.',
+      'Removes the marks that --switch has put before lines of a crontab, so that cron or graphile-worker runs them again. With the file that --switch has kept of pg_cron or pg-boss, it sets the jobs active again, or puts the schedules back. Other changes that you have made since are kept.',
     )
-    .argument('[file]', 'the file that was changed (default: your own crontab)')
+    .argument('[file]', 'the crontab that was changed, or the file that was kept (default: your own crontab)')
+    .option('--database <url>', 'of pg_cron or pg-boss: the database (default: DATABASE_URL)')
     .option('-y, --yes', 'do not ask')
     .addHelpText(
       'after',
       examples(
         ['tock import undo', 'cron runs the lines again'],
         ['tock import undo /etc/cron.d/app', 'in a file'],
+        ['tock import undo ~/.local/state/tock/pg-boss-of-shop-2026-11-20.json', 'schedules of pg-boss'],
       ),
     )
     .action(action(undo));
@@ -122,8 +135,8 @@ async function refuse(_shell: Shell, _flags: CommonOptions, word: string | undef
   throw new TockError(
     'TOCK_BAD_OPTION',
     word === undefined
-      ? 'say what: tock import crontab, systemd or undo (see tock import --help)'
-      : `${quote(word)} is not a command${didYouMean(word, SUBCOMMANDS)}: tock import crontab, systemd or undo (see tock import --help)`,
+      ? `say what: tock import ${ALL} (see tock import --help)`
+      : `${quote(word)} is not a command${didYouMean(word, SUBCOMMANDS)}: tock import ${ALL} (see tock import --help)`,
   );
 }
 
@@ -234,29 +247,27 @@ function compare(shell: Shell, flags: ImportFlags, imported: readonly Imported[]
       comparison: compareLine(line, timezone, from, from + days * DAY_MS),
     })),
   );
-  shell.document({
-    timezone,
-    from: utcText(from),
-    days,
-    lines: lines.map(({ comparison, ...line }) => ({
-      ...line,
-      same: comparison.same,
-      differences: comparison.differences.map(({ at, ...rest }) => ({ at: utcText(at), ...rest })),
-    })),
+  sayComparison(shell, lines, {
+    title: `${days} days from ${utcText(from)}, cron by the clock of ${timezone}:`,
+    facts: { timezone, from: utcText(from), days },
+    left: imported.reduce((sum, { translation }) => sum + translation.left.length, 0),
+    command: 'crontab',
   });
-  shell.say(`${days} days from ${utcText(from)}, cron by the clock of ${timezone}:`);
-  const width = Math.max(0, ...lines.map(({ name }) => name.length));
-  for (const { name, comparison } of lines) {
-    const [first = '', ...more] = compareWords(comparison);
-    const isSame = comparison.differences.length === 0;
-    shell.say(`${paint('bold', name.padEnd(width))}  ${paint(isSame ? null : 'yellow', cleanLine(first))}`);
-    for (const line of more) shell.say(`  ${line}`);
-  }
-  const left = imported.reduce((sum, { translation }) => sum + translation.left.length, 0);
-  if (left > 0) shell.say(`not compared: ${left} not taken (tock import crontab says why)`);
   return 0;
 }
 
-async function undo(shell: Shell, flags: { readonly yes?: true }, file: string | undefined): Promise<number> {
+interface UndoFlags extends CommonOptions, SourceFlags {
+  readonly yes?: true;
+}
+
+async function undo(shell: Shell, flags: UndoFlags, file: string | undefined): Promise<number> {
+  const bytes = file === undefined || file === '-' ? null : await readFile(file).catch(() => null);
+  const saved = bytes === null ? null : savedSwitchOf(bytes);
+  if (saved !== null) return await undoFound(shell, saved, sourceUrl(shell, flags), flags.yes);
+  if (flags.database !== undefined)
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      '--database belongs to a file that --switch has kept of pg_cron or pg-boss: name that file',
+    );
   return await undoSwitch(shell, file, flags.yes);
 }

@@ -100,6 +100,9 @@ const BY_ARGUMENT: Readonly<Record<string, Values>> = {
   definition: names('definitions'),
   job: names('jobs'),
   queue: names('queues'),
+  file: { kind: 'files' },
+  path: { kind: 'files' },
+  paths: { kind: 'files' },
 };
 
 /** Commands whose argument `name` is that of a definition. */

@@ -1,7 +1,7 @@
 // Identifiers for names of definitions.
 
 const RESERVED = new Set(
-  'arguments await break case catch class const continue debugger default delete do else enum eval export extends false finally for function if implements import in instanceof interface let new null package private protected public return static super switch this throw true try typeof var void while with yield defineShellJob importedJobs'.split(
+  'arguments await break case catch class const continue debugger default delete do else enum eval export extends false finally for function if implements import in instanceof interface let new null package private protected public return static super switch this throw true try typeof var void while with yield defineShellJob defineJob importedJobs Dead'.split(
     ' ',
   ),
 );

@@ -2,7 +2,17 @@
 import { utcText } from '../schedule/instant-text.js';
 import type { Comparison, DifferenceReason, InstantDifference } from './compare.js';
 
-const REASONS: Readonly<Record<DifferenceReason, string>> = {
+/** How the differences to one system are explained. */
+export interface ComparedWords extends Readonly<Record<DifferenceReason, string>> {
+  /** What the system is called. */
+  readonly system: string;
+  /** Why something is not compared. */
+  readonly uncompared: string;
+}
+
+const CRON: ComparedWords = {
+  system: 'cron',
+  uncompared: 'cronie chooses a time at random',
   gap: 'the clock goes forward: cron starts what was skipped right after the change; Tock as long after the change as it would have been',
   overlap: 'the clock goes back: cron starts fixed times in the first pass only',
   unknown: 'no change of the clock explains it',
@@ -10,8 +20,8 @@ const REASONS: Readonly<Record<DifferenceReason, string>> = {
 const SHOWN = 6;
 
 /** One line, and one more for each change of the clock at which they differ. */
-export function compareWords({ same, differences }: Comparison): string[] {
-  if (same === null) return ['not compared: cronie chooses a time at random'];
+export function compareWords({ same, differences }: Comparison, words: ComparedWords = CRON): string[] {
+  if (same === null) return [`not compared: ${words.uncompared}`];
   const [first] = differences;
   if (first === undefined) return [same === 0 ? 'no instant in either' : `the same ${instants(same)}`];
   const byReason = new Map<DifferenceReason, InstantDifference[]>();
@@ -21,9 +31,11 @@ export function compareWords({ same, differences }: Comparison): string[] {
     else list.push(difference);
   }
   const lines = [...byReason].map(([reason, list]) => {
-    const shown = list.slice(0, SHOWN).map(({ at, by }) => `${by} ${utcText(at)}`);
+    const shown = list
+      .slice(0, SHOWN)
+      .map(({ at, by }) => `${by === 'tock' ? by : words.system} ${utcText(at)}`);
     const more = list.length > SHOWN ? ` and ${list.length - SHOWN} more` : '';
-    return `  only ${shown.join(', ')}${more}: ${REASONS[reason]}`;
+    return `  only ${shown.join(', ')}${more}: ${words[reason]}`;
   });
   return [`${instants(same)} the same, ${differences.length} not`, ...lines];
 }

@@ -17,12 +17,13 @@ export type DifferenceReason =
 export interface InstantDifference {
   /** Epoch milliseconds. */
   readonly at: number;
+  /** Tock, or what runs it today: for crontabs `cron`. */
   readonly by: 'cron' | 'tock';
   readonly reason: DifferenceReason;
 }
 
 export interface Comparison {
-  /** How many instants are the same; null: it cannot be compared, since cronie chooses times at random. */
+  /** How many instants are the same; null: it cannot be compared, such as where cronie chooses at random. */
   readonly same: number | null;
   readonly differences: readonly InstantDifference[];
 }
@@ -46,7 +47,11 @@ export function compareLine(
   const host = findZone(timezone);
   const line = hasOwnZone ? findZone(job.timezone) : null;
   const cron = cronStarts(times, { host, line }, from, to);
-  return compareInstants(cron, occurrences(job, from, to), line === null ? [host] : [line, host]);
+  return compareInstants(
+    cron,
+    occurrencesOf(scheduleOf(job), job.name, from, to),
+    line ? [line, host] : [host],
+  );
 }
 
 /** The schedule that the generated code has. */
@@ -54,15 +59,16 @@ export function scheduleOf({ cron, timezone, dst }: ImportedJob): ScheduleSpec {
   return { cron, timezone, ...(dst === null ? {} : { dst }) };
 }
 
-function occurrences(job: ImportedJob, from: number, to: number): number[] {
-  const { next } = compileSchedule(scheduleOf(job), job.name);
+/** The occurrences of a definition in [from, to). */
+export function occurrencesOf(schedule: ScheduleSpec, name: string, from: number, to: number): number[] {
+  const { next } = compileSchedule(schedule, name);
   const found: number[] = [];
   for (let at = next(from - 1); at !== null && at < to; at = next(at)) found.push(at);
   return found;
 }
 
 /** Both ascending; cron's may hold an instant more than once. */
-function compareInstants(
+export function compareInstants(
   cron: readonly number[],
   tock: readonly number[],
   zones: readonly Zone[],

@@ -130,7 +130,8 @@ function splitUser(after: string, hasUser: boolean): { user: string | null; rest
   return { user, rest };
 }
 
-function readTimes(when: string, kind: CronKind): CronTimes | null | string {
+/** The times of the fields, or of a name; null: `@reboot`; else what is wrong. */
+export function readTimes(when: string, kind: CronKind): CronTimes | null | string {
   if (when === '@reboot') return null;
   let fields = when;
   if (when.startsWith('@')) {

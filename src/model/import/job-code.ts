@@ -8,24 +8,41 @@ export interface CodeJob {
   readonly comments: readonly string[];
   /** The options of a schedule, in the order in which they are written. */
   readonly schedule: Readonly<Record<string, unknown>>;
-  /** A text for /bin/sh, or a program with its arguments: one of the two is null. */
+  /** A text for /bin/sh, or a program with its arguments; both null: it has a handler. */
   readonly shell: string | null;
   readonly command: readonly string[] | null;
+  /** The handler, as code. */
+  readonly run?: string;
   readonly cwd: string | null;
   readonly env: Readonly<Record<string, string>>;
   readonly stdin: string | null;
   readonly queue: string | null;
   /** A duration. */
   readonly timeout: string | null;
+  /** As code. Default: one attempt, as before. */
+  readonly retry?: string;
+  /** Lower goes first. */
+  readonly priority?: number;
+}
+
+/** What stands in a module before its definitions. */
+export interface CodeHead {
+  /** Lines that import; `pg-tock` itself is imported anyway. */
+  readonly imports?: readonly string[];
+  /** Names from `pg-tock`, besides those of the definitions. */
+  readonly names?: readonly string[];
+  /** Functions that the handlers call, and the names that they take. */
+  readonly functions?: readonly string[];
+  readonly taken?: ReadonlySet<string>;
 }
 
 /**
  * A module that exports the definitions, and `importedJobs`, the list of them.
  * @param origin what they are imported from, and by which command
  */
-export function jobCode(jobs: readonly CodeJob[], origin: string): string {
+export function jobCode(jobs: readonly CodeJob[], origin: string, head: CodeHead = {}): string {
   const environments = sharedEnvironments(jobs);
-  const identifiers = new Set(environments.values());
+  const identifiers = new Set([...environments.values(), ...(head.taken ?? [])]);
   const named = jobs.map(job => {
     const identifier = toCamelCase(job.name, identifiers);
     identifiers.add(identifier);
@@ -38,13 +55,22 @@ export function jobCode(jobs: readonly CodeJob[], origin: string): string {
   return [
     `// Imported from ${origin}. Review each definition; then add importedJobs to the job module:`,
     '//   export const jobs = [...importedJobs];',
-    "import { defineShellJob } from 'pg-tock';",
+    ...(head.imports ?? []),
+    `import { ${namesOf(jobs, head).join(', ')} } from 'pg-tock';`,
     '',
     ...constants,
+    ...(head.functions ?? []).map(each => `${each}\n`),
     ...named.map(({ job, identifier }) => definition(job, identifier, environments)),
     `export const importedJobs = [${list === '' ? '' : `\n${list}`}];`,
     '',
   ].join('\n');
+}
+
+function namesOf(jobs: readonly CodeJob[], { names = [] }: CodeHead): string[] {
+  const makers = jobs.map(({ run }) => (run === undefined ? 'defineShellJob' : 'defineJob'));
+  const all = [...new Set([...(jobs.length === 0 ? ['defineShellJob'] : makers), ...names])];
+  const bare = (name: string) => name.replace('type ', '');
+  return all.sort((a, b) => (bare(a) < bare(b) ? -1 : 1));
 }
 
 /** Environments that more than one definition has, by their JSON; each becomes a constant. */
@@ -62,7 +88,7 @@ function definition(job: CodeJob, identifier: string, environments: ReadonlyMap<
   const environment = environments.get(JSON.stringify(job.env)) ?? objectText(job.env, '  ');
   const options: readonly (readonly [name: string, text: string | null])[] = [
     ['name', literal(job.name)],
-    ['schedule', valueText(job.schedule)],
+    ['schedule', Object.keys(job.schedule).length === 0 ? null : valueText(job.schedule)],
     ['shell', job.shell === null ? null : literal(job.shell)],
     ['command', job.command === null ? null : valueText(job.command)],
     ['cwd', job.cwd === null ? null : literal(job.cwd)],
@@ -70,20 +96,27 @@ function definition(job: CodeJob, identifier: string, environments: ReadonlyMap<
     ['stdin', job.stdin === null ? null : literal(job.stdin)],
     ['queue', job.queue === null ? null : literal(job.queue)],
     ['timeout', job.timeout === null ? null : literal(job.timeout)],
+    ['priority', job.priority === undefined ? null : String(job.priority)],
+    ['retry', job.retry ?? null],
   ];
   return [
     ...job.comments.map(comment => `// ${oneLine(comment)}`),
-    `export const ${identifier} = defineShellJob({`,
-    ...options.flatMap(([name, text]) => (text === null ? [] : [`  ${name}: ${text},`])),
-    '  // As before: what fails waits for its next time.',
-    '  retry: { maxAttempts: 1 },',
+    `export const ${identifier} = ${job.run === undefined ? 'defineShellJob' : 'defineJob'}({`,
+    ...written(options),
+    ...(job.retry === undefined ? ONE_ATTEMPT : []),
+    ...written([['run', job.run ?? null]]),
     '});',
     '',
   ].join('\n');
 }
 
-/** Texts, lists and objects of them. */
-function valueText(value: unknown): string {
+const ONE_ATTEMPT = ['  // As before: what fails waits for its next time.', '  retry: { maxAttempts: 1 },'];
+
+const written = (options: readonly (readonly [string, string | null])[]): string[] =>
+  options.flatMap(([name, text]) => (text === null ? [] : [`  ${name}: ${text},`]));
+
+/** JSON as code. */
+export function valueText(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(valueText).join(', ')}]`;
   if (typeof value === 'string') return literal(value);
   if (typeof value !== 'object' || value === null) return String(value);
@@ -98,13 +131,17 @@ function objectText(values: Readonly<Record<string, string>>, indent: string): s
   return `{\n${entries.map(entry => `${indent}  ${entry},\n`).join('')}${indent}}`;
 }
 
-const propertyName = (name: string): string => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : literal(name));
+function propertyName(name: string): string {
+  // Without the brackets it would be the prototype.
+  if (name === '__proto__') return "['__proto__']";
+  return /^[A-Za-z_$][\w$]*$/.test(name) ? name : literal(name);
+}
 
 /** Line ends of Unicode, and characters that change the direction of text. */
 const HIDDEN = /[\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g;
 
 /** A string as TypeScript, in the quotes that need fewer escapes. */
-function literal(text: string): string {
+export function literal(text: string): string {
   const json = JSON.stringify(text).replace(
     HIDDEN,
     char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -2,9 +2,10 @@
 import { has60 } from '../schedule/bits.js';
 import { type CronFields, dayMask, readCron } from '../schedule/cron-fields.js';
 import { CRON_FIELDS, type CronFieldRule } from '../schedule/cron-rules.js';
-import { isByTheClock, matchesDay } from './cron-clock.js';
+import { isByTheClock } from './cron-clock.js';
 import type { CronField } from './cron-field.js';
 import type { CronTimes } from './crontab.js';
+import { type Times, timesOf } from './elsewhere/times.js';
 
 export interface TockCron {
   readonly cron: string;
@@ -20,7 +21,8 @@ export interface TockCron {
 export function tockCron(when: string, times: CronTimes, hasOwnZone: boolean): TockCron | string {
   const empty = fieldsOf(times).find(({ field }) => field.values.size === 0 && field.random === null);
   if (empty !== undefined) return emptyWords(empty);
-  const cron = [when, writtenAnew(times)].find(text => isTheSame(text, times));
+  const isRandom = fieldsOf(times).some(({ field }) => field.random !== null);
+  const cron = sameExpression([when, writtenAnew(times)], isRandom ? null : timesOf(times));
   if (cron === undefined)
     return `it names no date that ever comes, so cron never starts it: ${JSON.stringify(when)}`;
   const isLiteral = (isByTheClock(times) || hasOwnZone) && times.hour.values.size < 24;
@@ -53,7 +55,8 @@ function numberOf(text: string, rule: CronFieldRule): number {
   return index < 0 ? Number(text) : index + rule.min;
 }
 
-function writtenAnew(times: CronTimes): string {
+/** The fields as an expression, from their values. */
+export function writtenAnew(times: CronTimes): string {
   return fieldsOf(times)
     .map(({ field, rule }) => writeField(field, rule))
     .join(' ');
@@ -63,10 +66,10 @@ function writeField({ values, random, isStarred, text }: CronField, rule: CronFi
   if (random !== null) return `H(${random[0]}-${Math.min(random[1], rule.max === 7 ? 6 : rule.max)})`;
   const [, step] = /^\*(?:\/(\d+))?$/.exec(text) ?? [];
   if (text === '*') return text;
-  if (step !== undefined && Number(step) <= rule.span) return text;
-  // Of days the star decides the day rule, so it stays.
-  if (isStarred && (rule.name === 'day of month' || rule.name === 'weekday'))
-    return step === undefined ? '*' : `*/${rule.span}`;
+  // Of days the star decides the day rule, so it stays, and none is added.
+  const isOfDays = rule.name === 'day of month' || rule.name === 'weekday';
+  if (step !== undefined && Number(step) <= rule.span && (isStarred || !isOfDays)) return text;
+  if (isStarred && isOfDays) return step === undefined ? '*' : `*/${rule.span}`;
   return spans([...values].sort((a, b) => a - b));
 }
 
@@ -81,33 +84,38 @@ function spans(values: readonly number[]): string {
   return found.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(',');
 }
 
-/** Whether Tock reads an expression as cron reads the line. A random value is one within its bounds. */
-function isTheSame(text: string, times: CronTimes): boolean {
-  let fields: CronFields;
-  try {
-    fields = readCron(text);
-  } catch {
-    return false;
-  }
-  const { minute, hour, month } = times;
-  if (fieldsOf(times).some(({ field }) => field.random !== null)) return true;
-  for (let value = 0; value < 60; value++)
-    if (has60(fields.minutes, value) !== minute.values.has(value)) return false;
-  for (let value = 0; value < 24; value++)
-    if ((((fields.hours >>> value) & 1) === 1) !== hour.values.has(value)) return false;
-  for (let value = 1; value <= 12; value++)
-    if ((((fields.months >>> value) & 1) === 1) !== month.values.has(value)) return false;
-  return has60(fields.seconds, 0) && !has60(fields.seconds, 30) && hasSameDays(fields, times);
+/**
+ * The first text that Tock reads as these times; undefined if there is none.
+ * @param times null: chosen at random, so that any text will do which Tock can read
+ */
+export function sameExpression(texts: readonly string[], times: Times | null): string | undefined {
+  return texts.find(text => {
+    let fields: CronFields;
+    try {
+      fields = readCron(text);
+    } catch {
+      return false;
+    }
+    return times === null || isTheSame(fields, times);
+  });
 }
 
-function hasSameDays(fields: CronFields, times: CronTimes): boolean {
+function isTheSame(fields: CronFields, { minutes, hours, months, isDay }: Times): boolean {
+  for (let value = 0; value < 60; value++)
+    if (has60(fields.minutes, value) !== minutes.has(value)) return false;
+  for (let value = 0; value < 24; value++)
+    if ((((fields.hours >>> value) & 1) === 1) !== hours.has(value)) return false;
+  for (let value = 1; value <= 12; value++)
+    if ((((fields.months >>> value) & 1) === 1) !== months.has(value)) return false;
+  return has60(fields.seconds, 0) && !has60(fields.seconds, 30) && hasSameDays(fields, isDay);
+}
+
+function hasSameDays(fields: CronFields, isDay: Times['isDay']): boolean {
   for (let length = 28; length <= 31; length++) {
     for (let first = 0; first < 7; first++) {
       const mask = dayMask(fields, length, first);
-      for (let day = 1; day <= length; day++) {
-        const isMeant = matchesDay(times, day, (first + day - 1) % 7);
-        if ((((mask >>> (day - 1)) & 1) === 1) !== isMeant) return false;
-      }
+      for (let day = 1; day <= length; day++)
+        if ((((mask >>> (day - 1)) & 1) === 1) !== isDay(day, (first + day - 1) % 7, length)) return false;
     }
   }
   return true;

@@ -120,7 +120,11 @@ describe('wrong inputs of tock import', () => {
     const comments = await kit.write('comments', '# nothing\nA=1\n');
     const binary = await kit.write('binary', Buffer.from([0, 1, 2, 255]));
     const cases: readonly (readonly [args: readonly string[], code: number, message: RegExp])[] = [
-      [['import'], 2, /^tock import: say what: tock import crontab, systemd or undo/],
+      [
+        ['import'],
+        2,
+        /^tock import: say what: tock import crontab, systemd, kubernetes, pg_cron, pg-boss, graphile-worker or undo/,
+      ],
       [['import', 'crotab'], 2, /^tock import: "crotab" is not a command; did you mean crontab\?/],
       [['import', 'crontab'], 1, /has no crontab: name a file, - for standard input, or --system/],
       [['import', 'crontab', '/no/such/file'], 1, /there is no file \/no\/such\/file/],

@@ -3,15 +3,15 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { TockError } from '../model/errors.js';
-import { jobCode } from '../model/import/job-code.js';
-import { type TimerResult, translateTimer } from '../model/import/systemd/timer.js';
-import { lastOf, readUnitFile } from '../model/import/systemd/unit-file.js';
-import { checkZoneName } from '../model/schedule/zone-names.js';
-import { userName } from '../runtime/crontab.js';
-import { zoneOfHost } from '../runtime/crontab-sources.js';
-import { examples, withJson } from './flags/flags.js';
-import { action, type CommonOptions, type Shell } from './shell.js';
+import { TockError } from '../../model/errors.js';
+import { jobCode } from '../../model/import/job-code.js';
+import { type TimerResult, translateTimer } from '../../model/import/systemd/timer.js';
+import { lastOf, readUnitFile } from '../../model/import/systemd/unit-file.js';
+import { checkZoneName } from '../../model/schedule/zone-names.js';
+import { userName } from '../../runtime/crontab.js';
+import { zoneOfHost } from '../../runtime/crontab-sources.js';
+import { examples, withJson } from '../flags/flags.js';
+import { action, type CommonOptions, type Shell } from '../shell.js';
 import { type WriteFlags, writeImport } from './write-import.js';
 
 interface SystemdFlags extends CommonOptions, WriteFlags {

@@ -2,17 +2,17 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { TockError } from '../model/errors.js';
-import { lineChanges } from '../model/import/line-changes.js';
-import { switchOff as commentOut, countSwitched, switchOn } from '../model/import/switched-lines.js';
-import type { Translation } from '../model/import/translate.js';
-import { shellWord } from '../model/shell-word.js';
-import { readOwnCrontab, userName, writeOwnCrontab } from '../runtime/crontab.js';
-import { type CrontabSource, readSources } from '../runtime/crontab-sources.js';
-import { loadJobs } from '../runtime/job-module.js';
-import { isConfirmed } from './confirm.js';
-import type { Shell } from './shell.js';
-import { cleanLine, paint } from './terminal.js';
+import { TockError } from '../../model/errors.js';
+import { lineChanges } from '../../model/import/line-changes.js';
+import { switchOff as commentOut, countSwitched, switchOn } from '../../model/import/switched-lines.js';
+import type { Translation } from '../../model/import/translate.js';
+import { shellWord } from '../../model/shell-word.js';
+import { readOwnCrontab, userName, writeOwnCrontab } from '../../runtime/crontab.js';
+import { type CrontabSource, readSources } from '../../runtime/crontab-sources.js';
+import { loadJobs } from '../../runtime/job-module.js';
+import { isConfirmed } from '../confirm.js';
+import type { Shell } from '../shell.js';
+import { cleanLine, paint } from '../terminal.js';
 
 /** A crontab, and what becomes of it. */
 export interface Imported {
@@ -61,6 +61,30 @@ export async function switchOff(
   for (const copy of copies) shell.say(`the crontab as it was: ${cleanLine(copy)}`);
   const files = changed.map(({ source }) => (source.file === null ? '' : ` ${shellWord(source.file)}`));
   shell.say(`to go back: ${files.map(file => `tock import undo${file}`).join('; ')}`);
+  return 0;
+}
+
+/** Comments out lines of one file. Resolves to the exit code. @param lines their numbers, from 1 */
+export async function switchLines(
+  shell: Shell,
+  source: CrontabSource,
+  lines: readonly number[],
+  yes: true | undefined,
+): Promise<number> {
+  const before = source.bytes.toString('latin1');
+  const after = commentOut(before, lines);
+  const count = `${lines.length} line${lines.length === 1 ? '' : 's'}`;
+  showChanges(shell, source.source, before, after);
+  if (!(await isConfirmed(shell, yes, `comment out ${count}`))) {
+    shell.note('nothing was changed');
+    return 1;
+  }
+  const copy = await keepCopy(source);
+  await replace(source, after);
+  shell.document({ commentedOut: lines.length, copies: [copy] });
+  shell.say(`commented out ${count}; Tock runs them from its next tick on`);
+  shell.say(`the crontab as it was: ${cleanLine(copy)}`);
+  shell.say(`to go back: tock import undo ${shellWord(source.file ?? '')}`);
   return 0;
 }
 
@@ -135,7 +159,8 @@ async function replace(source: CrontabSource, after: string): Promise<void> {
   }
 }
 
-function copyFolder(): string {
+/** Where copies are kept. */
+export function copyFolder(): string {
   const { XDG_STATE_HOME: state } = process.env;
   return path.join(state || path.join(homedir(), '.local', 'state'), 'tock');
 }

@@ -1,10 +1,10 @@
 // Writes what an import has made: code and report, to files or to the terminal.
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { TockError } from '../model/errors.js';
-import { isConfirmed } from './confirm.js';
-import type { Shell } from './shell.js';
-import { cleanBlock, cleanLine } from './terminal.js';
+import { TockError } from '../../model/errors.js';
+import { isConfirmed } from '../confirm.js';
+import type { Shell } from '../shell.js';
+import { cleanBlock, cleanLine } from '../terminal.js';
 
 export interface WriteFlags {
   readonly out?: string;
