@@ -104,7 +104,7 @@ function Away({ problem }: { readonly problem: string }) {
   return (
     <>
       <td data-label="Health" colspan={5}>
-        <span class="level">
+        <span class="answer">
           <HealthIcon level="failing" />
           <span>
             <b>Away.</b> {problem}
@@ -120,7 +120,7 @@ function Figures({ figures: { health, frame, live } }: { readonly figures: Datab
   return (
     <>
       <td data-label="Health">
-        <span class="level">
+        <span class="answer">
           <HealthIcon level={health.level} />
           <span>
             {first?.text ?? health.level}

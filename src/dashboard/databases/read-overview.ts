@@ -68,7 +68,8 @@ function createReader({ name, tock }: NamedTock) {
         return { name, figures: await within(PATIENCE_MS, ask()), problem: null };
       } catch (error) {
         const problem = error === LATE ? LATE.message : explainError(error).message;
-        return { name, figures: null, problem };
+        // Its address stands in a list, not in DATABASE_URL.
+        return { name, figures: null, problem: problem.replace('DATABASE_URL', 'its address') };
       }
     },
     close: async () => await session?.close(),
