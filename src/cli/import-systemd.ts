@@ -62,6 +62,7 @@ async function importSystemd(shell: Shell, flags: SystemdFlags, paths: readonly 
       result: translateTimer(unit, { timezone, user: process.env['SUDO_USER'] || userName() }, names),
     });
   }
+  checkPlaces(flags);
   const jobs = results.flatMap(({ result }) => result.jobs);
   const code = jobCode(jobs, `systemd on ${hostname()} by \`tock import systemd\``);
   shell.document({ timezone, code, timers: results.map(({ file, result }) => ({ file, ...result })) });

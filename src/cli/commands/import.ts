@@ -20,7 +20,7 @@ import { addSystemd } from '../import-systemd.js';
 import { action, type CommonOptions, type Shell } from '../shell.js';
 import { type Imported, switchOff, undoSwitch } from '../switch-crontab.js';
 import { cleanLine, paint } from '../terminal.js';
-import { writeImport } from '../write-import.js';
+import { checkPlaces, writeImport } from '../write-import.js';
 
 interface ImportFlags extends CommonOptions {
   readonly system?: true;
@@ -134,6 +134,7 @@ async function importCrontab(shell: Shell, flags: ImportFlags, file: string | un
   const imported = await readAll(shell, flags, file, timezone);
   if (flags.dryRun) return compare(shell, flags, imported, timezone);
   if (flags.switch) return await switchOff(shell, imported, flags.yes);
+  checkPlaces(flags);
   const report = importReport(
     imported.map(({ source, translation }) => ({ source: source.source, translation })),
     timezone,
