@@ -172,7 +172,8 @@ async function execute(shell: Shell, folder: string, command: readonly string[])
   );
 }
 
-function nextSteps({ isEmbedded, module, style }: InitPlan): string {
+function nextSteps({ isEmbedded, module, style, changes }: InitPlan): string {
+  const has = (file: string) => changes.some(change => change.path === file);
   const tests = style.language === 'typescript' ? 'jobs/say-hello.test.ts' : 'jobs/say-hello.test.js';
   const steps = [
     ['npx tock start', 'runs the scheduler here: the first job succeeds within a minute'],
@@ -182,6 +183,10 @@ function nextSteps({ isEmbedded, module, style }: InitPlan): string {
       ? [['DATABASE_URL=postgres://…', 'in .env, in place of TOCK_DATABASE, once it is to run for good']]
       : []),
     ['npx tock crontab install', 'wakes it from the crontab instead, once a minute'],
+    ...(has('compose.yaml') ? [['docker compose up --build', 'runs it in containers, with PostgreSQL']] : []),
+    ...(has('deploy/tock.service')
+      ? [['sudo systemctl enable --now "$PWD"/deploy/tock.service', 'runs it as a service of this host']]
+      : []),
   ];
   const width = Math.max(...steps.map(([command = '']) => command.length));
   const lines = steps.map(
