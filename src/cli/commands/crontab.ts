@@ -3,7 +3,14 @@ import { constants, existsSync } from 'node:fs';
 import { access } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { type Checkout, findTickLines, isIn, tickLineFor, versionManagerOf } from '../../model/doctor/crontab.js';
+import {
+  type Checkout,
+  findTickLines,
+  isIn,
+  isInCache,
+  tickLineFor,
+  versionManagerOf,
+} from '../../model/doctor/crontab.js';
 import { TockError } from '../../model/errors.js';
 import { readBlock, withBlock, withoutBlock } from '../../model/import/tick-block.js';
 import { quote } from '../../model/names.js';
@@ -23,6 +30,8 @@ interface CrontabFlags extends CommonOptions {
 
 const SUBCOMMANDS = ['install', 'remove', 'show'];
 const URL_FILE = '/etc/tock/database-url';
+/** Of a command in Debian's cron and in cronie, with some to spare. */
+const MAX_LINE = 990;
 
 export function addCrontab(program: Command): Command {
   const command = program
@@ -107,9 +116,19 @@ async function install(shell: Shell, flags: CrontabFlags): Promise<number> {
       'TOCK_NOT_FOUND',
       `there is no ${checkout.tickScript}: build the project first (npm run build)`,
     );
+  if (isInCache(checkout.tickScript))
+    throw new TockError(
+      'TOCK_NOT_FOUND',
+      `${checkout.tickScript} is in a cache that may be emptied: npm install pg-tock in this project, and repeat`,
+    );
   await checkLog(checkout);
   const before = await readCrontabText();
   const line = Buffer.from(tickLineFor(checkout)).toString('latin1');
+  if (line.length > MAX_LINE)
+    throw new TockError(
+      'TOCK_BAD_STATE',
+      `the line would have ${line.length} characters, and cron reads ${MAX_LINE}: give the project's folder a shorter path, such as a link`,
+    );
   const after = withBlock(before ?? '', folderOf(checkout), [line]);
   const isChanged = before !== after;
   for (const note of await notesOn(shell, checkout, before ?? '')) shell.note(note);

@@ -112,6 +112,14 @@ describe('tock crontab install, where not all is as it should be', () => {
     expect(stderr).toContain('no job module is found, so each tick would end with an error');
   });
 
+  it('refuses a line that cron would cut', async () => {
+    const file = `/${'long/'.repeat(200)}url`;
+    const { code, stderr } = await kit.tock(['crontab', 'install', '--yes', '--database-url-file', file]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/: the line would have \d+ characters, and cron reads 990: give /);
+    expect(await kit.crontab()).toBeNull();
+  });
+
   it('passes on why a crontab cannot be written, and claims nothing', async () => {
     const bin = path.join(kit.folder, 'refusing');
     const program = await kit.write(

@@ -5,6 +5,7 @@ import {
   type Checkout,
   checkCrontab,
   findTickLines,
+  isInCache,
   tickLineFor,
   versionManagerOf,
 } from '../../../src/model/doctor/crontab.js';
@@ -158,5 +159,18 @@ describe('versionManagerOf', () => {
     ['/opt/node-v22.11.0/bin/node', null],
   ])('%s is of %s', (node, manager) => {
     expect(versionManagerOf(node)).toBe(manager);
+  });
+});
+
+describe('isInCache', () => {
+  it.each([
+    ['/home/mia/.npm/_npx/0a1b/node_modules/pg-tock/dist/tick.js', true],
+    ['/home/mia/.cache/pnpm/dlx-123/node_modules/pg-tock/dist/tick.js', true],
+    ['/home/mia/.cache/pnpm/dlx/0a1b/node_modules/pg-tock/dist/tick.js', true],
+    ['/tmp/bunx-1000-pg-tock@latest/node_modules/pg-tock/dist/tick.js', true],
+    ['/srv/app/node_modules/pg-tock/dist/tick.js', false],
+    ['/usr/lib/node_modules/pg-tock/dist/tick.js', false],
+  ])('%s: %s', (file, isCache) => {
+    expect(isInCache(file)).toBe(isCache);
   });
 });
