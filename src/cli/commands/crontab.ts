@@ -127,7 +127,7 @@ async function install(shell: Shell, flags: CrontabFlags): Promise<number> {
   if (line.length > MAX_LINE)
     throw new TockError(
       'TOCK_BAD_STATE',
-      `the line would have ${line.length} characters, and cron reads ${MAX_LINE}: give the project's folder a shorter path, such as a link`,
+      `the line would have ${line.length} characters, and cron reads ${MAX_LINE}: give the project and its files shorter paths`,
     );
   const after = withBlock(before ?? '', folderOf(checkout), [line]);
   const isChanged = before !== after;
