@@ -14,13 +14,25 @@
 // (faketime). It leaps from one minute to the next as soon as cron has executed the minute; at most two ticks overlap, so the
 // clock never leaves a tick further behind than that. Nothing of this machine's own crontabs is touched: see private-cron.sh.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { buffer } from 'node:stream/consumers';
-import { callbackify } from 'node:util';
 import { fileURLToPath } from 'node:url';
+import { callbackify } from 'node:util';
 import PostalMime from 'postal-mime';
 import { SMTPServer } from 'smtp-server';
 import { missingHere, openMachine } from './machine/leaping-machine.mjs';
@@ -120,11 +132,18 @@ async function oldDay() {
   for (let at = DAY; at < NEXT_DAY; at += MINUTE) {
     await machine.toMinute(at);
     // Cron makes up for 2:30, which its clock has skipped; while it does, its virtual time is behind.
-    if (at === CHANGE) await machine.until('cron has made up for 2:30', () => sizeOf(path.join(out, 'report')) > 0);
+    if (at === CHANGE)
+      await machine.until('cron has made up for 2:30', () => sizeOf(path.join(out, 'report')) > 0);
   }
-  await machine.until('the last commands have ended', () => countsIn(out).every((count, index) => count >= COMMANDS[index].times));
+  await machine.until('the last commands have ended', () =>
+    countsIn(out).every((count, index) => count >= COMMANDS[index].times),
+  );
   await machine.stopCron();
-  equal(countsIn(out), COMMANDS.map(({ times }) => times), 'how often cron has executed each command');
+  equal(
+    countsIn(out),
+    COMMANDS.map(({ times }) => times),
+    'how often cron has executed each command',
+  );
   renameSync(out, `${out}.cron`);
   mkdirSync(out);
   say(`cron has executed the day: ${told(countsIn(`${out}.cron`))}`);
@@ -139,10 +158,17 @@ async function migrate() {
   process.stdout.write(indented(tock(['import', 'crontab', '--dry-run', ...day]).stdout));
   const dryRun = JSON.parse(tock(['import', 'crontab', '--dry-run', ...day, '--json']).stdout);
   // The hour after the day is in the dry run as well: --days counts 24 hours.
-  equal(dryRun.lines.map(({ name }) => name), ['cat', 'report', 'poll', 'check-disk'], 'the lines of the dry run');
+  equal(
+    dryRun.lines.map(({ name }) => name),
+    ['cat', 'report', 'poll', 'check-disk'],
+    'the lines of the dry run',
+  );
   const differing = dryRun.lines.filter(({ differences }) => differences.length > 0);
   equal(
-    differing.map(({ name, differences }) => [name, differences.map(({ at, by, reason }) => `${by} ${at} ${reason}`)]),
+    differing.map(({ name, differences }) => [
+      name,
+      differences.map(({ at, by, reason }) => `${by} ${at} ${reason}`),
+    ]),
     [['report', ['cron 2026-03-29T01:00:00Z gap', 'tock 2026-03-29T01:30:00Z gap']]],
     'what differs in the dry run',
   );
@@ -179,7 +205,9 @@ async function installPackage() {
   mkdirSync(modules);
   for (const name of readdirSync(path.join(root, 'node_modules')))
     if (!name.startsWith('.')) symlinkSync(path.join(root, 'node_modules', name), path.join(modules, name));
-  const packed = run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder], { cwd: root });
+  const packed = run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder], {
+    cwd: root,
+  });
   run('tar', ['-xzf', path.join(folder, packed.stdout.trim().split('\n').at(-1)), '-C', folder]);
   renameSync(path.join(folder, 'package'), path.join(modules, 'pg-tock'));
   writeFileSync(path.join(app, 'package.json'), '{ "name": "app", "type": "module", "private": true }\n');
@@ -209,7 +237,10 @@ async function newDay() {
   const tickTo = async (at, mayRun) => {
     await machine.toMinute(at);
     started++;
-    await machine.until(`the tick of ${new Date(at).toISOString()} has ended`, () => ticksEnded() >= started - mayRun);
+    await machine.until(
+      `the tick of ${new Date(at).toISOString()} has ended`,
+      () => ticksEnded() >= started - mayRun,
+    );
   };
   // The first one registers the definitions: what is due before that is not Tock's.
   await tickTo(DAY - 2 * MINUTE, 0);
@@ -221,9 +252,17 @@ async function newDay() {
   equal(problems, [], 'ticks that failed');
   say(`cron has executed ${started.toLocaleString('en')} ticks`);
 
-  equal(countsIn(out), COMMANDS.map(({ times }) => times), 'how often each command was executed');
+  equal(
+    countsIn(out),
+    COMMANDS.map(({ times }) => times),
+    'how often each command was executed',
+  );
   for (const name of readdirSync(`${out}.cron`))
-    equal(readFileSync(path.join(out, name)), readFileSync(path.join(`${out}.cron`, name)), `what is in ${name}`);
+    equal(
+      readFileSync(path.join(out, name)),
+      readFileSync(path.join(`${out}.cron`, name)),
+      `what is in ${name}`,
+    );
   equal(readdirSync(out).sort(), readdirSync(`${out}.cron`).sort(), 'the files');
   say(`Tock has executed the day: ${told(countsIn(out))}; every byte as under cron`);
   checkLedger();
@@ -248,7 +287,9 @@ function checkLedger() {
       has(JSON.stringify(errors), /TOCK_COMMAND_FAILED/);
     }
   }
-  say('the ledger has each run once, no more than three minutes late; output is in the log of its run. tock why says:');
+  say(
+    'the ledger has each run once, no more than three minutes late; output is in the log of its run. tock why says:',
+  );
   process.stdout.write(indented(tock(['why', 'report', '2026-03-29T01:30:00Z']).stdout));
 }
 
@@ -261,7 +302,11 @@ function checkMails() {
   const subjects = mails.map(({ subject }) => subject);
   const each = ['Tock: check-disk has a dead run', 'Tock: check-disk has recovered'];
   equal(subjects, Array.from({ length: FAILURES }, () => each).flat(), 'the mails');
-  equal([...new Set(mails.flatMap(({ to }) => to.map(({ address }) => address)))], ['ops@example.com'], 'whom they are for');
+  equal(
+    [...new Set(mails.flatMap(({ to }) => to.map(({ address }) => address)))],
+    ['ops@example.com'],
+    'whom they are for',
+  );
   say(`each of the ${FAILURES} failures was mailed, and each recovery: ${subjects.length} mails`);
 }
 
@@ -274,7 +319,11 @@ async function goBack() {
   for (let at = NEXT_DAY; at <= NEXT_DAY + 15 * MINUTE; at += MINUTE) await machine.toMinute(at);
   await machine.until('cron has written two more letters', () => countsIn(out)[1] >= 94);
   await machine.stopCron();
-  equal([countsIn(out)[1], countsIn(out)[4], ticksEnded()], [94, 24, ended], 'letters, checks and ticks of the next day');
+  equal(
+    [countsIn(out)[1], countsIn(out)[4], ticksEnded()],
+    [94, 24, ended],
+    'letters, checks and ticks of the next day',
+  );
   say('the crontab is as it was, byte for byte, and cron executes it again');
 }
 
@@ -327,7 +376,9 @@ function run(command, args, { cwd = folder } = {}) {
 }
 
 function equal(found, wanted, what) {
-  const isSame = Buffer.isBuffer(found) ? found.equals(wanted) : JSON.stringify(found) === JSON.stringify(wanted);
+  const isSame = Buffer.isBuffer(found)
+    ? found.equals(wanted)
+    : JSON.stringify(found) === JSON.stringify(wanted);
   if (isSame) return;
   const text = value => (Buffer.isBuffer(value) ? value.toString() : JSON.stringify(value));
   throw new Error(`${what}:\n${text(found)}\nin place of\n${text(wanted)}`);
@@ -345,7 +396,10 @@ function build() {
   const built = path.join(root, 'dist', 'tick.js');
   const newer = ['src', '-newer', built, '-type', 'f', '-print', '-quit'];
   if (existsSync(built) && spawnSync('find', newer, { cwd: root }).stdout.length === 0) return;
-  const { status } = spawnSync(process.execPath, ['scripts/build.mjs', '--quiet'], { cwd: root, stdio: 'inherit' });
+  const { status } = spawnSync(process.execPath, ['scripts/build.mjs', '--quiet'], {
+    cwd: root,
+    stdio: 'inherit',
+  });
   if (status !== 0) fail('the build failed', 1);
 }
 

@@ -2,7 +2,17 @@
 // For use inside private-cron.sh. Both read the clock from one file, so they agree; no other process needs it, since Tock
 // goes by the database's clock. The clock runs as ours does from one leap to the next.
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -21,7 +31,8 @@ const INTO_THE_MINUTE_MS = 5000;
 /** What is missing on this host, as a sentence; null: nothing. */
 export function missingHere() {
   if (LIBRARY === undefined) return 'faketime is not installed (Debian: apt-get install -y faketime)';
-  if (!existsSync(path.join(POSTGRES, 'initdb'))) return `there is no PostgreSQL in ${POSTGRES} (Debian: apt-get install -y postgresql-15)`;
+  if (!existsSync(path.join(POSTGRES, 'initdb')))
+    return `there is no PostgreSQL in ${POSTGRES} (Debian: apt-get install -y postgresql-15)`;
   return null;
 }
 
@@ -95,7 +106,10 @@ export async function openMachine(folder, instant) {
     async toMinute(at) {
       const before = statSync(beats).size;
       setClock(at + INTO_THE_MINUTE_MS);
-      await until(`cron has executed the minute ${new Date(at).toISOString()}`, () => statSync(beats).size > before);
+      await until(
+        `cron has executed the minute ${new Date(at).toISOString()}`,
+        () => statSync(beats).size > before,
+      );
     },
     stop: server.stop,
   };
@@ -118,14 +132,31 @@ async function startServer(folder, env) {
   const call = (program, args, more = {}) => {
     const { status, error } = spawnSync(
       'setpriv',
-      [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', path.join(POSTGRES, program), '-D', data, ...args],
+      [
+        `--reuid=${uid}`,
+        `--regid=${gid}`,
+        '--clear-groups',
+        path.join(POSTGRES, program),
+        '-D',
+        data,
+        ...args,
+      ],
       { cwd: '/', stdio: ['ignore', 'ignore', 'inherit'], env: { PATH: env.PATH, ...more } },
     );
     if (status === 0) return;
     const why = existsSync(log) ? readFileSync(log, 'utf8') : String(error ?? '');
     throw new Error(`${program} ended with ${status}: ${why}`);
   };
-  call('initdb', ['-U', 'postgres', '-A', 'scram-sha-256', `--pwfile=${password}`, '-E', 'UTF8', '--locale=C.UTF-8']);
+  call('initdb', [
+    '-U',
+    'postgres',
+    '-A',
+    'scram-sha-256',
+    `--pwfile=${password}`,
+    '-E',
+    'UTF8',
+    '--locale=C.UTF-8',
+  ]);
   call('pg_ctl', ['-w', '-l', log, '-o', settings.join(' '), 'start'], env);
   return {
     url: `postgres://postgres:secret@127.0.0.1:${port}/postgres`,

@@ -76,7 +76,9 @@ export async function tryStart({ clean, run, has, say }, tarball) {
     has(stdout, /^\* \* \* \* \* cd '.*100\\% it'\\''s .*\/app' && /m);
     // It was installed before cron was started.
     has(stderr, /no cron daemon runs on this host/);
-    say('npx tock crontab install: a run of the next minute has succeeded, in a folder with spaces, a quote and %');
+    say(
+      'npx tock crontab install: a run of the next minute has succeeded, in a folder with spaces, a quote and %',
+    );
   } finally {
     await rm(parent, { recursive: true, force: true });
   }
@@ -102,7 +104,8 @@ export async function tryDocker({ folder, clean, run, has, say, newDatabase }, t
     for (const volume of database.volumes)
       if (!(volume.split(':')[0] in volumes)) throw new Error(`compose.yaml lacks the volume ${volume}`);
     for (const name of Object.keys(tock.depends_on))
-      if (services[name]?.healthcheck === undefined) throw new Error(`compose.yaml: ${name} has no healthcheck`);
+      if (services[name]?.healthcheck === undefined)
+        throw new Error(`compose.yaml: ${name} has no healthcheck`);
     const at = new URL(tock.environment.DATABASE_URL);
     if (services[at.hostname] !== database) throw new Error(`compose.yaml has no service ${at.hostname}`);
     const { POSTGRES_USER, POSTGRES_PASSWORD, POSTGRES_DB } = database.environment;
@@ -120,10 +123,12 @@ export async function tryDocker({ folder, clean, run, has, say, newDatabase }, t
     for (const stream of [started.stdout, started.stderr]) stream.on('data', chunk => (printed += chunk));
     const ended = new Promise(resolve => started.once('exit', resolve));
     const end = performance.now() + LIMIT_MS;
-    while (!/running on/.test(printed) && started.exitCode === null && performance.now() < end) await sleep(100);
+    while (!/running on/.test(printed) && started.exitCode === null && performance.now() < end)
+      await sleep(100);
     started.kill('SIGTERM');
     const code = await ended;
-    if (code !== 0 || !/running on/.test(printed)) throw new Error(`${command.join(' ')}: ${code}\n${printed}`);
+    if (code !== 0 || !/running on/.test(printed))
+      throw new Error(`${command.join(' ')}: ${code}\n${printed}`);
     say('the Dockerfile of tock init, done by hand, starts and stops; compose.yaml is whole');
   } finally {
     await rm(parent, { recursive: true, force: true });

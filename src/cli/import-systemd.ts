@@ -12,7 +12,7 @@ import { userName } from '../runtime/crontab.js';
 import { zoneOfHost } from '../runtime/crontab-sources.js';
 import { examples, withJson } from './flags/flags.js';
 import { action, type CommonOptions, type Shell } from './shell.js';
-import { type WriteFlags, writeImport } from './write-import.js';
+import { checkPlaces, type WriteFlags, writeImport } from './write-import.js';
 
 interface SystemdFlags extends CommonOptions, WriteFlags {
   readonly timezone?: string;

@@ -61,7 +61,8 @@ async function textOf(file: string): Promise<string | null> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
-    const why = code === 'EISDIR' ? 'it is a folder' : code === 'EACCES' ? 'this user may not' : String(error);
+    const why =
+      code === 'EISDIR' ? 'it is a folder' : code === 'EACCES' ? 'this user may not' : String(error);
     throw new TockError('TOCK_BAD_OPTION', `${file} cannot be read: ${why}; correct that, and repeat`, {
       cause: error,
     });

@@ -16,7 +16,13 @@ import { readBlock, withBlock, withoutBlock } from '../../model/import/tick-bloc
 import { quote } from '../../model/names.js';
 import { didYouMean } from '../../model/nearest.js';
 import { shellWord } from '../../model/shell-word.js';
-import { isCronRunning, readOwnCrontab, thisCheckout, userName, writeOwnCrontab } from '../../runtime/crontab.js';
+import {
+  isCronRunning,
+  readOwnCrontab,
+  thisCheckout,
+  userName,
+  writeOwnCrontab,
+} from '../../runtime/crontab.js';
 import { isConfirmed } from '../confirm.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell } from '../shell.js';
@@ -261,10 +267,14 @@ async function notesOn({ config }: Shell, checkout: Checkout, crontab: string): 
   if (file === null && !isNamedInFile && !config.isEmbedded)
     notes.push('no database is named: write DATABASE_URL into .env, or give --database-url-file');
   if (config.jobsModule === null || !existsSync(config.jobsModule))
-    notes.push('no job module is found, so each tick would end with an error: tock init writes one, or set TOCK_JOBS in .env');
+    notes.push(
+      'no job module is found, so each tick would end with an error: tock init writes one, or set TOCK_JOBS in .env',
+    );
   const manager = versionManagerOf(node);
   if (manager !== null)
-    notes.push(`${node} is of ${manager}: when that version is replaced or removed, repeat tock crontab install`);
+    notes.push(
+      `${node} is of ${manager}: when that version is replaced or removed, repeat tock crontab install`,
+    );
   const text = Buffer.from(withoutBlock(crontab, folderOf(checkout)), 'latin1').toString('utf8');
   const other = findTickLines([{ source: '', hasUser: false, text }]).find(
     ({ isCommentedOut, command }) => !isCommentedOut && isIn(command, folder),

@@ -130,7 +130,10 @@ async function checkWritable(folder: string, changes: readonly FileChange[]): Pr
     }
     await access(place, constants.W_OK).catch((error: unknown) => {
       const user = userInfo().username;
-      throw notWritable(`${user} may not write ${place}: run tock init as its owner, or let ${user} write there`, error);
+      throw notWritable(
+        `${user} may not write ${place}: run tock init as its owner, or let ${user} write there`,
+        error,
+      );
     });
   }
 }
@@ -146,7 +149,10 @@ async function write(folder: string, { path: file, before, after }: FileChange):
     await writeFile(full, after, before === null ? { flag: 'wx' } : {});
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw notWritable(`${file} cannot be written: ${why}; what is written stays: correct that, and repeat`, error);
+    throw notWritable(
+      `${file} cannot be written: ${why}; what is written stays: correct that, and repeat`,
+      error,
+    );
   }
 }
 

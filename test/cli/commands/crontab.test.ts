@@ -29,7 +29,9 @@ describe('tock crontab install', () => {
     expect(line).toContain(`${process.execPath} ${FOLDER}/dist/tick.js`);
     expect(line).toContain('TOCK_JOBS=');
     expect(stdout).toContain(`+ ${line}`);
-    expect(stdout).toMatch((await isCronRunning()) === false ? /^installed$/m : /^installed: the next minute ticks$/m);
+    expect(stdout).toMatch(
+      (await isCronRunning()) === false ? /^installed$/m : /^installed: the next minute ticks$/m,
+    );
   });
 
   it('leaves all other lines as they are, byte for byte, and remove leaves no trace', async () => {
@@ -101,7 +103,9 @@ describe('tock crontab install, where not all is as it should be', () => {
 
   it('says that no database is named', async () => {
     const { stderr } = await kit.tock(['crontab', 'install', '--yes']);
-    expect(stderr).toContain('no database is named: write DATABASE_URL into .env, or give --database-url-file');
+    expect(stderr).toContain(
+      'no database is named: write DATABASE_URL into .env, or give --database-url-file',
+    );
     const embedded = await kit.tock(['crontab', 'install', '--yes'], { env: { TOCK_DATABASE: 'embedded' } });
     expect(embedded.stderr).not.toContain('no database');
   });
@@ -136,21 +140,26 @@ describe('tock crontab install, where not all is as it should be', () => {
     expect(await kit.crontab()).toEqual(OTHERS);
   });
 
-  it.skipIf(process.getuid?.() !== 0)('refuses a folder in which the line could not open its log', async () => {
-    // As a user who may read this folder, and not write it.
-    const nobody = 65_534;
-    await chmod(kit.folder, 0o777);
-    const args = [path.resolve('dist/cli.js'), 'crontab', 'install', '--yes'];
-    const { status, stderr } = spawnSync(process.execPath, args, {
-      env: kit.env,
-      uid: nobody,
-      gid: nobody,
-      encoding: 'utf8',
-    });
-    expect(stderr).toMatch(/: nobody may not write .*\/tick\.log, and the line needs it to tick: as root, install -m 0644 -o nobody /);
-    expect(status).toBe(2);
-    expect(await kit.crontab()).toBeNull();
-  });
+  it.skipIf(process.getuid?.() !== 0)(
+    'refuses a folder in which the line could not open its log',
+    async () => {
+      // As a user who may read this folder, and not write it.
+      const nobody = 65_534;
+      await chmod(kit.folder, 0o777);
+      const args = [path.resolve('dist/cli.js'), 'crontab', 'install', '--yes'];
+      const { status, stderr } = spawnSync(process.execPath, args, {
+        env: kit.env,
+        uid: nobody,
+        gid: nobody,
+        encoding: 'utf8',
+      });
+      expect(stderr).toMatch(
+        /: nobody may not write .*\/tick\.log, and the line needs it to tick: as root, install -m 0644 -o nobody /,
+      );
+      expect(status).toBe(2);
+      expect(await kit.crontab()).toBeNull();
+    },
+  );
 });
 
 describe('the line of a project that has the package', () => {

@@ -153,7 +153,11 @@ describe('wrong inputs of tock import', () => {
         2,
         /^tock import crontab: no such\/x\.ts cannot be written: there is no folder no such \(mkdir -p 'no such'\)/,
       ],
-      [['import', 'crontab', one, '--out', comments, '--report', '/no/such/r', '--yes'], 2, /there is no folder \/no\/such/],
+      [
+        ['import', 'crontab', one, '--out', comments, '--report', '/no/such/r', '--yes'],
+        2,
+        /there is no folder \/no\/such/,
+      ],
       [['import', 'undo', comments], 1, /has no line that an import has commented out/],
     ];
     for (const [args, code, message] of cases) {

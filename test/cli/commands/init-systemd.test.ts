@@ -40,7 +40,11 @@ async function initIn(name: string): Promise<string> {
   await mkdir(folder);
   const { DATABASE_URL: _, ...env } = process.env;
   const flags = ['init', '--yes', '--no-install', '--systemd'];
-  const { status, stderr } = spawnSync(process.execPath, [CLI, ...flags], { cwd: folder, env, encoding: 'utf8' });
+  const { status, stderr } = spawnSync(process.execPath, [CLI, ...flags], {
+    cwd: folder,
+    env,
+    encoding: 'utf8',
+  });
   expect(stderr).toBe('');
   expect(status).toBe(0);
   return path.join(folder, 'deploy');
@@ -56,7 +60,8 @@ describe.each(['app', `100% it's "my" app`])('tock init --systemd in a folder ca
       for (const line of (await readFile(path.join(units, unit), 'utf8')).split('\n')) {
         if (line === '' || line.startsWith('#')) continue;
         section = /^\[(\w+)\]$/.exec(line)?.[1] ?? section;
-        if (!line.startsWith('[')) expect(KNOWN[section], `${unit}: ${line}`).toContain(line.split('=', 1)[0]);
+        if (!line.startsWith('['))
+          expect(KNOWN[section], `${unit}: ${line}`).toContain(line.split('=', 1)[0]);
       }
     }
   });

@@ -100,7 +100,9 @@ describe('tock init', () => {
     await writeFile(path.join(folder, 'jobs'), 'mine');
     const { status, stderr } = init('--yes', '--no-install');
     expect(status).toBe(2);
-    expect(stderr).toMatch(/^tock init: jobs\/\S+ cannot be made, since \S+\/jobs is a file: rename that, and repeat\n$/);
+    expect(stderr).toMatch(
+      /^tock init: jobs\/\S+ cannot be made, since \S+\/jobs is a file: rename that, and repeat\n$/,
+    );
     expect(await readdir(folder)).toEqual(['jobs']);
   });
 
@@ -108,7 +110,9 @@ describe('tock init', () => {
     await mkdir(path.join(folder, '.gitignore'));
     const { status, stderr } = init('--yes', '--no-install');
     expect(status).toBe(2);
-    expect(stderr).toMatch(/^tock init: \S+\/\.gitignore cannot be read: it is a folder; correct that, and repeat\n$/);
+    expect(stderr).toMatch(
+      /^tock init: \S+\/\.gitignore cannot be read: it is a folder; correct that, and repeat\n$/,
+    );
     expect(await readdir(folder)).toEqual(['.gitignore']);
   });
 
@@ -121,7 +125,9 @@ describe('tock init', () => {
       gid: nobody,
       encoding: 'utf8',
     });
-    expect(stderr).toMatch(/^tock init: nobody may not write \S+: run tock init as its owner, or let nobody write there\n$/);
+    expect(stderr).toMatch(
+      /^tock init: nobody may not write \S+: run tock init as its owner, or let nobody write there\n$/,
+    );
     expect(status).toBe(2);
     expect(await readdir(folder)).toEqual([]);
   });
