@@ -336,7 +336,9 @@ function countsIn(place) {
   });
 }
 
-const told = counts => COMMANDS.map(({ file }, index) => `${counts[index]} ${file}`).join(', ');
+function told(counts) {
+  return COMMANDS.map(({ file }, index) => `${counts[index]} ${file}`).join(', ');
+}
 
 /** How many ticks have ended, by the last line of each; also of those that failed. Reads what is new. */
 function ticksEnded() {

@@ -130,18 +130,13 @@ async function startServer(folder, env) {
     '-c fsync=off -c synchronous_commit=off -c full_page_writes=off -c jit=off -c autovacuum=off -c timezone=UTC',
   ];
   const call = (program, args, more = {}) => {
+    const as = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', 'env'];
+    // Set for the program only: what faketime shares by the process's number must be its own user's.
+    const settings = Object.entries(more).map(([name, value]) => `${name}=${value}`);
     const { status, error } = spawnSync(
       'setpriv',
-      [
-        `--reuid=${uid}`,
-        `--regid=${gid}`,
-        '--clear-groups',
-        path.join(POSTGRES, program),
-        '-D',
-        data,
-        ...args,
-      ],
-      { cwd: '/', stdio: ['ignore', 'ignore', 'inherit'], env: { PATH: env.PATH, ...more } },
+      [...as, ...settings, path.join(POSTGRES, program), '-D', data, ...args],
+      { cwd: '/', stdio: ['ignore', 'ignore', 'inherit'], env: { PATH: env.PATH } },
     );
     if (status === 0) return;
     const why = existsSync(log) ? readFileSync(log, 'utf8') : String(error ?? '');

@@ -141,7 +141,7 @@ export function thisCheckout(env: NodeJS.ProcessEnv): Checkout {
   };
 }
 
-/** As the project names the package: its real path may hold its version (pnpm), or be that of a clone (npm link). */
+/** As the project names it: the real path may hold its version (pnpm), or be that of a clone (npm link). */
 function packageOf(folder: string): string {
   const real = packageFolder();
   const named = path.join(folder, 'node_modules', 'pg-tock');

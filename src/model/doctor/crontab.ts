@@ -91,7 +91,7 @@ const MANAGERS: readonly (readonly [name: string, path: RegExp])[] = [
 /** Whether a program is in a cache of npx, pnpm dlx or bunx, which may be emptied at any time. */
 export const isInCache = (file: string): boolean => /\/(?:_npx|dlx(?:-[^/]*)?|bunx-[^/]*)\//.test(file);
 
-/** Who has installed this node in a folder of its version, which an upgrade leaves or removes; null: nobody known. */
+/** The program that has installed this node in a folder of its version, which an upgrade leaves; or null. */
 export function versionManagerOf(node: string): string | null {
   return MANAGERS.find(([, pattern]) => pattern.test(node))?.[0] ?? null;
 }

@@ -135,7 +135,7 @@ describe('the line that is missing', () => {
     const line = tickLineFor({ ...CHECKOUT, folder });
     expect(line).toContain(String.raw`cd '/srv/50\% of it'\''s' &&`);
     for (const each of [folder, '/srv/my app']) {
-      const checkout = { ...CHECKOUT, folder: each };
+      const checkout = { ...CHECKOUT, folder: each, tickScript: `${each}/dist/tick.js` };
       expect(checkCrontab(user(tickLineFor(checkout)), checkout, null).level).toBe('ok');
       expect(checkCrontab(user(tickLineFor(checkout)), CHECKOUT, null).level).toBe('failing');
     }
