@@ -58,7 +58,7 @@ export async function tryStart({ clean, run, has, say }, tarball) {
       );
     } finally {
       // As Ctrl-C does: all processes in the foreground get it.
-      if (started.exitCode === null) process.kill(-started.pid, 'SIGINT');
+      if (started.pid !== undefined && started.exitCode === null) process.kill(-started.pid, 'SIGINT');
       await ended;
     }
     has(printed, /stopped: \d+ succeeded, 0 failed, 0 dead/);
@@ -144,7 +144,7 @@ async function followDockerfile(run, context, image) {
     if (line === '' || line.startsWith('#')) continue;
     const [, word, rest] = /^([A-Z]+) (.+)$/.exec(line) ?? [];
     if (word === 'COPY') {
-      const [to, ...from] = rest.split(' ').reverse();
+      const [to, ...from] = rest.split(' ').toReversed();
       const isTaken = name => !ignored.includes(path.relative(context, name).split(path.sep)[0]);
       for (const name of from)
         await cp(path.join(context, name), path.join(image, to, name === '.' ? '' : path.basename(name)), {

@@ -111,7 +111,7 @@ async function refuse(_shell: Shell, _flags: CommonOptions, word: string | undef
     'TOCK_BAD_OPTION',
     word === undefined
       ? 'say what: tock crontab install, remove or show (see tock crontab --help)'
-      : `${quote(word)} is not a command${didYouMean(word, SUBCOMMANDS)}: tock crontab install, remove or show (see tock crontab --help)`,
+      : `${quote(word)} is not a command${didYouMean(word, SUBCOMMANDS) || ':'} tock crontab install, remove or show (see tock crontab --help)`,
   );
 }
 

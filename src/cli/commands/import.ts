@@ -123,7 +123,7 @@ async function refuse(_shell: Shell, _flags: CommonOptions, word: string | undef
     'TOCK_BAD_OPTION',
     word === undefined
       ? 'say what: tock import crontab, systemd or undo (see tock import --help)'
-      : `${quote(word)} is not a command${didYouMean(word, SUBCOMMANDS)}: tock import crontab, systemd or undo (see tock import --help)`,
+      : `${quote(word)} is not a command${didYouMean(word, SUBCOMMANDS) || ':'} tock import crontab, systemd or undo (see tock import --help)`,
   );
 }
 

@@ -67,6 +67,8 @@ describe('tock import crontab', () => {
     await kit.write('cron.d/app', '0 1 * * * root /opt/x\n');
     await kit.write('cron.d/.placeholder', '0 1 * * * root /opt/y\n');
     await kit.write('cron.d/app.dpkg-old', '0 1 * * * root /opt/z\n');
+    // Folders are passed over as well.
+    await kit.write('cron.d/folder/app', '0 1 * * * root /opt/w\n');
     await kit.write('cron.d/more', '0 1 * * * root /srv/x\n');
     const { stdout } = await kit.tock(['import', 'crontab', path.join(kit.folder, 'cron.d'), '--json']);
     const { taken } = JSON.parse(stdout) as { taken: { name: string; source: string }[] };
