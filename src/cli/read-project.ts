@@ -2,6 +2,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { TockError } from '../model/errors.js';
 import {
   EXTENSIONS,
   JOB_FILE,
@@ -53,14 +54,18 @@ export async function readProject(folder: string, env: NodeJS.ProcessEnv): Promi
   };
 }
 
-/** Null: there is no such file. @throws what else keeps it from being read */
+/** Null: there is no such file. @throws TockError TOCK_BAD_OPTION with what else keeps it from being read */
 async function textOf(file: string): Promise<string | null> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
-    throw error;
+    const why =
+      code === 'EISDIR' ? 'it is a folder' : code === 'EACCES' ? 'this user may not' : String(error);
+    throw new TockError('TOCK_BAD_OPTION', `${file} cannot be read: ${why}; correct that, and repeat`, {
+      cause: error,
+    });
   }
 }
 

@@ -55,15 +55,22 @@ export async function readSources({ file, system, kind }: SourceOptions): Promis
 }
 
 async function readFileOrFolder(file: string, system: boolean, kind: CronKind): Promise<CrontabSource[]> {
-  const found = await stat(file).catch((error: unknown) => {
+  const place = await stat(file).catch((error: unknown) => {
     throw unreadable(file, error);
   });
-  if (!found.isDirectory()) {
+  if (!place.isDirectory()) {
     const hasUser = system || file === SYSTEM_FILE || path.dirname(file) === SYSTEM_FOLDER;
     return [await readOne(file, hasUser)];
   }
   const names = (await readdir(file)).filter(name => isRead(name, kind)).sort();
-  return await Promise.all(names.map(async name => await readOne(path.join(file, name), true)));
+  const found = await Promise.all(names.map(async name => await readIfFile(path.join(file, name))));
+  return found.filter(source => source !== null);
+}
+
+/** Null: a folder, or a link to nothing, which cron passes over. */
+async function readIfFile(file: string): Promise<CrontabSource | null> {
+  const found = await stat(file).catch(() => null);
+  return found?.isFile() ? await readOne(file, true) : null;
 }
 
 async function readOne(file: string, hasUser: boolean): Promise<CrontabSource> {

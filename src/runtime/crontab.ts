@@ -1,8 +1,10 @@
 // Reads the crontabs of this host, as far as this user may, and writes the user's own.
 import { execFile } from 'node:child_process';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import path from 'node:path';
+import { parseEnv } from 'node:util';
 import { packageFolder, projectFolder } from '../environment/paths.js';
 import { processIdentity } from '../environment/process-identity.js';
 import type { Checkout, CrontabText } from '../model/doctor/crontab.js';
@@ -44,13 +46,17 @@ async function readSystem(file: string): Promise<CrontabText | null> {
 
 const NONE = /no crontab for/i;
 
-/** The user's crontab, byte by byte; null: there is none. @throws TockError TOCK_NOT_FOUND without cron */
-export async function readOwnCrontab(): Promise<Buffer | null> {
+/**
+ * The user's crontab, byte by byte; null: there is none.
+ * @param instead what to do on a host without cron
+ * @throws TockError TOCK_NOT_FOUND without cron
+ */
+export async function readOwnCrontab(instead = 'name a file'): Promise<Buffer | null> {
   return await new Promise((resolve, reject) => {
     execFile('crontab', ['-l'], { timeout: TIMEOUT_MS, encoding: 'buffer' }, (error, stdout, stderr) => {
       if (error === null) resolve(stdout);
       else if (NONE.test(stderr.toString())) resolve(null);
-      else reject(crontabFailed('read', error, stderr.toString()));
+      else reject(crontabFailed('read', error, stderr.toString(), instead));
     });
   });
 }
@@ -61,7 +67,7 @@ export async function writeOwnCrontab(content: Buffer | null): Promise<void> {
     const args = content === null ? ['-r'] : ['-'];
     const child = execFile('crontab', args, { timeout: TIMEOUT_MS }, (error, _stdout, stderr) => {
       if (error === null) resolve();
-      else reject(crontabFailed('write', error, stderr));
+      else reject(crontabFailed('written', error, stderr));
     });
     // A crontab program that fails early does not read it.
     child.stdin?.on('error', () => undefined);
@@ -69,16 +75,35 @@ export async function writeOwnCrontab(content: Buffer | null): Promise<void> {
   });
 }
 
-function crontabFailed(what: 'read' | 'write', error: Error, stderr: string): TockError {
+function crontabFailed(
+  what: 'read' | 'written',
+  error: Error,
+  stderr: string,
+  instead = 'name a file',
+): TockError {
   const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
   const why = stderr.trim().replace(/\s*\n\s*/g, ' ') || error.message;
   return new TockError(
     'TOCK_NOT_FOUND',
     isMissing
-      ? 'this host has no program crontab: install cron, or name a file'
-      : `the crontab of ${userName()} cannot be ${what === 'read' ? 'read' : 'written'}: ${why}`,
+      ? `this host has no program crontab: install cron, or ${instead}`
+      : `the crontab of ${userName()} cannot be ${what}: ${why}`,
     { cause: error },
   );
+}
+
+const DAEMONS = new Set(['cron', 'crond', 'fcron', 'cronie']);
+
+/** Whether a cron daemon runs on this host; null where that cannot be seen. */
+export async function isCronRunning(proc = '/proc'): Promise<boolean | null> {
+  const names = await readdir(proc).catch(() => []);
+  const processes = names.filter(name => /^\d+$/.test(name));
+  if (processes.length === 0) return null;
+  for (const id of processes) {
+    const name = await readFile(path.join(proc, id, 'comm'), 'utf8').catch(() => '');
+    if (DAEMONS.has(name.trim())) return true;
+  }
+  return false;
 }
 
 export function userName(): string {
@@ -100,15 +125,34 @@ const VARIABLES = [
   'TOCK_QUEUES',
 ];
 
-/** This checkout as a line in the crontab names it. */
+/** This checkout as a line in the crontab names it, without what a tick reads from `.env` in its folder. */
 export function thisCheckout(env: NodeJS.ProcessEnv): Checkout {
-  const set = VARIABLES.flatMap(name => (env[name] ? [[name, env[name]] as const] : []));
+  const folder = projectFolder();
+  const own = variablesOf(path.join(folder, '.env'));
+  const isSet = (name: string) => Boolean(env[name]) && env[name] !== own[name];
   return {
     host: processIdentity().host,
-    folder: projectFolder(),
+    folder,
     node: process.execPath,
-    tickScript: path.join(packageFolder() ?? projectFolder(), 'dist', 'tick.js'),
-    variables: Object.fromEntries(set),
-    hasUrlInEnvironment: Boolean(env['DATABASE_URL']),
+    tickScript: path.join(packageOf(folder), 'dist', 'tick.js'),
+    variables: Object.fromEntries(VARIABLES.filter(isSet).map(name => [name, env[name] ?? ''])),
+    hasUrlInEnvironment: isSet('DATABASE_URL'),
+    isNamedInFile: Boolean(own['DATABASE_URL'] ?? own['DATABASE_URL_FILE'] ?? own['TOCK_DATABASE']),
   };
+}
+
+/** As the project names it: the real path may hold its version (pnpm), or be that of a clone (npm link). */
+function packageOf(folder: string): string {
+  const real = packageFolder();
+  const named = path.join(folder, 'node_modules', 'pg-tock');
+  if (real !== null && existsSync(named) && realpathSync(named) === realpathSync(real)) return named;
+  return real ?? folder;
+}
+
+function variablesOf(file: string): Readonly<Record<string, string | undefined>> {
+  try {
+    return parseEnv(readFileSync(file, 'utf8'));
+  } catch {
+    return {};
+  }
 }

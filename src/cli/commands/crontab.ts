@@ -1,15 +1,28 @@
 // `tock crontab install`, `remove` and `show`: the line that ticks, as a marked block in the user's crontab.
-import { existsSync } from 'node:fs';
+import { constants, existsSync } from 'node:fs';
 import { access } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { type Checkout, findTickLines, tickLineFor } from '../../model/doctor/crontab.js';
+import {
+  type Checkout,
+  findTickLines,
+  isIn,
+  isInCache,
+  tickLineFor,
+  versionManagerOf,
+} from '../../model/doctor/crontab.js';
 import { TockError } from '../../model/errors.js';
 import { readBlock, withBlock, withoutBlock } from '../../model/import/tick-block.js';
 import { quote } from '../../model/names.js';
 import { didYouMean } from '../../model/nearest.js';
 import { shellWord } from '../../model/shell-word.js';
-import { readOwnCrontab, thisCheckout, userName, writeOwnCrontab } from '../../runtime/crontab.js';
+import {
+  isCronRunning,
+  readOwnCrontab,
+  thisCheckout,
+  userName,
+  writeOwnCrontab,
+} from '../../runtime/crontab.js';
 import { isConfirmed } from '../confirm.js';
 import { examples, withJson } from '../flags/flags.js';
 import { showChanges } from '../import/switch-crontab.js';
@@ -23,6 +36,8 @@ interface CrontabFlags extends CommonOptions {
 
 const SUBCOMMANDS = ['install', 'remove', 'show'];
 const URL_FILE = '/etc/tock/database-url';
+/** Of a command in Debian's cron and in cronie, with some to spare. */
+const MAX_LINE = 990;
 
 export function addCrontab(program: Command): Command {
   const command = program
@@ -51,7 +66,7 @@ function addInstall(command: Command): Command {
     withJson(command.command('install'))
       .summary('add the line that ticks, or bring it up to date')
       .description(
-        'Adds the block to your crontab, or replaces the one of this project. Cron gives a command almost no environment, so the line names everything: node, the tick, the folder, and the file with the database’s URL.',
+        'Adds the block to your crontab, or replaces the one of this project. Cron gives a command almost no environment, so the line names everything that .env in the folder does not: node, the tick, the folder, and the file with the database’s URL.',
       ),
   )
     .option('-y, --yes', 'do not ask')
@@ -96,7 +111,7 @@ async function refuse(_shell: Shell, _flags: CommonOptions, word: string | undef
     'TOCK_BAD_OPTION',
     word === undefined
       ? 'say what: tock crontab install, remove or show (see tock crontab --help)'
-      : `${quote(word)} is not a command${didYouMean(word, SUBCOMMANDS)}: tock crontab install, remove or show (see tock crontab --help)`,
+      : `${quote(word)} is not a command${didYouMean(word, SUBCOMMANDS) || ':'} tock crontab install, remove or show (see tock crontab --help)`,
   );
 }
 
@@ -107,12 +122,24 @@ async function install(shell: Shell, flags: CrontabFlags): Promise<number> {
       'TOCK_NOT_FOUND',
       `there is no ${checkout.tickScript}: build the project first (npm run build)`,
     );
+  if (isInCache(checkout.tickScript))
+    throw new TockError(
+      'TOCK_NOT_FOUND',
+      `${checkout.tickScript} is in a cache that may be emptied: npm install pg-tock in this project, and repeat`,
+    );
+  await checkLog(checkout);
   const before = await readCrontabText();
   const line = Buffer.from(tickLineFor(checkout)).toString('latin1');
+  if (line.length > MAX_LINE)
+    throw new TockError(
+      'TOCK_BAD_STATE',
+      `the line would have ${line.length} characters, and cron reads ${MAX_LINE}: give the project and its files shorter paths`,
+    );
   const after = withBlock(before ?? '', folderOf(checkout), [line]);
   const isChanged = before !== after;
-  for (const note of await notesOn(checkout, before ?? '')) shell.note(note);
+  for (const note of await notesOn(shell, checkout, before ?? '')) shell.note(note);
   if (!isChanged) {
+    await noteSilence(shell);
     shell.document({ changed: false, installed: true, line: tickLineFor(checkout) });
     shell.say('the line is in place: nothing to change');
     return 0;
@@ -141,6 +168,7 @@ async function show(shell: Shell, flags: CrontabFlags): Promise<number> {
   const found = block?.map(each => Buffer.from(each, 'latin1').toString('utf8')) ?? null;
   const isCurrent = found?.length === 1 && found[0] === line;
   shell.document({ installed: found !== null, isCurrent, block: found, line });
+  if (found !== null) await noteSilence(shell);
   if (found === null) shell.say('not installed; tock crontab install would add:');
   else {
     for (const each of found) shell.say(cleanLine(each));
@@ -171,16 +199,16 @@ async function change(
   if ((await readCrontabText()) !== before)
     throw new TockError('TOCK_BAD_STATE', 'the crontab has just been changed; look again');
   await writeOwnCrontab(after === '' ? null : Buffer.from(after, 'latin1'));
+  const isSilent = result.installed && (await noteSilence(shell));
   shell.document({ changed: true, ...result });
-  shell.say(
-    result.installed ? 'installed: the next minute ticks' : 'removed: cron no longer ticks this project',
-  );
+  if (!result.installed) shell.say('removed: cron no longer ticks this project');
+  else shell.say(isSilent ? 'installed' : 'installed: the next minute ticks');
   return 0;
 }
 
 /** Bytes as latin1 text, so that what is not UTF-8 stays; null: there is no crontab. */
 async function readCrontabText(): Promise<string | null> {
-  return (await readOwnCrontab())?.toString('latin1') ?? null;
+  return (await readOwnCrontab('let systemd tick (tock init --systemd)'))?.toString('latin1') ?? null;
 }
 
 /** As it stands in the crontab. */
@@ -192,9 +220,39 @@ function checkoutFor({ databaseUrlFile: file }: CrontabFlags): Checkout {
   return { ...checkout, variables: { ...checkout.variables, DATABASE_URL_FILE: path.resolve(file) } };
 }
 
-async function notesOn(checkout: Checkout, crontab: string): Promise<string[]> {
+/**
+ * The shell opens the log before it starts the tick: without it nothing ticks.
+ * @throws TockError TOCK_FOLDER_NOT_WRITABLE
+ */
+async function checkLog({ folder }: Checkout): Promise<void> {
+  const log = path.join(folder, 'tick.log');
+  const isWritable = await access(existsSync(log) ? log : folder, constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+  if (isWritable) return;
+  const user = shellWord(userName());
+  const remedy = existsSync(log)
+    ? `chown ${user} ${shellWord(log)}`
+    : `install -m 0644 -o ${user} /dev/null ${shellWord(log)}`;
+  throw new TockError(
+    'TOCK_FOLDER_NOT_WRITABLE',
+    `${userName()} may not write ${log}, and the line needs it to tick: as root, ${remedy}`,
+  );
+}
+
+/** Resolves to whether cron is known not to run. */
+async function noteSilence(shell: Shell): Promise<boolean> {
+  if ((await isCronRunning()) !== false) return false;
+  shell.note(
+    'no cron daemon runs on this host, as far as this user can see: until one does, nothing ticks (Debian: service cron start)',
+  );
+  return true;
+}
+
+async function notesOn({ config }: Shell, checkout: Checkout, crontab: string): Promise<string[]> {
   const notes: string[] = [];
-  const { variables, hasUrlInEnvironment, folder } = checkout;
+  const { variables, hasUrlInEnvironment, isNamedInFile, folder, node } = checkout;
   const file = variables['DATABASE_URL_FILE'] ?? (hasUrlInEnvironment ? URL_FILE : null);
   const isReadable =
     file === null ||
@@ -206,10 +264,20 @@ async function notesOn(checkout: Checkout, crontab: string): Promise<string[]> {
     notes.push(
       `${file} cannot be read yet: install -D -m 0600 -o ${shellWord(userName())} /dev/null ${shellWord(file)}, then write the database's URL into it`,
     );
-  if (file === null) notes.push('no DATABASE_URL is set: ticks will use the embedded server of this folder');
+  if (file === null && !isNamedInFile && !config.isEmbedded)
+    notes.push('no database is named: write DATABASE_URL into .env, or give --database-url-file');
+  if (config.jobsModule === null || !existsSync(config.jobsModule))
+    notes.push(
+      'no job module is found, so each tick would end with an error: tock init writes one, or set TOCK_JOBS in .env',
+    );
+  const manager = versionManagerOf(node);
+  if (manager !== null)
+    notes.push(
+      `${node} is of ${manager}: when that version is replaced or removed, repeat tock crontab install`,
+    );
   const text = Buffer.from(withoutBlock(crontab, folderOf(checkout)), 'latin1').toString('utf8');
   const other = findTickLines([{ source: '', hasUser: false, text }]).find(
-    ({ isCommentedOut, command }) => !isCommentedOut && command.includes(folder),
+    ({ isCommentedOut, command }) => !isCommentedOut && isIn(command, folder),
   );
   if (other !== undefined)
     notes.push(`another line ticks this folder already, which does no harm and is not needed: ${other.line}`);

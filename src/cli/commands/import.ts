@@ -26,7 +26,7 @@ import { type SourceFlags, sourceUrl } from '../import/source-url.js';
 import { type Imported, switchOff, undoSwitch } from '../import/switch-crontab.js';
 import { savedSwitchOf, undoFound } from '../import/switch-found.js';
 import { addSystemd } from '../import/systemd.js';
-import { writeImport } from '../import/write-import.js';
+import { checkPlaces, writeImport } from '../import/write-import.js';
 import { action, type CommonOptions, type Shell } from '../shell.js';
 
 interface ImportFlags extends CommonOptions {
@@ -136,7 +136,7 @@ async function refuse(_shell: Shell, _flags: CommonOptions, word: string | undef
     'TOCK_BAD_OPTION',
     word === undefined
       ? `say what: tock import ${ALL} (see tock import --help)`
-      : `${quote(word)} is not a command${didYouMean(word, SUBCOMMANDS)}: tock import ${ALL} (see tock import --help)`,
+      : `${quote(word)} is not a command${didYouMean(word, SUBCOMMANDS) || ':'} tock import ${ALL} (see tock import --help)`,
   );
 }
 
@@ -147,6 +147,7 @@ async function importCrontab(shell: Shell, flags: ImportFlags, file: string | un
   const imported = await readAll(shell, flags, file, timezone);
   if (flags.dryRun) return compare(shell, flags, imported, timezone);
   if (flags.switch) return await switchOff(shell, imported, flags.yes);
+  checkPlaces(flags);
   const report = importReport(
     imported.map(({ source, translation }) => ({ source: source.source, translation })),
     timezone,

@@ -1,6 +1,7 @@
 // `tock init`: a first job in a project, and all that it needs.
 import { spawn } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { constants, existsSync } from 'node:fs';
+import { access, mkdir, stat, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
@@ -63,6 +64,7 @@ async function init(shell: Shell, flags: InitFlags): Promise<number> {
     docker: flags.docker === true,
     systemd: flags.systemd === true ? { folder, node: process.execPath, user: userInfo().username } : null,
   });
+  await checkWritable(folder, plan.changes);
   const commands = plan.installs.map(install => commandOf(project.packageManager, install));
   shell.say(summaryOf(plan, folder));
   for (const change of plan.changes) shell.say(changeText(change));
@@ -116,11 +118,42 @@ function question({ changes }: InitPlan, commands: readonly string[][], { instal
   return commands.length > 0 && install ? `${files} and install packages` : files;
 }
 
+/** Before anything is written. @throws TockError TOCK_FOLDER_NOT_WRITABLE */
+async function checkWritable(folder: string, changes: readonly FileChange[]): Promise<void> {
+  for (const { path: file, before } of changes) {
+    let place = path.join(folder, file);
+    if (before === null) {
+      do place = path.dirname(place);
+      while (!existsSync(place));
+      if (!(await stat(place)).isDirectory())
+        throw notWritable(`${file} cannot be made, since ${place} is a file: rename that, and repeat`);
+    }
+    await access(place, constants.W_OK).catch((error: unknown) => {
+      const user = userInfo().username;
+      throw notWritable(
+        `${user} may not write ${place}: run tock init as its owner, or let ${user} write there`,
+        error,
+      );
+    });
+  }
+}
+
+const notWritable = (message: string, cause?: unknown): TockError =>
+  new TockError('TOCK_FOLDER_NOT_WRITABLE', message, { cause });
+
 async function write(folder: string, { path: file, before, after }: FileChange): Promise<void> {
   const full = path.join(folder, file);
-  await mkdir(path.dirname(full), { recursive: true });
-  // A file that has appeared since it was looked for is not replaced.
-  await writeFile(full, after, before === null ? { flag: 'wx' } : {});
+  try {
+    await mkdir(path.dirname(full), { recursive: true });
+    // A file that has appeared since it was looked for is not replaced.
+    await writeFile(full, after, before === null ? { flag: 'wx' } : {});
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw notWritable(
+      `${file} cannot be written: ${why}; what is written stays: correct that, and repeat`,
+      error,
+    );
+  }
 }
 
 function commandOf(manager: PackageManager, { packages, isDev }: Install): string[] {
@@ -145,7 +178,8 @@ async function execute(shell: Shell, folder: string, command: readonly string[])
   );
 }
 
-function nextSteps({ isEmbedded, module, style }: InitPlan): string {
+function nextSteps({ isEmbedded, module, style, changes }: InitPlan): string {
+  const has = (file: string) => changes.some(change => change.path === file);
   const tests = style.language === 'typescript' ? 'jobs/say-hello.test.ts' : 'jobs/say-hello.test.js';
   const steps = [
     ['npx tock start', 'runs the scheduler here: the first job succeeds within a minute'],
@@ -155,6 +189,10 @@ function nextSteps({ isEmbedded, module, style }: InitPlan): string {
       ? [['DATABASE_URL=postgres://…', 'in .env, in place of TOCK_DATABASE, once it is to run for good']]
       : []),
     ['npx tock crontab install', 'wakes it from the crontab instead, once a minute'],
+    ...(has('compose.yaml') ? [['docker compose up --build', 'runs it in containers, with PostgreSQL']] : []),
+    ...(has('deploy/tock.service')
+      ? [['sudo systemctl enable --now "$PWD"/deploy/tock.service', 'runs it as a service of this host']]
+      : []),
   ];
   const width = Math.max(...steps.map(([command = '']) => command.length));
   const lines = steps.map(

@@ -94,8 +94,8 @@ export async function undoSwitch(
   file: string | undefined,
   yes: true | undefined,
 ): Promise<number> {
-  const [source] = await readSources({ file, system: false, kind: 'debian' });
-  if (source === undefined || file === '-')
+  const [source, ...others] = await readSources({ file, system: false, kind: 'debian' });
+  if (source === undefined || others.length > 0 || file === '-')
     throw new TockError(
       'TOCK_BAD_OPTION',
       'name the file that was changed, or leave it out for your own crontab',

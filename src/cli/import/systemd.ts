@@ -12,7 +12,7 @@ import { userName } from '../../runtime/crontab.js';
 import { zoneOfHost } from '../../runtime/crontab-sources.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell } from '../shell.js';
-import { type WriteFlags, writeImport } from './write-import.js';
+import { checkPlaces, type WriteFlags, writeImport } from './write-import.js';
 
 interface SystemdFlags extends CommonOptions, WriteFlags {
   readonly timezone?: string;
@@ -62,6 +62,7 @@ async function importSystemd(shell: Shell, flags: SystemdFlags, paths: readonly 
       result: translateTimer(unit, { timezone, user: process.env['SUDO_USER'] || userName() }, names),
     });
   }
+  checkPlaces(flags);
   const jobs = results.flatMap(({ result }) => result.jobs);
   const code = jobCode(jobs, `systemd on ${hostname()} by \`tock import systemd\``);
   shell.document({ timezone, code, timers: results.map(({ file, result }) => ({ file, ...result })) });

@@ -1,9 +1,12 @@
 // Writes what an import has made: code and report, to files or to the terminal.
-import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { existsSync, statSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { TockError } from '../../model/errors.js';
+import { shellWord } from '../../model/shell-word.js';
 import { isConfirmed } from '../confirm.js';
 import type { Shell } from '../shell.js';
+import { showChanges } from './switch-crontab.js';
 import { cleanBlock, cleanLine } from '../terminal.js';
 
 export interface WriteFlags {
@@ -26,11 +29,36 @@ export async function writeImport(
   return 0;
 }
 
+/** Before anything is printed or written. @throws TockError for what can be no file */
+export function checkPlaces({ out, report }: WriteFlags): void {
+  for (const file of [out, report]) if (file !== undefined) checkPlace(file);
+}
+
+function checkPlace(file: string): void {
+  const folder = path.dirname(file);
+  if (!existsSync(folder))
+    throw new TockError(
+      'TOCK_FOLDER_NOT_WRITABLE',
+      `${file} cannot be written: there is no folder ${folder} (mkdir -p ${shellWord(folder)})`,
+    );
+  if (existsSync(file) && statSync(file).isDirectory())
+    throw new TockError('TOCK_BAD_OPTION', `${file} is a folder: name a file`);
+}
+
 /** False: the person does not want it. */
 async function write(shell: Shell, file: string, content: string, yes: true | undefined): Promise<boolean> {
-  if (existsSync(file) && !(await isConfirmed(shell, yes, `overwrite ${file}`))) {
-    shell.note('nothing was written');
-    return false;
+  if (existsSync(file)) {
+    const before = await readFile(file, 'latin1');
+    const after = Buffer.from(content).toString('latin1');
+    if (before === after) {
+      shell.say(`${cleanLine(file)} is as it would be written`);
+      return true;
+    }
+    showChanges(shell, file, before, after);
+    if (!(await isConfirmed(shell, yes, `overwrite ${file}`))) {
+      shell.note('nothing was written');
+      return false;
+    }
   }
   await writeFile(file, content).catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);

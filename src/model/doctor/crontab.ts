@@ -43,7 +43,9 @@ export function findTickLines(crontabs: readonly CrontabText[]): TickLine[] {
 }
 
 /** Whether a command names the folder, as `cd /srv/app` or `/srv/app/dist/tick.js` do. */
-function isIn(command: string, folder: string): boolean {
+export function isIn(written: string, folder: string): boolean {
+  // As the shell gets it from cron, and reads it.
+  const command = written.replaceAll(String.raw`\%`, '%').replaceAll(`'\\''`, `'`);
   const at = command.indexOf(folder);
   if (at < 0) return false;
   const [before, after] = [command.charAt(at - 1), command.charAt(at + folder.length)];
@@ -61,6 +63,8 @@ export interface Checkout {
   readonly variables: Readonly<Record<string, string>>;
   /** The URL is in a variable of this process, which cron will not have. */
   readonly hasUrlInEnvironment: boolean;
+  /** The folder's `.env` names the database. */
+  readonly isNamedInFile: boolean;
 }
 
 const URL_FILE = '/etc/tock/database-url';
@@ -71,6 +75,25 @@ export function tickLineFor({ folder, node, tickScript, variables, hasUrlInEnvir
   const settings = Object.entries(all).map(([name, value]) => `${name}=${shellWord(value)} `);
   const command = `cd ${shellWord(folder)} && ${settings.join('')}${shellWord(node)} ${shellWord(tickScript)} >> ${shellWord(`${folder}/tick.log`)} 2>&1`;
   return `* * * * * ${command.replaceAll('%', String.raw`\%`)}`;
+}
+
+const MANAGERS: readonly (readonly [name: string, path: RegExp])[] = [
+  ['nvm', /\/\.?nvm\/versions\//],
+  ['fnm', /\/\.?fnm\/node-versions\//],
+  ['Volta', /\/\.volta\/tools\//],
+  ['asdf', /\/\.?asdf\/installs\//],
+  ['mise', /\/mise\/installs\//],
+  ['nodenv', /\/\.?nodenv\/versions\//],
+  ['n', /\/n\/versions\/node\//],
+  ['Homebrew', /\/Cellar\/node/],
+];
+
+/** Whether a program is in a cache of npx, pnpm dlx or bunx, which may be emptied at any time. */
+export const isInCache = (file: string): boolean => /\/(?:_npx|dlx(?:-[^/]*)?|bunx-[^/]*)\//.test(file);
+
+/** The program that has installed this node in a folder of its version, which an upgrade leaves; or null. */
+export function versionManagerOf(node: string): string | null {
+  return MANAGERS.find(([, pattern]) => pattern.test(node))?.[0] ?? null;
 }
 
 /** The command that adds the line to the crontab of the user who runs it. */

@@ -12,17 +12,14 @@ import {
 import {
   COMPOSE,
   DOCKERFILE,
-  daemonUnit,
   EMBEDDED_LINES,
   jobsLine,
   jobText,
   moduleText,
   type Style,
-  TICK_TIMER,
   testText,
-  tickUnit,
-  type UnitOptions,
 } from './templates.js';
+import { checkUnitFolder, daemonUnit, TICK_TIMER, tickUnit, type UnitOptions } from './units.js';
 
 export interface FileChange {
   /** Within the folder. */
@@ -100,6 +97,7 @@ export function planInit(project: Project, choices: InitChoices): InitPlan {
     make('.dockerignore', 'node_modules\n.tock\n.env\n.git\n');
   }
   if (choices.systemd) {
+    checkUnitFolder(choices.systemd.folder);
     make('deploy/tock.service', daemonUnit(choices.systemd));
     make('deploy/tock-tick.service', tickUnit(choices.systemd));
     make('deploy/tock-tick.timer', TICK_TIMER);

@@ -1,6 +1,9 @@
 // `tock crontab install`, `remove` and `show`, with a crontab program of the test.
+import { spawnSync } from 'node:child_process';
+import { chmod, mkdir, realpath, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { isCronRunning } from '../../../src/runtime/crontab.js';
 import { type CrontabKit, openCrontabKit } from '../crontab-kit.js';
 
 let kit: CrontabKit;
@@ -12,6 +15,8 @@ afterAll(async () => await kit.close());
 
 const FOLDER = path.resolve('.');
 const OTHERS = Buffer.from('# f\xFCr alle\r\nMAILTO=""\n0 1 * * * /opt/x\n', 'latin1');
+/** Whether a cron daemon runs is a matter of the host. */
+const SILENT = /^.*: no cron daemon runs on this host, .*\n/m;
 const text = async () => (await kit.crontab())?.toString('latin1') ?? null;
 
 describe('tock crontab install', () => {
@@ -24,7 +29,9 @@ describe('tock crontab install', () => {
     expect(line).toContain(`${process.execPath} ${FOLDER}/dist/tick.js`);
     expect(line).toContain('TOCK_JOBS=');
     expect(stdout).toContain(`+ ${line}`);
-    expect(stdout).toContain('installed: the next minute ticks');
+    expect(stdout).toMatch(
+      (await isCronRunning()) === false ? /^installed$/m : /^installed: the next minute ticks$/m,
+    );
   });
 
   it('leaves all other lines as they are, byte for byte, and remove leaves no trace', async () => {
@@ -56,7 +63,7 @@ describe('tock crontab install', () => {
     const file = await kit.write('url', 'postgres://x');
     const given = await kit.tock(['crontab', 'install', '--yes', '--database-url-file', file], { env });
     expect(await text()).toContain(`DATABASE_URL_FILE=${file} `);
-    expect(given.stderr).toBe('');
+    expect(given.stderr.replace(SILENT, '')).toBe('');
   });
 
   it('speaks of another line that ticks the same folder', async () => {
@@ -85,6 +92,101 @@ describe('tock crontab install', () => {
       expect(stderr).toMatch(/line 1 of the crontab begins a block that has no end: correct/);
     }
     expect(await text()).toBe(damaged);
+  });
+});
+
+describe('tock crontab install, where not all is as it should be', () => {
+  it('says that no cron daemon runs', async () => {
+    const { stderr } = await kit.tock(['crontab', 'install', '--yes']);
+    expect(SILENT.test(stderr)).toBe((await isCronRunning()) === false);
+  });
+
+  it('says that no database is named', async () => {
+    const { stderr } = await kit.tock(['crontab', 'install', '--yes']);
+    expect(stderr).toContain(
+      'no database is named: write DATABASE_URL into .env, or give --database-url-file',
+    );
+    const embedded = await kit.tock(['crontab', 'install', '--yes'], { env: { TOCK_DATABASE: 'embedded' } });
+    expect(embedded.stderr).not.toContain('no database');
+  });
+
+  it('says that there is no job module', async () => {
+    const env = { TOCK_JOBS: path.join(kit.folder, 'nothing.mjs') };
+    const { stderr } = await kit.tock(['crontab', 'install', '--yes'], { env });
+    expect(stderr).toContain('no job module is found, so each tick would end with an error');
+  });
+
+  it('refuses a line that cron would cut', async () => {
+    const file = `/${'long/'.repeat(200)}url`;
+    const { code, stderr } = await kit.tock(['crontab', 'install', '--yes', '--database-url-file', file]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/: the line would have \d+ characters, and cron reads 990: give /);
+    expect(await kit.crontab()).toBeNull();
+  });
+
+  it('passes on why a crontab cannot be written, and claims nothing', async () => {
+    const bin = path.join(kit.folder, 'refusing');
+    const program = await kit.write(
+      'refusing/crontab',
+      '#!/bin/sh\n[ "$1" = -l ] && exec cat "$FAKE_CRONTAB"\ncat > /dev/null\necho "crontab: $USER is not\nallowed" >&2; exit 1\n',
+    );
+    await chmod(program, 0o755);
+    await kit.setCrontab(OTHERS);
+    const env = { PATH: `${bin}:${process.env['PATH'] ?? ''}`, USER: 'mia' };
+    const { code, stdout, stderr } = await kit.tock(['crontab', 'install', '--yes'], { env });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/: the crontab of \S+ cannot be written: crontab: mia is not allowed\n$/);
+    expect(stdout).not.toContain('installed');
+    expect(await kit.crontab()).toEqual(OTHERS);
+  });
+
+  it.skipIf(process.getuid?.() !== 0)(
+    'refuses a folder in which the line could not open its log',
+    async () => {
+      // As a user who may read this folder, and not write it.
+      const nobody = 65_534;
+      await chmod(kit.folder, 0o777);
+      const args = [path.resolve('dist/cli.js'), 'crontab', 'install', '--yes'];
+      const { status, stderr } = spawnSync(process.execPath, args, {
+        env: kit.env,
+        uid: nobody,
+        gid: nobody,
+        encoding: 'utf8',
+      });
+      expect(stderr).toMatch(
+        /: nobody may not write .*\/tick\.log, and the line needs it to tick: as root, install -m 0644 -o nobody /,
+      );
+      expect(status).toBe(2);
+      expect(await kit.crontab()).toBeNull();
+    },
+  );
+});
+
+describe('the line of a project that has the package', () => {
+  it('leaves to .env what .env says, and names the package as the project does', async () => {
+    const project = path.join(kit.folder, `it's 100% mine`);
+    await mkdir(path.join(project, 'node_modules'), { recursive: true });
+    await symlink(path.resolve('.'), path.join(project, 'node_modules', 'pg-tock'));
+    await kit.write(`it's 100% mine/.env`, 'DATABASE_URL=postgres://app@db/app\nTOCK_JOBS=jobs/index.js\n');
+    await kit.write(`it's 100% mine/jobs/index.js`, 'exports.jobs = [];\n');
+    const { TOCK_JOBS: _, ...env } = kit.env;
+    const call = (...args: string[]) =>
+      spawnSync(process.execPath, ['node_modules/pg-tock/dist/cli.js', 'crontab', ...args], {
+        cwd: project,
+        env: { ...env, TOCK_SCHEMA: 'jobs' },
+        encoding: 'utf8',
+      });
+    const { stderr, status } = call('install', '--yes');
+    expect(stderr.replace(SILENT, '')).toBe('');
+    expect(status).toBe(0);
+    const [, line = ''] = ((await text()) ?? '').split('\n');
+    const folder = (await realpath(kit.folder)) + String.raw`/it'\''s 100\% mine`;
+    expect(line).toBe(
+      `* * * * * cd '${folder}' && TOCK_SCHEMA=jobs ${process.execPath} '${folder}/node_modules/pg-tock/dist/tick.js' >> '${folder}/tick.log' 2>&1`,
+    );
+    expect(JSON.parse(call('show', '--json').stdout)).toMatchObject({ installed: true, isCurrent: true });
+    expect(call('remove', '--yes').status).toBe(0);
+    expect(await kit.crontab()).toBeNull();
   });
 });
 
@@ -117,7 +219,7 @@ describe('tock crontab show', () => {
     const { code, stderr } = await kit.tock(['crontab', 'show'], { env: { PATH: '/nonexistent' } });
     expect(code).toBe(1);
     expect(stderr).toBe(
-      'tock crontab show: this host has no program crontab: install cron, or name a file\n',
+      'tock crontab show: this host has no program crontab: install cron, or let systemd tick (tock init --systemd)\n',
     );
   });
 

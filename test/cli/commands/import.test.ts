@@ -67,6 +67,8 @@ describe('tock import crontab', () => {
     await kit.write('cron.d/app', '0 1 * * * root /opt/x\n');
     await kit.write('cron.d/.placeholder', '0 1 * * * root /opt/y\n');
     await kit.write('cron.d/app.dpkg-old', '0 1 * * * root /opt/z\n');
+    // Folders are passed over as well.
+    await kit.write('cron.d/folder/app', '0 1 * * * root /opt/w\n');
     await kit.write('cron.d/more', '0 1 * * * root /srv/x\n');
     const { stdout } = await kit.tock(['import', 'crontab', path.join(kit.folder, 'cron.d'), '--json']);
     const { taken } = JSON.parse(stdout) as { taken: { name: string; source: string }[] };
@@ -85,9 +87,12 @@ describe('tock import crontab', () => {
     expect(first).toMatchObject({ code: 0, stdout: `wrote ${out}\nwrote ${report}\n`, stderr: '' });
     expect(await readFile(out, 'utf8')).toContain('export const backup');
     expect(await readFile(report, 'utf8')).toContain('line 3: taken: backup');
+    const again = await kit.tock(args);
+    expect(again.stdout).toBe(`${out} is as it would be written\n${report} is as it would be written\n`);
     await kit.write('crontab.ts', 'mine');
     const second = await kit.tock(args);
     expect(second.code).toBe(2);
+    expect(second.stdout).toMatch(/^- mine\n\+ \/\/ Imported from /m);
     expect(second.stderr).toContain(`this would overwrite ${out}: repeat it with --yes`);
     const third = await kit.answer(args, 'n\n');
     expect(third.code).toBe(1);
@@ -118,6 +123,8 @@ describe('wrong inputs of tock import', () => {
   it('are one line each', async () => {
     const empty = await kit.write('empty', '');
     const comments = await kit.write('comments', '# nothing\nA=1\n');
+    const one = await kit.write('one', '0 1 * * * /opt/x\n');
+    for (const name of ['a', 'b']) await kit.write(`wrong/${name}`, '0 1 * * * root /opt/x\n');
     const binary = await kit.write('binary', Buffer.from([0, 1, 2, 255]));
     const cases: readonly (readonly [args: readonly string[], code: number, message: RegExp])[] = [
       [
@@ -145,6 +152,18 @@ describe('wrong inputs of tock import', () => {
       [['import', 'systemd', comments], 2, /comments is no timer: name a file that ends with \.timer/],
       [['import', 'systemd', kit.folder], 1, /there is no timer in/],
       [['import', 'undo'], 1, /has no crontab/],
+      [['import', 'undo', path.join(kit.folder, 'wrong')], 2, /name the file that was changed/],
+      [['import', 'crontab', one, '--out', kit.folder], 2, /is a folder: name a file/],
+      [
+        ['import', 'crontab', one, '--out', 'no such/x.ts'],
+        2,
+        /^tock import crontab: no such\/x\.ts cannot be written: there is no folder no such \(mkdir -p 'no such'\)/,
+      ],
+      [
+        ['import', 'crontab', one, '--out', comments, '--report', '/no/such/r', '--yes'],
+        2,
+        /there is no folder \/no\/such/,
+      ],
       [['import', 'undo', comments], 1, /has no line that an import has commented out/],
     ];
     for (const [args, code, message] of cases) {

@@ -1,7 +1,7 @@
 // `tock init` as a command, in folders of its own.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -94,6 +94,42 @@ describe('tock init', () => {
     expect(status).toBe(2);
     expect(stderr).toMatch(/^tock init: package\.json cannot be read: .*; correct it, and repeat\n$/);
     expect(existsSync(path.join(folder, 'jobs'))).toBe(false);
+  });
+
+  it('refuses before it writes anything, where a file is in the way', async () => {
+    await writeFile(path.join(folder, 'jobs'), 'mine');
+    const { status, stderr } = init('--yes', '--no-install');
+    expect(status).toBe(2);
+    expect(stderr).toMatch(
+      /^tock init: jobs\/\S+ cannot be made, since \S+\/jobs is a file: rename that, and repeat\n$/,
+    );
+    expect(await readdir(folder)).toEqual(['jobs']);
+  });
+
+  it('names a folder where a file should be', async () => {
+    await mkdir(path.join(folder, '.gitignore'));
+    const { status, stderr } = init('--yes', '--no-install');
+    expect(status).toBe(2);
+    expect(stderr).toMatch(
+      /^tock init: \S+\/\.gitignore cannot be read: it is a folder; correct that, and repeat\n$/,
+    );
+    expect(await readdir(folder)).toEqual(['.gitignore']);
+  });
+
+  it.skipIf(process.getuid?.() !== 0)('refuses a folder that its user may not write', async () => {
+    const nobody = 65_534;
+    await chmod(folder, 0o755);
+    const { status, stderr } = spawnSync(process.execPath, [CLI, 'init', '--yes', '--no-install'], {
+      cwd: folder,
+      uid: nobody,
+      gid: nobody,
+      encoding: 'utf8',
+    });
+    expect(stderr).toMatch(
+      /^tock init: nobody may not write \S+: run tock init as its owner, or let nobody write there\n$/,
+    );
+    expect(status).toBe(2);
+    expect(await readdir(folder)).toEqual([]);
   });
 
   it('installs the embedded server that Tock itself is tested with', async () => {

@@ -5,7 +5,9 @@ import {
   type Checkout,
   checkCrontab,
   findTickLines,
+  isInCache,
   tickLineFor,
+  versionManagerOf,
 } from '../../../src/model/doctor/crontab.js';
 import type { LastTick } from '../../../src/model/scheduler-view.js';
 
@@ -16,6 +18,7 @@ const CHECKOUT: Checkout = {
   tickScript: '/srv/app/dist/tick.js',
   variables: { TOCK_SCHEMA: 'jobs' },
   hasUrlInEnvironment: false,
+  isNamedInFile: false,
 };
 const NOW = new Date('2026-03-09T07:00:00Z');
 const TICK: LastTick = {
@@ -131,14 +134,43 @@ describe('the line that is missing', () => {
     const folder = `/srv/50% of it's`;
     const line = tickLineFor({ ...CHECKOUT, folder });
     expect(line).toContain(String.raw`cd '/srv/50\% of it'\''s' &&`);
-    const found = checkCrontab(
-      user(tickLineFor({ ...CHECKOUT, folder: '/srv/my app' })),
-      { ...CHECKOUT, folder: '/srv/my app' },
-      null,
-    );
-    expect(found.level).toBe('ok');
+    for (const each of [folder, '/srv/my app']) {
+      const checkout = { ...CHECKOUT, folder: each, tickScript: `${each}/dist/tick.js` };
+      expect(checkCrontab(user(tickLineFor(checkout)), checkout, null).level).toBe('ok');
+      expect(checkCrontab(user(tickLineFor(checkout)), CHECKOUT, null).level).toBe('failing');
+    }
     expect(addCommand(CHECKOUT)).toBe(
       `(crontab -l 2>/dev/null; printf '%s\\n' '${tickLineFor(CHECKOUT)}') | crontab -`,
     );
+  });
+});
+
+describe('versionManagerOf', () => {
+  it.each([
+    ['/home/mia/.nvm/versions/node/v22.11.0/bin/node', 'nvm'],
+    ['/home/mia/.local/share/fnm/node-versions/v22.11.0/installation/bin/node', 'fnm'],
+    ['/home/mia/.volta/tools/image/node/22.11.0/bin/node', 'Volta'],
+    ['/home/mia/.asdf/installs/nodejs/22.11.0/bin/node', 'asdf'],
+    ['/home/mia/.local/share/mise/installs/node/22.11.0/bin/node', 'mise'],
+    ['/home/mia/.nodenv/versions/22.11.0/bin/node', 'nodenv'],
+    ['/usr/local/n/versions/node/22.11.0/bin/node', 'n'],
+    ['/opt/homebrew/Cellar/node/22.11.0/bin/node', 'Homebrew'],
+    ['/usr/bin/node', null],
+    ['/opt/node-v22.11.0/bin/node', null],
+  ])('%s is of %s', (node, manager) => {
+    expect(versionManagerOf(node)).toBe(manager);
+  });
+});
+
+describe('isInCache', () => {
+  it.each([
+    ['/home/mia/.npm/_npx/0a1b/node_modules/pg-tock/dist/tick.js', true],
+    ['/home/mia/.cache/pnpm/dlx-123/node_modules/pg-tock/dist/tick.js', true],
+    ['/home/mia/.cache/pnpm/dlx/0a1b/node_modules/pg-tock/dist/tick.js', true],
+    ['/tmp/bunx-1000-pg-tock@latest/node_modules/pg-tock/dist/tick.js', true],
+    ['/srv/app/node_modules/pg-tock/dist/tick.js', false],
+    ['/usr/lib/node_modules/pg-tock/dist/tick.js', false],
+  ])('%s: %s', (file, isCache) => {
+    expect(isInCache(file)).toBe(isCache);
   });
 });

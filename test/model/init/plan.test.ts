@@ -130,6 +130,11 @@ describe('planInit', () => {
     expect(textOf(made, 'deploy/tock-tick.timer')).toContain('OnCalendar=*:*:00');
   });
 
+  it.each(['/srv/a\nb', '/srv/a\\', '/srv/a '])('makes no units for the folder %j', folder => {
+    const systemd = { folder, node: '/usr/bin/node', user: 'app' };
+    expect(() => plan({}, { systemd })).toThrow(/cannot be named in a unit of systemd/);
+  });
+
   it.each(['{', '[]', '"text"', 'null'])('refuses a package.json that is %s', manifest => {
     expect(() => plan({ manifest })).toThrow(/^package\.json .*; correct it, and repeat$/);
   });

@@ -68,6 +68,33 @@ describe('an interval with exclusions', () => {
     expect(open.previous(at('2026-01-01T22:00:00Z'), at('2026-01-01T00:00:00Z'))).toBeNull();
   });
 
+  it('walks through each kind of day once, where many kinds leave what the interval never meets', () => {
+    // Every 64 s meets all minutes of a day but each sixteenth. Each kind of day leaves one of those.
+    const kinds = 2500;
+    let looks = 0;
+    const gates = Array.from({ length: kinds }, (_, kind) => {
+      const minute = 16 * (kind % 90) + 15;
+      const [hour, rest] = [Math.floor(minute / 60), minute % 60];
+      const low = new Int32Array(24);
+      const high = new Int32Array(24);
+      (rest < 30 ? low : high)[hour] = 1 << (rest % 30);
+      return {
+        get low() {
+          looks++;
+          return low;
+        },
+        high,
+      };
+    });
+    const { next } = createOpenGrid(
+      { every: 64, phase: 0 },
+      findZone('UTC'),
+      day => gates[day % kinds] ?? 'open',
+    );
+    expect(next(at('2026-01-01T00:00:00Z'), LAST)).toBeNull();
+    expect(looks).toBe(kinds * (86_400 / 64));
+  });
+
   it('looks at a day twice where the offset changes on it, and follows the new one', () => {
     // Only 02:30 is left, which comes twice that day.
     const { next, steps } = gridOf(1800, ['0 * * * *', '30 0-1,3-23 * * *'], 'Europe/Berlin');
