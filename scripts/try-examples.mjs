@@ -143,7 +143,8 @@ async function tryBackups(example, { url, sql }) {
     settings,
     `DATABASE_URL=${url}\nBACKUP_DATABASE=${url}\nBACKUP_FOLDER=${backups}\nHEALTHCHECK_URL=${ping}\n`,
   );
-  const tock = async words => await example.sh(`npx tock ${words} --env-file ${settings}`, { DATABASE_URL: '' });
+  const tock = async words =>
+    await example.sh(`npx tock ${words} --env-file ${settings}`, { DATABASE_URL: undefined });
   await tock('migrate');
   const tick = await cronLine(example, settings);
   await tick();
@@ -194,9 +195,7 @@ async function logOf(folder) {
 }
 
 async function tryCrawler(example, { sql }) {
-  const { openSmallSite } = await import(
-    pathToFileURL(path.join(example.folder, 'lib/small-site.js')).href
-  );
+  const { openSmallSite } = await import(pathToFileURL(path.join(example.folder, 'lib/small-site.js')).href);
   await example.asWritten('npm run setup');
   const small = await openSmallSite({ pages: 40 });
   const large = await openSmallSite({ pages: 300, delayMs: 100 });
@@ -210,7 +209,11 @@ async function tryCrawler(example, { sql }) {
 
   const id = await crawl(small);
   await until('the site was crawled', async () => (await show(id)).status === 'succeeded');
-  equal('the report', JSON.stringify(small.reports), JSON.stringify([{ crawl: id, url: small.url, pages: 40 }]));
+  equal(
+    'the report',
+    JSON.stringify(small.reports),
+    JSON.stringify([{ crawl: id, url: small.url, pages: 40 }]),
+  );
   equal('the pages', (await sql('select from pages where crawl = $1 and status = 200', [id])).length, 40);
   equal('each page', [...new Set(small.visits.values())].join(), '1');
   if (small.mostAtOnce() > 2) throw new Error(`${small.mostAtOnce()} requests at once to one host`);
@@ -224,7 +227,8 @@ async function tryCrawler(example, { sql }) {
     const live = await sql("select from tock.job_runs_live where job = 'crawl-page'");
     return live.length === 0;
   });
-  if (large.visits.size > 200) throw new Error(`${large.visits.size} pages of a cancelled crawl were visited`);
+  if (large.visits.size > 200)
+    throw new Error(`${large.visits.size} pages of a cancelled crawl were visited`);
   equal('the reports', small.reports.length, 1);
   await worker.stop();
   say(example.name, 'a crawl that is cancelled stops');

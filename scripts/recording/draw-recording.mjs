@@ -1,8 +1,8 @@
-// Draws recorded terminals as one SVG that plays by itself, and rests at its end. Nothing moves where that is not wanted.
+// Draws recorded terminals as one SVG that plays by itself and rests at its end, or as one that shows the end only.
 import { watchLines } from './watch-lines.mjs';
 
-const FONT = 14;
-const CELL = { width: 8.4, height: 19 };
+const FONT = 13;
+const CELL = { width: 7.8, height: 18 };
 const BAR = 30;
 const PADDING = { x: 16, y: 10 };
 const GAP = 10;
@@ -27,10 +27,10 @@ const COLOURS = {
 
 /**
  * @param panes `{ title, columns, rows, frames }`, from top to bottom
- * @param about `{ title, description, lengthMs }`
+ * @param about `{ title, description, lengthMs }`; and `isStill`, for those who want nothing to move
  */
-export async function drawRecording(panes, { title, description, lengthMs }) {
-  const moments = new Moments(lengthMs);
+export async function drawRecording(panes, { title, description, lengthMs, isStill = false }) {
+  const moments = new Moments(lengthMs, isStill);
   const width = 2 * PADDING.x + Math.max(...panes.map(({ columns }) => columns)) * CELL.width;
   let top = 0.5;
   const drawn = [];
@@ -58,6 +58,7 @@ async function drawPane({ title, columns, rows, frames }, { top, width, height, 
   const { states, tops, cursors } = await watchLines({ columns, rows, frames });
   const byTime = new Map();
   for (const state of states) {
+    if (moments.isStill && state.to !== null) continue;
     const time = moments.shown(state.from, state.to);
     byTime.set(time, [...(byTime.get(time) ?? []), ...state.spans.map(span => textOf(span, state.line))]);
   }
@@ -83,7 +84,7 @@ const classOf = name => (name === '' ? '' : ` class="${name}"`);
 
 function textOf({ column, width, look, text }, line) {
   const x = round(column * CELL.width);
-  const y = round(line * CELL.height + 14);
+  const y = round(line * CELL.height + 13);
   // Whatever font it is, the columns stand where they stood.
   return `<text${classOf(look)} x="${x}" y="${y}" textLength="${round(width * CELL.width)}">${escaped(text)}</text>`;
 }
@@ -92,13 +93,14 @@ function textOf({ column, width, look, text }, line) {
 class Moments {
   #lengthMs;
   #rules = new Map();
-  constructor(lengthMs) {
+  constructor(lengthMs, isStill) {
     this.#lengthMs = lengthMs;
+    this.isStill = isStill;
   }
 
   /** The class of what is there from a time to another; empty for what is always there. @param to null: to the end */
   shown(from, to) {
-    if (from <= 0 && to === null) return '';
+    if ((from <= 0 || this.isStill) && to === null) return '';
     const hidden = '{visibility:hidden}';
     const visible = '{visibility:visible}';
     const frames = [
@@ -120,10 +122,12 @@ class Moments {
   }
 
   css() {
-    const rules = [...this.#rules].map(
-      ([frames, { name, end }]) =>
-        `.${name}{${end === '' ? '' : `${end};`}animation:${name} ${(this.#lengthMs / 1000).toFixed(1)}s step-end ${PLAYS}}@keyframes ${name}{${frames}}`,
-    );
+    const seconds = (this.#lengthMs / 1000).toFixed(1);
+    const rules = [...this.#rules].map(([frames, { name, end }]) => {
+      if (this.isStill) return `.${name}{${end}}`;
+      const played = `animation:${name} ${seconds}s step-end ${PLAYS}`;
+      return `.${name}{${end === '' ? '' : `${end};`}${played}}@keyframes ${name}{${frames}}`;
+    });
     return rules.join('\n');
   }
 

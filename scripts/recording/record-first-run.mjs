@@ -1,5 +1,6 @@
 // Records the picture of the README: a first run in an empty folder, in two terminals. `npm run recording`.
-// In: the built project, packed, and served as a registry would. Out: docs/pictures/first-run.svg.
+// In: the built project, packed, and served as a registry would. Out: docs/pictures/first-run.svg and its end,
+// first-run-still.svg.
 // The commands are typed into a shell, and what is drawn is what the terminals were sent; only waits are shortened.
 //   npm run recording -- --frames FOLDER     also pictures of some moments, by Chromium
 import { spawnSync } from 'node:child_process';
@@ -15,11 +16,13 @@ import { takeFrames } from './take-frames.mjs';
 
 /** Its name is in the picture. */
 const FOLDER = path.join(os.tmpdir(), 'shop');
-const TARGET = path.join(root, 'docs', 'pictures', 'first-run.svg');
-const COLUMNS = 90;
+const PICTURES = path.join(root, 'docs', 'pictures');
+const DESCRIPTION =
+  'Terminal: npm install pg-tock, npx tock init, npx tock start; the first job runs within a minute. In another terminal tock why says what became of an occurrence, and why another one had no run.';
+const COLUMNS = 100;
 const PANES = [
-  { title: 'a first run (waits are shortened)', columns: COLUMNS, rows: 19 },
-  { title: 'meanwhile, in another terminal', columns: COLUMNS, rows: 9 },
+  { title: 'a first run (waits are shortened)', columns: COLUMNS, rows: 18 },
+  { title: 'meanwhile, in another terminal', columns: COLUMNS, rows: 12 },
 ];
 /** What happens within this time is one frame. */
 const FRAME_MS = 30;
@@ -36,17 +39,15 @@ try {
   try {
     const events = await record({ ...cleanEnvironment, ...registry.env });
     const { panes, lengthMs } = playBack(events);
-    const svg = await drawRecording(panes, {
-      title: 'A first run of Tock',
-      description:
-        'Terminal: npm install pg-tock, npx tock init, npx tock start; the first job runs within a minute. In another terminal tock why says what became of an occurrence.',
-      lengthMs,
-    });
-    await writeFile(TARGET, svg);
+    const about = { title: 'A first run of Tock', description: DESCRIPTION, lengthMs };
+    const svg = await drawRecording(panes, about);
+    const still = await drawRecording(panes, { ...about, isStill: true });
+    await writeFile(path.join(PICTURES, 'first-run.svg'), svg);
+    await writeFile(path.join(PICTURES, 'first-run-still.svg'), still);
     console.log(
-      `docs/pictures/first-run.svg: ${(lengthMs / 1000).toFixed(0)} s, ${Math.round(svg.length / 1024)} KiB`,
+      `docs/pictures/first-run.svg: ${(lengthMs / 1000).toFixed(0)} s, ${Math.round(svg.length / 1024)} KiB; first-run-still.svg is its end`,
     );
-    if (values.frames !== undefined) await takeFrames(svg, { folder: values.frames, lengthMs });
+    if (values.frames !== undefined) await takeFrames(svg, { folder: values.frames, lengthMs, still });
   } finally {
     await registry.close();
   }
@@ -87,7 +88,7 @@ async function record(env) {
     const [run] = firstRun(env);
     await second.run(`npx tock why say-hello ${clockOf(run.scheduledFor)}`);
     look(2500);
-    await second.run('npx tock next say-hello --count 2');
+    await second.run('npx tock why say-hello 02:30');
     look(REST_MS);
     return events;
   } finally {

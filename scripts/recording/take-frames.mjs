@@ -5,8 +5,8 @@ import { chromium } from 'playwright-core';
 
 const MOMENTS = [0.05, 0.2, 0.35, 0.5, 0.65, 0.8];
 
-/** `end.png` is what is there without motion, at the width of a README. */
-export async function takeFrames(svg, { folder, lengthMs }) {
+/** `end.png` is the still one, at the width of a README. */
+export async function takeFrames(svg, { folder, lengthMs, still }) {
   await mkdir(folder, { recursive: true });
   const browser = await chromium.launch({
     executablePath: process.env.TOCK_CHROMIUM ?? '/usr/bin/chromium',
@@ -24,8 +24,7 @@ export async function takeFrames(svg, { folder, lengthMs }) {
       }, moment * lengthMs);
       await page.screenshot({ path: path.join(folder, `${Math.round(moment * 100)}.png`) });
     }
-    await page.emulateMedia({ reducedMotion: 'reduce' });
-    const address = `data:image/svg+xml;base64,${Buffer.from(svg).toString('base64')}`;
+    const address = `data:image/svg+xml;base64,${Buffer.from(still).toString('base64')}`;
     await page.setContent(`<body style="margin:16px"><img width="800" src="${address}"></body>`);
     await page.waitForFunction(() => document.images[0]?.complete);
     await page.screenshot({ path: path.join(folder, 'end.png') });

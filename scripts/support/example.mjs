@@ -41,7 +41,8 @@ export async function openExample(name, { base, env }) {
       ended,
       async until(pattern) {
         await until(`${name}: ${command} prints ${pattern}`, () => {
-          if (end !== null && !pattern.test(printed)) throw new Error(`${command} ended with ${end}:\n${printed}`);
+          if (end !== null && !pattern.test(printed))
+            throw new Error(`${command} ended with ${end}:\n${printed}`);
           return pattern.test(printed);
         }).catch(error => {
           throw new Error(`${error.message}\n${printed}`, { cause: error });
@@ -50,7 +51,8 @@ export async function openExample(name, { base, env }) {
       /** @throws unless it then ends well */
       async stop(signal = 'SIGTERM') {
         child.kill(signal);
-        if ((await ended) !== 0) throw new Error(`${name}: after ${signal}, ${command} ended with ${end}:\n${printed}`);
+        if ((await ended) !== 0)
+          throw new Error(`${name}: after ${signal}, ${command} ended with ${end}:\n${printed}`);
       },
       kill: () => child.kill('SIGKILL'),
     };

@@ -43,7 +43,8 @@ export async function openReadmeProject(say) {
   const tick = line => {
     const command = line.replace(/^(\S+ ){5}/, '').replaceAll(STATED_FOLDER, folder);
     const done = spawnSync('sh', ['-c', command], { env, encoding: 'utf8', timeout: LIMIT_MS });
-    if (done.status !== 0) throw new Error(`${line}\nended with ${done.status}: ${done.stdout}${done.stderr}`);
+    if (done.status !== 0)
+      throw new Error(`${line}\nended with ${done.status}: ${done.stdout}${done.stderr}`);
   };
   return {
     async run({ language, text }) {

@@ -68,6 +68,8 @@ export async function servePackage(tarball) {
       npm_config_fund: 'false',
       npm_config_update_notifier: 'false',
       npm_config_progress: 'false',
+      // Warnings about this machine's own settings.
+      npm_config_loglevel: 'error',
     },
     close() {
       server.closeAllConnections();

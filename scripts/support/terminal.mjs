@@ -13,7 +13,14 @@ export async function openTerminal({ cwd, env, columns = 100, rows = 30, onOutpu
   const shell = `stty echo cols ${columns} rows ${rows} && exec bash --noprofile --norc -i`;
   const child = spawn('script', ['--quiet', '--flush', '--return', '--command', shell, '/dev/null'], {
     cwd,
-    env: { ...env, TERM: 'xterm-256color', SHELL: '/bin/sh', PS1: PROMPT, HISTFILE: '', INPUTRC: '/dev/null' },
+    env: {
+      ...env,
+      TERM: 'xterm-256color',
+      SHELL: '/bin/sh',
+      PS1: PROMPT,
+      HISTFILE: '',
+      INPUTRC: '/dev/null',
+    },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   let raw = '';

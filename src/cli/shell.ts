@@ -136,10 +136,14 @@ function reportSlowSteps(shell: Shell): {
   readonly end: () => void;
 } {
   let timer: NodeJS.Timeout | undefined;
+  const said = new Set<string>();
   return {
     begin(step) {
       clearTimeout(timer);
-      timer = setTimeout(() => shell.note(`${step} …`), SLOW_MS);
+      timer = setTimeout(() => {
+        if (!said.has(step)) shell.note(`${step} …`);
+        said.add(step);
+      }, SLOW_MS);
     },
     end: () => clearTimeout(timer),
   };

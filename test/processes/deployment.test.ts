@@ -5,19 +5,16 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import {
-  COMPOSE,
-  DOCKERFILE,
-  daemonUnit,
-  TICK_TIMER,
-  tickUnit,
-} from '../../src/model/init/templates.js';
+import { COMPOSE, DOCKERFILE, daemonUnit, TICK_TIMER, tickUnit } from '../../src/model/init/templates.js';
 import { until } from '../cli/cli-harness.js';
 import { createTestDatabase, type TestDatabase } from '../support/embedded-database.js';
 
 const document = await readFile('docs/deployment.md', 'utf8');
 const files = new Map(
-  [...document.matchAll(/^```\w+ file=(\S+)\n([\s\S]*?)^```$/gm)].map(([, name = '', text = '']) => [name, text]),
+  [...document.matchAll(/^```\w+ file=(\S+)\n([\s\S]*?)^```$/gm)].map(([, name = '', text = '']) => [
+    name,
+    text,
+  ]),
 );
 const file = (name: string) => files.get(name) ?? '';
 
@@ -179,7 +176,8 @@ describe('docs/deployment.md', () => {
   });
 
   it('works by the units of systemd', async () => {
-    const command = (name: string) => (/^ExecStart=(.*)$/m.exec(file(name))?.[1] ?? '').replace('/usr/bin/node', 'node');
+    const command = (name: string) =>
+      (/^ExecStart=(.*)$/m.exec(file(name))?.[1] ?? '').replace('/usr/bin/node', 'node');
     expect(run(command('tock-tick.service'))).toMatchObject({ code: 0 });
     const worker = await serves(command('tock.service'), /running on/);
     await worker.ready();
@@ -188,21 +186,26 @@ describe('docs/deployment.md', () => {
     expect(Number(seconds)).toBeGreaterThan(DRAIN_AND_GRACE_S);
   });
 
-  it.runIf(spawnSync('systemd-analyze', ['--version']).status === 0)('has units that systemd accepts', async () => {
-    const units = path.join(folder, 'units');
-    await mkdir(units);
-    const names = ['tock.service', 'tock-tick.service', 'tock-tick.timer'];
-    for (const name of names)
+  it.runIf(spawnSync('systemd-analyze', ['--version']).status === 0)(
+    'has units that systemd accepts',
+    async () => {
+      const units = path.join(folder, 'units');
+      await mkdir(units);
+      const names = ['tock.service', 'tock-tick.service', 'tock-tick.timer'];
       // The user and the program may not be on this machine.
-      await writeFile(
-        path.join(units, name),
-        file(name).replace('User=app', 'User=root').replace('/usr/bin/node', process.execPath),
-      );
-    const paths = names.map(name => path.join(units, name));
-    const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', ...paths], { encoding: 'utf8' });
-    expect(stderr.split('\n').filter(line => line.includes(units))).toEqual([]);
-    expect(status).toBe(0);
-  });
+      for (const name of names)
+        await writeFile(
+          path.join(units, name),
+          file(name).replace('User=app', 'User=root').replace('/usr/bin/node', process.execPath),
+        );
+      const paths = names.map(name => path.join(units, name));
+      const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', ...paths], {
+        encoding: 'utf8',
+      });
+      expect(stderr.split('\n').filter(line => line.includes(units))).toEqual([]);
+      expect(status).toBe(0);
+    },
+  );
 
   it('works by the Procfile, and by a scheduler that ticks', async () => {
     const processes = Object.fromEntries(

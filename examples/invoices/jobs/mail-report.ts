@@ -22,6 +22,8 @@ export const mailReport = defineJob({
       .executeTakeFirstOrThrow();
     const text = `${report.invoices} invoices, ${(report.cents / 100).toFixed(2)} EUR`;
     const key = `report:${day.toISOString()}`;
-    return await ctx.step('mail', () => sendMail({ to: TO, subject: 'Invoices of the day', text, key }, ctx.signal));
+    return await ctx.step('mail', () =>
+      sendMail({ to: TO, subject: 'Invoices of the day', text, key }, ctx.signal),
+    );
   },
 });

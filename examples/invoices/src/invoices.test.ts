@@ -47,9 +47,7 @@ test('an invoice is mailed once, and noted as sent', async t => {
   const id = await issueInvoice(app, ACME);
   const [run] = await kit.drain();
   assert.equal(run?.status, 'succeeded');
-  assert.deepEqual(mails, [
-    { to: 'mia@example.com', text: 'Please pay 42.00 EUR.', key: `invoice:${id}` },
-  ]);
+  assert.deepEqual(mails, [{ to: 'mia@example.com', text: 'Please pay 42.00 EUR.', key: `invoice:${id}` }]);
   assert.equal((await kit.sql('select from invoices where sent_at is not null')).length, 1);
 });
 

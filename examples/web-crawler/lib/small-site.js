@@ -27,7 +27,9 @@ export async function openSmallSite({ pages, delayMs = 5, broken = [] }) {
     const links = next.map(each => `<a href="/page/${each}#top">next</a>`).join(' ');
     return response
       .writeHead(status, { 'content-type': 'text/html; charset=utf-8' })
-      .end(`<title>Page ${page}</title> ${links} <a href="/">home</a> <a href="https://example.com/">away</a>`);
+      .end(
+        `<title>Page ${page}</title> ${links} <a href="/">home</a> <a href="https://example.com/">away</a>`,
+      );
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {

@@ -1,8 +1,8 @@
 // `tock start`: runs the scheduler until a signal. Exit code 0 after a drain.
 import { existsSync } from 'node:fs';
 import { type Command, Option } from 'commander';
-import type { AnyJob } from '../../model/job/job.js';
 import { TockError } from '../../model/errors.js';
+import type { AnyJob } from '../../model/job/job.js';
 import { definitionWords } from '../../model/planning/schedule-words.js';
 import { underCrashGuard } from '../../runtime/crash-guard.js';
 import { stopSignal } from '../../runtime/stop-signal.js';
@@ -71,7 +71,10 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
   if (flags.dashboard === true) await checkAddress(flags);
   if (flags.watch === true) {
     if (shell.json)
-      throw new TockError('TOCK_BAD_OPTION', '--watch is for a person, and --json for a script: leave out one');
+      throw new TockError(
+        'TOCK_BAD_OPTION',
+        '--watch is for a person, and --json for a script: leave out one',
+      );
     // Without a module there is nothing to watch; what follows says so.
     if (config.jobsModule !== null && existsSync(config.jobsModule)) {
       const { watchStart } = await import('../watch/watch-start.js');

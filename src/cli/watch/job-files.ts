@@ -1,5 +1,5 @@
 // The files of a job module: the module and what it imports, as far as that belongs to the project.
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, type Stats, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -37,9 +37,18 @@ export function readJobFiles(entries: readonly string[]): Map<string, string | n
 /** When the files were written last, as one text. */
 export function timesOf(files: Iterable<string>): string {
   return Array.from(files, file => {
-    const stat = statSync(file, { throwIfNoEntry: false });
-    return stat === undefined ? '' : `${stat.ino}:${stat.size}:${stat.mtimeMs}`;
+    const stat = statOf(file);
+    return stat === null ? '' : `${stat.ino}:${stat.size}:${stat.mtimeMs}`;
   }).join();
+}
+
+/** Null if there is no such file, or a file where a folder would have to be. */
+function statOf(file: string): Stats | null {
+  try {
+    return statSync(file);
+  } catch {
+    return null;
+  }
 }
 
 function readText(file: string): string | null {
@@ -57,7 +66,7 @@ function filesOf(from: string, specifier: string): string[] {
     ? fileURLToPath(specifier)
     : path.resolve(path.dirname(from), specifier);
   const candidates = candidatesOf(target).filter(isOfProject);
-  const existing = candidates.filter(each => statSync(each, { throwIfNoEntry: false })?.isFile());
+  const existing = candidates.filter(each => statOf(each)?.isFile());
   return existing.length > 0 ? existing : candidates;
 }
 

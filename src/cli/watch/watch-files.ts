@@ -17,7 +17,8 @@ export interface WatchedFiles {
 /** @param entries absolute paths; what they import is watched too */
 export function watchFiles(entries: readonly string[]): WatchedFiles {
   let texts = readJobFiles(entries);
-  let times = timesOf(texts.keys());
+  // Not those of now: a file may have been written since it was read.
+  let times = '';
   let isWritten = false;
   return {
     async changed(signal) {
@@ -33,7 +34,6 @@ export function watchFiles(entries: readonly string[]): WatchedFiles {
         isWritten = false;
         const before = texts;
         texts = readJobFiles(entries);
-        times = timesOf(texts.keys());
         const changed = [...before].filter(([file, text]) => text !== (texts.get(file) ?? null));
         // A file that is only imported no longer has not changed.
         const own = changed.filter(([file]) => texts.has(file) || !existsSync(file));

@@ -41,7 +41,7 @@ async function watch(shell: Shell, module: string): Promise<number> {
   const files = watchFiles([module]);
   const stop = new AbortController();
   let worker = startWorker('first');
-  let askedAt = 0;
+  let askedAt = Number.NEGATIVE_INFINITY;
   for (const name of SIGNALS)
     process.on(name, () => {
       if (performance.now() - askedAt < SAME_KEYSTROKE_MS) return;

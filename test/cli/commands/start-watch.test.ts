@@ -29,7 +29,10 @@ async function makeProject(extension = 'mjs'): Promise<Project> {
     await writeFile(path.join(folder, name), text);
   };
   const imported = extension === 'ts' ? './report.js' : './report.mjs';
-  await write(path.basename(module), `import { report } from '${imported}';\nexport const jobs = [report];\n`);
+  await write(
+    path.basename(module),
+    `import { report } from '${imported}';\nexport const jobs = [report];\n`,
+  );
   projects += 1;
   return { module, env: { TOCK_JOBS: module, TOCK_SCHEMA: `watched_${projects}` }, write };
 }
@@ -97,7 +100,10 @@ describe('tock start --watch', () => {
     const going = harness.begin(['start', '--watch'], { env: project.env });
     await running(going);
     await project.write('report.mjs', report(`return 'same';`));
-    await project.write('index.mjs', `import { report } from './report.mjs';\nexport const jobs = [report];\n//`);
+    await project.write(
+      'index.mjs',
+      `import { report } from './report.mjs';\nexport const jobs = [report];\n//`,
+    );
     await restarted(going);
     expect(going.printed.stdout).toMatch(/\nchanged: \S*index\.mjs - restarted/);
     expect(going.printed.stdout).not.toContain('report.mjs');
@@ -154,9 +160,7 @@ describe('tock start --watch', () => {
     await untilFile(`${file}-began`);
     await project.write('report.mjs', report(`return 'next';`));
     await until('it says what it waits for', () => going.printed.stdout.includes('restarting'));
-    expect(going.printed.stdout).toContain(
-      `restarting: waiting up to 20s for 1 run to end (report ${id})\n`,
-    );
+    expect(going.printed.stdout).toContain(`restarting: waiting up to 20s for 1 run to end (report ${id})\n`);
     expect(restarts(going)).toBe(0);
     await writeFile(`${file}-go`, '');
     await restarted(going);
@@ -211,7 +215,8 @@ describe('tock start --watch', () => {
       `import { readFileSync } from 'node:fs';
        import { fileURLToPath } from 'node:url';
        import { transform } from '${esbuild}';
-       export const resolve = (name, context, next) => next(name.replace(/^(\\..*)\\.js$/, '$1.ts'), context);
+       export const resolve = (name, context, next) =>
+         next(name, context).catch(() => next(name.replace(/\.js$/, '.ts'), context));
        export const load = async (url, context, next) => url.endsWith('.ts')
          ? { format: 'module', shortCircuit: true,
              source: (await transform(readFileSync(fileURLToPath(url), 'utf8'), { loader: 'ts' })).code }

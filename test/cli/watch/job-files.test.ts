@@ -60,7 +60,6 @@ describe('readJobFiles', () => {
   it('knows the names that a missing file may have', async () => {
     await filesOf({ 'jobs/index.ts': `import './mail.js';` });
     const found = readJobFiles([path.join(folder, 'jobs/index.ts')]);
-    for (const name of ['mail.js', 'mail.ts'])
-      expect(found.get(path.join(folder, 'jobs', name))).toBeNull();
+    for (const name of ['mail.js', 'mail.ts']) expect(found.get(path.join(folder, 'jobs', name))).toBeNull();
   });
 });

@@ -10,7 +10,7 @@ describe('importsIn', () => {
     ['import {\n  d,\n} from "../d/index.ts";', ['../d/index.ts']],
     [`const { e } = require('./e');`, ['./e']],
     ["run: async () => (await import('./late.js')).run(`x`),", ['./late.js']],
-    ["await import( `./template.js` )", ['./template.js']],
+    ['await import( `./template.js` )', ['./template.js']],
     [`import fs = require('node:fs');`, ['node:fs']],
     [`import{f}from'./f.js'`, ['./f.js']],
   ])('%s', (source, expected) => {
