@@ -5,12 +5,12 @@ import { defineJob } from '../../src/index.js';
 import { openTestTock } from '../../src/testing.js';
 import { tock } from './cli-harness.js';
 
-/** Without its line breaks; `…` stands for any text. */
-function patternOf(lines: readonly string[]): RegExp {
-  const words = lines.join(' ').trim().split(/\s+/);
-  const escaped = words.map(word => (word === '…' ? '.+?' : word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')));
-  return new RegExp(`^${escaped.join('\\s+')}\\s*$`);
-}
+/** Without its line breaks, and what differs from run to run: when the backoff ended, and where it ran. */
+const said = (text: string) =>
+  text
+    .replace(/\s+/g, ' ')
+    .replace(/ran from .* and took .* on .*/, 'ran')
+    .trim();
 
 it('explains the night without 02:30, and the run that took a second attempt', async () => {
   const readme = await readFile('README.md', 'utf8');
@@ -36,6 +36,7 @@ it('explains the night without 02:30, and the run that took a second attempt', a
   expect(ended.map(run => run.status)).toEqual(['succeeded']);
 
   const { stdout, code } = await tock(args, { env: { DATABASE_URL: kit.connectionString } });
-  expect(stdout.replace(/\s+/g, ' ').trim()).toMatch(patternOf(answer));
+  expect(said(stdout)).toBe(said(answer.join('\n')));
+  expect(said(stdout)).toMatch(/attempt 2 of 5 ran$/);
   expect(code).toBe(0);
 });
