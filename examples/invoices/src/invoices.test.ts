@@ -20,13 +20,16 @@ interface Received {
 /** A mail API that answers with one status after another, and then with 200. */
 async function openMailApi(t: TestContext, statuses: number[] = []): Promise<Received[]> {
   const received: Received[] = [];
-  const server = createServer(async (request, response) => {
-    let body = '';
-    for await (const chunk of request) body += String(chunk);
-    const status = statuses.shift() ?? 200;
-    const { to, text } = JSON.parse(body) as { to: string; text: string };
-    if (status === 200) received.push({ to, text, key: request.headers['idempotency-key'] as string });
-    response.writeHead(status).end(status === 200 ? `mail-${received.length}` : 'no');
+  const server = createServer((request, response) => {
+    const answer = async () => {
+      let body = '';
+      for await (const chunk of request) body += String(chunk);
+      const status = statuses.shift() ?? 200;
+      const { to, text } = JSON.parse(body) as { to: string; text: string };
+      if (status === 200) received.push({ to, text, key: request.headers['idempotency-key'] as string });
+      response.writeHead(status).end(status === 200 ? `mail-${received.length}` : 'no');
+    };
+    void answer();
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => server.close());

@@ -12,7 +12,7 @@ export function createApp(app: App): Server {
       if (!read.success) return [400, { error: read.error.issues.map(({ message }) => message) }];
       return [201, { id: await issueInvoice(app, read.data) }];
     };
-    answer()
+    void answer()
       .catch((error: unknown) => [500, { error: String(error) }] as const)
       .then(([status, body]) => {
         response.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`);

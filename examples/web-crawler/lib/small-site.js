@@ -8,7 +8,7 @@ export async function openSmallSite({ pages, delayMs = 5, broken = [] }) {
   const visits = new Map();
   const reports = [];
   const seen = { atOnce: 0, mostAtOnce: 0 };
-  const server = createServer(async (request, response) => {
+  const answer = async (request, response) => {
     const path = request.url ?? '/';
     if (request.method === 'POST') {
       let body = '';
@@ -30,7 +30,8 @@ export async function openSmallSite({ pages, delayMs = 5, broken = [] }) {
       .end(
         `<title>Page ${page}</title> ${links} <a href="/">home</a> <a href="https://example.com/">away</a>`,
       );
-  }).listen(0, '127.0.0.1');
+  };
+  const server = createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${server.address().port}/`,
