@@ -1,6 +1,6 @@
 // The signals that stop a process.
 
-/** npm (npx, npm run) passes on what the terminal sends to the whole group: one Ctrl-C comes as two signals. */
+/** npm and npx pass on what a terminal sends to the whole group: one Ctrl-C comes as two signals. */
 const SAME_KEYSTROKE_MS = process.env['npm_command'] === undefined ? 0 : 500;
 
 /** Aborts on SIGTERM, SIGINT or SIGHUP, which drains. A second signal ends the process at once. */

@@ -77,7 +77,7 @@ function candidatesOf(target: string): string[] {
   return [target, ...sources, ...added];
 }
 
-/** A package of the same workspace is a link to the project's own files; so are imports that begin with `#`. */
+/** Imports that begin with `#` name the project's own files; so do packages of the same workspace. */
 function ofPackage(from: string, specifier: string): string[] {
   try {
     return [createRequire(from).resolve(specifier)].filter(

@@ -1,5 +1,5 @@
-// Waits for changes of a job module's files. It looks at them a few times a second, which also works where changes are
-// not announced, as in folders that a container shares with its host.
+// Waits for changes of a job module's files. It looks at them a few times a second, which also works where
+// changes are not announced, as in folders that a container shares with its host.
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readJobFiles, timesOf } from './job-files.js';
@@ -8,8 +8,8 @@ const LOOK_MS = 150;
 
 export interface WatchedFiles {
   /**
-   * Resolves to the files that are no longer what they were at the last call, once no more of them change. Empty if
-   * the signal aborts first.
+   * Resolves to the files that are no longer what they were at the last call, once no more of them change.
+   * Empty if the signal aborts first.
    */
   changed(signal: AbortSignal): Promise<string[]>;
 }

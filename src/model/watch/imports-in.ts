@@ -3,8 +3,8 @@
 const NAMED = /\b(?:from|import|require)\s*\(?\s*(['"`])([^'"`\s$]+)\1/g;
 
 /**
- * What the imports, re-exports and calls of require name, each once: also those within comments, and not those
- * whose text is computed.
+ * What the imports, re-exports and calls of require name, each once: also those within comments, and not
+ * those whose text is computed.
  */
 export function importsIn(source: string): string[] {
   return [...new Set([...source.matchAll(NAMED)].map(([, , specifier = '']) => specifier))];
