@@ -216,7 +216,7 @@ describe('tock start --watch', () => {
        import { fileURLToPath } from 'node:url';
        import { transform } from '${esbuild}';
        export const resolve = (name, context, next) =>
-         next(name, context).catch(() => next(name.replace(/\.js$/, '.ts'), context));
+         next(name, context).catch(() => next(name.replace(/js$/, 'ts'), context));
        export const load = async (url, context, next) => url.endsWith('.ts')
          ? { format: 'module', shortCircuit: true,
              source: (await transform(readFileSync(fileURLToPath(url), 'utf8'), { loader: 'ts' })).code }
