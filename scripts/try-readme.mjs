@@ -6,6 +6,7 @@
 // `sh test` is run line by line, in order, in the copy, with the embedded server. `sql test` is run on it.
 // Two blocks are treated in a way of their own: `npm ci && npm start` runs until a scheduled run has succeeded,
 // then gets Ctrl-C; `npm ci && npm test` is left out, since it is run anyway.
+// The blocks that are marked `project`, `sh` or `crontab`, are run in an empty folder, with the package that is built.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -14,6 +15,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { openReadmeProject } from './support/readme-project.mjs';
 
 const START = 'npm ci && npm start';
 const LEFT_OUT = 'npm ci && npm test';
@@ -33,15 +35,20 @@ const env = Object.fromEntries(
 const copy = await mkdtemp(path.join(tmpdir(), 'tock try readme '));
 await chmod(copy, 0o711);
 let server = null;
+let project = null;
 try {
   await copyProject();
   await checkTypes(blocks.filter(({ language }) => language === 'ts'));
   for (const block of blocks) {
-    if (block.language === 'sh') await runShell(block);
-    if (block.language === 'sql') await runSql(block);
+    if (block.mark === 'project') {
+      project ??= await openReadmeProject(say);
+      await project.run(block);
+    } else if (block.language === 'sh') await runShell(block);
+    else if (block.language === 'sql') await runSql(block);
   }
   say(`${blocks.length} blocks of ${files.length} files hold`);
 } finally {
+  await project?.close();
   await server?.stop();
   await rm(copy, { recursive: true, force: true });
 }
@@ -53,11 +60,12 @@ async function documentation() {
 
 async function readBlocks(file) {
   const text = await readFile(file, 'utf8');
-  return [...text.matchAll(/^```(sh|ts|sql) test\n([\s\S]*?)^```$/gm)].map(match => ({
+  return [...text.matchAll(/^```(sh|ts|sql|crontab) (test|project)\n([\s\S]*?)^```$/gm)].map(match => ({
     file,
     line: text.slice(0, match.index).split('\n').length,
     language: match[1],
-    text: match[2],
+    mark: match[2],
+    text: match[3],
   }));
 }
 

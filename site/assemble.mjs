@@ -9,6 +9,7 @@ const OTHERS = {
   'CHANGELOG.md': 'changelog.md',
   'CONTRIBUTING.md': 'contributing.md',
   'bench/README.md': 'benchmarks.md',
+  'examples/README.md': 'examples.md',
 };
 /** Files that a page links to, served as they are. */
 const FILES = {
@@ -23,9 +24,11 @@ const GROUPS = [
     [
       'getting-started',
       'overview',
+      'examples',
       'jobs',
       'schedules',
       'operations',
+      'deployment',
       'dashboard',
       'operators',
       'alerts',
@@ -50,7 +53,7 @@ const GROUPS = [
       'coming-from/*',
     ],
   ],
-  ['Reference', ['guarantees', 'state-machine', 'data-model', 'bad-inputs', 'architecture']],
+  ['Reference', ['terms', 'guarantees', 'state-machine', 'data-model', 'bad-inputs', 'architecture']],
   ['Performance', ['performance', 'benchmarks']],
   ['Project', ['changelog', 'contributing']],
   ['Decisions', ['adr/index', 'adr/*']],

@@ -3,6 +3,9 @@ import path from 'node:path';
 
 const PICTURE =
   /<picture>\s*<source media="[^"]*dark[^"]*" srcset="([^"]+)">\s*<img alt="([^"]*)" src="([^"]+)">\s*<\/picture>/g;
+/** A picture that moves, and one for those who want nothing to move. */
+const STILL =
+  /(<picture>\s*<source media="\(prefers-reduced-motion: reduce\)" srcset=")([^"]+)(">\s*<img alt="[^"]*" src=")([^"]+)(">\s*<\/picture>)/g;
 /** Code, which stays as it is; or a link or an image. */
 const LINK = /(`(?:[^`\n]|\n(?!\n))*`)|(!?)\[((?:[^[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g;
 
@@ -30,6 +33,11 @@ export function toPage(text, { from, toPage, toFile, toRepository }) {
         ? plainFence(part)
         : part
             .replaceAll(PICTURE, (_whole, dark, alt, light) => bothLooks(alt, fileOf(light), fileOf(dark)))
+            .replaceAll(
+              STILL,
+              (_whole, begin, still, middle, moving, end) =>
+                `${begin}${fileOf(still)}${middle}${fileOf(moving)}${end}`,
+            )
             .replaceAll(LINK, link),
     )
     .join('');

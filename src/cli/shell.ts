@@ -33,7 +33,7 @@ type Work = (shell: Shell, ...flagsAndArguments: never[]) => Promise<number>;
 export function action(work: Work): (...received: unknown[]) => Promise<void> {
   return async (...received) => {
     const command = received.at(-1) as Command;
-    const flags = received.at(-2) as CommonOptions;
+    const { envFile: _file, ...flags } = received.at(-2) as CommonOptions & ConfigFlags;
     // In `tock queue --json list` the flag stands before the subcommand.
     const all = command.optsWithGlobals<CommonOptions & ConfigFlags>();
     const json = all.json === true;
@@ -136,10 +136,14 @@ function reportSlowSteps(shell: Shell): {
   readonly end: () => void;
 } {
   let timer: NodeJS.Timeout | undefined;
+  const said = new Set<string>();
   return {
     begin(step) {
       clearTimeout(timer);
-      timer = setTimeout(() => shell.note(`${step} …`), SLOW_MS);
+      timer = setTimeout(() => {
+        if (!said.has(step)) shell.note(`${step} …`);
+        said.add(step);
+      }, SLOW_MS);
     },
     end: () => clearTimeout(timer),
   };

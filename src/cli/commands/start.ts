@@ -1,5 +1,7 @@
 // `tock start`: runs the scheduler until a signal. Exit code 0 after a drain.
-import type { Command } from 'commander';
+import { existsSync } from 'node:fs';
+import { type Command, Option } from 'commander';
+import { TockError } from '../../model/errors.js';
 import type { AnyJob } from '../../model/job/job.js';
 import { definitionWords } from '../../model/planning/schedule-words.js';
 import { underCrashGuard } from '../../runtime/crash-guard.js';
@@ -14,6 +16,7 @@ import { aborted, action, type CommonOptions, type Shell, withTock } from '../sh
 import { cleanLine, paint, STATUS_COLOURS } from '../terminal.js';
 import { type Cell, drawTable } from '../views/table.js';
 import { localTime, relative } from '../views/time-text.js';
+import { joinWatcher } from '../watch/join-watcher.js';
 
 interface StartFlags extends CommonOptions, AddressFlags {
   readonly concurrency?: number;
@@ -21,6 +24,9 @@ interface StartFlags extends CommonOptions, AddressFlags {
   readonly listen: boolean;
   readonly pretty?: true;
   readonly dashboard?: true;
+  readonly watch?: true;
+  /** For the process that `--watch` starts: whether it is the first that runs. */
+  readonly watched?: 'first' | 'again';
 }
 
 const MAX_ROWS = 20;
@@ -42,6 +48,8 @@ export function addStart(program: Command): Command {
     .option('--no-listen', 'poll every second instead of LISTEN, for pgbouncer in transaction mode')
     .option('--pretty', 'readable logs instead of JSON lines (the default in a terminal)')
     .option('--dashboard', 'also serve the dashboard, and print its address')
+    .option('--watch', 'for development: start anew when the job module, or what it imports, changes')
+    .addOption(new Option('--watched <which>').choices(['first', 'again']).hideHelp())
     .option(...EMBEDDED)
     .option(...ALLOW_VANISHING);
   return withAddress(command, 'with --dashboard: ')
@@ -52,6 +60,7 @@ export function addStart(program: Command): Command {
         ['tock start --queues mail --concurrency 2', 'one queue, two runs at once'],
         ['tock start --dashboard', 'with pages to look at, on this machine'],
         ['tock start --embedded', 'without a PostgreSQL of your own'],
+        ['tock start --watch', 'while you write jobs'],
       ),
     )
     .action(action(start));
@@ -60,8 +69,23 @@ export function addStart(program: Command): Command {
 async function start(shell: Shell, flags: StartFlags): Promise<number> {
   const { config } = shell;
   if (flags.dashboard === true) await checkAddress(flags);
+  if (flags.watch === true) {
+    if (shell.json)
+      throw new TockError(
+        'TOCK_BAD_OPTION',
+        '--watch is for a person, and --json for a script: leave out one',
+      );
+    // Without a module there is nothing to watch; what follows says so.
+    if (config.jobsModule !== null && existsSync(config.jobsModule)) {
+      const { watchStart } = await import('../watch/watch-start.js');
+      return await watchStart(shell, config.jobsModule);
+    }
+  }
   boundYoungGeneration();
-  const stop = stopSignal();
+  const watcher = flags.watched === undefined ? null : joinWatcher();
+  const stop = watcher === null ? stopSignal() : AbortSignal.any([stopSignal(), watcher.stop]);
+  // After a change the watcher says all that is to be said.
+  const isBrief = flags.watched === 'again';
   const pretty = flags.pretty === true || process.stderr.isTTY;
   return await withTock(
     shell,
@@ -70,8 +94,8 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
       if (jobs.length === 0) shell.say(noJobs(config.jobsModule ?? ''));
       await tock.register();
       const records = (await tock.schedules.list({ limit: 1000 })).filter(isScheduled);
-      if (!shell.json) await saySchedule(shell, records, jobs);
-      if (psqlCommand !== null) shell.say(`to inspect the database: ${cleanLine(psqlCommand)}`);
+      if (!shell.json && !isBrief) await saySchedule(shell, records, jobs);
+      if (psqlCommand !== null && !isBrief) shell.say(`to inspect the database: ${cleanLine(psqlCommand)}`);
       if (stop.aborted) return 0;
       const served = flags.dashboard === true ? await serveFor(shell, tock, flags) : null;
       return await underCrashGuard({ name: 'tock start', tock, stop }, async () => {
@@ -87,12 +111,15 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
           ...(served ? { dashboard: served.link ?? served.url } : {}),
         });
         const what = `up to ${concurrency} ${concurrency === 1 ? 'run' : 'runs'} at once${chosen ? ` of ${chosen.join(', ')}` : ''}`;
-        shell.say(
-          `${paint('green', 'running')} on ${cleanLine(where)}, ${what}. Ctrl-C lets running jobs finish, then stops.`,
-        );
-        if (jobs.length > 0) shell.say(paint('dim', nextCommands(jobs, records)));
+        if (!isBrief) {
+          shell.say(
+            `${paint('green', 'running')} on ${cleanLine(where)}, ${what}. Ctrl-C lets running jobs finish, then stops.`,
+          );
+          if (jobs.length > 0) shell.say(paint('dim', nextCommands(jobs, records)));
+        }
+        watcher?.sayRunning();
         await aborted(stop);
-        await drain(shell, tock, daemon);
+        await drain(shell, { tock, daemon, isForNext: watcher?.stop.aborted === true });
         await served?.close();
         return 0;
       });
@@ -150,19 +177,29 @@ async function saySchedule(
     shell.say(paint('dim', `… and ${records.length - MAX_ROWS} more (tock jobs)`));
 }
 
-async function drain(shell: Shell, tock: Tock, daemon: Daemon): Promise<void> {
+interface Drained {
+  readonly tock: Tock;
+  readonly daemon: Daemon;
+  /** Whether another worker follows, as after a change under --watch: then only waiting is worth a line. */
+  readonly isForNext: boolean;
+}
+
+async function drain(shell: Shell, { tock, daemon, isForNext }: Drained): Promise<void> {
   const stopping = daemon.stop();
   const running = runningOf(daemon);
-  if (running === 0) shell.say('stopping: nothing is running');
-  else {
+  if (running === 0) {
+    if (!isForNext) shell.say('stopping: nothing is running');
+  } else {
     const names = await namesOf(tock, daemon.id);
     const which = names.length === 0 ? '' : ` (${names.join(', ')})`;
     const limit = shell.config.drain ?? '20s';
+    const [what, hint] = isForNext ? ['restarting', ''] : ['stopping', '. Ctrl-C again ends them at once.'];
     shell.say(
-      `stopping: waiting up to ${limit} for ${running === 1 ? '1 run' : `${running} runs`} to end${which}. Ctrl-C again ends them at once.`,
+      `${what}: waiting up to ${limit} for ${running === 1 ? '1 run' : `${running} runs`} to end${which}${hint}`,
     );
   }
   await stopping;
+  if (isForNext) return;
   const { succeeded, failed, dead, released } = daemon.outcomeCounts;
   const parts = [
     `${succeeded} succeeded`,

@@ -1,5 +1,7 @@
 // `tock runs`, `show`, `status`: what people and scripts see.
 import { spawnSync } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -35,6 +37,16 @@ async function query(sql: string): Promise<void> {
 }
 
 describe('tock runs', () => {
+  it('takes --env-file, as every command does', async () => {
+    const settings = path.join(harness.folder, 'settings.env');
+    await writeFile(settings, `DATABASE_URL=${harness.url}\n`);
+    for (const command of ['runs', 'audit']) {
+      const { code, stderr } = await harness.tock([command, '--env-file', settings, '--limit', '1']);
+      expect(stderr).toBe('');
+      expect(code).toBe(0);
+    }
+  });
+
   it('lists the newest first, in aligned plain text', async () => {
     const { code, stdout, stderr } = await harness.tock(['runs'], { env: NO_JOBS });
     const lines = stdout.trimEnd().split('\n');

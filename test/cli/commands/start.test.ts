@@ -94,6 +94,18 @@ describe('tock start', () => {
     expect(await harness.json(['show', id])).toMatchObject({ run: { status: 'running' } });
   });
 
+  it('takes the two signals that npm makes of one Ctrl-C for one', async () => {
+    const { id, started, go } = await patientRun('by-npm');
+    const { child, printed, ended } = harness.begin(['start'], { env: { npm_command: 'exec' } });
+    await untilFile(started);
+    child.kill('SIGINT');
+    child.kill('SIGTERM');
+    await until('it says what it waits for', () => printed.stdout.includes('stopping: waiting'));
+    await writeFile(go, '');
+    expect((await ended).code).toBe(0);
+    expect(await harness.json(['show', id])).toMatchObject({ run: { status: 'succeeded' } });
+  });
+
   it('prints one document under --json', async () => {
     const { child, printed, ended } = harness.begin([
       'start',
