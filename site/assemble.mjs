@@ -26,6 +26,7 @@ const GROUPS = [
       'jobs',
       'schedules',
       'operations',
+      'fail-over',
       'dashboard',
       'operators',
       'alerts',
