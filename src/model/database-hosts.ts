@@ -177,12 +177,13 @@ const WANTED: Readonly<Record<Target, string>> = {
   'prefer-standby': 'can be reached',
 };
 
-/** The error when no host fits: one line that names each host and why. */
-export function noHostFits(target: Target, reasons: ReadonlyMap<string, string>, cause: unknown): TockError {
-  const list = [...reasons].map(([name, reason]) => `${name} ${reason}`).join(', ');
-  return new TockError(
-    'TOCK_DATABASE_UNREACHABLE',
-    `no host of the database URL ${WANTED[target]}: ${list}; check that the servers run and that the URL names all of them`,
-    { cause },
-  );
+/** No host fits: one line that names each and why. */
+export class NoHostError extends Error {
+  constructor(target: Target, reasons: ReadonlyMap<string, string>, options?: ErrorOptions) {
+    const list = [...reasons].map(([name, reason]) => `${name} ${reason}`).join(', ');
+    super(
+      `no host of the database URL ${WANTED[target]}: ${list}; check that the servers run and that the URL names all of them`,
+      options,
+    );
+  }
 }

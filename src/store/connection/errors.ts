@@ -1,4 +1,5 @@
 // What an error of the driver means: whether to try again, and how to say it to a person.
+import { NoHostError } from '../../model/database-hosts.js';
 import { TockError } from '../../model/errors.js';
 import { missingGrant } from '../../model/missing-grant.js';
 import { redact } from '../../model/run/sanitize.js';
@@ -67,6 +68,7 @@ export function isUniqueViolation(error: unknown): boolean {
  */
 export function isConnectionFailure(error: unknown): boolean {
   if (error instanceof TockError) return error.code === 'TOCK_DATABASE_UNREACHABLE';
+  if (error instanceof NoHostError) return true;
   const state = sqlState(error);
   if (state !== null) return /^(08|57P0|53300|25006|28|3D000)/.test(state);
   if (!(error instanceof Error)) return false;
@@ -105,6 +107,8 @@ export function explainDatabaseError(error: unknown, schema: string): unknown {
     return grant === null ? error : new TockError('TOCK_FORBIDDEN', `${message}; ${grant}`, { cause: error });
   }
   if (!isConnectionFailure(error)) return error;
+  if (error instanceof NoHostError)
+    return new TockError('TOCK_DATABASE_UNREACHABLE', message, { cause: error });
   return new TockError(
     'TOCK_DATABASE_UNREACHABLE',
     `cannot reach the database: ${message}; ${remedyFor(state, error)}`,

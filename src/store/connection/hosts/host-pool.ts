@@ -4,7 +4,7 @@ import {
   attemptsOf,
   type DatabaseHost,
   type HostAttempt,
-  noHostFits,
+  NoHostError,
   type Target,
 } from '../../../model/database-hosts.js';
 import { clientClass, HostFailure, hostOf } from './host-client.js';
@@ -73,7 +73,7 @@ export function openHostPool(
         failure = error.cause ?? error;
       }
     }
-    throw noHostFits(target, reasons, failure);
+    throw new NoHostError(target, reasons, { cause: failure });
   };
 
   type Callback = (error: Error | undefined, client: pg.PoolClient | undefined, done: () => void) => void;

@@ -1,6 +1,7 @@
 // Store: a pool over several hosts takes the one that is what the URL wants, and says of each other why it did not.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
+import { explainDatabaseError, isConnectionFailure } from '../../../../src/store/connection/errors.js';
 import { freePort } from '../../../chaos/servers.js';
 import { openProxy, type TcpProxy } from '../../../chaos/tcp-proxy.js';
 import { createTestDatabase, type TestDatabase } from '../../../support/embedded-database.js';
@@ -61,7 +62,8 @@ describe('a pool over several hosts', () => {
     const database = open(at([refusing, hostOf(proxy.url)]));
     await readOnly(true);
     const failure = await database.run('select 1').catch((error: unknown) => error);
-    expect(failure).toMatchObject({
+    expect(isConnectionFailure(failure)).toBe(true);
+    expect(explainDatabaseError(failure, 'tock')).toMatchObject({
       code: 'TOCK_DATABASE_UNREACHABLE',
       message: `no host of the database URL takes writes: ${refusing} refused the connection, ${hostOf(proxy.url)} is read-only; check that the servers run and that the URL names all of them`,
     });
