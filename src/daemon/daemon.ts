@@ -57,7 +57,7 @@ const UPKEEP_EVERY_MS = 3_600_000;
 const POLL_LISTENING_MS = 5000;
 const POLL_MS = 1000;
 const FIRST_PAUSE_MS = 250;
-const MAX_PAUSE_MS = 15_000;
+const MAX_PAUSE_MS = 5000;
 
 /**
  * Starts the daemon. A lost database is logged once, waited for, and logged when it is back.

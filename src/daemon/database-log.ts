@@ -20,11 +20,17 @@ export function createDatabaseLog({ database, logger }: Pick<Engine, 'database' 
       if (isAway) {
         isAway = false;
         const at = host === null ? '' : `, at ${host}`;
-        logger.info({ event: 'database.back', ...(host === null ? {} : { host }) }, `the database is back${at}`);
+        logger.info(
+          { event: 'database.back', ...(host === null ? {} : { host }) },
+          `the database is back${at}`,
+        );
         return 'back';
       }
       if (before === null || host === null || host === before) return 'same';
-      logger.info({ event: 'database.moved', host, from: before }, `the database is at ${host} now, no longer at ${before}`);
+      logger.info(
+        { event: 'database.moved', host, from: before },
+        `the database is at ${host} now, no longer at ${before}`,
+      );
       return 'moved';
     },
     fails(error) {

@@ -49,7 +49,7 @@ export function readHosts(url: string, otherwise: Target = 'read-write'): Databa
     if (port !== '') own.set('port', port);
     // With the parameter `host`, pg ignores the host that stands in its place.
     const base = `${scheme}${user === undefined ? '' : `${user}@`}${host === '' ? '' : 'localhost'}${path}`;
-    return { name: nameOf(host, port), url: `${base}${own.size === 0 ? '' : `?${own}`}` };
+    return { name: nameOf(host, port), url: `${base}${own.size === 0 ? '' : `?${String(own)}`}` };
   });
   return { hosts, target: target ?? otherwise, connectMs };
 }
@@ -65,7 +65,9 @@ function readPlaces(authority: string, parameters: URLSearchParams): Place[] {
   const places = stated ? stated.split(',').map(host => ({ host, port: '' })) : readAuthority(authority);
   const ports = parameters.get('port')?.split(',') ?? [];
   if (ports.length > 1 && ports.length !== places.length)
-    throw bad(`the database URL has ${places.length} hosts and ${ports.length} ports; write host:port for each`);
+    throw bad(
+      `the database URL has ${places.length} hosts and ${ports.length} ports; write host:port for each`,
+    );
   return places.map((place, index) => {
     const port = ports[ports.length === 1 ? 0 : index] || place.port;
     if (places.length > 1 && place.host === '')

@@ -167,7 +167,7 @@ function urlOfVariables(read: Read): string | null {
   if (host?.includes(',') || target !== undefined) {
     const stated = { host: host ?? 'localhost', port, target_session_attrs: target };
     const given = Object.entries(stated).filter((entry): entry is [string, string] => entry[1] !== undefined);
-    return `postgres:///${name}?${new URLSearchParams(given)}`;
+    return `postgres:///${name}?${String(new URLSearchParams(given))}`;
   }
   if (host?.startsWith('/'))
     return `postgres:///${name}?host=${encodeURIComponent(host)}${port === undefined ? '' : `&port=${port}`}`;

@@ -59,7 +59,10 @@ describe.skipIf(!hasDebianPostgres)('a server with a standby (needs Debian’s P
         'the commit to wait',
       );
       // Whatever the doctor reads does not wait for a standby.
-      expect(await find()).toMatchObject({ level: 'failing', text: expect.stringMatching(/^no standby is connected, but/) });
+      expect(await find()).toMatchObject({
+        level: 'failing',
+        text: expect.stringMatching(/^no standby is connected, but/),
+      });
       await watcherFreed(url);
       await commit.catch(() => undefined);
     } finally {

@@ -202,7 +202,7 @@ describe.skipIf(!hasDebianPostgres)(
     });
     afterEach(() => servers.remove());
     const hostOf = (one: string) => new URL(one).host;
-    const goesOn = async (daemon: Running) => {
+    const expectToGoOn = async (daemon: Running) => {
       const before = await succeeded(servers.standby, 'secondly');
       await until(async () => (await succeeded(servers.standby, 'secondly')) >= before + 2, 'two more runs');
       daemon.child.kill('SIGTERM');
@@ -236,7 +236,7 @@ describe.skipIf(!hasDebianPostgres)(
         'all that was confirmed to run',
       );
       expect([said(daemon, 'database.away'), said(daemon, 'database.back')]).toEqual([1, 1]);
-      await goesOn(daemon);
+      await expectToGoOn(daemon);
     });
 
     it('a former primary that lives on as read-only does not keep the daemon', async () => {
@@ -249,8 +249,11 @@ describe.skipIf(!hasDebianPostgres)(
       await until(async () => said(daemon, 'database.back') === 1, 'the daemon to be back');
       const listening = `select from pg_stat_activity where query = 'listen "tock"'`;
       await until(async () => (await sqlAt(servers.standby, listening)).length === 1, 'it to listen there');
-      await until(async () => (await sqlAt(servers.primary, listening)).length === 0, 'and not any more here');
-      await goesOn(daemon);
+      await until(
+        async () => (await sqlAt(servers.primary, listening)).length === 0,
+        'and not any more here',
+      );
+      await expectToGoOn(daemon);
     });
   },
 );

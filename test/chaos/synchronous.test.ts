@@ -30,7 +30,9 @@ describe('a commit that no standby confirms', () => {
     const failure = await tock.enqueue(noop, undefined, { key: 'lost' }).catch((error: unknown) => error);
     expect(failure).toMatchObject({
       code: 'TOCK_DATABASE_UNREACHABLE',
-      message: expect.stringMatching(/^no synchronous standby has confirmed a commit, so a fail-over may lose it/),
+      message: expect.stringMatching(
+        /^no synchronous standby has confirmed a commit, so a fail-over may lose it/,
+      ),
     });
     // It is there, on this server.
     const { rows } = await direct.query('select from tock.job_runs where idempotency_key = $1', ['lost']);

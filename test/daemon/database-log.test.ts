@@ -48,9 +48,7 @@ describe('createDatabaseLog', () => {
     log.works();
     moveTo('h2:5432');
     expect([log.works(), log.works()]).toEqual(['moved', 'same']);
-    expect(lines).toEqual([
-      'info database.moved: the database is at h2:5432 now, no longer at h1:5432',
-    ]);
+    expect(lines).toEqual(['info database.moved: the database is at h2:5432 now, no longer at h1:5432']);
   });
 
   it('names no host where only one address is known', () => {

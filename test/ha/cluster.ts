@@ -142,7 +142,9 @@ export async function openCluster({ folder, isSynchronous }: ClusterOptions): Pr
       if (found.length === NAMES.length && leader && isWell && isConfirmed) return leader.name;
       await pause(100);
     }
-    throw new Error(`the three servers are not well after two minutes, ${what}: ${JSON.stringify(await members())}`);
+    throw new Error(
+      `the three servers are not well after two minutes, ${what}: ${JSON.stringify(await members())}`,
+    );
   };
   /** The processes of a server: Patroni, and PostgreSQL's. */
   const processesOf = async ({ data, patroni }: Node): Promise<number[]> => {
@@ -161,8 +163,7 @@ export async function openCluster({ folder, isSynchronous }: ClusterOptions): Pr
   startEtcd();
   // The first one makes the cluster, the others copy it.
   start('pg1');
-  const urlOf = (name: NodeName) =>
-    `postgres://postgres:${PASSWORD}@127.0.0.1:${nodeOf(name).port}/postgres`;
+  const urlOf = (name: NodeName) => `postgres://postgres:${PASSWORD}@127.0.0.1:${nodeOf(name).port}/postgres`;
   const cluster: Cluster = {
     url: `postgres://postgres:${PASSWORD}@${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}/postgres?target_session_attrs=read-write`,
     urlOf,
@@ -178,6 +179,8 @@ export async function openCluster({ folder, isSynchronous }: ClusterOptions): Pr
     },
     start,
     async freeze(name) {
+      await signal(nodeOf(name), 'SIGSTOP');
+      // Again, for those that the postmaster has started in between.
       const pids = await signal(nodeOf(name), 'SIGSTOP');
       return () => {
         for (const pid of pids) sendSignal(pid, 'SIGCONT');
@@ -204,7 +207,11 @@ export async function openCluster({ folder, isSynchronous }: ClusterOptions): Pr
     },
   };
   try {
-    for (let look = 0; !(await members()).some(({ role, state }) => role === 'leader' && state === 'running'); look++) {
+    for (
+      let look = 0;
+      !(await members()).some(({ role, state }) => role === 'leader' && state === 'running');
+      look++
+    ) {
       if (look > 600) throw new Error(`no primary after a minute: ${await lastLines(folder, 'pg1.log')}`);
       await pause(100);
     }

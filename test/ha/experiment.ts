@@ -83,7 +83,14 @@ async function carryOut(setting: Setting, folder: string, cleanups: Cleanups): P
   const { jobs } = (await import(pathToFileURL(jobsModule).href)) as { readonly jobs: readonly AnyJob[] };
   const open = (name: string) => {
     const connectionString = named(cluster.url, name);
-    const tock = createTock({ connectionString, connections: 4, jobs, jobsModule, statementTimeout: '5s', logger: false });
+    const tock = createTock({
+      connectionString,
+      connections: 4,
+      jobs,
+      jobsModule,
+      statementTimeout: '5s',
+      logger: false,
+    });
     cleanups.push(() => tock.close());
     return tock;
   };

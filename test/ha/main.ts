@@ -4,7 +4,7 @@ import path from 'node:path';
 import { CLI } from '../support/processes.js';
 import { missingPackages } from './cluster.js';
 import { experiment, type HaResult } from './experiment.js';
-import { HELP, type HaOptions, readOptions, UsageError } from './options.js';
+import { type HaOptions, HELP, readOptions, UsageError } from './options.js';
 import { drawReport, failuresOf } from './report.js';
 
 /** Whether dist/ must be built for these arguments. */
@@ -32,7 +32,9 @@ export async function main(argv: readonly string[]): Promise<number> {
   }
   const missing = missingPackages();
   if (missing.length > 0) {
-    process.stdout.write(`test:ha: SKIPPED, nothing was tested: install ${missing.join(', ')} (Debian 12) first\n`);
+    process.stdout.write(
+      `test:ha: SKIPPED, nothing was tested: install ${missing.join(', ')} (Debian 12) first\n`,
+    );
     return 0;
   }
   return await carryOut(options);

@@ -63,7 +63,8 @@ export function readOptions(argv: readonly string[]): HaOptions {
   };
 }
 
-const defaultEvents = (isShort: boolean) => (isShort ? SHORT : EVENT_NAMES.filter(name => name !== 'promote'));
+const defaultEvents = (isShort: boolean) =>
+  isShort ? SHORT : EVENT_NAMES.filter(name => name !== 'promote');
 
 function eventOf(text: string): EventName {
   const event = EVENT_NAMES.find(name => name === text.trim());

@@ -51,13 +51,19 @@ export function drawReport(result: HaResult): string {
     row('most at once under a limit of 3', number(figures.highestUnderKey)),
     row('most at once in a queue of 4', number(figures.highestInQueue)),
     row('enqueues that were confirmed and have vanished', number(vanished)),
-    row('outcomes that were confirmed and have vanished', number(executedAgain), 'the run was executed again'),
+    row(
+      'outcomes that were confirmed and have vanished',
+      number(executedAgain),
+      'the run was executed again',
+    ),
     row('doubled effects', number(figures.doubledEffects)),
     row('other findings', number(wrong.length - vanished)),
     row('processes of Tock', number(workers)),
     ...Object.entries(lines).map(([event, count]) => row(`  lines of ${event}`, number(count))),
     row('quiet after', quietMs === null ? 'never' : `${(quietMs / 1000).toFixed(1)} s`),
-    ...(failures.length === 0 ? ['All holds.'] : [`WRONG: ${failures.length} findings`, ...failures.slice(0, SHOWN)]),
+    ...(failures.length === 0
+      ? ['All holds.']
+      : [`WRONG: ${failures.length} findings`, ...failures.slice(0, SHOWN)]),
     ...(isSynchronous ? [] : wrong.slice(0, SHOWN).map(line => `  counted: ${line}`)),
   ].join('\n');
 }

@@ -6,8 +6,8 @@ import {
   misfit,
   NoHostError,
   readHosts,
-  type Target,
   TARGETS,
+  type Target,
 } from '../../src/model/database-hosts.js';
 import { TockError } from '../../src/model/errors.js';
 
@@ -97,8 +97,14 @@ describe('readHosts', () => {
   });
 
   it.each([
-    ['postgres://h1,h2/db?target_session_attrs=primry', /is "primry"; it must be one of any, .* did you mean primary\?/],
-    ['postgres://h1/db?connect_timeout=soon', /connect_timeout in the database URL is "soon"; it must be a whole/],
+    [
+      'postgres://h1,h2/db?target_session_attrs=primry',
+      /is "primry"; it must be one of any, .* did you mean primary\?/,
+    ],
+    [
+      'postgres://h1/db?connect_timeout=soon',
+      /connect_timeout in the database URL is "soon"; it must be a whole/,
+    ],
     ['postgres://h1,h2/db?connect_timeout=1000', /at most 600/],
     ['postgres://u:p@h1,,h2/db', /an empty place in its list of hosts/],
     ['postgres://h1,h2,h3/db?port=1,2', /3 hosts and 2 ports/],

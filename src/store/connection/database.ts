@@ -128,8 +128,8 @@ export function openDatabase(options: DatabaseOptions): Database {
         }
       },
     }),
-    host: writer.host,
-    onWriterLost: writer.onLost,
+    host: () => writer.host(),
+    onWriterLost: callback => writer.onLost(callback),
     async close() {
       release();
       writer.close();

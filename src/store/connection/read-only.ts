@@ -29,9 +29,7 @@ const GRACE_MS = 2000;
 export function openReadSession(database: Database, options: ReadOptions = {}): ReadSession {
   const { connectionString, statementTimeoutMs = STATEMENT_TIMEOUT_MS, connections = 4 } = options;
   const own =
-    connectionString === undefined
-      ? null
-      : openPoolTo({ connectionString }, connections, { target: 'any' });
+    connectionString === undefined ? null : openPoolTo({ connectionString }, connections, { target: 'any' });
   const pool = own ?? database.pool;
   const begin = `begin isolation level read committed read only; set local statement_timeout = ${Math.round(statementTimeoutMs)}; set local jit = off`;
   const inTurn = turns(connections);

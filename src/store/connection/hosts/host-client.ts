@@ -1,4 +1,5 @@
 // A client of one host among several. It counts as connected once the host has said that it is what is wanted.
+import { callbackify } from 'node:util';
 import pg from 'pg';
 import { type DatabaseHost, type HostAttempt, misfit } from '../../../model/database-hosts.js';
 import { formatDuration } from '../../../model/duration.js';
@@ -24,6 +25,8 @@ const hostsOfClients = new WeakMap<object, DatabaseHost>();
 /** The host that a client of a list of hosts is connected to; null for other clients. */
 export const hostOf = (client: object): DatabaseHost | null => hostsOfClients.get(client) ?? null;
 
+type ConnectCallback = ((error: Error) => void) | ((error: null, client: pg.Client) => void);
+
 /**
  * The class of the clients of a pool. Connecting rejects with a {@link HostFailure}, after `withinMs` at the
  * latest, and as long again for the question.
@@ -44,11 +47,11 @@ export function clientClass(next: () => HostAttempt, withinMs: number): new () =
     }
 
     override connect(): Promise<pg.Client>;
-    override connect(callback: (error: Error) => void): void;
-    override connect(callback?: (error: Error) => void): Promise<pg.Client> | undefined {
-      const connected = this.connectAndAsk();
-      if (callback === undefined) return connected;
-      connected.then(() => (callback as () => void)(), callback);
+    override connect(callback: ConnectCallback): void;
+    override connect(callback?: ConnectCallback): Promise<pg.Client> | undefined {
+      const connectAndAsk = () => this.connectAndAsk();
+      if (callback === undefined) return connectAndAsk();
+      callbackify(connectAndAsk)(callback as (error: Error | null, client: pg.Client) => void);
       return undefined;
     }
 

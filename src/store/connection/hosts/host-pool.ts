@@ -1,4 +1,5 @@
 // A pool whose connections lead to whichever host of a list is what is wanted, such as the primary.
+import { callbackify } from 'node:util';
 import pg from 'pg';
 import {
   attemptsOf,
@@ -76,15 +77,16 @@ export function openHostPool(
     throw new NoHostError(target, reasons, { cause: failure });
   };
 
-  type Callback = (error: Error | undefined, client: pg.PoolClient | undefined, done: () => void) => void;
+  type Release = (error?: Error | boolean) => void;
+  type Callback = (error: Error | undefined, client: pg.PoolClient | undefined, done: Release) => void;
   const connectOnce = pool.connect.bind(pool) as () => Promise<pg.PoolClient>;
   const connect = (callback?: Callback) => {
-    const connected = tryEach(connectOnce);
-    if (callback === undefined) return connected;
-    connected.then(
-      client => callback(undefined, client, client.release),
-      (error: Error) => callback(error, undefined, () => undefined),
-    );
+    const connectToOne = () => tryEach(connectOnce);
+    if (callback === undefined) return connectToOne();
+    callbackify(connectToOne)((error, client) => {
+      if (error) callback(error, undefined, () => undefined);
+      else callback(undefined, client, release => client.release(release));
+    });
     return undefined;
   };
   Object.assign(pool, { connect });

@@ -92,7 +92,9 @@ describe('after a statement has failed', () => {
 
   it('one late failure of an older connection changes nothing more', async () => {
     watch(openDatabase({ connectionString: test.url, connections: 4 }));
-    const slow = database.run(`do $$ begin perform pg_sleep(0.2); raise exception 'late' using errcode = '57P01'; end $$`);
+    const slow = database.run(
+      `do $$ begin perform pg_sleep(0.2); raise exception 'late' using errcode = '57P01'; end $$`,
+    );
     await pause(50);
     await fails('25006');
     const [after] = await pids(1);
@@ -101,7 +103,7 @@ describe('after a statement has failed', () => {
     expect(await pids(1)).toEqual([after]);
   });
 
-  it('it listens over another connection, and what is sent is heard', async () => {
+  it('LISTEN goes on over another connection, and what is sent is heard', async () => {
     watch(openDatabase({ connectionString: test.url, connections: 4 }));
     const heard: string[] = [];
     const listener: Listener = startListener({ database, logger: silentLogger } as Engine, notice =>
@@ -143,7 +145,7 @@ describe('when another host takes writes', () => {
   });
   const hostAt = (index: number) => new URL(proxies[index]?.url ?? '').host;
 
-  it('it is found when the connections to the former are cut', async () => {
+  it('the new one is found when the connections to the former are cut', async () => {
     const before = await pids(3);
     expect(database.host()).toBe(hostAt(0));
     await proxies[0]?.close();
