@@ -1,4 +1,4 @@
-// What a daemon says of its database: one line when it is away, one when it is back, one when it is another host.
+// What a daemon says of its database: one line when it is away, one when it is back, one when it has moved.
 import type { Engine } from '../engine/engine.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
 

@@ -17,8 +17,8 @@ export interface Listener {
 }
 
 /**
- * Listens on the schema's channel, over one connection of the pool that it keeps, as long as that leads to the
- * server that takes writes: a former one would stay silent. Ignores what Tock does not send.
+ * Listens on the schema's channel, over one connection of the pool that it keeps, as long as that leads to
+ * the server that takes writes: a former one would stay silent. Ignores what Tock does not send.
  *
  * @param onListening called each time that it listens again, before the first notice
  */

@@ -45,8 +45,8 @@ export interface Database extends Session {
   /** The host of the newest connection; null: there was none, or only one address is known. */
   host(): string | null;
   /**
-   * Called whenever the server that takes writes is lost, or is another one now: no connection that is open is to
-   * be used any longer. Those that are idle are closed already. Returns what ends the calls.
+   * Called whenever the server that takes writes is lost, or is another one now: no connection that is open
+   * is to be used any longer. Those that are idle are closed already. Returns what ends the calls.
    */
   onWriterLost(callback: () => void): () => void;
   close(): Promise<void>;

@@ -120,7 +120,7 @@ async function race(
 
 const unreplicated = new WeakSet<object>();
 
-/** Notes when the server gives up waiting for its synchronous standby, as it does when a statement is cancelled. */
+/** Notes when the server gives up waiting for its standby, as it does when a statement is cancelled. */
 export function noteCommits(client: pg.PoolClient): void {
   client.on('notice', ({ routine }) => {
     if (routine === 'SyncRepWaitForLSN') unreplicated.add(client);
@@ -128,8 +128,8 @@ export function noteCommits(client: pg.PoolClient): void {
 }
 
 /**
- * PostgreSQL then answers as if the commit were confirmed, with a warning. It is on the primary alone, and a fail-over
- * may lose it: nobody knows yet.
+ * PostgreSQL then answers as if the commit were confirmed, with a warning. It is on the primary alone, and a
+ * fail-over may lose it: nobody knows yet.
  */
 function requireReplicated(client: pg.PoolClient): void {
   if (!unreplicated.delete(client)) return;

@@ -1,4 +1,4 @@
-// A client of one host among several. It counts as connected once the host has said that it is what is wanted.
+// A client of one host among several. It is connected once the host has said that it is what is wanted.
 import { callbackify } from 'node:util';
 import pg from 'pg';
 import { type DatabaseHost, type HostAttempt, misfit } from '../../../model/database-hosts.js';

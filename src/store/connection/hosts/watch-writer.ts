@@ -1,5 +1,5 @@
-// Notices that the server which takes writes is another one now, or is away, and then uses no connection that was
-// opened before. A former primary that lives on as read-only answers all the while, and would keep its clients.
+// Notices that the server which takes writes is another one now, or is away, and then uses no connection that
+// was opened before. A former primary that lives on as read-only still answers, and would keep its clients.
 import type pg from 'pg';
 import { isWriterLost } from '../errors.js';
 import { hostOf } from './host-client.js';
@@ -69,9 +69,9 @@ function dropIdle(pool: pg.Pool, isStale: (client: object) => boolean): void {
 }
 
 /**
- * Follows the one host that fits. When a connection leads to another host than before, those that lead elsewhere
- * are cut, also in the midst of a statement: what they write is lost, or was never accepted. Looks for another host
- * while a statement takes long, because a host that is frozen cuts nothing.
+ * Follows the one host that fits. When a connection leads to another host than before, those that lead
+ * elsewhere are cut, also in the midst of a statement: what they write is lost, or was never accepted. Looks
+ * for another host while a statement takes long, because a host that is frozen cuts nothing.
  */
 function followHost(pool: pg.Pool, hosts: PoolHosts, onMoved: () => void): () => void {
   const inUseSince = new Map<pg.PoolClient, number>();
