@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { appendFile, chmod, chown, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
 import { type Account, run, serverAccount, spawnOptions } from '../../src/embedded/embedded-process.js';
 import { DEBIAN_BIN, freePort } from '../chaos/servers.js';
 
@@ -24,6 +25,9 @@ export type NodeName = (typeof NAMES)[number];
 const PASSWORD = 'secret';
 /** How soon another server becomes the primary. Patroni's own defaults are 30, 10 and 10. */
 const TIMES = { ttl: 20, loop_wait: 2, retry_timeout: 5 } as const;
+
+/** All three servers work again within this time, also on a busy machine. */
+const WELL_WITHIN_MS = 300_000;
 
 interface Node {
   readonly name: NodeName;
@@ -50,6 +54,8 @@ export interface Cluster {
   readonly members: () => Promise<readonly Member[]>;
   /** Resolves to the primary's name when all three servers work. */
   readonly healthy: (what: string) => Promise<NodeName>;
+  /** Resolves to the primary's name when there is one, and the standby that it waits for. */
+  readonly writable: (what: string) => Promise<NodeName>;
   readonly switchOver: (from: NodeName, to: NodeName) => Promise<void>;
   /** SIGKILL to all processes of a server, as if its machine had died. */
   readonly kill: (name: NodeName) => Promise<void>;
@@ -133,19 +139,29 @@ export async function openCluster({ folder, isSynchronous }: ClusterOptions): Pr
     }
     return [];
   };
-  const healthy = async (what: string): Promise<NodeName> => {
-    for (let look = 0; look < 1200; look++) {
+  const urlOf = (name: NodeName) => `postgres://postgres:${PASSWORD}@127.0.0.1:${nodeOf(name).port}/postgres`;
+  const waitFor = async (
+    what: string,
+    isWell: (members: readonly Member[]) => boolean,
+  ): Promise<NodeName> => {
+    const until = performance.now() + WELL_WITHIN_MS;
+    for (;;) {
       const found = await members();
-      const leader = found.find(({ role }) => role === 'leader');
-      const isWell = found.every(({ state }) => state === 'running' || state === 'streaming');
+      const leader = found.find(({ role, state }) => role === 'leader' && state === 'running');
       const isConfirmed = !isSynchronous || found.some(({ role }) => role === 'sync_standby');
-      if (found.length === NAMES.length && leader && isWell && isConfirmed) return leader.name;
+      if (leader && isConfirmed && isWell(found) && (await takesWrites(urlOf(leader.name))))
+        return leader.name;
+      if (performance.now() > until) {
+        const logs = await Promise.all(NAMES.map(name => lastLines(folder, `${name}.log`)));
+        throw new Error(`the servers are not well ${what}: ${JSON.stringify(found)}\n${logs.join('\n')}`);
+      }
       await pause(100);
     }
-    throw new Error(
-      `the three servers are not well after two minutes, ${what}: ${JSON.stringify(await members())}`,
-    );
   };
+  const isWorking = ({ state }: Member) => state === 'running' || state === 'streaming';
+  const healthy = (what: string) =>
+    waitFor(what, found => found.length === NAMES.length && found.every(isWorking));
+  const writable = (what: string) => waitFor(what, () => true);
   /** The processes of a server: Patroni, and PostgreSQL's. */
   const processesOf = async ({ data, patroni }: Node): Promise<number[]> => {
     const file = await readFile(path.join(data, 'postmaster.pid'), 'utf8').catch(() => '');
@@ -163,12 +179,12 @@ export async function openCluster({ folder, isSynchronous }: ClusterOptions): Pr
   startEtcd();
   // The first one makes the cluster, the others copy it.
   start('pg1');
-  const urlOf = (name: NodeName) => `postgres://postgres:${PASSWORD}@127.0.0.1:${nodeOf(name).port}/postgres`;
   const cluster: Cluster = {
     url: `postgres://postgres:${PASSWORD}@${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}/postgres?target_session_attrs=read-write`,
     urlOf,
     members,
     healthy,
+    writable,
     async switchOver(from, to) {
       await ask(nodeOf(from), '/switchover', { leader: from, candidate: to });
     },
@@ -265,6 +281,21 @@ function settingsOf(node: Node, folder: string, etcdPort: number, isSynchronous:
       parameters: { unix_socket_directories: folder },
     },
   };
+}
+
+/** Patroni shows what it last knew where it cannot ask etcd. */
+async function takesWrites(url: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ yes: boolean }>('select not pg_is_in_recovery() as yes');
+    return rows[0]?.yes === true;
+  } catch {
+    return false;
+  } finally {
+    void client.end().catch(() => undefined);
+  }
 }
 
 async function give(file: string, account: Account | undefined): Promise<void> {

@@ -1,4 +1,4 @@
-// What happens to the servers: each event is brought about, and all three servers work again when it is over.
+// What happens to the servers: each event is brought about when all three work, and over when one takes writes.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Cluster, NodeName } from './cluster.js';
 
@@ -21,7 +21,7 @@ export async function bringAbout(event: EventName, cluster: Cluster): Promise<st
   const before = await cluster.healthy(`before ${event}`);
   await pause(CALM_MS);
   await HOW[event](cluster, before);
-  const after = await cluster.healthy(`after ${event}`);
+  const after = await cluster.writable(`after ${event}`);
   await pause(CALM_MS);
   return before === after ? `${before} is the primary again` : `${before} was the primary, ${after} is now`;
 }
