@@ -1,4 +1,4 @@
-// Several hosts in one database URL, as libpq writes them and `pg` refuses them: which to try, and which fits.
+// Several hosts in one database URL, as libpq writes them and pg refuses them: which to try, which fits.
 import { TockError } from './errors.js';
 import { quote } from './names.js';
 import { didYouMean } from './nearest.js';

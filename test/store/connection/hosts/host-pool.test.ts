@@ -26,7 +26,7 @@ const at = (hosts: readonly string[], parameters = '') => {
   return `${test.url.replace(`@${host}/`, `@${hosts.join(',')}/`)}${parameters}`;
 };
 const open = (url: string, connections = 4) => {
-  const database = openDatabase({ connectionString: url, connections, statementTimeoutMs: 5000 });
+  const database = openDatabase({ connectionString: url, connections, statementTimeoutMs: 20_000 });
   databases.push(database);
   return database;
 };
@@ -91,7 +91,7 @@ describe('a pool over several hosts', () => {
   it('does not wait long for a host that accepts the connection and says nothing', async () => {
     const [frozen, proxy] = [await openHost(), await openHost()];
     frozen.swallow();
-    const database = open(at([hostOf(frozen.url), hostOf(proxy.url)], '?connect_timeout=1'));
+    const database = open(at([hostOf(frozen.url), hostOf(proxy.url)], '?connect_timeout=4'));
     expect(await database.run('select 1 as one')).toEqual([{ one: 1 }]);
     expect(database.host()).toBe(hostOf(proxy.url));
   });
