@@ -250,6 +250,7 @@ describe.skipIf(!hasDebianPostgres)(
         async () => (await sqlAt(servers.primary, listening)).length === 0,
         'and not any more here',
       );
+      expect([said(daemon, 'database.away'), said(daemon, 'database.back')]).toEqual([1, 1]);
       await expectToGoOn(daemon);
     });
   },
