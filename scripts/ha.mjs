@@ -39,4 +39,5 @@ if (needsBuild(argv)) {
   });
   if (status !== 0) process.exit(1);
 }
-process.exitCode = await main(argv);
+// Also where an event is still waited for, after Ctrl-C.
+process.exit(await main(argv));

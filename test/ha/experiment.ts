@@ -133,7 +133,7 @@ async function carryOut(setting: Setting, folder: string, cleanups: Cleanups): P
   for (const event of events) {
     signal.throwIfAborted();
     const startedAt = performance.now();
-    const text = await bringAbout(event, cluster);
+    const text = await Promise.race([bringAbout(event, cluster), rejected(signal)]);
     const stoodStillMs = watch.longestGapMs(startedAt);
     results.push({ event, text, stoodStillMs });
     say(`${event}: ${text}; no run ended for ${(stoodStillMs / 1000).toFixed(1)} s`);
@@ -157,6 +157,12 @@ async function carryOut(setting: Setting, folder: string, cleanups: Cleanups): P
     workers: crew.started,
     quietMs: quiet.ms,
   };
+}
+
+async function rejected(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted)
+    await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }));
+  throw signal.reason;
 }
 
 /** It does not mind that the primary goes away. */
