@@ -42,7 +42,7 @@ const late = {
       // A tick that has nothing to do reads no expression.
       'cron-parser': `export const CronExpressionParser = { parse: (...input) => require('cron-parser').CronExpressionParser.parse(...input) };`,
       // The command line connects with few commands.
-      pg: `export default { get Pool() { return require('pg').Pool; } };`,
+      pg: `export default { get Pool() { return require('pg').Pool; }, get Client() { return require('pg').Client; } };`,
     };
     esbuild.onResolve({ filter: /^(?:cron-parser|pg)$/ }, ({ path: name, kind, importer }) =>
       kind === 'import-statement' && /[\\/]src[\\/](?:store|model)[\\/]/.test(importer)

@@ -29,6 +29,7 @@ const GROUPS = [
       'schedules',
       'operations',
       'deployment',
+      'fail-over',
       'dashboard',
       'operators',
       'alerts',

@@ -13,10 +13,10 @@ import { reap } from '../engine/reap.js';
 import { beginUpkeep, type Upkeep } from '../engine/retention/coming-partitions.js';
 import { openWorker } from '../engine/worker/worker.js';
 import type { OutcomeCounts } from '../model/run/outcome-counts.js';
-import { isConnectionFailure } from '../store/connection/errors.js';
 import { readNextDue } from '../store/reads/next-due.js';
 import { type BeatOptions, startBeat } from './beat.js';
 import { createBeatAlerts } from './beat-alerts.js';
+import { createDatabaseLog } from './database-log.js';
 import { createMemoryHint } from './memory-hint.js';
 import {
   afterError,
@@ -57,7 +57,7 @@ const UPKEEP_EVERY_MS = 3_600_000;
 const POLL_LISTENING_MS = 5000;
 const POLL_MS = 1000;
 const FIRST_PAUSE_MS = 250;
-const MAX_PAUSE_MS = 15_000;
+const MAX_PAUSE_MS = 5000;
 
 /**
  * Starts the daemon. A lost database is logged once, waited for, and logged when it is back.
@@ -190,7 +190,7 @@ export async function startDaemon(
 
   const work = async () => {
     let pauseMs = FIRST_PAUSE_MS;
-    let isAway = false;
+    const log = createDatabaseLog(engine);
     while (!stopping.signal.aborted) {
       try {
         const ms = await pass();
@@ -198,13 +198,13 @@ export async function startDaemon(
         // While it sleeps, and so over the connection of the passes.
         if (mustCount) figures.start();
         mustCount = false;
-        if (isAway) logger.info({ event: 'database.back' }, 'the database is back');
-        [isAway, pauseMs] = [false, FIRST_PAUSE_MS];
+        // After the database was away it may be long before LISTEN is tried again.
+        if (log.works() === 'back' && listener?.session === null) listener.renew();
+        pauseMs = FIRST_PAUSE_MS;
         if (await alerts.afterPass(isHealthy)) plan = afterWake(plan);
         else if (!stopping.signal.aborted) await sleep(ms);
       } catch (error) {
-        if (!isAway) logAway(engine, error);
-        isAway = true;
+        log.fails(error);
         plan = afterError(plan);
         alerts.afterFailure();
         await worker.change(pauseMs);
@@ -277,11 +277,4 @@ function inBackground(work: (signal: AbortSignal) => Promise<void>, signal: Abor
     },
     done: async () => await working,
   };
-}
-
-function logAway({ logger }: Engine, error: unknown): void {
-  logger[isConnectionFailure(error) ? 'warn' : 'error'](
-    { event: 'database.away', error: String(error) },
-    `cannot work with the database, trying again: ${String(error)}`,
-  );
 }

@@ -44,7 +44,8 @@ export interface Config {
 
 /** For the help. */
 export const VARIABLES: Readonly<Record<string, string>> = {
-  DATABASE_URL: 'postgres://user:password@host:port/database; unset: PGHOST, PGDATABASE and so on',
+  DATABASE_URL:
+    'postgres://user:password@host:port/database, or h1:port,h2:port; unset: PGHOST, PGDATABASE and so on',
   DATABASE_URL_FILE: 'a file that contains the URL, for secrets',
   TOCK_READ_URL: 'a replica from which commands that only read, and the dashboard, read',
   TOCK_READ_URL_FILE: 'a file that contains its URL',
@@ -169,6 +170,12 @@ function urlOfVariables(read: Read): string | null {
   const [host, port, database = ''] = [read('PGHOST'), read('PGPORT'), read('PGDATABASE')];
   if (host === undefined && database === '') return null;
   const name = encodeURIComponent(database);
+  const target = read('PGTARGETSESSIONATTRS');
+  if (host?.includes(',') || target !== undefined) {
+    const stated = { host: host ?? 'localhost', port, target_session_attrs: target };
+    const given = Object.entries(stated).filter((entry): entry is [string, string] => entry[1] !== undefined);
+    return `postgres:///${name}?${String(new URLSearchParams(given))}`;
+  }
   if (host?.startsWith('/'))
     return `postgres:///${name}?host=${encodeURIComponent(host)}${port === undefined ? '' : `&port=${port}`}`;
   const place = host?.includes(':') ? `[${host}]` : (host ?? 'localhost');

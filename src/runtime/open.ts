@@ -4,6 +4,7 @@ import type { ServerReport } from '../embedded/embedded-revival.js';
 import type { TickSummary } from '../engine/run-tick.js';
 import { checkLogLevel } from '../environment/log-level.js';
 import type { AlertOptions } from '../model/alerts/options.js';
+import { hostList } from '../model/database-hosts.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job/job.js';
@@ -143,7 +144,7 @@ function connectEarly(
   { connections = 10, statementTimeout = '60s' }: Config,
 ): EarlyConnection {
   const deadlineMs = parseDuration(statementTimeout, 'statementTimeout');
-  const pool = openPoolTo({ connectionString }, connections, deadlineMs);
+  const pool = openPoolTo({ connectionString }, connections, { deadlineMs });
   const connected = pool.connect().then(client => client.release());
   // Awaited after the jobs are loaded, because their errors are reported first.
   connected.catch(() => undefined);
@@ -211,6 +212,8 @@ function settingsOf(config: Config) {
 }
 
 function addressOf(connectionString: string): string {
+  const list = hostList(connectionString);
+  if (list !== null) return list;
   try {
     // PostgreSQL allows a user without a host, for sockets, but URL does not: user@/database?host=/folder
     const { searchParams, hostname, port, pathname } = new URL(connectionString.replace('@/', '@%2F/'));

@@ -12,7 +12,10 @@ import type { Logger } from '../model/logger.js';
 
 /** What {@link createTock} takes. Durations are texts such as `'30s'` and `'5m'`, or milliseconds. */
 export interface TockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]> extends SettingsInput {
-  /** URL of the database, such as `postgres://user@host:5432/app`. Either this or `pool` is required. */
+  /**
+   * URL of the database, such as `postgres://user@host:5432/app`, or with several hosts: `h1:5432,h2:5432`.
+   * Either this or `pool` is required.
+   */
   readonly connectionString?: string;
   /** The app's own pool. `close` does not end it. */
   readonly pool?: Pool;

@@ -187,3 +187,71 @@ describe.skipIf(!hasDebianPostgres)(
     });
   },
 );
+
+describe.skipIf(!hasDebianPostgres)(
+  '16: DATABASE_URL names the primary and its standby (needs Debian’s PostgreSQL 15)',
+  () => {
+    let servers: Replicated;
+    let url: string;
+    beforeEach(async () => {
+      servers = await openReplicated();
+      await migrated(servers.primary);
+      const [primary, standby] = [new URL(servers.primary), new URL(servers.standby)];
+      // The standby first, so that it is asked, and left.
+      url = servers.primary.replace(`@${primary.host}/`, `@${standby.host},${primary.host}/`);
+    });
+    afterEach(() => servers.remove());
+    const hostOf = (one: string) => new URL(one).host;
+    const expectToGoOn = async (daemon: Running) => {
+      const before = await succeeded(servers.standby, 'secondly');
+      await until(async () => (await succeeded(servers.standby, 'secondly')) >= before + 2, 'two more runs');
+      daemon.child.kill('SIGTERM');
+      expect(await daemon.ended).toMatchObject({ code: 0 });
+      await expectUnbroken(servers.standby);
+    };
+
+    it('the daemon finds the new primary by itself, and says so once', async () => {
+      const daemon = await startDaemon(url);
+      await until(async () => (await succeeded(servers.primary, 'secondly')) >= 2, 'the first runs');
+      const confirmed = await sqlAt(
+        servers.primary,
+        `select tock.enqueue('confirmed') from generate_series(1, 50)`,
+      );
+      await servers.killPrimary();
+      await until(async () => said(daemon, 'database.away') === 1, 'the daemon to notice');
+      const refused = await startProcess(TICK, await environment(url)).ended;
+      expect([refused.code, refused.stdout]).toEqual([3, '']);
+      expect(refused.stderr).toBe(
+        `tick: no host of the database URL takes writes: ${hostOf(servers.standby)} is a standby, ${hostOf(servers.primary)} refused the connection; check that the servers run and that the URL names all of them\n`,
+      );
+      await servers.promote();
+      await until(async () => said(daemon, 'database.back') === 1, 'the daemon to be back');
+      expect(daemon.output()).toContain(`the database is back, at ${hostOf(servers.standby)}`);
+      expect((await startProcess(TICK, await environment(url)).ended).code).toBe(0);
+      await until(
+        async () => (await succeeded(servers.standby, 'confirmed')) === confirmed.length,
+        'all that was confirmed to run',
+      );
+      expect([said(daemon, 'database.away'), said(daemon, 'database.back')]).toEqual([1, 1]);
+      await expectToGoOn(daemon);
+    });
+
+    it('a former primary that lives on as read-only does not keep the daemon', async () => {
+      const daemon = await startDaemon(url);
+      await until(async () => (await succeeded(servers.primary, 'secondly')) >= 2, 'the first runs');
+      await sqlAt(servers.primary, 'alter system set default_transaction_read_only = on');
+      await sqlAt(servers.primary, 'select pg_reload_conf()');
+      await until(async () => said(daemon, 'database.away') === 1, 'the daemon to notice');
+      await servers.promote();
+      await until(async () => said(daemon, 'database.back') === 1, 'the daemon to be back');
+      const listening = `select from pg_stat_activity where query = 'listen "tock"'`;
+      await until(async () => (await sqlAt(servers.standby, listening)).length === 1, 'it to listen there');
+      await until(
+        async () => (await sqlAt(servers.primary, listening)).length === 0,
+        'and not any more here',
+      );
+      expect([said(daemon, 'database.away'), said(daemon, 'database.back')]).toEqual([1, 1]);
+      await expectToGoOn(daemon);
+    });
+  },
+);

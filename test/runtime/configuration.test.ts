@@ -29,6 +29,18 @@ describe('the database', () => {
       'postgres:///app?host=%2Frun%2Fpostgresql&port=5433',
       false,
     ],
+    [
+      'several hosts',
+      { PGHOST: 'h1,h2', PGPORT: '5432,5433', PGDATABASE: 'app' },
+      'postgres:///app?host=h1%2Ch2&port=5432%2C5433',
+      false,
+    ],
+    [
+      'a host that must be the primary',
+      { PGHOST: 'h1', PGTARGETSESSIONATTRS: 'primary' },
+      'postgres:///?host=h1&target_session_attrs=primary',
+      false,
+    ],
     ['none: a user alone names no database', { PGUSER: 'app', PGPASSWORD: 'x' }, null, false],
   ])('is %s', (_what, env, databaseUrl, isEmbedded) => {
     // A folder that is there only in the working directory of somebody who tries Tock out.

@@ -2253,7 +2253,9 @@ from pg_namespace n where n.nspname = 'tock';
 -- read-server-facts
 select current_setting('autovacuum') = 'on' as "isOn",
   coalesce((select c.reloptions from pg_class c where c.oid = 'tock.job_runs_live'::regclass), '{}') as "tableOptions",
-  (select count(*)::integer from pg_stat_replication s where s.application_name <> 'pg_basebackup') as standbys,
+  (select coalesce(jsonb_agg(jsonb_build_object('name', s.application_name, 'syncState', s.sync_state) order by s.application_name), '[]')
+    from pg_stat_replication s where s.application_name is distinct from 'pg_basebackup' and not exists (
+      select from pg_replication_slots p where p.active_pid = s.pid and p.slot_type = 'logical')) as standbys,
   current_setting('synchronous_standby_names') as "synchronousNames", current_setting('synchronous_commit') as "synchronousCommit",
   (select count(*)::integer from tock.sleepers) as listeners,
   case when current_setting('pg_tock.notify', true) = 'off' then coalesce((

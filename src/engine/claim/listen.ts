@@ -11,12 +11,14 @@ const MAX_PAUSE_MS = 30_000;
 export interface Listener {
   /** The connection that listens, for a statement that follows a notice; null while there is none. */
   readonly session: Session | null;
+  /** Listens over another connection, at once. */
+  renew(): void;
   stop(): void;
 }
 
 /**
- * Listens on the schema's channel, over one connection of the pool that it keeps. Ignores what Tock does not
- * send.
+ * Listens on the schema's channel, over one connection of the pool that it keeps, as long as that leads to
+ * the server that takes writes: a former one would stay silent. Ignores what Tock does not send.
  *
  * @param onListening called each time that it listens again, before the first notice
  */
@@ -31,27 +33,32 @@ export function startListener(
   let session: Session | null = null;
   let timer: NodeJS.Timeout | undefined;
   let pauseMs = FIRST_PAUSE_MS;
+  let attempts = 0;
 
   const connect = async () => {
+    const attempt = ++attempts;
+    const isLatest = () => attempt === attempts && !isStopped;
     try {
       const opened = await database.pool.connect();
+      if (!isLatest()) return opened.release();
       client = opened;
-      if (isStopped) return disconnect();
+      const onLost = () => client === opened && reconnect();
       opened.on('notification', ({ payload }) => {
         const notice = readNotice(payload ?? '');
         if (notice) onNotice(notice);
       });
-      opened.once('error', reconnect);
-      opened.once('end', reconnect);
+      opened.once('error', onLost);
+      opened.once('end', onLost);
       await listenToSchema(opened, database.schema);
+      if (client !== opened) return;
       pauseMs = FIRST_PAUSE_MS;
-      session = database.sessionOver(opened, () => client === opened && reconnect());
+      session = database.sessionOver(opened, onLost);
       onListening();
       // For runs that were enqueued while nothing listened.
       onNotice({ kind: 'queued', queuePriority: null });
     } catch (error) {
       logger.debug({ event: 'listen.failed', error: String(error) }, 'cannot listen; polling goes on');
-      reconnect();
+      if (isLatest()) reconnect();
     }
   };
 
@@ -72,13 +79,24 @@ export function startListener(
     pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
   };
 
+  const renew = () => {
+    if (isStopped) return;
+    clearTimeout(timer);
+    disconnect();
+    pauseMs = FIRST_PAUSE_MS;
+    void connect();
+  };
+  const ends = database.onWriterLost(renew);
+
   void connect();
   return {
     get session() {
       return session;
     },
+    renew,
     stop() {
       isStopped = true;
+      ends();
       clearTimeout(timer);
       disconnect();
     },

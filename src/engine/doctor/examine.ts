@@ -18,11 +18,11 @@ import {
   checkQueues,
   KEEP_KEYS_MS,
 } from '../../model/doctor/definition-checks.js';
+import { checkReplication } from '../../model/doctor/replication.js';
 import {
   checkAutovacuum,
   checkListen,
   checkPooler,
-  checkReplication,
   checkRights,
   checkSchema,
 } from '../../model/doctor/server-checks.js';

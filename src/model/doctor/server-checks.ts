@@ -137,36 +137,6 @@ export function checkAutovacuum({ isOn, tableOptions }: VacuumSettings): Finding
   return joined(found, `on, and job_runs_live has a fillfactor of ${options.get('fillfactor') ?? ''}`);
 }
 
-export interface Replication {
-  /** Connected standbys. */
-  readonly standbys: number;
-  /** `synchronous_standby_names`. */
-  readonly synchronousNames: string;
-  /** `synchronous_commit` of this session. */
-  readonly synchronousCommit: string;
-}
-
-export function checkReplication({ standbys, synchronousNames, synchronousCommit }: Replication): Finding {
-  if (standbys === 0) return fine('no standby is connected');
-  const [are, follow] = standbys === 1 ? ['1 standby', 'follows'] : [`${standbys} standbys`, 'follow'];
-  const loses = 'after a failover outcomes may be missing, and their runs are executed again';
-  if (synchronousNames.trim() === '')
-    return wrong(
-      'warning',
-      `${are} ${follow}, but no commit waits for it: ${loses}`,
-      'Make it synchronous',
-      `${psql(`alter system set synchronous_standby_names = '*'`)} -c "select pg_reload_conf()"`,
-    );
-  if (['off', 'local'].includes(synchronousCommit))
-    return wrong(
-      'warning',
-      `${are} ${follow}, but synchronous_commit is ${synchronousCommit}: ${loses}`,
-      'Let commits wait for the standby',
-      `${psql('alter system set synchronous_commit = on')} -c "select pg_reload_conf()"`,
-    );
-  return fine(`${are} ${follow}, and commits wait for it`);
-}
-
 /** @param isPooled the server's process is not the one that the connection names */
 export function checkPooler(isPooled: boolean, isHeard: boolean): Finding {
   if (!isPooled) return fine('none: this process is connected to the server itself');

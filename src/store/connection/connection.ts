@@ -1,6 +1,8 @@
 // How to connect to the database, as plain data, so that a child process can too.
 import pg from 'pg';
+import { readHosts, type Target } from '../../model/database-hosts.js';
 import { TockError } from '../../model/errors.js';
+import { openHostPool } from './hosts/host-pool.js';
 
 /** What pg.Pool takes, without functions. Holds the password, so it never goes into argv or a log. */
 export type Connection = Readonly<Record<string, unknown>>;
@@ -64,7 +66,7 @@ export function requireReachable(options: {
       `the database URL begins with ${scheme}//; Tock needs PostgreSQL: write postgres://user@host:5432/database`,
     );
   }
-  if (options.connectionString) return;
+  if (options.connectionString) return void readHosts(options.connectionString);
   throw new TockError(
     'TOCK_BAD_OPTION',
     'no database is named: set DATABASE_URL, or pass connectionString or pool',
@@ -72,23 +74,40 @@ export function requireReachable(options: {
 }
 
 const CONNECT_MS = 10_000;
+/** To one host of several: the next one may be the right one. */
+const CONNECT_HOST_MS = 3000;
+
+export interface PoolOptions {
+  /** The longest time for a statement, which connecting does not exceed, in milliseconds. Default 10,000. */
+  readonly deadlineMs?: number;
+  /** What a host must be where the URL names several and does not say. Default `read-write`. */
+  readonly target?: Target;
+}
 
 /**
  * Opens a pool of at most `max` connections, which connects on first use. An error of an idle client does not
- * end the process. Connecting may take 10 s, or as long as a statement if that is shorter.
+ * end the process. Connecting may take 10 s, or 3 s for each of several hosts, unless the URL says otherwise,
+ * or as long as a statement if that is shorter.
  */
-export function openPoolTo(connection: Connection, max: number, deadlineMs = CONNECT_MS): pg.Pool {
-  const pool = new pg.Pool({
+export function openPoolTo(connection: Connection, max: number, options: PoolOptions = {}): pg.Pool {
+  const { deadlineMs = CONNECT_MS, target = 'read-write' } = options;
+  const { connectionString } = connection;
+  const read = typeof connectionString === 'string' ? readHosts(connectionString, target) : null;
+  const within = (ms: number) => Math.max(1, Math.min(read?.connectMs ?? ms, deadlineMs));
+  const settings: pg.PoolConfig = {
     application_name: 'tock',
     ...connection,
     max,
-    connectionTimeoutMillis: Math.max(1, Math.min(CONNECT_MS, deadlineMs)),
+    connectionTimeoutMillis: within(CONNECT_MS),
     idleTimeoutMillis: 30_000,
     // Detects in half a minute that a connection that only waits (LISTEN, a long statement) is dead.
     keepAlive: true,
     keepAliveInitialDelayMillis: 15_000,
     allowExitOnIdle: true,
-  });
+  };
+  const pool = read?.target
+    ? openHostPool(read.hosts, read.target, within(CONNECT_HOST_MS), settings)
+    : new pg.Pool(settings);
   // Without a listener, Node ends the process for a lost client.
   pool.on('connect', client => client.on('error', () => undefined));
   pool.on('error', () => undefined);

@@ -6,8 +6,9 @@ import type pg from 'pg';
 import type { AnyDatabase } from '../../model/job/job.js';
 import { checkSchemaName } from '../../model/names.js';
 import { openPoolTo, requireReachable } from './connection.js';
-import { poolWithDeadlines, queryClientWithin, queryWithin } from './deadline.js';
+import { noteCommits, poolWithDeadlines, queryClientWithin, queryWithin } from './deadline.js';
 import { isConnectionFailure, isSerializationFailure, isUnknownStatement, isUnsupported } from './errors.js';
+import { watchWriter } from './hosts/watch-writer.js';
 import type { PREPARED } from './prepared.js';
 import { schemaRewriter } from './schema-name.js';
 
@@ -41,6 +42,13 @@ export interface Database extends Session {
    * connection is rejected, and `onLost` called: the client may still wait for its answer.
    */
   sessionOver(client: pg.PoolClient, onLost: () => void): Session;
+  /** The host of the newest connection; null: there was none, or only one address is known. */
+  host(): string | null;
+  /**
+   * Called whenever the server that takes writes is lost, or is another one now: no connection that is open
+   * is to be used any longer. Those that are idle are closed already. Returns what ends the calls.
+   */
+  onWriterLost(callback: () => void): () => void;
   close(): Promise<void>;
 }
 
@@ -68,14 +76,15 @@ export function openDatabase(options: DatabaseOptions): Database {
   requireReachable(options);
   const pool =
     options.pool ??
-    openPoolTo({ connectionString: options.connectionString }, options.connections ?? 10, deadlineMs);
+    openPoolTo({ connectionString: options.connectionString }, options.connections ?? 10, { deadlineMs });
   const rewrite = schemaRewriter(schema);
   const kyselyWithin = (statementMs: number | null) =>
     new Kysely<AnyDatabase>({
       dialect: new PostgresDialect({ pool: poolWithDeadlines(pool, deadlineMs, statementMs) }),
     });
   const [ours, kysely] = [kyselyWithin(deadlineMs), kyselyWithin(null)];
-  const release = surviveLostClients(pool);
+  const release = listenToClients(pool);
+  const writer = watchWriter(pool);
   const isolation = isolationProbe(pool, deadlineMs);
   const preparing = preparer();
 
@@ -119,8 +128,11 @@ export function openDatabase(options: DatabaseOptions): Database {
         }
       },
     }),
+    host: () => writer.host(),
+    onWriterLost: callback => writer.onLost(callback),
     async close() {
       release();
+      writer.close();
       if (!options.pool) await pool.end();
     },
   };
@@ -166,15 +178,16 @@ function preparer(): <T>(text: string, run: (name: string | null) => Promise<T>)
 
 /**
  * Listens to 'error' of each client: Node ends the process for an 'error' without a listener, and the pool's
- * own covers idle clients only. At 'acquire', not at 'connect', because clients of an app's pool may have
- * connected earlier.
+ * own covers idle clients only. And to what the server says of its commits. At 'acquire', not at 'connect',
+ * because clients of an app's pool may have connected earlier.
  */
-function surviveLostClients(pool: pg.Pool): () => void {
+function listenToClients(pool: pg.Pool): () => void {
   const listened = new WeakSet<pg.PoolClient>();
   const listen = (client: pg.PoolClient) => {
     if (listened.has(client)) return;
     listened.add(client);
     client.on('error', () => undefined);
+    noteCommits(client);
   };
   pool.on('acquire', listen);
   return () => pool.off('acquire', listen);

@@ -95,20 +95,47 @@ async function race(
 ): Promise<PostgresQueryResult<unknown>> {
   const asked =
     name === null ? client.query(text, [...values]) : client.query({ name, text, values: [...values] });
-  const answer = asked as unknown as Promise<PostgresQueryResult<unknown>>;
+  const answer = (asked as unknown as Promise<PostgresQueryResult<unknown>>).then(result => {
+    requireReplicated(client);
+    return result;
+  });
   if (deadlineMs === null) return await answer;
   if (await isAnswered(answer, deadlineMs)) return await answer;
   for (let count = 0; count < MAX_CANCELS; count++) {
     await askToCancel(client);
     if (!(await isAnswered(answer, CANCEL_MS))) continue;
     // It may have been answered at the last moment.
-    const done = await answer.catch(() => null);
+    const done = await answer.catch((error: unknown) => {
+      if (error instanceof TockError) throw error;
+      return null;
+    });
     if (done !== null) return done;
     break;
   }
   throw new TockError(
     'TOCK_DATABASE_UNREACHABLE',
     `the database did not answer a statement within ${formatDuration(deadlineMs)}: the network is gone, or another session holds a lock (see pg_stat_activity and pg_blocking_pids)`,
+  );
+}
+
+const unreplicated = new WeakSet<object>();
+
+/** Notes when the server gives up waiting for its standby, as it does when a statement is cancelled. */
+export function noteCommits(client: pg.PoolClient): void {
+  client.on('notice', ({ routine }) => {
+    if (routine === 'SyncRepWaitForLSN') unreplicated.add(client);
+  });
+}
+
+/**
+ * PostgreSQL then answers as if the commit were confirmed, with a warning. It is on the primary alone, and a
+ * fail-over may lose it: nobody knows yet.
+ */
+function requireReplicated(client: pg.PoolClient): void {
+  if (!unreplicated.delete(client)) return;
+  throw new TockError(
+    'TOCK_DATABASE_UNREACHABLE',
+    'no synchronous standby has confirmed a commit, so a fail-over may lose it: check the standbys (select * from pg_stat_replication)',
   );
 }
 

@@ -1,4 +1,5 @@
 // What an error of the driver means: whether to try again, and how to say it to a person.
+import { NoHostError } from '../../model/database-hosts.js';
 import { TockError } from '../../model/errors.js';
 import { missingGrant } from '../../model/missing-grant.js';
 import { redact } from '../../model/run/sanitize.js';
@@ -67,15 +68,26 @@ export function isUniqueViolation(error: unknown): boolean {
  */
 export function isConnectionFailure(error: unknown): boolean {
   if (error instanceof TockError) return error.code === 'TOCK_DATABASE_UNREACHABLE';
+  if (error instanceof NoHostError) return true;
   const state = sqlState(error);
   if (state !== null) return /^(08|57P0|53300|25006|28|3D000)/.test(state);
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string' && /^(ECONN|ENOTFOUND|EAI_|EHOSTUN|ENETUN|ETIMEDOUT|EPIPE|ENOENT)/.test(code))
     return true;
-  return /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error/i.test(
+  return /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|client was closed and is not queryable/i.test(
     error.message,
   );
+}
+
+/**
+ * What was connected is not the writer any more, or is going away: it is read-only, it shuts down, it cut the
+ * connection. A statement that was not answered in time may only have waited for a lock.
+ */
+export function isWriterLost(error: unknown): boolean {
+  if (error instanceof TockError || !isConnectionFailure(error)) return false;
+  const state = sqlState(error);
+  return state === null || /^(?:08|57P0[123]|25006)/.test(state);
 }
 
 /** Turns a failure to reach the database, or to find Tock's tables in it, into one clear line. */
@@ -95,6 +107,8 @@ export function explainDatabaseError(error: unknown, schema: string): unknown {
     return grant === null ? error : new TockError('TOCK_FORBIDDEN', `${message}; ${grant}`, { cause: error });
   }
   if (!isConnectionFailure(error)) return error;
+  if (error instanceof NoHostError)
+    return new TockError('TOCK_DATABASE_UNREACHABLE', message, { cause: error });
   return new TockError(
     'TOCK_DATABASE_UNREACHABLE',
     `cannot reach the database: ${message}; ${remedyFor(state, error)}`,
@@ -102,7 +116,8 @@ export function explainDatabaseError(error: unknown, schema: string): unknown {
   );
 }
 
-function messageOf(error: unknown): string {
+/** Without the name of the error's class. */
+export function messageOf(error: unknown): string {
   // Node joins the failures of several addresses in one AggregateError with an empty message.
   if (error instanceof AggregateError) return error.errors.map(messageOf).join(', ');
   return error instanceof Error ? error.message : String(error);
@@ -114,7 +129,8 @@ function remedyFor(state: string | null, error: unknown): string {
   if (state === '3D000') return 'check the database name in DATABASE_URL, or create it with createdb';
   if (state === '53300')
     return 'the server has no connection free: raise max_connections, or put pgbouncer in front';
-  if (state === '25006') return 'this server is read-only: name the primary in DATABASE_URL';
+  if (state === '25006')
+    return 'this server is read-only: name the primary in DATABASE_URL, or all hosts (docs/fail-over.md)';
   if (state?.startsWith('57P0')) return 'the server is starting or stopping: try again in a moment';
   if (messageOf(error).includes('ENOTFOUND')) return 'check the host name in DATABASE_URL';
   return 'check that the server runs and that DATABASE_URL names its host and port';

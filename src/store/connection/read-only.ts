@@ -13,7 +13,7 @@ export interface ReadSession extends Session {
 }
 
 export interface ReadOptions {
-  /** URL of a replica. Default: the pool of the database. */
+  /** URL of a replica, or of several hosts, of which any will do. Default: the pool of the database. */
   readonly connectionString?: string | undefined;
   /** Longest time of one statement. Default 5,000. */
   readonly statementTimeoutMs?: number;
@@ -28,7 +28,8 @@ const GRACE_MS = 2000;
 /** Connects on first use. */
 export function openReadSession(database: Database, options: ReadOptions = {}): ReadSession {
   const { connectionString, statementTimeoutMs = STATEMENT_TIMEOUT_MS, connections = 4 } = options;
-  const own = connectionString === undefined ? null : openPoolTo({ connectionString }, connections);
+  const own =
+    connectionString === undefined ? null : openPoolTo({ connectionString }, connections, { target: 'any' });
   const pool = own ?? database.pool;
   const begin = `begin isolation level read committed read only; set local statement_timeout = ${Math.round(statementTimeoutMs)}; set local jit = off`;
   const inTurn = turns(connections);

@@ -8,9 +8,9 @@ import type {
   OrphanedRuns,
   PausedDefinition,
 } from '../../model/doctor/definition-checks.js';
+import type { Replication } from '../../model/doctor/replication.js';
 import {
   ENQUEUE,
-  type Replication,
   type RoleRights,
   type VacuumSettings,
   WORKER_TABLES,
@@ -34,7 +34,9 @@ const READ_SERVER = statement<object, ServerFacts>(
   `
 select current_setting('autovacuum') = 'on' as "isOn",
   coalesce((select c.reloptions from pg_class c where c.oid = 'tock.job_runs_live'::regclass), '{}') as "tableOptions",
-  (select count(*)::integer from pg_stat_replication s where s.application_name <> 'pg_basebackup') as standbys,
+  (select coalesce(jsonb_agg(jsonb_build_object('name', s.application_name, 'syncState', s.sync_state) order by s.application_name), '[]')
+    from pg_stat_replication s where s.application_name is distinct from 'pg_basebackup' and not exists (
+      select from pg_replication_slots p where p.active_pid = s.pid and p.slot_type = 'logical')) as standbys,
   current_setting('synchronous_standby_names') as "synchronousNames", current_setting('synchronous_commit') as "synchronousCommit",
   (select count(*)::integer from tock.sleepers) as listeners,
   case when current_setting('pg_tock.notify', true) = 'off' then coalesce((

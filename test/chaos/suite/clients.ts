@@ -1,6 +1,7 @@
 // Clients: they enqueue, and note what was confirmed to them.
 // In: orders, and a database URL that may fail them. Out: a note for each run that was asked for, per call.
-import pg from 'pg';
+import type pg from 'pg';
+import { openPoolTo } from '../../../src/store/connection/connection.js';
 import type { Tock } from '../../../src/tock/types.js';
 import type { Order, Wanted } from './load.js';
 import type { Pace } from './pace.js';
@@ -142,9 +143,7 @@ async function enqueueWith(tock: Tock, client: pg.PoolClient, wanted: Wanted): P
 
 /** Clients that speak SQL, as an app in any language does. */
 function openSql(url: string) {
-  const pool = new pg.Pool({ connectionString: url, max: CLIENTS, connectionTimeoutMillis: 5000 });
-  pool.on('error', () => undefined);
-  pool.on('connect', client => client.on('error', () => undefined));
+  const pool = openPoolTo({ connectionString: url }, CLIENTS, { deadlineMs: 5000 });
   const withClient = async <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
     const client = await pool.connect();
     let isWell = false;

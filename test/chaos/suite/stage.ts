@@ -68,9 +68,8 @@ export async function setStage(dist: string, cleanups: Cleanups): Promise<Stage>
 
 /** The URL with an application_name, by which the history knows who wrote. */
 export function named(databaseUrl: string, name: string): string {
-  const url = new URL(databaseUrl);
-  url.searchParams.set('application_name', name);
-  return url.href;
+  // It may list several hosts, which URL does not read.
+  return `${databaseUrl}${databaseUrl.includes('?') ? '&' : '?'}application_name=${encodeURIComponent(name)}`;
 }
 
 /** It does not mind that the server goes away. */

@@ -3,6 +3,7 @@
 import path from 'node:path';
 import { type Running, startProcess } from '../../support/processes.js';
 import { LEASE_MS, type Target } from './plan.js';
+import { named } from './stage.js';
 
 const DAEMONS = ['daemon 1', 'daemon 2', 'daemon 3'] as const;
 const TICK_EVERY_MS = 4000;
@@ -47,6 +48,10 @@ export function startCrew(options: {
   readonly url: string;
   readonly jobs: string;
   readonly temporary: string;
+  /** Default `warn`. */
+  readonly logLevel?: string;
+  /** Called with all that a process has printed, when it has ended. */
+  readonly onOutput?: (output: string) => void;
 }): Crew {
   const members = new Set<Member>();
   const endings: Promise<unknown>[] = [];
@@ -58,10 +63,8 @@ export function startCrew(options: {
 
   const start = (target: Target) => {
     const isTick = target === 'tick';
-    const url = new URL(options.url);
-    url.searchParams.set('application_name', `${target.replace(' ', '-')}-${++started}`);
     const env = {
-      DATABASE_URL: url.href,
+      DATABASE_URL: named(options.url, `${target.replace(' ', '-')}-${++started}`),
       TOCK_JOBS: options.jobs,
       TMPDIR: options.temporary,
       TOCK_LEASE: `${LEASE_MS}ms`,
@@ -70,7 +73,7 @@ export function startCrew(options: {
       TOCK_DRAIN: '5s',
       TOCK_CONNECTIONS: '8',
       TOCK_STATEMENT_TIMEOUT: '5s',
-      TOCK_LOG_LEVEL: 'warn',
+      TOCK_LOG_LEVEL: options.logLevel ?? 'warn',
     };
     const script = path.join(options.dist, isTick ? 'tick.js' : 'cli.js');
     const running = startProcess(script, env, isTick ? ['--budget', '3s'] : ['start', '--json']);
@@ -78,6 +81,7 @@ export function startCrew(options: {
     members.add(member);
     const ending = running.ended.then(({ code, signal, stdout, stderr }) => {
       members.delete(member);
+      options.onOutput?.(`${stdout}${stderr}`);
       for (const [, event = ''] of `${stdout}${stderr}`.matchAll(/"event":"([a-z._]+)"/g))
         events.set(event, (events.get(event) ?? 0) + 1);
       for (const line of `${stdout}${stderr}`.split('\n')) if (ALARMS.test(line)) alarms.push(line);

@@ -8,11 +8,11 @@ import {
   checkPaused,
   checkQueues,
 } from '../../../src/model/doctor/definition-checks.js';
+import { checkReplication } from '../../../src/model/doctor/replication.js';
 import {
   checkAutovacuum,
   checkListen,
   checkPooler,
-  checkReplication,
   checkRights,
   checkSchema,
 } from '../../../src/model/doctor/server-checks.js';
@@ -181,19 +181,43 @@ describe('the server', () => {
   });
 
   it('waits for its standby, if it has one', () => {
-    const none = { standbys: 0, synchronousNames: '', synchronousCommit: 'on' };
-    expect(checkReplication(none)).toMatchObject({ level: 'ok' });
-    const found = checkReplication({ ...none, standbys: 1 });
+    const none = { standbys: [], synchronousNames: '', synchronousCommit: 'on' };
+    expect(checkReplication(none)).toMatchObject({ level: 'ok', text: 'no standby is connected' });
+    const found = checkReplication({ ...none, standbys: [{ name: 'pg2', syncState: 'async' }] });
     expect(found).toMatchObject({ level: 'warning' });
+    expect(found.text).toMatch(/^1 standby follows \(pg2\), but no commit waits for it: a failover can lose/);
     expect(found.command).toBe(
       `psql "$DATABASE_URL" -c "alter system set synchronous_standby_names = '*'" -c "select pg_reload_conf()"`,
     );
-    expect(checkReplication({ standbys: 2, synchronousNames: '*', synchronousCommit: 'local' }).text).toMatch(
-      /^2 standbys follow, but synchronous_commit is local/,
+    const two = [
+      { name: 'pg2', syncState: 'quorum' },
+      { name: 'pg3', syncState: 'async' },
+    ];
+    const local = { standbys: two, synchronousNames: '*', synchronousCommit: 'local' };
+    expect(checkReplication(local).text).toMatch(
+      /^2 standbys follow \(pg2, pg3\), but synchronous_commit is local/,
     );
-    expect(checkReplication({ standbys: 1, synchronousNames: '*', synchronousCommit: 'on' })).toMatchObject({
-      level: 'ok',
-    });
+    const on = { standbys: two, synchronousNames: 'ANY 1 (pg2)', synchronousCommit: 'on' };
+    expect(checkReplication(on)).toEqual(
+      fine(
+        '2 standbys follow (pg2, pg3), and commits wait for confirmation (synchronous_standby_names is ANY 1 (pg2), now those of pg2): a failover to such a standby loses nothing',
+      ),
+    );
+  });
+
+  it('waits for a standby that is there, as far as this role may know', () => {
+    const on = { synchronousNames: 'pg2', synchronousCommit: 'on' };
+    for (const standbys of [[], [{ name: 'pg3', syncState: 'async' }]])
+      expect(checkReplication({ ...on, standbys })).toMatchObject({
+        level: 'failing',
+        text: expect.stringContaining('nothing can be written'),
+      });
+    const hidden = [{ name: null, syncState: null }];
+    expect(checkReplication({ ...on, standbys: hidden })).toEqual(
+      fine(
+        '1 standby follows, and commits wait for confirmation (synchronous_standby_names is pg2): a failover to such a standby loses nothing',
+      ),
+    );
   });
 });
 

@@ -1,0 +1,189 @@
+// One experiment: a cluster, workers, clients and events; then quiet, and the check.
+import { setMaxListeners } from 'node:events';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { AnyJob } from '../../src/model/job/job.js';
+import { openPoolTo } from '../../src/store/connection/connection.js';
+import type { createTock as CreateTock } from '../../src/tock/create-tock.js';
+import { recordHistory } from '../chaos/history.js';
+import { checkAll, type Figures } from '../chaos/suite/check.js';
+import { startClients } from '../chaos/suite/clients.js';
+import { makeOrders, QUEUE_LIMIT } from '../chaos/suite/load.js';
+import { startPace } from '../chaos/suite/pace.js';
+import { becomeQuiet } from '../chaos/suite/quiet.js';
+import { type Cleanups, named, type Query } from '../chaos/suite/stage.js';
+import * as sql from '../chaos/suite/statements.js';
+import { startCrew } from '../chaos/suite/workers.js';
+import { bundleJobs } from '../support/processes.js';
+import { openCluster } from './cluster.js';
+import { bringAbout, type EventName } from './events.js';
+import { watchProgress } from './progress.js';
+
+export interface EventResult {
+  readonly event: EventName;
+  readonly text: string;
+  /** The longest time without the end of a run. */
+  readonly stoodStillMs: number;
+}
+
+export interface HaResult {
+  readonly isSynchronous: boolean;
+  readonly events: readonly EventResult[];
+  readonly figures: Figures;
+  readonly wrong: readonly string[];
+  /** Runs whose success was confirmed to a worker more than once: the first confirmation has vanished. */
+  readonly executedAgain: number;
+  /** Lines that daemons and ticks have logged about the database. */
+  readonly lines: Readonly<Record<string, number>>;
+  readonly workers: number;
+  readonly quietMs: number | null;
+}
+
+interface Setting {
+  readonly events: readonly EventName[];
+  readonly isSynchronous: boolean;
+  readonly seed: number;
+  readonly dist: string;
+  readonly signal: AbortSignal;
+  readonly say: (line: string) => void;
+}
+
+/** So much is asked for in a second, for as long as the events take. */
+const RUNS_PER_SECOND = 8;
+const MAX_SECONDS = 1800;
+
+/** Carries it out. Leaves no process and no folder. Throws the signal's reason when it aborts. */
+export async function experiment(setting: Setting): Promise<HaResult> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tock-ha-'));
+  await chmod(folder, 0o711);
+  const cleanups: Cleanups = [() => rm(folder, { recursive: true, force: true })];
+  try {
+    return await carryOut(setting, folder, cleanups);
+  } finally {
+    for (const cleanup of cleanups.toReversed()) await cleanup().catch(() => undefined);
+  }
+}
+
+async function carryOut(setting: Setting, folder: string, cleanups: Cleanups): Promise<HaResult> {
+  const { events, isSynchronous, seed, dist, signal, say } = setting;
+  const servers = path.join(folder, 'servers');
+  await mkdir(servers);
+  say('starting etcd, and three PostgreSQL under Patroni');
+  const cluster = await openCluster({ folder: servers, isSynchronous });
+  cleanups.push(cluster.remove);
+  signal.throwIfAborted();
+
+  const query = openQuery(named(cluster.url, 'driver'), cleanups);
+  const { createTock } = (await import(pathToFileURL(path.join(dist, 'index.js')).href)) as {
+    readonly createTock: typeof CreateTock;
+  };
+  const jobsModule = await bundleJobs('test/chaos/suite/jobs.ts', path.join(folder, 'jobs.mjs'));
+  const { jobs } = (await import(pathToFileURL(jobsModule).href)) as { readonly jobs: readonly AnyJob[] };
+  const open = (name: string) => {
+    const connectionString = named(cluster.url, name);
+    const tock = createTock({
+      connectionString,
+      connections: 4,
+      jobs,
+      jobsModule,
+      statementTimeout: '5s',
+      logger: false,
+    });
+    cleanups.push(() => tock.close());
+    return tock;
+  };
+  const driver = open('driver');
+  await driver.migrate();
+  await driver.queues.set('narrow', { concurrency: QUEUE_LIMIT });
+  for (const table of sql.TABLES) await query(table);
+  await recordHistory(query);
+
+  const outputs: string[] = [];
+  const crew = startCrew({
+    dist,
+    url: cluster.url,
+    jobs: jobsModule,
+    temporary: folder,
+    logLevel: 'info',
+    onOutput: output => outputs.push(output),
+  });
+  cleanups.push(crew.destroy);
+  const over = new AbortController();
+  const either = AbortSignal.any([signal, over.signal]);
+  setMaxListeners(0, either);
+  const pace = startPace(MAX_SECONDS * 1000);
+  const clients = startClients({
+    tock: open('client'),
+    url: named(cluster.url, 'client'),
+    orders: makeOrders(seed, MAX_SECONDS * RUNS_PER_SECOND),
+    durationMs: MAX_SECONDS * 1000,
+    pace,
+    signal: either,
+  });
+  cleanups.push(() => {
+    over.abort();
+    return clients.done;
+  });
+  const watch = watchProgress(openQuery(named(cluster.url, 'driver'), cleanups), pace);
+  cleanups.push(watch.stop);
+
+  const results: EventResult[] = [];
+  for (const event of events) {
+    signal.throwIfAborted();
+    const startedAt = performance.now();
+    const text = await Promise.race([bringAbout(event, cluster), rejected(signal)]);
+    const stoodStillMs = watch.longestGapMs(startedAt);
+    results.push({ event, text, stoodStillMs });
+    say(`${event}: ${text}; no run ended for ${(stoodStillMs / 1000).toFixed(1)} s`);
+  }
+  over.abort();
+  await clients.done;
+  await watch.stop();
+  say('waiting for quiet');
+  const quiet = await becomeQuiet({ query, tock: driver, signal, progress: async () => undefined });
+  await crew.stop();
+  say('checking');
+  const findings = await checkAll(query, clients.notes);
+  const text = outputs.join('\n');
+  return {
+    isSynchronous,
+    events: results,
+    figures: findings.figures,
+    wrong: [...quiet.wrong, ...findings.wrong, ...crew.wrong, ...crew.alarms],
+    executedAgain: countRepeated(text),
+    lines: countLines(text),
+    workers: crew.started,
+    quietMs: quiet.ms,
+  };
+}
+
+async function rejected(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted)
+    await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }));
+  throw signal.reason;
+}
+
+/** It does not mind that the primary goes away. */
+function openQuery(url: string, cleanups: Cleanups): Query {
+  const pool = openPoolTo({ connectionString: url }, 2, { deadlineMs: 5000 });
+  cleanups.push(() => pool.end());
+  return async <Row>(text: string, values: unknown[] = []) => (await pool.query(text, values)).rows as Row[];
+}
+
+function countRepeated(text: string): number {
+  const times = new Map<string, number>();
+  for (const line of text.split('\n')) {
+    const id = line.includes('"event":"run.succeeded"') ? /"run_id":"?(\d+)/.exec(line)?.[1] : undefined;
+    if (id !== undefined) times.set(id, (times.get(id) ?? 0) + 1);
+  }
+  return [...times.values()].filter(count => count > 1).length;
+}
+
+function countLines(text: string): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const [, event = ''] of text.matchAll(/"event":"((?:database|listen|finalize|heartbeat)\.\w+)"/g))
+    counts[event] = (counts[event] ?? 0) + 1;
+  return counts;
+}
