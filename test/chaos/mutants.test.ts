@@ -56,6 +56,16 @@ async function completes({ start, enqueue, jump, see, complete }: Hands): Promis
   await see(`select from tock.job_runs where job = 'handed' and (finished_at is not null or fence > 1)`);
 }
 
+/** A run is completed when its lease has ended, and nobody has taken it back yet. */
+async function completesLate({ start, enqueue, jump, see, complete }: Hands): Promise<void> {
+  const first = start();
+  await enqueue('handed');
+  await see(OVER(1));
+  first.child.kill('SIGKILL');
+  await jump(30);
+  await complete(1);
+}
+
 /** The lease of a hand-over ends, the run is handed over again, and the first answer comes. */
 async function answersLate({ start, enqueue, jump, see, complete }: Hands): Promise<void> {
   start();
@@ -83,7 +93,7 @@ async function handsOverLate({ start, enqueue, jump, see }: Hands): Promise<void
   await see(OVER(2));
 }
 
-const STORIES = { wakesUp, ordinary, kills, completes, answersLate, handsOverLate } as const;
+const STORIES = { wakesUp, ordinary, kills, completes, completesLate, answersLate, handsOverLate } as const;
 
 interface Mutant {
   readonly name: string;
@@ -208,9 +218,14 @@ const MUTANTS: readonly Mutant[] = [
     found: /^I14/,
   },
   {
-    name: 'a worker hands over a run that it does not hold any more',
+    name: 'a worker hands over a run that it does not hold any more, and has not noticed that',
     story: 'handsOverLate',
     changes: [
+      {
+        file: 'engine/worker/lease-answer.ts',
+        from: 'if (active.isLost) return;',
+        to: 'if (!active.isLost) return;',
+      },
       {
         file: 'store/runs/hand-off/hand-off.ts',
         from: "where ${isHeld('r', 'succeed')} order by r.id for update",
@@ -227,6 +242,20 @@ const MUTANTS: readonly Mutant[] = [
         function: 'lock_handed_over',
         from: 'and r.fence = lock_handed_over.fence and r.status',
         to: 'and r.status',
+      },
+      // Otherwise the run would never end, which is found out too, but late.
+      { function: 'decide', from: 'where r.id = decide.run and', to: 'where false and' },
+    ],
+    found: /^I15/,
+  },
+  {
+    name: 'a run that was handed over is completed after the end of its lease',
+    story: 'completesLate',
+    alterations: [
+      {
+        function: 'lock_handed_over',
+        from: 'and r.locked_until >= ',
+        to: "and r.locked_until + interval '1 year' >= ",
       },
     ],
     found: /^I15/,

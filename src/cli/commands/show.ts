@@ -128,7 +128,7 @@ function time(date: Date | null): string {
 
 function leaseText({ status, worker, lockedBy, lockedUntil, handOff }: RunRecord): string {
   if (handOff !== null)
-    return `handed over${cleanLine(receiverText(handOff))} since ${time(handOff.handedOverAt)}, until ${time(handOff.leaseUntil)}`;
+    return `${cleanLine(`handed over${receiverText(handOff)}`)} since ${time(handOff.handedOverAt)}, until ${time(handOff.leaseUntil)}`;
   if (status !== 'running' || lockedUntil === null) return '';
   const holder = cleanLine(worker ?? `worker ${lockedBy ?? 'unknown'}`);
   return `held by ${holder} until ${localTime(lockedUntil)} (${relative(lockedUntil)})`;

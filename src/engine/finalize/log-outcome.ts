@@ -13,13 +13,18 @@ export type LoggedRun = Pick<ClaimedRun, 'id' | 'job' | 'attempts' | 'max_attemp
 export type OutcomeWord = keyof OutcomeCounts;
 
 /** The fields of a log line about a run; never its payload. */
-export function logFields(run: LoggedRun) {
+function logFields(run: LoggedRun) {
   return {
     run_id: run.id,
     job: run.job,
     attempt: run.attempts,
     ...(run.scheduled_for === null ? {} : { scheduled_for: new Date(run.scheduled_for).toISOString() }),
   };
+}
+
+export function logClaimed({ logger }: Engine, run: LoggedRun): void {
+  if (isEnabled(logger, 'debug'))
+    logger.debug({ event: 'run.claimed', ...logFields(run) }, `claimed run ${run.id} of ${run.job}`);
 }
 
 const LEVELS: Readonly<Record<OutcomeWord, 'debug' | 'info' | 'warn' | 'error'>> = {
@@ -68,5 +73,5 @@ function nextText(outcome: Outcome | null): string {
 export function wordFor(transition: Outcome['transition']): OutcomeWord {
   if (transition === 'handOff') return 'handedOver';
   if (transition === 'release') return 'released';
-  return transition === 'defer' ? 'deferred' : (TRANSITIONS[transition].to as OutcomeWord);
+  return transition === 'defer' ? 'deferred' : TRANSITIONS[transition].to;
 }

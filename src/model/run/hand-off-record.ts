@@ -38,7 +38,7 @@ export type HandOffPhase = 'open' | 'decided' | 'cancelled' | 'overdue';
 
 /**
  * What the state of a hand-over means for its run, and as text: `it was handed over to finance 2h ago, and
- * its lease ends in 46h`.
+ * its lease ends in 22h`.
  * @param now epoch milliseconds, by the database's clock
  */
 export function handOffState(

@@ -32,7 +32,7 @@ describe('a run that is handed over', () => {
     );
     expect(stdout).toMatch(/\n {2}due +.* \(4h ago\)\n/);
     expect(stdout).toMatch(
-      /\n {2}lease +handed over to the bank since .* \(3h ago\), until .* \(in 47h \d+m\)\n/,
+      /\n {2}lease +handed over to the bank since .* \(3h ago\), until .* \(in 1d 23h\)\n/,
     );
     expect(stdout).toMatch(/\n {2}late calls +2 calls under fence 2 came too late and changed nothing\n/);
     expect(stdout).toMatch(/\n {2}attempt 2 {2}is handed over\n/);

@@ -24,7 +24,7 @@ describe('the page of a run that is handed over', () => {
   it('says to whom, since when and until when, and offers to complete it', async () => {
     const page = await kit.get(`/runs/${id}`);
     expect(page.text).toContain(
-      'It was handed over to finance <b> 2h ago, and its lease ends in 46h. It goes on when it is completed.',
+      'It was handed over to finance <b> 2h ago, and its lease ends in 1d 22h. It goes on when it is completed.',
     );
     expect(page.html).not.toContain('finance <b>');
     expect(page.text).toMatch(/Handed over to finance <b>/);
@@ -32,7 +32,7 @@ describe('the page of a run that is handed over', () => {
     expect(buttonsOf(await kit.get(`/runs/${id}`, 'view'))).toEqual([]);
     await kit.advance('3d');
     expect((await kit.get(`/runs/${id}`)).text).toContain(
-      'and its lease ended 26h ago. The next tick takes it back.',
+      'and its lease ended 1d 2h ago. The next tick takes it back.',
     );
   });
 

@@ -44,11 +44,14 @@ export function readHandOffs({ status, lockedBy, fence, runAt }: HandedRun, rows
   const date = (text: string | null) => (text === null ? null : new Date(text));
   const handOffs = rows
     .map(
-      ({ dueAt: _, ...row }): HandOffRecord => ({
-        ...row,
-        handedOverAt: date(row.handedOverAt),
-        leaseUntil: date(row.leaseUntil),
-        decidedAt: date(row.decidedAt),
+      ({ fence: under, to, decision, refused, ...times }): HandOffRecord => ({
+        fence: under,
+        handedOverAt: date(times.handedOverAt),
+        to,
+        leaseUntil: date(times.leaseUntil),
+        decidedAt: date(times.decidedAt),
+        decision,
+        refused,
       }),
     )
     .toReversed();
