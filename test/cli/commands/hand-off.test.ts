@@ -62,4 +62,13 @@ describe('a run that is handed over', () => {
     const { stdout } = await harness.tock(['status']);
     expect(stdout).toMatch(/\n {2}runs +0 waiting, 0 scheduled, 3 running \(3 handed over\), .* 1 stuck\n/);
   });
+
+  it('is cancelled by the next tick', async () => {
+    const { stdout, code } = await harness.tock(['cancel', '9001']);
+    expect(stdout).toMatch(/^run 9001 of greet is handed over: the next tick cancels it \(tock tick\)\n$/);
+    expect(code).toBe(0);
+    expect((await harness.tock(['show', '9001'])).stdout).toContain(
+      'and was cancelled; the next tick writes that',
+    );
+  });
 });
