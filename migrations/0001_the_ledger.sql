@@ -420,6 +420,45 @@ comment on table tock.job_outbox is 'Ended runs whose followers are still to be 
 comment on column tock.job_outbox.generation is 'Which end of the run it was, since a dead run may be retried. With the run id it identifies the follower.';
 comment on column tock.job_outbox.kind is 'chain: definitions run after it; dead: its job has an onDead.';
 
+-- Runs that are handed over ----------------------------------------------------------------------
+
+-- A handler may end while its run goes on elsewhere. The row is kept after its end, so that what comes too late is seen
+-- and counted. A decision waits here until a tick or a daemon writes it, by the statements for all outcomes.
+create table tock.job_hand_offs (
+  run_id         bigint not null,
+  fence          integer not null,
+  created_at     timestamptz not null default tock.now(),
+  handed_over_at timestamptz,
+  handed_to      text,
+  worker_id      uuid,
+  due_at         timestamptz,
+  lease_until    timestamptz,
+  decided_at     timestamptz,
+  decision       text,
+  output         jsonb,
+  error          jsonb,
+  retry_at       timestamptz,
+  written_at     timestamptz,
+  refused_count  integer not null default 0,
+  refused_at     timestamptz,
+  primary key (run_id, fence),
+  constraint job_hand_offs_decision_check check (decision in ('succeeded', 'failed', 'dead')),
+  constraint job_hand_offs_decided_check check ((decided_at is null) = (decision is null))
+);
+-- Few at any time. Each tick asks whether there are any.
+create index job_hand_offs_decided on tock.job_hand_offs (run_id, fence)
+  where handed_over_at is not null and decided_at is not null and written_at is null;
+
+comment on table tock.job_hand_offs is 'Attempts that were handed over to another system, and what it has decided. Such a run is running, locked by the id of zeros.';
+comment on column tock.job_hand_offs.handed_over_at is 'Null: not yet, or never. The other side may be quicker than the handler.';
+comment on column tock.job_hand_offs.handed_to is 'For people: who is to complete it.';
+comment on column tock.job_hand_offs.worker_id is 'The worker that has handed it over.';
+comment on column tock.job_hand_offs.due_at is 'When the run was due. While it is handed over, its run_at is the end of its lease.';
+comment on column tock.job_hand_offs.lease_until is 'The end of the lease, as the handler or tock.extend has set it.';
+comment on column tock.job_hand_offs.decision is 'failed: it is tried again while attempts are left; dead: it is not.';
+comment on column tock.job_hand_offs.output is 'Until it is written: then the run has it. Likewise error.';
+comment on column tock.job_hand_offs.refused_count is 'Calls that came too late and changed nothing.';
+
 -- The logs of runs ----------------------------------------------------------------------------------
 
 -- Retention drops logs by segments: it closes the open one after a while, and drops closed ones as a whole. A partition by
@@ -856,6 +895,164 @@ comment on function tock.find_keys(text, text) is 'For the library: the runs tha
 revoke execute on function tock.enqueue, tock.enqueue_one, tock.enqueue_many, tock.enqueue_live, tock.find_keys, tock.require_name, tock.refuse_name,
   tock.valid_traceparent
   from public;
+
+-- Completing what was handed over ------------------------------------------------------------------
+
+-- Another system names a run and the fence under which it was handed over. All functions lock the run first, as its
+-- holder's own writes do: a reaping, a cancel or a hand-over comes before or after, never between. They return false, and
+-- change nothing, where the run is not under this fence any more, or is decided already. They run with the owner's rights:
+-- a role that completes runs needs EXECUTE on them and no right on any table.
+
+-- Whether the run is under this fence, its lease lasts and nothing is decided. Locks the run until the transaction ends.
+-- `handed_over` is false while the handler that is about to hand it over still executes.
+create function tock.lock_handed_over(run bigint, fence integer, out held boolean, out handed_over boolean)
+language plpgsql
+set search_path = pg_catalog
+as $$
+begin
+  select true, r.locked_by = '00000000-0000-0000-0000-000000000000' into held, handed_over
+  from tock.job_runs_live r
+  where r.id = lock_handed_over.run and r.fence = lock_handed_over.fence and r.status = 'running' and r.trigger <> 'exec'
+    and r.locked_until >= tock.now() and r.locked_until < '9999-12-31Z'
+  for update;
+  if held and not exists (
+    select from tock.job_hand_offs h
+    where h.run_id = lock_handed_over.run and h.fence = lock_handed_over.fence and h.decided_at is not null
+  ) then
+    return;
+  end if;
+  held := false;
+  update tock.job_hand_offs h set refused_count = h.refused_count + 1, refused_at = tock.now()
+  where h.run_id = lock_handed_over.run and h.fence = lock_handed_over.fence;
+end $$;
+
+comment on function tock.lock_handed_over(bigint, integer) is 'For the functions that complete what was handed over. Counts a call that comes too late.';
+
+create function tock.decide(run bigint, fence integer, decision text, output jsonb, error jsonb, retry_at timestamptz) returns boolean
+language plpgsql
+set search_path = pg_catalog
+as $$
+declare
+  state record;
+begin
+  select l.held, l.handed_over into state from tock.lock_handed_over(decide.run, decide.fence) l;
+  if not state.held then
+    return false;
+  end if;
+  -- Retention may have removed the row of a hand-over that was prolonged for very long.
+  insert into tock.job_hand_offs as h (run_id, fence, handed_over_at, decided_at, decision, output, error, retry_at)
+  values (decide.run, decide.fence, case when state.handed_over then tock.now() end, tock.now(), decide.decision, decide.output, decide.error,
+    decide.retry_at)
+  on conflict on constraint job_hand_offs_pkey do update
+  set handed_over_at = coalesce(h.handed_over_at, excluded.handed_over_at), decided_at = excluded.decided_at, decision = excluded.decision,
+    output = excluded.output, error = excluded.error, retry_at = excluded.retry_at;
+  if state.handed_over then
+    -- Nothing takes it back now: a tick or a daemon writes what was decided.
+    update tock.job_runs_live r set locked_until = '9999-12-31Z', run_at = coalesce(h.due_at, r.run_at)
+    from tock.job_hand_offs h
+    where r.id = decide.run and h.run_id = decide.run and h.fence = decide.fence;
+    perform tock.wake(null, 'reap');
+  end if;
+  return true;
+end $$;
+
+comment on function tock.decide(bigint, integer, text, jsonb, jsonb, timestamptz) is 'For tock.complete and tock.fail: keeps what becomes of a run that is handed over.';
+
+create function tock.complete(run bigint, fence integer, result jsonb default null) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if octet_length(complete.result::text) > 1048576 then
+    raise exception 'result of % bytes is over the limit of 1 MiB', octet_length(complete.result::text)
+      using errcode = 'program_limit_exceeded', hint = 'Store the data in a table and pass its id.';
+  end if;
+  -- People and handlers read it as JavaScript does.
+  if jsonb_path_exists(complete.result, '$.** ? (@.type() == "number" && (@ > 9007199254740991 || @ < -9007199254740991))') then
+    raise exception 'the result holds a number over 2^53, which would lose digits'
+      using errcode = 'invalid_parameter_value', hint = 'Pass it as text.';
+  end if;
+  return tock.decide(complete.run, complete.fence, 'succeeded', complete.result, null, null);
+end $$;
+
+comment on function tock.complete(bigint, integer, jsonb) is 'Completes a run that was handed over, in the caller''s transaction: it has succeeded, with this result. False: it is too late, or the fence is another; nothing was changed.';
+
+create function tock.fail(
+  run bigint, fence integer, message text, retry boolean default true, retry_at timestamptz default null, details jsonb default null
+) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if coalesce(fail.message, '') = '' then
+    raise exception 'message is missing' using errcode = 'invalid_parameter_value', hint = 'Say why the run has failed.';
+  end if;
+  if fail.details is not null and jsonb_typeof(fail.details) <> 'object' then
+    raise exception 'details must be an object' using errcode = 'invalid_parameter_value', hint = 'Such as {"name": "CardRefused", "code": "E7"}.';
+  end if;
+  if fail.retry_at is not null and (fail.retry is not true or fail.retry_at > tock.now() + interval '30 years' or fail.retry_at < '0001-01-01Z') then
+    raise exception 'retry_at must be within 30 years, and is only for a run that is retried'
+      using errcode = 'invalid_parameter_value', hint = 'Leave it out: the job''s backoff says when.';
+  end if;
+  return tock.decide(fail.run, fail.fence, case when fail.retry is false then 'dead' else 'failed' end, null,
+    -- What is longer is not kept anyway.
+    jsonb_build_object('message', left(fail.message, 8000), 'name', left(fail.details ->> 'name', 200), 'code', left(fail.details ->> 'code', 200),
+      'stack', left(fail.details ->> 'stack', 16000)),
+    fail.retry_at);
+end $$;
+
+comment on function tock.fail(bigint, integer, text, boolean, timestamptz, jsonb) is 'Ends the attempt of a run that was handed over as failed, in the caller''s transaction: it is tried again by its job''s backoff, or at retry_at, while attempts are left; with retry false it is dead. False: too late; nothing was changed.';
+
+create function tock.extend(run bigint, fence integer, lease interval) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  state record;
+  lease_end constant timestamptz := tock.now() + extend.lease;
+begin
+  if extend.lease is null or lease_end < tock.now() + interval '1 second' or lease_end > tock.now() + interval '366 days' then
+    raise exception 'the lease must be between 1 second and 366 days' using errcode = 'invalid_parameter_value';
+  end if;
+  select l.held, l.handed_over into state from tock.lock_handed_over(extend.run, extend.fence) l;
+  if not state.held then
+    return false;
+  end if;
+  insert into tock.job_hand_offs as h (run_id, fence, lease_until) values (extend.run, extend.fence, lease_end)
+  on conflict on constraint job_hand_offs_pkey do update set lease_until = greatest(h.lease_until, excluded.lease_until);
+  if state.handed_over then
+    update tock.job_runs_live r set locked_until = h.lease_until, run_at = h.lease_until
+    from tock.job_hand_offs h
+    where r.id = extend.run and h.run_id = extend.run and h.fence = extend.fence;
+  end if;
+  return true;
+end $$;
+
+comment on function tock.extend(bigint, integer, interval) is 'Prolongs the lease of a run that was handed over: it ends this long from now at the earliest. False: too late; nothing was changed.';
+
+create function tock.progress(run bigint, fence integer, fraction float8, note text default null) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  state record;
+begin
+  if progress.fraction is null or progress.fraction = 'NaN' then
+    raise exception 'the fraction must be a number from 0 to 1' using errcode = 'invalid_parameter_value';
+  end if;
+  select l.held, l.handed_over into state from tock.lock_handed_over(progress.run, progress.fence) l;
+  if not state.held then
+    return false;
+  end if;
+  -- Until it is handed over, its handler reports.
+  if state.handed_over then
+    update tock.job_runs_live r set progress = jsonb_build_object(
+      'fraction', least(1, greatest(0, progress.fraction)), 'stage', left(progress.note, 200),
+      'events', case when jsonb_typeof(r.progress -> 'events') = 'number' then (r.progress -> 'events')::numeric + 1 else 1 end)
+    where r.id = progress.run;
+  end if;
+  return true;
+end $$;
+
+comment on function tock.progress(bigint, integer, float8, text) is 'Records how far a run is that was handed over: a fraction of 0 to 1, and a word for the stage. False: too late; nothing was changed.';
+
+revoke execute on function tock.lock_handed_over, tock.decide, tock.complete, tock.fail, tock.extend, tock.progress from public;
 
 -- Partitions of the finished runs, and retention ------------------------------------------------------
 --

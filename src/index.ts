@@ -11,6 +11,7 @@ export type { BackfillOptions, BackfillProgress, BackfillResult } from './engine
 export type { SkippedSpan } from './engine/materialize/locked-definition.js';
 export type { MaterializeResult } from './engine/materialize/materialize.js';
 export type { AlertTest } from './engine/operate/alerts.js';
+export type { CompleteOptions, FailOptions } from './engine/operate/hand-offs.js';
 export type {
   CancelManyOptions,
   ManyOptions,
@@ -54,6 +55,7 @@ export type { ScheduleVerdict } from './model/explain/instant.js';
 export { type Health, type HealthLevel, type HealthSentence, healthOf } from './model/health.js';
 export { defineJob } from './model/job/define-job.js';
 export type { EnqueueOptions, QueryClient } from './model/job/enqueue-options.js';
+export type { HandOff, HandOffOptions } from './model/job/hand-off.js';
 export type { HookRun, Hooks } from './model/job/hooks.js';
 export type { IsolateOption } from './model/job/isolate.js';
 export type {
@@ -104,6 +106,7 @@ export {
   type ProblemLimits,
 } from './model/problems.js';
 export type { ErrorGroup } from './model/run/error-group.js';
+export type { HandOffDecision, HandOffRecord } from './model/run/hand-off-record.js';
 export type { OutcomeCounts } from './model/run/outcome-counts.js';
 export type { RunMatch } from './model/run/run-match.js';
 export type { ErrorDescription, ErrorEntry } from './model/run/sanitize.js';
@@ -134,6 +137,7 @@ export type { Adoption } from './store/schema/database-identity.js';
 export type { MigrateResult } from './store/schema/migrate.js';
 export { createTock } from './tock/create-tock.js';
 export { defineShellJob } from './tock/define-shell-job.js';
+export type { HandOffMethods } from './tock/hand-off-methods.js';
 export type {
   AdoptOptions,
   CancelOptions,

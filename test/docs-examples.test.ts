@@ -48,7 +48,7 @@ describe('README.md', () => {
 describe('docs/operations.md', () => {
   // Roles belong to the whole server: each run of the tests has its own.
   const suffix = `${process.pid}_${Math.random().toString(36).slice(2, 8)}`;
-  const roles = ['owner', 'worker', 'enqueuer', 'app', 'reader'] as const;
+  const roles = ['owner', 'worker', 'enqueuer', 'app', 'completer', 'reader'] as const;
   type Role = (typeof roles)[number];
   const nameOf = (role: Role) => `tock_${role}_${suffix}`;
   let home: TestDatabase;
@@ -98,6 +98,7 @@ describe('docs/operations.md', () => {
         seen.push(await ctx.enqueue(greet, {}, { key: 'from a handler' }));
       },
     }),
+    defineJob({ name: 'approves', run: ctx => ctx.handOff({ lease: '1d' }) }),
     defineJob({
       name: 'hopeless',
       onDead: 'greet',
@@ -114,7 +115,10 @@ describe('docs/operations.md', () => {
         .split('## Roles')[1]
         ?.matchAll(/^```sql test\n([\s\S]*?)^```$/gm) ?? []),
     ].map(([, block = '']) =>
-      block.replaceAll(/\btock_(?:owner|worker|enqueuer|app|reader)\b/g, name => `${name}_${suffix}`),
+      block.replaceAll(
+        /\btock_(?:owner|worker|enqueuer|app|completer|reader)\b/g,
+        name => `${name}_${suffix}`,
+      ),
     );
     await within(home.url, async client => {
       await client.query(
@@ -225,35 +229,62 @@ describe('docs/operations.md', () => {
       await refused('enqueuer', `select ${call}`);
   });
 
-  // oxlint-disable-next-line vitest/expect-expect -- refused() expects
-  it.each(['enqueuer', 'app'] as const)('the %s has no right on any table or sequence', async role => {
-    for (const table of await tables()) {
-      await refused(role, `select from ${table}`);
-      await refused(role, `delete from ${table}`);
-      await refused(role, `truncate ${table}`);
-      await refused(role, `do $$ begin lock table ${table} in access share mode; end $$`);
-    }
-    for (const attack of [
-      `insert into tock.job_runs_live (job, fence) values ('greet', 2147483647)`,
-      `insert into tock.job_runs_live (job, attempts) values ('greet', 2147483647)`,
-      `insert into tock.job_runs_live (job, errors) values ('greet', '5')`,
-      `insert into tock.job_runs_live (job, scheduled_for) values ('greet', 'infinity')`,
-      `insert into tock.job_runs_live (job, definition_id) values ('greet', 1)`,
-      `insert into tock.job_keys (idempotency_key, run_id) values ('cron:1:2026-03-01T12:00:00Z', 1)`,
-      `insert into tock.job_occurrences (definition_id, scheduled_for, run_id) values (1, now(), 1)`,
-      `insert into tock.job_slots (concurrency_key, slot, run_id, fence) values ('queue:default', 1, 1, 1)`,
-      `insert into tock.job_queues (name, paused_at) values ('default', now())`,
-      `insert into tock.job_outbox (kind, run_id, generation) values ('dead', 1, 1)`,
-      `update tock.job_runs_live set payload = '{}'`,
-      `update tock.job_definitions set paused_at = now()`,
-      'select payload from tock.job_definitions',
-      `select nextval('tock.job_runs_id_seq')`,
-      `select setval('tock.job_runs_id_seq', 9223372036854775807)`,
-      'create table tock.mine ()',
-      `create function tock.mine() returns void language sql as ''`,
+  it('the completer can complete what was handed over, and nothing else', async () => {
+    const worker = tockAs('worker');
+    const id = await worker.enqueue('approves');
+    await worker.tick();
+    await as('completer', async client => {
+      const held = async (call: string) =>
+        (await client.query<{ held: boolean }>(`select tock.${call} as held`, [id])).rows[0]?.held;
+      expect(await held('complete($1, 7)')).toBe(false);
+      expect(await held(`extend($1, 1, '2 days')`)).toBe(true);
+      expect(await held(`progress($1, 1, 0.5)`)).toBe(true);
+      expect(await held(`complete($1, 1, '{"approved": true}')`)).toBe(true);
+      expect(await held(`fail($1, 1, 'too late')`)).toBe(false);
+    });
+    for (const call of [
+      `tock.decide(${id}, 1, 'succeeded', null, null, null)`,
+      `tock.lock_handed_over(${id}, 1)`,
+      `tock.enqueue('greet')`,
+      'tock.create_partitions()',
     ])
-      await refused(role, attack);
+      await refused('completer', `select ${call}`);
+    await worker.tick();
+    expect(await owner.runs.get(id)).toMatchObject({ status: 'succeeded', output: { approved: true } });
   });
+
+  // oxlint-disable-next-line vitest/expect-expect -- refused() expects
+  it.each(['enqueuer', 'app', 'completer'] as const)(
+    'the %s has no right on any table or sequence',
+    async role => {
+      for (const table of await tables()) {
+        await refused(role, `select from ${table}`);
+        await refused(role, `delete from ${table}`);
+        await refused(role, `truncate ${table}`);
+        await refused(role, `do $$ begin lock table ${table} in access share mode; end $$`);
+      }
+      for (const attack of [
+        `insert into tock.job_runs_live (job, fence) values ('greet', 2147483647)`,
+        `insert into tock.job_runs_live (job, attempts) values ('greet', 2147483647)`,
+        `insert into tock.job_runs_live (job, errors) values ('greet', '5')`,
+        `insert into tock.job_runs_live (job, scheduled_for) values ('greet', 'infinity')`,
+        `insert into tock.job_runs_live (job, definition_id) values ('greet', 1)`,
+        `insert into tock.job_keys (idempotency_key, run_id) values ('cron:1:2026-03-01T12:00:00Z', 1)`,
+        `insert into tock.job_occurrences (definition_id, scheduled_for, run_id) values (1, now(), 1)`,
+        `insert into tock.job_slots (concurrency_key, slot, run_id, fence) values ('queue:default', 1, 1, 1)`,
+        `insert into tock.job_queues (name, paused_at) values ('default', now())`,
+        `insert into tock.job_outbox (kind, run_id, generation) values ('dead', 1, 1)`,
+        `update tock.job_runs_live set payload = '{}'`,
+        `update tock.job_definitions set paused_at = now()`,
+        'select payload from tock.job_definitions',
+        `select nextval('tock.job_runs_id_seq')`,
+        `select setval('tock.job_runs_id_seq', 9223372036854775807)`,
+        'create table tock.mine ()',
+        `create function tock.mine() returns void language sql as ''`,
+      ])
+        await refused(role, attack);
+    },
+  );
 
   it.each([
     ['the enqueuer', 'enqueuer', `tock.enqueue('greet', '{}', 'shadowed')`],

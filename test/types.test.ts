@@ -14,6 +14,7 @@ import {
   type Duration,
   defineJob,
   type Enqueued,
+  type HandOff,
   type Job,
   type JobContext,
   type JobName,
@@ -76,6 +77,35 @@ const jobs = [typed, optional, untyped, mail] as const;
 function compiledWithJobs(_body: (tock: Tock<typeof jobs>) => unknown): void {
   // Nothing to do: the compiler has read the body.
 }
+
+describe('a run that is handed over', () => {
+  const hands = defineJob({ name: 'hands', run: ctx => ctx.handOff({ lease: '1h' }) });
+  const mayHand = defineJob({
+    name: 'may-hand',
+    run: async (ctx): Promise<HandOff | { sent: Date }> =>
+      ctx.attempt > 1 ? { sent: new Date() } : ctx.handOff({ lease: '1h', to: 'finance' }),
+  });
+
+  it('has any JSON as its output: another system gives it', () => {
+    expectTypeOf<OutputOf<typeof hands>>().toEqualTypeOf<Json | null>();
+    expectTypeOf<{ sent: string }>().toExtend<OutputOf<typeof mayHand>>();
+    expectTypeOf<'paid'>().toExtend<OutputOf<typeof mayHand>>();
+  });
+
+  it('is no result of a step, an effect or a transaction, and nothing else is a hand-over', () => {
+    compiled((tock, ctx) => {
+      // @ts-expect-error -- a hand-over is no JSON
+      void ctx.step('send', () => ctx.handOff({ lease: '1h' }));
+      // @ts-expect-error -- a hand-over is no JSON
+      void ctx.transaction(() => ctx.handOff({ lease: '1h' }));
+      // @ts-expect-error -- without a lease
+      void ctx.handOff({ to: 'finance' });
+      // @ts-expect-error -- only ctx.handOff makes one
+      const made: HandOff = { kind: 'tock.hand-off', leaseMs: 1, to: null, toJSON: () => undefined as never };
+      expectTypeOf(tock.complete('1', 1, made)).toEqualTypeOf<Promise<boolean>>();
+    });
+  });
+});
 
 describe('the payload of a job', () => {
   it('is what the schema takes, for those who enqueue', () => {

@@ -24,6 +24,7 @@ import {
   afterLook,
   afterMinute,
   afterReap,
+  afterReapNotice,
   afterWake,
   checksReaping,
   dueSteps,
@@ -114,7 +115,10 @@ export async function startDaemon(
           engine,
           notice => {
             if (notice.kind === 'cancel') worker.checkCancel(notice.runId);
-            else if (hint.record(notice.queuePriority)) limiter.notice();
+            else if (notice.kind === 'reap') {
+              plan = afterReapNotice(plan, performance.now());
+              limiter.notice();
+            } else if (hint.record(notice.queuePriority)) limiter.notice();
           },
           () => sleeper.sayAgain(),
         );

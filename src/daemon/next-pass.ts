@@ -13,6 +13,7 @@ export interface Plan {
 }
 
 const REAP_EVERY_MS = 5000;
+const REAP_NOTICED_MS = 500;
 /** Reaping checks read over all due runs, so they may take at most 1/20 of the time. */
 const REAP_SHARE = 20;
 const FIRST_RETRY_MS = 5;
@@ -134,6 +135,12 @@ export function sleepMs(plan: Plan, now: number, pollMs: number, isClaiming: boo
 
 /** Woken early, because something was enqueued or a run has ended: claims first, then looks. */
 export const afterWake = (plan: Plan): Plan => ({ ...plan, claimAt: 0 });
+
+/** Notified that there is something to reap. Anybody can say so: half a second passes between reapings. */
+export const afterReapNotice = (plan: Plan, now: number): Plan => ({
+  ...plan,
+  reapAt: Math.min(plan.reapAt, Math.max(now, plan.checkReapAt - REAP_EVERY_MS + REAP_NOTICED_MS)),
+});
 
 export const afterMinute = (plan: Plan): Plan => ({ ...plan, materializeAt: 0 });
 

@@ -265,7 +265,8 @@ function checkTime({ runAt, delay, debounce }: Pick<NewRun, 'runAt' | 'delay' | 
   return { at: new Date(ms).toISOString(), delay_ms: null };
 }
 
-function sessionOfClient(engine: Engine, client: QueryClient): Session {
+/** The caller's own transaction. @throws TockError TOCK_BAD_OPTION */
+export function sessionOfClient(engine: Engine, client: QueryClient): Session {
   // Null is refused too: a caller that passes a client must not get the run outside of its transaction.
   if (typeof (client as QueryClient | null)?.query !== 'function') {
     throw new TockError(

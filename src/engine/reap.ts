@@ -13,6 +13,7 @@ import {
 import { isDataError } from '../store/runs/set-aside.js';
 import { type Engine, retryPolicyOf } from './engine.js';
 import { afterCommit } from './finalize/after-commit.js';
+import { writeDecided } from './finalize/decided.js';
 import { notifyDead } from './finalize/hooks.js';
 import { oneByOne } from './set-aside.js';
 
@@ -20,7 +21,8 @@ const BATCH_SIZE = 500;
 
 /**
  * Reaps every expired lease, in batches, each in its own transaction: a tick that is killed in between loses
- * nothing. The attempt was counted at its claim, so a run that kills its workers ends dead.
+ * nothing. The attempt was counted at its claim, so a run that kills its workers ends dead. Also writes what
+ * was decided elsewhere about runs that are handed over.
  */
 export async function reap(engine: Engine): Promise<ReapedRuns> {
   const { base = DEFAULT_BASE, max = DEFAULT_MAX } = engine.settings.retry;
@@ -44,6 +46,7 @@ export async function reap(engine: Engine): Promise<ReapedRuns> {
       dead: batch.dead_ids,
     });
     await notifyDead(engine, batch.dead_ids);
+    if (batch.has_decided) await writeDecided(engine);
     if (batch.has_limits) await fixSlots(engine.database);
     if (batch.failed + batch.dead + batch.cancelled < BATCH_SIZE) break;
   }
@@ -95,6 +98,7 @@ async function reapBatch(engine: Engine, options: ReapOptions): Promise<ReapedBa
     outboxWritten: batches.some(batch => batch.outboxWritten),
     has_limits: batches.some(batch => batch.has_limits),
     has_outbox: batches.some(batch => batch.has_outbox),
+    has_decided: batches.some(batch => batch.has_decided),
   };
 }
 

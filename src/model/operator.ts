@@ -26,6 +26,9 @@ export interface Operator {
 /** Every action that is audited, by its method of a Tock, and the role that it needs. */
 export const ACTIONS = {
   enqueue: 'operate',
+  complete: 'operate',
+  fail: 'operate',
+  extend: 'operate',
   'runs.retry': 'operate',
   'runs.cancel': 'operate',
   'schedules.pause': 'operate',
@@ -51,6 +54,7 @@ export type Action = keyof typeof ACTIONS;
 /** What executes runs, registers jobs and tries channels. It is the scheduler's own work, and not audited. */
 export const WORK = {
   'runs.wait': 'operate',
+  progress: 'operate',
   'alerts.test': 'operate',
   tick: 'operate',
   start: 'operate',

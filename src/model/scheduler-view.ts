@@ -25,6 +25,8 @@ export interface SchedulerStatus {
     readonly waiting: number;
     readonly scheduled: number;
     readonly running: number;
+    /** How many of the running ones are handed over to another system. */
+    readonly handedOver: number;
     readonly failed: number;
     readonly stuck: number;
   };

@@ -93,7 +93,7 @@ export interface TestTock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> ex
 }
 
 const EXPIRE = `
-update tock.job_runs_live set locked_until = tock.now() - interval '1 millisecond'
+update tock.job_runs_live set locked_until = tock.now() - interval '1 millisecond', run_at = least(run_at, tock.now())
 where status = 'running' and ($1::bigint is null or id = $1) returning id`;
 
 /** A test's database is its own, so other jobs on it are meant. */

@@ -4,6 +4,7 @@ import type { ResetCursorsOptions } from '../engine/definitions/reset-cursors.js
 import type { VersionGuard } from '../engine/definitions/schedules.js';
 import type { DoctorOptions } from '../engine/doctor/examine.js';
 import type { BackfillOptions } from '../engine/materialize/backfill.js';
+import type { CompleteOptions, FailOptions } from '../engine/operate/hand-offs.js';
 import type { CancelManyOptions, RetryManyOptions } from '../engine/operate/many.js';
 import type { QueueLimits } from '../engine/operate/queues.js';
 import type { WaitOptions } from '../engine/operate/runs.js';
@@ -74,6 +75,8 @@ const MATCH = {
 } as const;
 const MANY = { dryRun: true, limit: true, onProgress: true, signal: true } as const;
 const METHODS = {
+  complete: optionNames<CompleteOptions>({ client: true, note: true }),
+  fail: optionNames<FailOptions>({ retry: true, retryAt: true, client: true }),
   enqueueMany: optionNames<EnqueueManyOptions>({ client: true, details: true }),
   tick: optionNames<TickCallOptions>({ budget: true, concurrency: true, queues: true, signal: true }),
   start: optionNames<StartOptions>({ concurrency: true, queues: true, listen: true }),

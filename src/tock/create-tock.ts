@@ -126,6 +126,10 @@ export function assembleTock(
       migrate: later((tock, ...input) => tock.migrate(...input)),
       requireMigrated: later((tock, ...input) => tock.requireMigrated(...input)),
       register: later((tock, ...input) => tock.register(...input)),
+      complete: later((tock, ...input) => tock.complete(...input)),
+      fail: later((tock, ...input) => tock.fail(...input)),
+      extend: later((tock, ...input) => tock.extend(...input)),
+      progress: later((tock, ...input) => tock.progress(...input)),
       runs: {
         get: later((tock, ...input) => tock.runs.get(...input)),
         list: later((tock, ...input) => tock.runs.list(...input)),

@@ -48,6 +48,7 @@ import { getRun, listDefinitions, listRuns, type RunRecord } from '../store/read
 import { adoptDatabase } from '../store/schema/database-identity.js';
 import { migrate, requireMigrated } from '../store/schema/migrate.js';
 import { checkMethodOptions } from './check-options.js';
+import { handOffMethods } from './hand-off-methods.js';
 import type { EnqueueManyOptions, TockOptions } from './options.js';
 import type { ReadOptions } from './read-options.js';
 import type { OpenedTock } from './types.js';
@@ -164,6 +165,7 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
     },
     requireMigrated: async () => await requireMigrated(open().database),
     register: async () => await register(mayWork('register')),
+    ...handOffMethods(may, mayWork),
     runs: {
       // Only the compiler knows the output that an id's type carries.
       get: async <Id extends string>(id: Id) => {

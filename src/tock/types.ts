@@ -38,6 +38,7 @@ import type { AttemptLog } from '../store/reads/runs/run-log.js';
 import type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from '../store/reads/runs.js';
 import type { Adoption } from '../store/schema/database-identity.js';
 import type { MigrateResult } from '../store/schema/migrate.js';
+import type { HandOffMethods } from './hand-off-methods.js';
 import type {
   AdoptOptions,
   CancelOptions,
@@ -57,7 +58,7 @@ import type {
  * Every method connects to the database when it first needs it, and rejects with the driver's error if that
  * fails, with TOCK_CLOSED after `close`, and with TOCK_BAD_OPTION for an option that does not exist.
  */
-export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> {
+export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> extends HandOffMethods {
   /**
    * Enqueues one run; resolves to its id. With a `key` that was used before, to the id of that key's run.
    * With `client` it happens in the caller's transaction.

@@ -1,7 +1,9 @@
 // Chaos: the checker of histories, on histories written by hand. Each invariant can fail, and names itself.
 import { describe, expect, it } from 'vitest';
+import { HANDED_OVER } from '../../src/model/run/states.js';
 import type { ClientCall, FinalState, HistoryEvent, HistoryPlace, HistoryRow } from './history.js';
 import { checkFinal, type Expectations } from './history-check.js';
+import { checkDecisions, countHandOffs } from './history-hand-offs.js';
 
 const AT = (second: number) => new Date(Date.UTC(2026, 2, 1, 12, 0, second)).toISOString();
 const EXPECTED: Expectations = {
@@ -233,5 +235,73 @@ describe('checkFinal', () => {
         ]),
       ),
     ).toEqual(['I3']);
+  });
+});
+
+describe('hand-overs', () => {
+  const HANDED: HistoryRow = { ...running, locked_by: HANDED_OVER, locked_until: AT(120) };
+  const note: HistoryRow = { run_id: 1, fence: 1, handed_over_at: AT(2), decided_at: null, written_at: null };
+  const decided: HistoryRow = { ...note, decided_at: AT(60), decision: 'succeeded' };
+  const succeeded: HistoryRow = { ...HANDED, status: 'succeeded' };
+  const story: readonly Step[] = [
+    ...planned,
+    ['live', null, queued, 'client'],
+    ['live', queued, running],
+    ['live', running, HANDED],
+    ['handOff', null, note],
+    ['handOff', note, decided, 'client'],
+    ['live', HANDED, { ...HANDED, locked_until: '9999-12-31T00:00:00Z' }, 'client'],
+    ['live', { ...HANDED, locked_until: '9999-12-31T00:00:00Z' }, null, 'b'],
+    ['finished', null, succeeded, 'b'],
+    ['handOff', decided, { ...decided, written_at: AT(61) }, 'b'],
+  ];
+  const state = { ...final, onceEffects: [] };
+  const at = (index: number, ...steps: readonly Step[]) =>
+    story.toSpliced(planned.length + index, 1, ...steps);
+  const call = { runId: '1', fence: 1, decision: 'succeeded', answer: true } as const;
+
+  it('finds nothing wrong with a run that is completed by a call', () => {
+    expect(check(story, calls, state)).toEqual([]);
+    expect(
+      checkDecisions(history(story), [call, { ...call, answer: false }, { ...call, answer: 'unknown' }]),
+    ).toEqual([]);
+    expect(countHandOffs(history(story))).toEqual({ handedOver: 1, decided: 1 });
+  });
+
+  it.each<[string, readonly Step[]]>([
+    ['I3', at(2, ['live', running, HANDED, 'b'])],
+    ['I15', at(4, ['handOff', null, { ...decided, fence: 2 }, 'client'])],
+    ['I15', at(4, ['handOff', note, { ...decided, decided_at: AT(121) }, 'client'])],
+    ['I15', [...story.slice(0, -1), ['handOff', decided, { ...decided, decided_at: AT(62) }, 'client']]],
+    ['I16', at(7, ['finished', null, { ...succeeded, status: 'dead' }, 'b'])],
+    ['I16', at(4)],
+    [
+      'I16',
+      at(6, ['live', HANDED, { ...reaped, errors: failure('TOCK_LEASE_LOST', 121), run_at: AT(130) }, 'b']),
+    ],
+  ])('%s', (invariant, steps) => {
+    expect(named(check(steps, calls, state))).toContain(invariant);
+  });
+
+  it('I15 and I16, by the answers and by what is left', () => {
+    const wrong = (
+      steps: readonly Step[],
+      ...made: readonly Parameters<typeof checkDecisions>[1][number][]
+    ) => named(checkDecisions(history(steps), made));
+    expect(wrong(story, call, call)).toEqual(['I15']);
+    expect(wrong(story, { ...call, decision: 'dead' })).toEqual(['I15']);
+    expect(wrong(story, { ...call, fence: 2 })).toEqual(['I15']);
+    expect(wrong(story.slice(0, -1), call)).toEqual(['I16']);
+  });
+
+  it('lets the end of a lease take back what nobody has decided', () => {
+    const expired = { ...reaped, errors: failure('TOCK_LEASE_LOST', 121), run_at: AT(131) };
+    const steps: readonly Step[] = [
+      ...story.slice(0, planned.length + 4),
+      ['live', HANDED, expired, 'b'],
+      ['live', expired, null, 'driver'],
+      ['finished', null, { ...expired, status: 'cancelled' }, 'driver'],
+    ];
+    expect(check(steps, calls, state)).toEqual([]);
   });
 });

@@ -2,6 +2,7 @@
 // them by lot, moves the clock, and enqueues.
 // In: a build, a seed, how many steps. Out: the invariants that did not hold.
 import pg from 'pg';
+import { HANDED_OVER } from '../../src/model/run/states.js';
 import { bundleJobs, type Running, startProcess } from '../support/processes.js';
 import { openTestTock, until } from '../support/test-tock.js';
 import {
@@ -12,6 +13,7 @@ import {
   recordHistory,
 } from './history.js';
 import { checkFinal, type Expectations } from './history-check.js';
+import { checkDecisions, countHandOffs, type DecisionCall } from './history-hand-offs.js';
 import type { Build } from './mutant-build.js';
 
 export interface ExperimentOptions {
@@ -20,6 +22,15 @@ export interface ExperimentOptions {
   readonly faults:
     | { readonly seed: number; readonly steps: number }
     | { readonly story: (hands: Hands) => Promise<void> };
+  /** Faults in functions of the schema. */
+  readonly alterations?: readonly Alteration[];
+}
+
+/** A function of the schema, and one place of its text and what it becomes. */
+export interface Alteration {
+  readonly function: string;
+  readonly from: string;
+  readonly to: string;
 }
 
 /** What a story can do. */
@@ -31,6 +42,8 @@ export interface Hands {
   readonly jump: (seconds: number) => Promise<unknown>;
   /** Resolves when the query gives a row. */
   readonly see: (query: string) => Promise<unknown>;
+  /** Completes the first run that was handed over, under a fence. Resolves to the answer. */
+  readonly complete: (fence: number) => Promise<unknown>;
 }
 
 /** Quiet must come within so long; otherwise I13 does not hold. */
@@ -56,6 +69,18 @@ function lots(seed: number): () => number {
   };
 }
 
+/** Throws where the function no longer has the text: then the mutant must be written anew. */
+async function alter(
+  sql: <Row>(text: string, values?: unknown[]) => Promise<Row[]>,
+  { function: name, from, to }: Alteration,
+): Promise<void> {
+  const [found] = await sql<{ text: string }>('select pg_get_functiondef($1::regproc) as text', [
+    `tock.${name}`,
+  ]);
+  if (!found?.text.includes(from)) throw new Error(`not found: tock.${name}: ${from}`);
+  await sql(found.text.replace(from, () => to));
+}
+
 /** What happened in an experiment, so that one in which nothing did is not taken for a proof. */
 export interface Experiment {
   /** The invariants that did not hold, a line each. */
@@ -64,6 +89,9 @@ export interface Experiment {
   readonly claims: number;
   readonly reaped: number;
   readonly ended: number;
+  readonly handedOver: number;
+  /** How many of these were decided by calls. */
+  readonly decided: number;
 }
 
 /** Runs one experiment. */
@@ -81,6 +109,7 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
   const jobs = await bundleJobs('test/chaos/history-jobs.ts');
   const slots: { running: Running; isFrozen: boolean }[] = [];
   const calls: ClientCall[] = [];
+  const decisions: DecisionCall[] = [];
   let born = 0;
 
   const start = (script: 'daemon' | 'tick') => {
@@ -120,12 +149,16 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
       [share],
     );
 
-  /** A client of its own connection, which may be cut under it. */
-  const enqueue = async (key: string, job: string) => {
+  /** Of its own connection, which may be cut under it. */
+  const openClient = () => {
     const url = new URL(test.url);
     url.searchParams.set('application_name', 'client');
     const client = new pg.Client({ connectionString: url.href });
     client.on('error', () => undefined);
+    return client;
+  };
+  const enqueue = async (key: string, job: string) => {
+    const client = openClient();
     try {
       await client.connect();
       // The attempts are named: it may come before the first process has registered the job.
@@ -138,6 +171,51 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
       calls.push({ key, told: isRefused ? 'fail' : 'unknown', runId: null });
     }
     await client.end().catch(() => undefined);
+  };
+
+  /** The other system: calls a function for a run that it was sent. */
+  const decide = async (runId: string, fence: number, decision: DecisionCall['decision']) => {
+    const client = openClient();
+    const text =
+      decision === 'succeeded'
+        ? 'select tock.complete($1, $2) as held'
+        : `select tock.fail($1, $2, 'by lot', retry => ${decision === 'failed'}) as held`;
+    let answer: DecisionCall['answer'] = 'unknown';
+    try {
+      await client.connect();
+      answer = (await client.query<{ held: boolean }>(text, [runId, fence])).rows[0]?.held ?? 'unknown';
+    } catch {
+      // It may have been cut before or after the commit.
+    }
+    decisions.push({ runId, fence, decision, answer });
+    await client.end().catch(() => undefined);
+    return answer;
+  };
+  interface Message {
+    readonly runId: string;
+    readonly fence: number;
+  }
+  /** Answers a few messages, some of them old; some with a fence that was never sent. */
+  const answer = async () => {
+    const messages = await sql<Message>(
+      `select run_id::text as "runId", fence from public.messages order by run_id desc, fence desc limit 8`,
+    );
+    const chosen = messages.filter(() => lot() < 0.4);
+    await Promise.all(
+      chosen.map(async ({ runId, fence }) => {
+        const die = pick(10);
+        if (die === 0) await decide(runId, fence + 1, 'succeeded');
+        else if (die === 1) await sql(`select tock.extend($1, $2, '30 s')`, [runId, fence]);
+        else await decide(runId, fence, die < 5 ? 'succeeded' : die < 8 ? 'failed' : 'dead');
+      }),
+    );
+  };
+  const completeAll = async () => {
+    const left = await sql<Message>(
+      `select id::text as "runId", fence from tock.job_runs_live where locked_by = $1 and locked_until < '9999-01-01'`,
+      [HANDED_OVER],
+    );
+    await Promise.all(left.map(({ runId, fence }) => decide(runId, fence, 'succeeded')));
   };
 
   const kill = async () => slots[pick(slots.length)]?.running.child.kill('SIGKILL');
@@ -173,6 +251,7 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
     const one = pick(12);
     // A few: each takes its process and all that runs there along, and that takes its time to be found out.
     if (round % 20 === 7) return 'suicide';
+    if (one === 3 || one === 5) return 'handed';
     return one === 1 ? 'not a job' : one % 2 === 0 ? 'once' : 'transaction';
   };
   const drive = async (rounds: number) => {
@@ -180,7 +259,7 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
       fill();
       const enqueued = [1, 2].map(each => enqueue(`key:${round}:${each}`, pickJob(round)));
       await steps[pick(steps.length)]?.();
-      await Promise.all(enqueued);
+      await Promise.all([...enqueued, answer()]);
       // Not to wait for anything: so that some work is done between two blows.
       await new Promise(resolve => setTimeout(resolve, 50 + pick(250)));
     }
@@ -190,6 +269,12 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
     enqueue: job => enqueue(`key:story:${calls.length}`, job),
     jump,
     see: query => until(async () => (await sql(query)).length > 0, query),
+    complete: async fence => {
+      const [message] = await sql<Message>(
+        `select run_id::text as "runId", fence from public.messages order by run_id limit 1`,
+      );
+      return await decide(message?.runId ?? '', fence, 'succeeded');
+    },
   };
 
   const becomeQuiet = async (): Promise<string[]> => {
@@ -207,6 +292,7 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
     };
     const isQuiet = async () => {
       fill();
+      await completeAll();
       const [left] = await sql<{ live: number; waiting: number }>(`select count(*)::int as live,
         (count(*) filter (where status = 'failed' and run_at > tock.now()))::int as waiting from tock.job_runs_live`);
       // Nothing is left but backoffs: no need to sit through them.
@@ -229,7 +315,11 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
         await running.ended;
       }),
     );
-    return checkFinal(await readHistory(sql), calls, await readFinal(), EXPECTED);
+    const history = await readHistory(sql);
+    return [
+      ...checkFinal(history, calls, await readFinal(), EXPECTED),
+      ...checkDecisions(history, decisions),
+    ];
   };
 
   const readFinal = async (): Promise<FinalState> => {
@@ -248,6 +338,8 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
   try {
     await sql('create table public.once_effects (key text)');
     await sql('create table public.transaction_effects (run_id bigint)');
+    await sql('create table public.messages (run_id bigint, fence integer)');
+    for (const alteration of options.alterations ?? []) await alter(sql, alteration);
     // The database's clock is hours away from the host's, and leaps forward when the driver says so.
     await sql(`create table tock.test_shift as select interval '-3 hours' as by`);
     await sql(`create or replace function tock.now() returns timestamptz language sql stable
@@ -268,6 +360,7 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
           old?.status === 'running',
       ),
       ended: count(({ place, move }) => place === 'finished' && move === 'insert'),
+      ...countHandOffs(history),
     };
   } finally {
     for (const { running } of slots) running.child.kill('SIGKILL');

@@ -1,6 +1,6 @@
 // The job module of the experiments with a history. Bundled by esbuild, and named in TOCK_JOBS.
 // What a handler does depends on its run and attempt alone, so that a seed tells the whole story.
-import { type AnyJob, defineJob, type JobContext } from '../../src/index.js';
+import { type AnyJob, defineJob, type HandOff, type JobContext } from '../../src/index.js';
 import { lot } from './lot.js';
 
 const pause = (ctx: JobContext) =>
@@ -82,4 +82,34 @@ const slow = defineJob({
     }),
 });
 
-export const jobs: AnyJob[] = [minutely, latest, sevenths, once, transaction, suicide, slow];
+/** Sends a message to another system, and is handed over to it; in between the attempt may fail. */
+const handed = defineJob({
+  name: 'handed',
+  retry,
+  async run(ctx): Promise<HandOff> {
+    await ctx.db.insertInto('messages').values({ run_id: ctx.runId, fence: ctx.fence }).execute();
+    await mayFail(ctx);
+    return ctx.handOff({ lease: '20s' });
+  },
+});
+/** Takes longer than a lease of its worker, and is handed over then, whatever its signal says. */
+const handedLate = defineJob({
+  name: 'handed-late',
+  retry,
+  async run(ctx): Promise<HandOff> {
+    await new Promise(resolve => setTimeout(resolve, 3000));
+    return ctx.handOff({ lease: '20s' });
+  },
+});
+
+export const jobs: AnyJob[] = [
+  minutely,
+  latest,
+  sevenths,
+  once,
+  transaction,
+  suicide,
+  slow,
+  handed,
+  handedLate,
+];

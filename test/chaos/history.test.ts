@@ -16,5 +16,6 @@ describe('the invariants of a history', () => {
     // Otherwise it would show nothing.
     expect(experiment.claims).toBeGreaterThan(experiment.ended);
     expect(experiment.reaped).toBeGreaterThan(0);
+    expect(experiment.decided).toBeGreaterThan(0);
   }, 600_000);
 });

@@ -3,7 +3,7 @@
 // Triggers write the events in the transaction of the change, so that the record has exactly what was committed. They
 // exist in tests only.
 
-/** A row of job_runs, job_effects or job_definitions, as jsonb gives it. Times as ISO text. */
+/** A row of job_runs, job_effects, job_definitions or job_hand_offs, as jsonb gives it. Times as ISO text. */
 export interface HistoryRow {
   readonly id?: number;
   readonly status?: string;
@@ -35,9 +35,13 @@ export interface HistoryRow {
   readonly run_id?: number;
   readonly queue?: string;
   readonly slot_keys?: readonly string[] | null;
+  readonly handed_over_at?: string | null;
+  readonly decided_at?: string | null;
+  readonly decision?: string | null;
+  readonly written_at?: string | null;
 }
 
-export type HistoryPlace = 'live' | 'finished' | 'effect' | 'definition';
+export type HistoryPlace = 'live' | 'finished' | 'effect' | 'definition' | 'handOff';
 
 export interface HistoryEvent {
   readonly seq: number;
@@ -72,6 +76,7 @@ const PLACES: Readonly<Record<HistoryPlace, string>> = {
   finished: 'job_runs_finished',
   effect: 'job_effects',
   definition: 'job_definitions',
+  handOff: 'job_hand_offs',
 };
 
 /** Puts the triggers up. From then on everything is on record. */

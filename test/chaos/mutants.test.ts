@@ -1,7 +1,8 @@
 // Chaos: the checker is checked. Tock with a fault built in must be found out by the history of an experiment.
 // Found out elsewhere: a batch that is not sorted, and the claim's CTE, in test/scenarios/leases.test.ts and over-lock.test.ts.
 import { describe, expect, it } from 'vitest';
-import { type Hands, runExperiment } from './history-experiment.js';
+import { HANDED_OVER } from '../../src/model/run/states.js';
+import { type Alteration, type Hands, runExperiment } from './history-experiment.js';
 import { buildMutant, type Change, HEALTHY } from './mutant-build.js';
 
 const RUNNING = (job: string, fence: number) =>
@@ -40,12 +41,66 @@ async function kills({ start, enqueue, see }: Hands): Promise<void> {
   await see(RUNNING('suicide', 1));
 }
 
-const STORIES = { wakesUp, ordinary, kills } as const;
+const OVER = (fence: number) =>
+  `select from tock.job_runs where locked_by = '${HANDED_OVER}' and status = 'running' and fence = ${fence}`;
+
+/** A run is completed while nobody can write that, and its lease ends before anybody can. */
+async function completes({ start, enqueue, jump, see, complete }: Hands): Promise<void> {
+  const first = start();
+  await enqueue('handed');
+  await see(OVER(1));
+  first.child.kill('SIGKILL');
+  await complete(1);
+  await jump(30);
+  start();
+  await see(`select from tock.job_runs where job = 'handed' and (finished_at is not null or fence > 1)`);
+}
+
+/** A run is completed when its lease has ended, and nobody has taken it back yet. */
+async function completesLate({ start, enqueue, jump, see, complete }: Hands): Promise<void> {
+  const first = start();
+  await enqueue('handed');
+  await see(OVER(1));
+  first.child.kill('SIGKILL');
+  await jump(30);
+  await complete(1);
+}
+
+/** The lease of a hand-over ends, the run is handed over again, and the first answer comes. */
+async function answersLate({ start, enqueue, jump, see, complete }: Hands): Promise<void> {
+  start();
+  await enqueue('handed');
+  await see(OVER(1));
+  await jump(30);
+  await see(`select from tock.job_runs where job = 'handed' and status = 'failed'`);
+  await jump(5);
+  await see(OVER(2));
+  await complete(1);
+}
+
+/** A worker freezes past its lease, another takes its run, the first wakes up and hands it over. */
+async function handsOverLate({ start, enqueue, jump, see }: Hands): Promise<void> {
+  const first = start();
+  await enqueue('handed-late');
+  await see(RUNNING('handed-late', 1));
+  first.child.kill('SIGSTOP');
+  await jump(3);
+  start();
+  await see(`select from tock.job_runs where job = 'handed-late' and status = 'failed'`);
+  await jump(20);
+  await see(RUNNING('handed-late', 2));
+  first.child.kill('SIGCONT');
+  await see(OVER(2));
+}
+
+const STORIES = { wakesUp, ordinary, kills, completes, completesLate, answersLate, handsOverLate } as const;
 
 interface Mutant {
   readonly name: string;
   readonly story: keyof typeof STORIES;
-  readonly changes: readonly Change[];
+  readonly changes?: readonly Change[];
+  /** Of functions of the schema. */
+  readonly alterations?: readonly Alteration[];
   /** The invariants, one of which must be named. */
   readonly found: RegExp;
 }
@@ -162,6 +217,73 @@ const MUTANTS: readonly Mutant[] = [
     ],
     found: /^I14/,
   },
+  {
+    name: 'a worker hands over a run that it does not hold any more, and has not noticed that',
+    story: 'handsOverLate',
+    changes: [
+      {
+        file: 'engine/worker/lease-answer.ts',
+        from: 'if (active.isLost) return;',
+        to: 'if (!active.isLost) return;',
+      },
+      {
+        file: 'store/runs/hand-off/hand-off.ts',
+        from: "where ${isHeld('r', 'succeed')} order by r.id for update",
+        to: 'where r.id = any(:ids::bigint[]) and :fences::integer[] is not null order by r.id for update',
+      },
+    ],
+    found: /^I3/,
+  },
+  {
+    name: 'a run that was handed over is completed under any fence',
+    story: 'answersLate',
+    alterations: [
+      {
+        function: 'lock_handed_over',
+        from: 'and r.fence = lock_handed_over.fence and r.status',
+        to: 'and r.status',
+      },
+      // Otherwise the run would never end, which is found out too, but late.
+      { function: 'decide', from: 'where r.id = decide.run and', to: 'where false and' },
+    ],
+    found: /^I15/,
+  },
+  {
+    name: 'a run that was handed over is completed after the end of its lease',
+    story: 'completesLate',
+    alterations: [
+      {
+        function: 'lock_handed_over',
+        from: 'and r.locked_until >= ',
+        to: "and r.locked_until + interval '1 year' >= ",
+      },
+    ],
+    found: /^I15/,
+  },
+  {
+    name: 'a run is taken back though what becomes of it was decided',
+    story: 'completes',
+    alterations: [
+      {
+        function: 'decide',
+        from: `set locked_until = '9999-12-31Z'`,
+        to: 'set locked_until = r.locked_until',
+      },
+    ],
+    found: /^I16/,
+  },
+  {
+    name: 'what was decided is not what becomes of the run',
+    story: 'completes',
+    changes: [
+      {
+        file: 'engine/finalize/decided.ts',
+        from: "if (decision === 'succeeded') return { kind: 'returned', value: output };",
+        to: "if (decision === 'succeeded') return { kind: 'threw', error: output };",
+      },
+    ],
+    found: /^I16/,
+  },
 ];
 
 describe('a story of faults', () => {
@@ -177,9 +299,9 @@ describe('a story of faults', () => {
 describe('the history finds out', () => {
   it.each(MUTANTS)(
     '$name',
-    async ({ story, changes, found }) => {
-      const build = await buildMutant(changes);
-      const { wrong } = await runExperiment({ build, faults: { story: STORIES[story] } });
+    async ({ story, changes, alterations = [], found }) => {
+      const build = changes === undefined ? HEALTHY : await buildMutant(changes);
+      const { wrong } = await runExperiment({ build, faults: { story: STORIES[story] }, alterations });
       expect(wrong.filter(line => found.test(line))).not.toEqual([]);
     },
     180_000,

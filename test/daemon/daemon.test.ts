@@ -28,6 +28,7 @@ const slow = defineJob({
     return 'drained';
   },
 });
+const approves = defineJob({ name: 'approves', run: ctx => ctx.handOff({ lease: '1d' }) });
 const everySecond = defineJob({
   name: 'every-second',
   schedule: { every: '1s', catchup: 'all' },
@@ -39,7 +40,7 @@ let daemon: Daemon | undefined;
 beforeEach(async () => {
   events.length = 0;
   hasStarted = false;
-  test = await openTestTock([quick, slow], { logger });
+  test = await openTestTock([quick, slow, approves], { logger });
 });
 afterEach(async () => {
   await daemon?.stop();
@@ -50,6 +51,18 @@ const ended = (id: string) =>
   until(async () => (await test.tock.runs.get(id))?.finishedAt, `run ${id} to end`);
 
 describe('tock.start', () => {
+  it('writes what another system has decided about a run that is handed over', async () => {
+    daemon = await test.tock.start();
+    const id = await test.tock.enqueue(approves);
+    await until(async () => (await test.tock.runs.get(id))?.handOff, 'the hand-over');
+    expect(daemon.outcomeCounts).toMatchObject({ claimed: 1, handedOver: 1, lost: 0 });
+    await until(async () => (await test.sql('select from tock.sleepers')).length > 0, 'the daemon to sleep');
+    expect(await test.tock.complete(id, 1, 'approved')).toBe(true);
+    await ended(id);
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: 'approved' });
+    expect(events).toContain('run.succeeded');
+  });
+
   it('works with NOTIFY turned off for the database: nothing is sent, and polling finds it all', async () => {
     await test.sql(
       `do $$ begin execute format('alter database %I set pg_tock.notify = off', current_database()); end $$`,

@@ -6,6 +6,7 @@ import {
   afterLook,
   afterMinute,
   afterReap,
+  afterReapNotice,
   afterWake,
   checksReaping,
   type DueSteps,
@@ -213,5 +214,20 @@ describe('events', () => {
     ['an error makes everything due', afterError, { reaps: true, materializes: true, claims: true }],
   ])('%s', (_what, event, steps) => {
     expect(dueSteps(event(RESTING), NOW)).toEqual(steps);
+  });
+});
+
+describe('after a notice that there is something to reap', () => {
+  it('reaps at once, unless it has just been asked', () => {
+    expect(afterReapNotice(RESTING, NOW).reapAt).toBe(NOW);
+    expect(afterReapNotice({ ...RESTING, checkReapAt: NOW + 4900 }, NOW).reapAt).toBe(NOW + 400);
+    expect(afterReapNotice(FIRST_PLAN, NOW).reapAt).toBe(NOW);
+  });
+
+  it('leaves an earlier reaping as it is, and takes no more than its share of the time', () => {
+    expect(afterReapNotice({ ...RESTING, reapAt: NOW - 5 }, NOW).reapAt).toBe(NOW - 5);
+    // The last one took 2 s: the next may come after 40.
+    const slow = afterReap(RESTING, NOW - 2000, NOW);
+    expect(afterReapNotice(slow, NOW).reapAt).toBe(slow.checkReapAt - 4500);
   });
 });

@@ -13,7 +13,7 @@ const CALM: SchedulerStatus = {
   isCopy: false,
   replicaLagMs: null,
   definitions: { scheduled: 5, due: 0, paused: 0, broken: 0, ahead: 0, aheadMs: 0, overdueMs: 0 },
-  runs: { waiting: 0, scheduled: 2, running: 1, failed: 0, stuck: 0 },
+  runs: { waiting: 0, scheduled: 2, running: 1, handedOver: 0, failed: 0, stuck: 0 },
   oldestWaitMs: 0,
   lastDay: { succeeded: 1440, dead: 0, cancelled: 0, skipped: 0, setAside: 0 },
   workers: [],
@@ -58,7 +58,7 @@ const warnings = (): LogLine[] => kit.logs.filter(line => line.event === 'schedu
 describe('check-scheduler', () => {
   it('gives the figures and finds nothing when nothing is wrong', async () => {
     const run = await check({
-      runs: { waiting: 3, scheduled: 9, running: 2, failed: 4, stuck: 0 },
+      runs: { waiting: 3, scheduled: 9, running: 2, handedOver: 0, failed: 4, stuck: 0 },
       oldestWaitMs: 5 * MINUTE,
       oldestSnapshot: { ageMs: 15 * MINUTE, pid: 4711 },
       deadRows: 99_999,

@@ -23,6 +23,9 @@ describe('mayDo', () => {
       'operate',
       [
         'enqueue',
+        'complete',
+        'fail',
+        'extend',
         'runs.retry',
         'runs.cancel',
         'schedules.pause',

@@ -63,6 +63,24 @@ describe('an isolated handler', () => {
     await gone(await childOf(id, 0));
   });
 
+  it('hands its run over: its process ends, and the run goes on', async () => {
+    await start();
+    const id = await test.tock.enqueue('hands-over', {});
+    const run = await until(async () => {
+      const found = await test.tock.runs.get(id);
+      return found?.handOff && found;
+    }, 'the hand-over');
+    expect(run).toMatchObject({ status: 'running', handOff: { fence: 1, to: 'another process' } });
+    await gone(await childOf(id));
+    expect(await test.tock.complete(id, 1, { by: 'another' })).toBe(true);
+    expect(await ended(id)).toMatchObject({ status: 'succeeded', output: { by: 'another' } });
+    const forgetful = await test.tock.enqueue('hands-over', { forgets: true });
+    expect((await ended(forgetful)).errors[0]).toMatchObject({
+      code: 'TOCK_BAD_RESULT',
+      message: expect.stringMatching(/called ctx\.handOff and returned something else/),
+    });
+  });
+
   it('forwards its log lines and its progress, also when it never yields again', async () => {
     await start();
     const id = await test.tock.enqueue('compute', {});

@@ -249,6 +249,19 @@ const leavesMuch = defineJob({
   },
 });
 
+/** Hands its run over, or forgets to return what it got. */
+const handsOver = defineJob({
+  name: 'hands-over',
+  isolate: true,
+  retry: { maxAttempts: 1 },
+  payload: z.object({ forgets: z.boolean().default(false) }),
+  async run(ctx, { forgets }) {
+    await appear(ctx);
+    const handOff = ctx.handOff({ lease: '1h', to: 'another process' });
+    return forgets ? 'nothing' : handOff;
+  },
+});
+
 /** In the worker's own process. */
 const plain = defineJob({ name: 'plain', run: () => process.pid });
 
@@ -265,5 +278,6 @@ export const jobs = [
   effects,
   late,
   leavesMuch,
+  handsOver,
   plain,
 ];

@@ -175,8 +175,10 @@ select key from keys where key is not null limit 10000;
 with target as materialized (
   select r.id, r.status from tock.job_runs_live r where r.id = any($1::bigint[]) order by r.id for update
 ), asked as (
-  update tock.job_runs_live r set cancel_requested_at = coalesce(r.cancel_requested_at, tock.now()), skip_reason = coalesce($2, r.skip_reason)
-  where r.id = any(array(select t.id from target t where t.status = 'running')) returning r.id
+  update tock.job_runs_live r set cancel_requested_at = coalesce(r.cancel_requested_at, tock.now()), skip_reason = coalesce($2, r.skip_reason),
+    locked_until = case when (r.status = 'running' and r.locked_by = '00000000-0000-0000-0000-000000000000' and r.locked_until < '9999-12-31T00:00:00Z') then tock.now() - interval '1 millisecond' else r.locked_until end,
+    run_at = case when (r.status = 'running' and r.locked_by = '00000000-0000-0000-0000-000000000000' and r.locked_until < '9999-12-31T00:00:00Z') then coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) else r.run_at end
+  where r.id = any(array(select t.id from target t where t.status = 'running')) returning r.id, r.locked_by
 ), gone as (
   delete from tock.job_runs_live r where r.id = any(array(select t.id from target t where t.status in ('queued', 'failed'))) returning r.*
 ), ended as (
@@ -199,7 +201,7 @@ with target as materialized (
 )
 select (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten", array(select id::text from ended order by id) as cancelled, array(select id::text from asked order by id) as asked,
   -- A listening daemon is notified at once; other workers ask with their next heartbeat.
-  (select count(tock.notify('cancel:' || id)::text) from asked) as notified;
+  (select count(tock.notify(case when locked_by = '00000000-0000-0000-0000-000000000000' then 'reap' else 'cancel:' || id end)::text) from asked) as notified;
 
 -- claim
 with recursive queue_priorities as (
@@ -579,6 +581,9 @@ order by o.priority, d.run_at, d.id limit $1;
 select (extract(epoch from tock.now()) * 1000)::float8 as now, (select coalesce(jsonb_object_agg(i.id, l.count), '{}') from unnest($1::bigint[]) as i(id) cross join lateral (
     select count(*) from (select from tock.job_runs_live r where r.definition_id = i.id limit 2) r) l where l.count > 0) as live;
 
+-- complete
+select tock.complete($1::bigint, $2::integer, $3::jsonb) as held;
+
 -- complete-definitions
 select d.name from tock.job_definitions d where d.vanished_at is null order by d.name limit 500;
 
@@ -699,13 +704,16 @@ delete from tock.sleepers where worker_id = $1;
 
 -- displace-runs
 -- Waiting runs end at once. From running ones terminate takes the lease: the holder's next write, or its next
--- heartbeat, finds it lost. cancel asks the holder to stop; the new run waits for its slot.
+-- heartbeat, finds it lost. cancel asks the holder to stop, or ends the lease of a run that is handed over; the
+-- new run waits for its slot.
 with target as materialized (
   select r.id, r.status from tock.job_runs_live r
   where r.definition_id = any($1::bigint[]) and r.trigger in ('cron', 'chain')
   order by r.id for update
 ), asked as (
-  update tock.job_runs_live r set cancel_requested_at = coalesce(r.cancel_requested_at, tock.now()), skip_reason = coalesce(r.skip_reason, 'a later occurrence took its place')
+  update tock.job_runs_live r set cancel_requested_at = coalesce(r.cancel_requested_at, tock.now()), skip_reason = coalesce(r.skip_reason, 'a later occurrence took its place'),
+    locked_until = case when (r.status = 'running' and r.locked_by = '00000000-0000-0000-0000-000000000000' and r.locked_until < '9999-12-31T00:00:00Z') then tock.now() - interval '1 millisecond' else r.locked_until end,
+    run_at = case when (r.status = 'running' and r.locked_by = '00000000-0000-0000-0000-000000000000' and r.locked_until < '9999-12-31T00:00:00Z') then coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) else r.run_at end
   from target t where r.id = t.id and t.status = 'running' and not $2
   returning r.id
 ), gone as (
@@ -761,7 +769,10 @@ select id from tock.job_runs_finished r where r.id = any($1::bigint[]) and ($2::
 union all
 select id from tock.job_runs_live r
 where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and locked_by is null and status <> 'running'
-  and errors -> -1 ->> 'code' is distinct from 'TOCK_LEASE_LOST';
+  and errors -> -1 ->> 'code' is distinct from 'TOCK_LEASE_LOST'
+union
+select r.id from (select h.run_id as id, h.fence, h.worker_id from tock.job_hand_offs h where h.run_id = any($1::bigint[])) r
+where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.worker_id = $3;
 
 -- enqueue
 select ids, refused from tock.enqueue_many($1::text, $2::text);
@@ -873,6 +884,9 @@ select e.id::text as id from queue_priorities p cross join lateral (
       and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null) order by r.run_at, r.id limit $1) e
 limit $1;
 
+-- extend
+select tock.extend($1::bigint, $2::integer, $3::float8 * interval '1 millisecond') as held;
+
 -- fail
 with outcome as materialized (
   select * from unnest($1::bigint[], $2::jsonb[], $3::float8[], $4::boolean[]) as o(id, error, delay_ms, is_suspect)
@@ -917,6 +931,9 @@ with outcome as materialized (
   returning id
 )
 select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from (select id from given_back union all select id from withdrawn) moved;
+
+-- fail-handed-over
+select tock.fail($1::bigint, $2::integer, $3::text, $4::boolean, $5::timestamptz, $6::jsonb) as held;
 
 -- find-keys
 select key, id, live from tock.find_keys($1::text, $2::text);
@@ -1073,6 +1090,50 @@ delete from tock.alert_flips f where f.id = any(array(
 delete from tock.job_slots s where not exists (
   select from tock.job_runs_live r
   where r.id = s.run_id and (r.status = 'running' or s.concurrency_key like 'definition:%'));
+
+-- hand-off
+with outcome as materialized (
+  select * from unnest($1::bigint[], $2::float8[], $3::text[]) as o(id, lease_ms, handed_to)
+), held as materialized (
+  select r.id, r.fence, r.run_at, r.cancel_requested_at from tock.job_runs_live r
+  where r.id = any($1::bigint[]) and ($4::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $5 and r.status in ('running') order by r.id for update
+), asked as (
+  delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
+), withdrawn as (
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
+  from asked
+  returning id
+), kept as (
+  insert into tock.job_hand_offs as h (run_id, fence, handed_over_at, handed_to, worker_id, due_at, lease_until)
+  select held.id, held.fence, tock.now(), o.handed_to, $5::uuid, held.run_at, tock.now() + o.lease_ms * interval '1 millisecond'
+  from held join outcome o using (id) where held.cancel_requested_at is null order by held.id
+  on conflict (run_id, fence) do update set handed_over_at = excluded.handed_over_at, handed_to = excluded.handed_to,
+    worker_id = excluded.worker_id, due_at = excluded.due_at, lease_until = greatest(excluded.lease_until, h.lease_until)
+  returning h.run_id, h.lease_until, h.decided_at is not null as is_decided
+), handed_over as (
+  update tock.job_runs_live r set locked_by = '00000000-0000-0000-0000-000000000000',
+    locked_until = case when k.is_decided then '9999-12-31T00:00:00Z' else k.lease_until end,
+    run_at = case when k.is_decided then r.run_at else k.lease_until end
+  from kept k where r.id = k.run_id
+  returning r.id, k.is_decided
+), freed as (
+  delete from tock.job_slots s where s.run_id = any(array(select id from held))
+    and (s.concurrency_key = 'isolated' or s.run_id = any(array(select id from asked)))
+  returning s.concurrency_key
+), noted as (
+  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
+  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
+    select 'chain' as kind from tock.job_definitions d
+    where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
+    union all
+    select 'dead' from tock.job_definitions d where 'cancelled' = 'dead' and d.name = e.job and d.on_dead is not null
+  ) k
+  where e.definition_id is not null or 'cancelled' = 'dead'
+  returning id
+)
+select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten", (select count(tock.wake(null, 'reap')::text) from handed_over where is_decided) as woken
+from (select id from handed_over union all select id from withdrawn) moved;
 
 -- have all ended before
 select pg_snapshot_xmin(pg_current_snapshot()) >= $1::text::xid8 as "haveEnded";
@@ -1239,7 +1300,7 @@ with recursive queue_priorities as (
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
     order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox)) as is_idle
+    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)) as is_idle
 ), noted as (
   insert into tock.ticks as t (host, folder, kind, version, node, zone_data, clock_ms)
   select $4, $5, $6, $7, $8, $9, round($10::float8 - extract(epoch from tock.now())::float8 * 1000)
@@ -1289,7 +1350,7 @@ with recursive queue_priorities as (
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
     order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox)) and not (exists (select from tock.alert_events)
+    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)) and not (exists (select from tock.alert_events)
     or not exists (select from tock.alert_clock c where c.check_at > tock.now() and c.checked_at < tock.now() + interval '1 minute')
     or $4::boolean and coalesce((select min(w.check_at) from tock.alert_watches w) <= tock.now(), false)
     or $5::boolean and exists (select r.id, r.job, r.definition_id, r.started_at, m.max_ms
@@ -1464,6 +1525,14 @@ select o.scheduled_for from tock.job_occurrences o
 where o.definition_id = $1 and o.scheduled_for = any($2::timestamptz[]) and exists (select from tock.job_runs_finished r where r.id = o.run_id and r.status = 'skipped')
 order by o.scheduled_for for update;
 
+-- mark-decided-written
+with written as materialized (
+  select h.run_id, h.fence from tock.job_hand_offs h join unnest($1::bigint[], $2::integer[]) as w(run_id, fence) using (run_id, fence)
+  where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null order by h.run_id, h.fence for update of h
+)
+update tock.job_hand_offs h set written_at = tock.now(), output = null, error = null
+from written w where h.run_id = w.run_id and h.fence = w.fence;
+
 -- mark-definition-broken
 update tock.job_definitions set broken_at = tock.now(), broken_reason = left($1, 1000) where id = $2;
 
@@ -1515,7 +1584,7 @@ select
   ((extract(epoch from (select min(next_at) from tock.job_definitions where next_at is not null and paused_at is null and broken_at is null and vanished_at is null)) - extract(epoch from tock.now())) * 1000)::float8 as "occurrenceMs",
   ((extract(epoch from least((select min(f.run_at) from queue_priorities p cross join lateral (
     select r.run_at from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority
-      and r.run_at > tock.now() and r.status in ('queued', 'failed')
+      and r.run_at > tock.now()
     order by r.run_at, r.id limit 1) f where $1::text[] is null or p.queue = any($1)),
     (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))) - extract(epoch from tock.now())) * 1000)::float8 as "runMs",
   exists (select from open) as "isOverdue", case when $2::boolean then (exists (select from queue_priorities p cross join lateral (
@@ -1529,7 +1598,7 @@ select
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
     order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox)) else false end as "needsReaping";
+    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)) else false end as "needsReaping";
 
 -- note-definitions-seen
 with before as (
@@ -1678,6 +1747,9 @@ select q.paused_at is null and (q.active_window is null or case when split_part(
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) as is_open, tock.now() + q.rate_period_ms / q.rate_count * interval '1 millisecond' as next_at
 from tock.job_queues q where q.name = $1;
 
+-- progress
+select tock.progress($1::bigint, $2::integer, $3::float8, $4::text) as held;
+
 -- queue-names
 select name from tock.job_queues order by name;
 
@@ -1817,6 +1889,19 @@ from tock.job_definitions d where d.id = any($1::bigint[]);
 
 -- read-database-size
 select current_setting('server_version') as server, pg_database_size(current_database())::float8 as "databaseBytes";
+
+-- read-decided
+select h.run_id::text as id, h.fence, h.decision, h.output, h.error,
+  case when h.retry_at is not null then greatest(0, extract(epoch from h.retry_at - tock.now()) * 1000)::float8 end as retry_in_ms,
+  r.job, d.name as definition, coalesce(r.attempts, 0) as attempts, coalesce(r.max_attempts, 0) as max_attempts,
+  (extract(epoch from case when r.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.scheduled_for end) * 1000)::float8 as scheduled_for, coalesce(r.trigger, 'api') as trigger,
+  greatest(0, extract(epoch from h.decided_at - r.started_at) * 1000)::float8 as duration_ms
+from tock.job_hand_offs h
+left join tock.job_runs_live r on r.id = h.run_id and r.fence = h.fence and r.status = 'running' and r.locked_by = '00000000-0000-0000-0000-000000000000'
+left join tock.job_definitions d on d.id = r.definition_id
+where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null
+order by h.run_id, h.fence
+limit $1;
 
 -- read-figures-progress
 select (extract(epoch from tock.now()) * 1000)::float8 as now, (extract(epoch from p.hours_until) * 1000)::float8 as "hoursUntil", (extract(epoch from p.counted_until) * 1000)::float8 as "countedUntil"
@@ -2303,6 +2388,7 @@ with groups as materialized (
     coalesce(sum(g.count) filter (where g.status in ('queued', 'failed') and g.is_due), 0) as waiting,
     coalesce(sum(g.count) filter (where g.status = 'queued' and not g.is_due), 0) as scheduled,
     coalesce(sum(g.count) filter (where g.status = 'running'), 0) as running,
+    coalesce(sum(g.count) filter (where g.status = 'running' and g.locked_by = '00000000-0000-0000-0000-000000000000'), 0) as handed_over,
     coalesce(sum(g.count) filter (where g.status = 'failed'), 0) as failed,
     coalesce(sum(g.expired) filter (where g.status = 'running'), 0) as stuck,
     min(g.oldest) filter (where g.status in ('queued', 'failed') and g.is_due) as oldest
@@ -2351,7 +2437,7 @@ select jsonb_build_object(
       and paused_at is null and broken_at is null and vanished_at is null)) * 1000), 0)) from tock.job_definitions),
   'runs', (select jsonb_build_object(
     'waiting', coalesce(sum(waiting), 0), 'scheduled', coalesce(sum(scheduled), 0), 'running', coalesce(sum(running), 0),
-    'failed', coalesce(sum(failed), 0), 'stuck', coalesce(sum(stuck), 0)) from live),
+    'handedOver', coalesce(sum(handed_over), 0), 'failed', coalesce(sum(failed), 0), 'stuck', coalesce(sum(stuck), 0)) from live),
   'oldestWaitMs', coalesce((select extract(epoch from tock.now() - case when min(oldest) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(oldest) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(oldest) end) * 1000 from live), 0),
   'lastDay', jsonb_build_object('succeeded', 0, 'dead', 0, 'cancelled', 0, 'skipped', 0)
     || coalesce((select jsonb_object_agg(status, count) from finished), '{}')
@@ -2562,13 +2648,16 @@ with recursive queue_priorities as (
       run_at = tock.now() + least(coalesce(p.base, $3::float8) * case p.backoff
     when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, $4::float8)) * interval '1 millisecond',
       errors = (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
-  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
-  'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
-  'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
-  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))),
-      slot_keys = case when $5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
-      slot_limits = case when $5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
+  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts, 'code', 'TOCK_LEASE_LOST', 'stack', null)
+  || case when r.locked_by = '00000000-0000-0000-0000-000000000000' then jsonb_build_object('name', 'HandOffExpired', 'message',
+    'it was handed over' || coalesce(' to ' || (select h.handed_to from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), '') || ', and its lease ended before it was completed or extended')
+  else jsonb_build_object('name', 'LeaseExpired', 'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))),
+      slot_keys = case when $5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
+        and r.errors -> -1 ->> 'name' is distinct from 'HandOffExpired' and r.locked_by is distinct from '00000000-0000-0000-0000-000000000000' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
+      slot_limits = case when $5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
+        and r.errors -> -1 ->> 'name' is distinct from 'HandOffExpired' and r.locked_by is distinct from '00000000-0000-0000-0000-000000000000' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from expired left join policies p on p.job = expired.job
   where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.cancel_requested_at is null
   returning r.id, r.definition_id, r.job
@@ -2583,12 +2672,13 @@ with recursive queue_priorities as (
   returning r.*
 ), dead as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
-  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
-  'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
-  'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
-  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'dead'
+  select id, definition_id, coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at), priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
+  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts, 'code', 'TOCK_LEASE_LOST', 'stack', null)
+  || case when r.locked_by = '00000000-0000-0000-0000-000000000000' then jsonb_build_object('name', 'HandOffExpired', 'message',
+    'it was handed over' || coalesce(' to ' || (select h.handed_to from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), '') || ', and its lease ended before it was completed or extended')
+  else jsonb_build_object('name', 'LeaseExpired', 'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'dead'
   from gone r
   returning id
 ), ended as (
@@ -2632,7 +2722,7 @@ select (select count(*) from again)::int as failed, (select count(*) from dead):
   array(select id::text from dead) as dead_ids,
   -- As of the start of the statement, so without what this reaping adds.
   (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, priority, run_at, id limit 1) is not null) as has_limits, exists (select from tock.job_outbox) as has_outbox;
+    order by blocked_on, priority, run_at, id limit 1) is not null) as has_limits, exists (select from tock.job_outbox) as has_outbox, exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null) as has_decided;
 
 -- reap-these
 with recursive queue_priorities as (
@@ -2662,13 +2752,16 @@ with recursive queue_priorities as (
       run_at = tock.now() + least(coalesce(p.base, $4::float8) * case p.backoff
     when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, $5::float8)) * interval '1 millisecond',
       errors = (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
-  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
-  'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
-  'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
-  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))),
-      slot_keys = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
-      slot_limits = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
+  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts, 'code', 'TOCK_LEASE_LOST', 'stack', null)
+  || case when r.locked_by = '00000000-0000-0000-0000-000000000000' then jsonb_build_object('name', 'HandOffExpired', 'message',
+    'it was handed over' || coalesce(' to ' || (select h.handed_to from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), '') || ', and its lease ended before it was completed or extended')
+  else jsonb_build_object('name', 'LeaseExpired', 'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))),
+      slot_keys = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
+        and r.errors -> -1 ->> 'name' is distinct from 'HandOffExpired' and r.locked_by is distinct from '00000000-0000-0000-0000-000000000000' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
+      slot_limits = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
+        and r.errors -> -1 ->> 'name' is distinct from 'HandOffExpired' and r.locked_by is distinct from '00000000-0000-0000-0000-000000000000' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from expired left join policies p on p.job = expired.job
   where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.cancel_requested_at is null
   returning r.id, r.definition_id, r.job
@@ -2683,12 +2776,13 @@ with recursive queue_priorities as (
   returning r.*
 ), dead as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
-  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts,
-  'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
-  'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
-  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'dead'
+  select id, definition_id, coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at), priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
+  'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts, 'code', 'TOCK_LEASE_LOST', 'stack', null)
+  || case when r.locked_by = '00000000-0000-0000-0000-000000000000' then jsonb_build_object('name', 'HandOffExpired', 'message',
+    'it was handed over' || coalesce(' to ' || (select h.handed_to from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), '') || ', and its lease ended before it was completed or extended')
+  else jsonb_build_object('name', 'LeaseExpired', 'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'dead'
   from gone r
   returning id
 ), ended as (
@@ -2732,7 +2826,7 @@ select (select count(*) from again)::int as failed, (select count(*) from dead):
   array(select id::text from dead) as dead_ids,
   -- As of the start of the statement, so without what this reaping adds.
   (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, priority, run_at, id limit 1) is not null) as has_limits, exists (select from tock.job_outbox) as has_outbox;
+    order by blocked_on, priority, run_at, id limit 1) is not null) as has_limits, exists (select from tock.job_outbox) as has_outbox, exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null) as has_decided;
 
 -- redirect-dead
 with dead as materialized (

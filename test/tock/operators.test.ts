@@ -39,6 +39,9 @@ const window = { from: '2026-03-01T00:00:00Z', to: '2026-03-02T00:00:00Z' };
 /** A call of each action, on things that are not there where that is possible: the role is checked first. */
 const CALLS: Readonly<Record<Action, (tock: Tock) => Promise<unknown>>> = {
   enqueue: tock => tock.enqueue('secret', { iban: 'x' }),
+  complete: tock => tock.complete('999', 1),
+  fail: tock => tock.fail('999', 1, 'no'),
+  extend: tock => tock.extend('999', 1, '1h'),
   'runs.retry': tock => tock.runs.retry('999'),
   'runs.cancel': tock => tock.runs.cancel('999'),
   'schedules.pause': tock => tock.schedules.pause('nobody'),
@@ -61,6 +64,7 @@ const CALLS: Readonly<Record<Action, (tock: Tock) => Promise<unknown>>> = {
 const WORKS: Readonly<Record<Work, (tock: Tock) => Promise<unknown>>> = {
   'runs.wait': tock => tock.runs.wait('999'),
   'alerts.test': tock => tock.alerts.test('nobody'),
+  progress: tock => tock.progress('999', 1, 0.5),
   tick: tock => tock.tick({ budget: '!' }),
   start: tock => tock.start({ concurrency: 0 }),
   register: tock => tock.register(),

@@ -82,10 +82,11 @@ export function addCancel(program: Command): Command {
         return await forEach(shell, ids, async (tock, id) => {
           const run = await tock.runs.cancel(id, options);
           const holder = run.worker === null ? 'its handler' : `its handler on ${cleanLine(run.worker)}`;
-          const text =
-            run.status === 'cancelled'
-              ? `is ${paintStatus(run.status)}`
-              : `is ${run.status}: ${holder} was asked to stop`;
+          const running =
+            run.handOff === null
+              ? `is ${run.status}: ${holder} was asked to stop`
+              : 'is handed over: the next tick cancels it (tock tick)';
+          const text = run.status === 'cancelled' ? `is ${paintStatus(run.status)}` : running;
           return { run, text };
         });
       }),

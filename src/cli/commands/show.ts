@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
+import { receiverText, refusedTexts } from '../../model/run/hand-off-record.js';
 import { SUSPECTS } from '../../model/run/limits.js';
 import { isFinished, STATUS_MEANINGS } from '../../model/run/states.js';
 import { utcText } from '../../model/schedule/instant-text.js';
@@ -93,6 +94,7 @@ function page(run: RunRecord, withStack: boolean): string {
     ['took', tookText(run)],
     ['cancel asked', time(run.cancelRequestedAt)],
     ['lease', leaseText(run)],
+    ['late calls', refusedTexts(run.handOffs).join('; ')],
     ['reason', run.skipReason === null ? '' : cleanLine(skipText(run.skipReason))],
     [
       'given back',
@@ -124,7 +126,9 @@ function time(date: Date | null): string {
   return date === null ? '' : `${localTime(date)} (${relative(date)})`;
 }
 
-function leaseText({ status, worker, lockedBy, lockedUntil }: RunRecord): string {
+function leaseText({ status, worker, lockedBy, lockedUntil, handOff }: RunRecord): string {
+  if (handOff !== null)
+    return `${cleanLine(`handed over${receiverText(handOff)}`)} since ${time(handOff.handedOverAt)}, until ${time(handOff.leaseUntil)}`;
   if (status !== 'running' || lockedUntil === null) return '';
   const holder = cleanLine(worker ?? `worker ${lockedBy ?? 'unknown'}`);
   return `held by ${holder} until ${localTime(lockedUntil)} (${relative(lockedUntil)})`;
@@ -141,7 +145,10 @@ function attemptLines(run: RunRecord, withStack: boolean): string[] {
     ];
   });
   if (run.status === 'succeeded') lines.push(`  ${paint('green', `attempt ${run.attempts}`)}  succeeded`);
-  if (run.status === 'running') lines.push(`  ${paint('cyan', `attempt ${run.attempts}`)}  is running`);
+  if (run.status === 'running')
+    lines.push(
+      `  ${paint('cyan', `attempt ${run.attempts}`)}  ${run.handOff === null ? 'is running' : 'is handed over'}`,
+    );
   if (!withStack && run.errors.some(({ stack }) => Boolean(stack)))
     lines.push(paint('dim', '  (--stack shows the stacks)'));
   return [`${paint('bold', 'attempts')}: ${run.attempts} of ${run.maxAttempts}`, ...lines];

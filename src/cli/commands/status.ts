@@ -114,7 +114,7 @@ function facts({
       [
         counted(runs.waiting, 'waiting'),
         counted(runs.scheduled, 'scheduled'),
-        counted(runs.running, 'running', 'cyan'),
+        `${counted(runs.running, 'running', 'cyan')}${runs.handedOver > 0 ? ` (${runs.handedOver} handed over)` : ''}`,
         counted(runs.failed, 'failed and waiting for a retry', 'yellow'),
         counted(runs.stuck, 'stuck', 'red'),
       ].join(', '),

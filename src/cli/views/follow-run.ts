@@ -83,6 +83,8 @@ function stepsSince(before: RunRecord | null, run: RunRecord): string[] {
     );
   }
   if (run.cancelRequestedAt !== null && before.cancelRequestedAt === null)
-    steps.push(`${localTime(run.cancelRequestedAt)}  its handler was asked to stop`);
+    steps.push(
+      `${localTime(run.cancelRequestedAt)}  ${run.handOff === null ? 'its handler was asked to stop' : 'it was cancelled'}`,
+    );
   return steps;
 }

@@ -1,6 +1,7 @@
 // A run as text: its name, how long it took, its error, the next step.
 import { formatSpan } from '../../model/duration.js';
 import { slotText } from '../../model/explain/slot.js';
+import { type HandOffPhase, type HandOffRecord, handOffState } from '../../model/run/hand-off-record.js';
 import { errorOnOneLine } from '../../model/run/root-cause.js';
 import { isFinished, SKIP_REASONS } from '../../model/run/states.js';
 import type { RunRecord } from '../../store/reads/runs.js';
@@ -63,12 +64,24 @@ export function nextStep(run: RunRecord, now = Date.now()): string {
 
 function runningStep(run: RunRecord, now: number): string {
   const attempt = `attempt ${run.attempts} of ${run.maxAttempts}`;
+  if (run.handOff !== null) return handedOverStep(run, run.handOff, now);
   const left = (run.lockedUntil?.getTime() ?? 0) - now;
   if (left <= 0)
     return `its lease has expired: its worker is gone, and the next tick takes the run back (tock tick)`;
   if (run.cancelRequestedAt !== null)
     return `its handler was asked to stop ${relative(run.cancelRequestedAt, now)}; when it stops, the run is cancelled`;
   return `${attempt} is already running; its lease ends in ${formatSpan(left)}`;
+}
+
+function handedOverStep(run: RunRecord, handOff: HandOffRecord, now: number): string {
+  const { phase, text } = handOffState(handOff, run.cancelRequestedAt !== null, now);
+  const next: Readonly<Record<HandOffPhase, string>> = {
+    open: `tock.complete(${run.id}, ${run.fence}) completes it, in SQL or from an app`,
+    decided: 'the next tick writes that (tock tick)',
+    cancelled: 'the next tick writes that (tock tick)',
+    overdue: 'the next tick takes it back (tock tick)',
+  };
+  return cleanLine(`${text}; ${next[phase]}`);
 }
 
 export interface Bar {

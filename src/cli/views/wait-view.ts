@@ -1,6 +1,7 @@
 // Shows a run while waiting for it: a moving line in a terminal, a line per change in a pipe.
 import { formatSpan } from '../../model/duration.js';
 import { slotText } from '../../model/explain/slot.js';
+import { receiverText } from '../../model/run/hand-off-record.js';
 import { isFinished } from '../../model/run/states.js';
 import type { RunRecord } from '../../store/reads/runs.js';
 import type { Shell } from '../shell.js';
@@ -80,6 +81,8 @@ function stateOf(run: RunRecord, isCounting = true): string {
   const { status, attempts, maxAttempts, runAt, startedAt } = run;
   const left = runAt.getTime() - Date.now();
   const due = !isCounting || left <= 0 ? `due ${runAt.toISOString()}` : `due in ${formatSpan(left)}`;
+  if (run.handOff !== null)
+    return cleanLine(`handed over${receiverText(run.handOff)}, attempt ${attempts} of ${maxAttempts}`);
   if (status === 'running') {
     const since =
       isCounting && startedAt ? ` for ${formatSpan(Math.max(Date.now() - startedAt.getTime(), 0))}` : '';

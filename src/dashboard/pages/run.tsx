@@ -1,6 +1,8 @@
 // One run: what happens with it now, its whole life, and what can be done to it.
+import type { Context } from 'hono';
 import { TockError } from '../../model/errors.js';
 import { inexactNumber } from '../../model/exact-numbers.js';
+import { receiverText } from '../../model/run/hand-off-record.js';
 import { isFinished, TRANSITIONS } from '../../model/run/states.js';
 import { readPayloadText } from '../../store/reads/runs/run-detail.js';
 import { getRun, type RunRecord } from '../../store/reads/runs.js';
@@ -33,9 +35,26 @@ export function addRunPage(app: App): void {
   app.post('/runs/:id/cancel', async c => {
     const view = c.get('view');
     const run = await view.tock.runs.cancel(readRunId(c.req.param('id')));
-    const isAsked = run.status === 'running';
+    const isAsked = run.status === 'running' && run.handOff === null;
     flash(c, isAsked ? `The handler of run ${run.id} was asked to stop.` : `Run ${run.id} is cancelled.`);
     return c.redirect(view.link(`/runs/${run.id}`), 303);
+  });
+  app.post('/runs/:id/complete', async c => {
+    const view = c.get('view');
+    const id = readRunId(c.req.param('id'));
+    const fence = await readFence(c);
+    requireHeld(await view.tock.complete(id, fence, null), id);
+    flash(c, `Run ${id} is completed; the next tick writes it.`);
+    return c.redirect(view.link(`/runs/${id}`), 303);
+  });
+  app.post('/runs/:id/fail', async c => {
+    const view = c.get('view');
+    const id = readRunId(c.req.param('id'));
+    const fence = await readFence(c);
+    const reason = `${view.user.name} has made it fail`;
+    requireHeld(await view.tock.fail(id, fence, reason, { retry: false }), id);
+    flash(c, `Run ${id} has failed for good; the next tick writes it.`);
+    return c.redirect(view.link(`/runs/${id}`), 303);
   });
   app.post('/runs/:id/again', async c => {
     const view = c.get('view');
@@ -43,6 +62,20 @@ export function addRunPage(app: App): void {
     flash(c, `Run ${id} was enqueued, with the payload of run ${c.req.param('id')}.`);
     return c.redirect(view.link(`/runs/${id}`), 303);
   });
+}
+
+/** The fence is that of the page: what was handed over again since is another matter. */
+async function readFence(c: Context): Promise<number> {
+  const { fence } = await c.req.parseBody();
+  return typeof fence === 'string' ? Number(fence) : Number.NaN;
+}
+
+function requireHeld(isHeld: boolean, id: string): void {
+  if (isHeld) return;
+  throw new TockError(
+    'TOCK_BAD_STATE',
+    `run ${id} is not handed over any more, or not under this fence; nothing was changed: look at its page again`,
+  );
 }
 
 const notFound = (id: string) =>
@@ -118,12 +151,33 @@ function Now({ view, read: { run, now } }: { readonly view: View; readonly read:
 }
 
 function Actions({ view, run }: { readonly view: View; readonly run: RunRecord }) {
-  const { id, status } = run;
+  const { id, status, fence, handOff } = run;
   const canRetry = run.trigger !== 'exec' && TRANSITIONS.retry.from.some(from => from === status);
   return (
     <>
       {canRetry ? (
         <ActionForm view={view} action={`/runs/${id}/retry`} label="Retry" main needs="operate" />
+      ) : null}
+      {handOff !== null && handOff.decision === null && run.cancelRequestedAt === null ? (
+        <>
+          <ActionForm
+            view={view}
+            action={`/runs/${id}/complete`}
+            label="Complete"
+            confirm={`This completes run ${id}, which is handed over${receiverText(handOff)}: it has succeeded.`}
+            fields={{ fence }}
+            main
+            needs="operate"
+          />
+          <ActionForm
+            view={view}
+            action={`/runs/${id}/fail`}
+            label="Fail"
+            confirm={`This makes run ${id} fail, which is handed over${receiverText(handOff)}: it is dead, without a retry.`}
+            fields={{ fence }}
+            needs="operate"
+          />
+        </>
       ) : null}
       {!isFinished(status) && run.cancelRequestedAt === null ? (
         <ActionForm
@@ -131,9 +185,11 @@ function Actions({ view, run }: { readonly view: View; readonly run: RunRecord }
           action={`/runs/${id}/cancel`}
           label="Cancel"
           confirm={
-            status === 'running'
-              ? `This asks the handler of run ${id} to stop. When it has stopped, the run is cancelled.`
-              : `This cancels run ${id}, which waits. It can be retried.`
+            handOff !== null
+              ? `This cancels run ${id}, which is handed over${receiverText(handOff)}. What completes it then comes too late.`
+              : status === 'running'
+                ? `This asks the handler of run ${id} to stop. When it has stopped, the run is cancelled.`
+                : `This cancels run ${id}, which waits. It can be retried.`
           }
           needs="operate"
         />

@@ -1,6 +1,7 @@
 // What is on record of a run, beside its story: names, numbers, its lease, the runs around it, its documents.
 import { formatSpan } from '../../model/duration.js';
 import { slotText } from '../../model/explain/slot.js';
+import { type HandOffRecord, refusedTexts } from '../../model/run/hand-off-record.js';
 import { SUSPECTS } from '../../model/run/limits.js';
 import { isFinished } from '../../model/run/states.js';
 import type { Document, RunReference } from '../../store/reads/runs/run-detail.js';
@@ -48,10 +49,19 @@ export function RunFacts({ view, read }: { readonly view: View; readonly read: R
           ['Started', time(run.startedAt)],
           ['Ended', time(run.finishedAt)],
           ['Asked to stop', time(run.cancelRequestedAt)],
-          ['Worker', isFinished(run.status) ? null : (run.worker ?? run.lockedBy)],
+          ['Handed over', run.handOff === null ? null : <HandedOver view={view} handOff={run.handOff} />],
+          [
+            'Late calls',
+            run.handOffs.some(({ refused }) => refused > 0) ? (
+              <Lines lines={refusedTexts(run.handOffs)} />
+            ) : null,
+          ],
+          ['Worker', isFinished(run.status) || run.handOff !== null ? null : (run.worker ?? run.lockedBy)],
           [
             'Lease',
-            run.status === 'running' && run.lockedUntil !== null ? (
+            run.status === 'running' &&
+            run.lockedUntil !== null &&
+            (run.handOff?.decision ?? null) === null ? (
               <Lease view={view} until={run.lockedUntil} />
             ) : null,
           ],
@@ -80,6 +90,16 @@ function Schedule({ view, name }: { readonly view: View; readonly name: string }
     <a href={view.link(`/schedules/${encodeURIComponent(name)}`)}>{text}</a>
   ) : (
     <>{text}</>
+  );
+}
+
+function HandedOver({ view, handOff }: { readonly view: View; readonly handOff: HandOffRecord }) {
+  const { handedOverAt, to } = handOff;
+  return (
+    <>
+      {to === null ? '' : `to ${plainLine(to, 200)} `}
+      {handedOverAt === null ? null : <Time view={view} at={handedOverAt} />}
+    </>
   );
 }
 

@@ -1,5 +1,6 @@
 // A run while this process holds its lease: the state that execute, heartbeat and finalize share.
 import { performance } from 'node:perf_hooks';
+import type { HandOff } from '../../model/job/hand-off.js';
 import type { RunLog } from '../../model/run/run-log.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { AttemptSpan } from '../tracing/tracing.js';
@@ -29,6 +30,8 @@ export interface ActiveRun {
   isFinalizing: boolean;
   /** The handler's own transaction has committed the success. */
   isCommitted: boolean;
+  /** What its handler got from ctx.handOff, and must return; null: nothing. */
+  handOff: HandOff | null;
   /** Progress that is not written yet. */
   progress: Progress | null;
   progressEvents: number;
@@ -50,6 +53,7 @@ export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
     cancelRequested: false,
     isFinalizing: false,
     isCommitted: false,
+    handOff: null,
     progress: null,
     progressEvents: 0,
     log: null,

@@ -7,6 +7,7 @@ import { enqueue } from '../enqueue.js';
 import { signalOf } from './abort.js';
 import type { ActiveRun } from './active-run.js';
 import { createEffects, type Effects } from './effects.js';
+import { handOff } from './hand-off.js';
 import { createRunLogger } from './run-logger.js';
 import { createSchedulerView } from './scheduler-view.js';
 
@@ -103,6 +104,11 @@ class RunContext implements JobContext {
 
   get transaction() {
     return effectsOf(this[OWN]).transaction;
+  }
+
+  get handOff(): JobContext['handOff'] {
+    const { active } = this[OWN];
+    return options => handOff(active, options);
   }
 
   get enqueue(): JobContext['enqueue'] {

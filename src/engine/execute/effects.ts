@@ -25,6 +25,7 @@ import { afterCommit } from '../finalize/after-commit.js';
 import { refusedOutcome } from '../finalize/refused-outcome.js';
 import { retryUntil } from '../finalize/retry-until.js';
 import type { ActiveRun } from './active-run.js';
+import { refuseHandOff } from './hand-off.js';
 import { writeSpans } from './spans.js';
 
 /** A handler's transaction is never retried: what the handler did outside of it would happen twice. */
@@ -108,6 +109,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
       try {
         const { value, committed } = await database.transaction(async (session, trx) => {
           const returned = await work(trx);
+          refuseHandOff(active, returned);
           const outcome: Outcome = {
             transition: 'succeed',
             output: describeOutput(returned),

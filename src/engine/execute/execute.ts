@@ -12,6 +12,7 @@ import { abort, onAbort } from './abort.js';
 import type { ActiveRun } from './active-run.js';
 import { callHandler, readPayload } from './call-handler.js';
 import { leaseLost } from './effects.js';
+import { endingOfResult } from './hand-off.js';
 import { executeIsolated } from './isolate/parent.js';
 
 /** The `signal.reason` of handlers when their worker drains. */
@@ -92,7 +93,7 @@ class Attempt {
         : callHandler(engine, active, workerId, job, payload);
     const running = active.span === null ? call() : active.span.around(call);
     running.then(
-      value => this.finish(active.isLost ? null : { kind: 'returned', value }),
+      value => this.finish(active.isLost ? null : endingOfResult(active, value)),
       (error: unknown) => this.fail(error),
     );
   }

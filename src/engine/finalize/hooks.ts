@@ -6,11 +6,16 @@ import { getRun } from '../../store/reads/runs.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Engine } from '../engine.js';
 
+type EndedRun = Pick<
+  ClaimedRun,
+  'id' | 'job' | 'definition' | 'attempts' | 'max_attempts' | 'scheduled_for' | 'trigger'
+>;
+
 export function notifyStart(engine: Engine, run: ClaimedRun): void {
   call(engine, 'onStart', run.id, hook => hook(hookRun(run)));
 }
 
-export function notifyOutcome(engine: Engine, run: ClaimedRun, outcome: Outcome, durationMs: number): void {
+export function notifyOutcome(engine: Engine, run: EndedRun, outcome: Outcome, durationMs: number): void {
   const { transition, output, error, delayMs } = outcome;
   if (transition === 'succeed')
     call(engine, 'onSuccess', run.id, hook => hook(hookRun(run), { output, durationMs }));
@@ -52,7 +57,7 @@ function call<Name extends keyof Hooks>(
     .catch(failed);
 }
 
-function hookRun(run: ClaimedRun): HookRun {
+function hookRun(run: EndedRun): HookRun {
   return {
     id: run.id,
     job: run.job,

@@ -89,7 +89,7 @@ export async function cancel(
   const reason = storableNote(options.reason);
   const { result, freed, outboxWritten } = await engine.database.transaction(async session => {
     const cancelled = await cancelRun(session, before.id, reason);
-    const isAsked = cancelled.result === 'asked' ? true : undefined;
+    const isAsked = (cancelled.result === 'asked' && before.handOff === null) || undefined;
     const details = { job: before.job, reason: reason ?? undefined, isAsked };
     const count = cancelled.result === null ? 0 : 1;
     await audit(session, engine, { action: 'runs.cancel', targets: [before.id], count, details });

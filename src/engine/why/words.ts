@@ -3,8 +3,9 @@ import { formatDuration } from '../../model/duration.js';
 import { instantText } from '../../model/explain/local-clock.js';
 import { fateWithoutRow, type Stop, stopOf } from '../../model/explain/without-row.js';
 import { MAX_BUFFERED, type OverlapPolicy } from '../../model/planning/plan-occurrences.js';
+import { receiverText } from '../../model/run/hand-off-record.js';
 import { errorOnOneLine } from '../../model/run/root-cause.js';
-import { type RunStatus, SKIP_REASONS } from '../../model/run/states.js';
+import { HANDED_OVER, type RunStatus, SKIP_REASONS } from '../../model/run/states.js';
 import type { Zone } from '../../model/schedule/zone.js';
 import type { RunRecord } from '../../store/reads/runs.js';
 import type { WhyDefinition } from '../../store/reads/why/why.js';
@@ -51,6 +52,8 @@ function outcome(run: RunRecord, text: Text): string {
     case 'succeeded':
       return `it succeeded${by}: ${attempts} ran from ${text(run.startedAt)}${took(run)} on ${holder(run)}`;
     case 'running':
+      if (run.handOff !== null)
+        return `it is handed over${receiverText(run.handOff)}${by} since ${text(run.handOff.handedOverAt)}, until ${text(run.handOff.leaseUntil)} (tock show ${run.id})`;
       return `it is running${by}: ${attempts} since ${text(run.startedAt)} on ${holder(run)}`;
     case 'queued':
       return `it is queued${by}, due ${text(run.runAt)}, and waits for ${run.attempts === 0 ? 'its first attempt' : 'a worker'}`;
@@ -74,6 +77,7 @@ function took({ startedAt, finishedAt }: RunRecord): string {
 /** Host and pid are known while the worker lives; its row goes when it ends. */
 function holder({ worker, lockedBy }: RunRecord): string {
   if (worker !== null) return worker;
+  if (lockedBy === HANDED_OVER) return 'another system, to which it was handed over';
   return lockedBy === null ? 'a worker that is not on record' : `worker ${lockedBy}, which has ended since`;
 }
 

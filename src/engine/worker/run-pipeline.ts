@@ -1,7 +1,6 @@
 // A run's way through this process. The methods stand in the order of a run's life: claim → accept → prefetch
 // → start → ended → finish → onWritten; or release, if it cannot start.
 import { performance } from 'node:perf_hooks';
-import { isEnabled } from '../../model/logger.js';
 import type { Ending, Outcome } from '../../model/run/decide.js';
 import { noOutcomes, type OutcomeCounts } from '../../model/run/outcome-counts.js';
 import type { Session } from '../../store/connection/database.js';
@@ -22,10 +21,11 @@ import { type ActiveRun, activeRun, isHeld } from '../execute/active-run.js';
 import { endingsAtCrash } from '../execute/crash.js';
 import { drainReason, executeRun } from '../execute/execute.js';
 import { notifyOutcome, notifyStart } from '../finalize/hooks.js';
+import { logClaimed } from '../finalize/log-outcome.js';
 import { OutcomeBatcher } from '../finalize/outcome-batcher.js';
 import { outcomeOf } from '../finalize/outcome-of.js';
 import { admitDespiteBadRows, setAside } from '../set-aside.js';
-import { countOutcome, logFields } from './outcome-counts.js';
+import { countOutcome } from './outcome-counts.js';
 import { Reports } from './reports.js';
 import type { WorkerOptions } from './worker-interface.js';
 import type { WorkerRow } from './worker-row.js';
@@ -192,12 +192,10 @@ export class RunPipeline implements WorkerLoad {
   }
 
   private prefetch(run: ClaimedRun, claimedAt: number): void {
-    const { logger } = this.engine;
     const active = activeRun(run, claimedAt);
     this.activeRuns.add(active);
     this.outcomeCounts.claimed++;
-    if (isEnabled(logger, 'debug'))
-      logger.debug({ event: 'run.claimed', ...logFields(run) }, `claimed run ${run.id} of ${run.job}`);
+    logClaimed(this.engine, run);
     this.prefetchBuffer.push(active);
   }
 

@@ -70,6 +70,7 @@ export const WORKER_TABLES = [
   'sleepers',
   'job_effects',
   'job_outbox',
+  'job_hand_offs',
   'ticks',
   'upkeep',
   'log_segments',

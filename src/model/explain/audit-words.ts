@@ -31,6 +31,15 @@ type Wording = (record: Described) => AuditWords;
 
 const WORDS: Readonly<Record<Action, Wording>> = {
   enqueue: record => words('enqueued', runs(record), [of(record)]),
+  complete: record => words('completed', runs(record), [of(record), text(record.details['note'])]),
+  fail: record =>
+    words('made', `${runs(record)} fail`, [
+      of(record),
+      text(record.details['reason']),
+      record.details['retry'] === false ? 'without a retry' : '',
+    ]),
+  extend: record =>
+    words('prolonged the lease of', runs(record), [of(record), text(record.details['lease'])]),
   'runs.retry': record => words('retried', runs(record), [of(record), filter(record.details)]),
   'runs.cancel': record =>
     words(record.details['isAsked'] === true ? 'asked to stop' : 'cancelled', runs(record), [

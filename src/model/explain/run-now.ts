@@ -1,6 +1,7 @@
 // What happens with a run now, and why: one sentence, and what can be done about it.
 import { formatSpan } from '../duration.js';
 import { type Window, windowIn } from '../planning/window.js';
+import { type HandOffPhase, type HandOffRecord, handOffState } from '../run/hand-off-record.js';
 import type { LivedRun } from '../run/run-life.js';
 import { SKIP_REASONS, type SkipReason } from '../run/states.js';
 import { slotText } from './slot.js';
@@ -18,6 +19,8 @@ export interface ExplainedRun extends LivedRun {
   readonly blockedOn: string | null;
   readonly releases: number;
   readonly generation: number;
+  /** While it is handed over. */
+  readonly handOff: HandOffRecord | null;
 }
 
 /** What it may wait for. */
@@ -138,6 +141,7 @@ function deadSentence({ attempts, maxAttempts, errors }: ExplainedRun): string {
 const times = (attempts: number) => (attempts === 1 ? 'one attempt' : `${attempts} attempts`);
 
 function explainRunning(run: ExplainedRun, now: Date): RunNow {
+  if (run.handOff !== null) return explainHandedOver(run, run.handOff, now);
   const left = (run.lockedUntil?.getTime() ?? 0) - now.getTime();
   const on = run.worker === null ? '' : ` on ${run.worker}`;
   if (left <= 0)
@@ -155,6 +159,19 @@ function explainRunning(run: ExplainedRun, now: Date): RunNow {
   const since =
     run.startedAt === null ? '' : ` for ${formatSpan(Math.max(now.getTime() - run.startedAt.getTime(), 0))}`;
   return say('good', `Attempt ${run.attempts} of ${run.maxAttempts} has been running${since}${on}.`);
+}
+
+const HANDED_OVER_NOW: Readonly<Record<HandOffPhase, readonly [Tone, string]>> = {
+  open: ['waiting', 'It goes on when it is completed.'],
+  decided: ['good', 'The next tick writes that.'],
+  cancelled: ['waiting', 'The next tick writes that.'],
+  overdue: ['attention', 'The next tick takes it back.'],
+};
+
+function explainHandedOver(run: ExplainedRun, handOff: HandOffRecord, now: Date): RunNow {
+  const { phase, text } = handOffState(handOff, run.cancelRequestedAt !== null, now.getTime());
+  const [tone, remedy] = HANDED_OVER_NOW[phase];
+  return say(tone, `${text[0]?.toUpperCase() ?? ''}${text.slice(1)}.`, remedy);
 }
 
 /** Null for a window or zone that is none: rows may be written by hand. */

@@ -11,6 +11,7 @@ import type { Trigger } from '../run/states.js';
 import type { ScheduleSpec } from '../schedule/spec.js';
 import type { SchedulerView } from '../scheduler-view.js';
 import type { EnqueueOptions } from './enqueue-options.js';
+import type { HandOff, HandOffOptions } from './hand-off.js';
 import type { IsolateOption } from './isolate.js';
 import type { Json, StoredOutput } from './json.js';
 import type { LogsOption } from './logs-option.js';
@@ -90,6 +91,13 @@ export interface JobContext {
   readonly transaction: <T extends Json | void>(
     work: (trx: Transaction<AnyDatabase>) => Promise<T> | T,
   ) => Promise<T>;
+  /**
+   * Hands the run over to another system: `return ctx.handOff({ lease: '2d' })` ends the handler, and the run
+   * stays running without a worker until that system completes it by `tock.complete`, by run id and fence. If
+   * the lease ends before, the run is tried again. It keeps its slots under limits. See docs/hand-off.md.
+   * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION; TOCK_BAD_STATE once the attempt has ended
+   */
+  readonly handOff: (options: HandOffOptions) => HandOff;
   /** Enqueues another run; see `Tock.enqueue`. */
   readonly enqueue: <J extends string | AnyJob>(
     job: J,
@@ -199,7 +207,7 @@ export interface JobOptions<
    * that it does, with the payload `{ run, job, definition, scheduledFor, payload, errors }`.
    */
   readonly onDead?: string | { readonly name: string };
-  /** The handler. Its result is kept as the run's output, as JSON. */
+  /** The handler. Its result is kept as the run's output, as JSON; or what `ctx.handOff` gives. */
   run(ctx: JobContext, payload: StandardSchemaV1.InferOutput<Schema>): Promise<Output> | Output;
 }
 

@@ -1,4 +1,5 @@
 // Values as JSON keeps them.
+import type { HandOff } from './hand-off.js';
 
 /** A value that JSON can hold; payloads and outputs are stored as such. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
@@ -25,6 +26,12 @@ export type NullForUndefined<T> = unknown extends T
   ? unknown
   : Exclude<T, undefined> | (undefined extends T ? null : never);
 
-/** A handler's result as its run keeps it. Null until the run has succeeded, or if nothing was returned. */
-// oxlint-disable-next-line typescript/no-invalid-void-type -- a handler may return nothing
-export type StoredOutput<Output> = Stored<Exclude<Output, void>> | null;
+/**
+ * A handler's result as its run keeps it. Null until the run has succeeded, or if nothing was returned. Any
+ * JSON if the handler may hand the run over: then another system gives the result.
+ */
+export type StoredOutput<Output> =
+  // oxlint-disable-next-line typescript/no-invalid-void-type -- a handler may return nothing
+  | Stored<Exclude<Output, void | HandOff>>
+  | ([Extract<Output, HandOff>] extends [never] ? never : Json)
+  | null;

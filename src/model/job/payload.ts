@@ -60,6 +60,21 @@ export function resultText(value: unknown, effect: string): string | null {
   });
 }
 
+/**
+ * The result of a run that was handed over, as JSON text; null for undefined.
+ * @throws TockError TOCK_BAD_RESULT
+ */
+export function completionText(value: unknown): string | null {
+  if (value === undefined) return null;
+  return textOf(value, MAX_OUTPUT_BYTES, {
+    code: 'TOCK_BAD_RESULT',
+    noun: 'result',
+    prefix: '',
+    ifTooLarge: 'store the data in a table of your own and pass its id',
+    isExact: false,
+  });
+}
+
 function textOf(value: unknown, maxBytes: number, kind: Kind): string {
   const plain = isPlain(value, 0) ? JSON.stringify(value) : null;
   // JSON escapes NUL and lone surrogates, and other characters too; the copy tells them apart.

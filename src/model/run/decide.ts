@@ -10,6 +10,8 @@ import type { SkipReason, TransitionName } from './states.js';
 export type Ending =
   | { readonly kind: 'returned'; readonly value: unknown }
   | { readonly kind: 'threw'; readonly error: unknown }
+  /** The handler has returned ctx.handOff(…). */
+  | { readonly kind: 'handedOver'; readonly handOff: HandedOver }
   /** An operator has cancelled it, and the handler has stopped. */
   | { readonly kind: 'cancelled' }
   /** The worker drains, and the handler has stopped or was abandoned. */
@@ -28,12 +30,22 @@ export interface Deferral {
   readonly limits: readonly Limit[];
 }
 
-/** What happens to the run. `transition` is a move of states.ts by the holder of the lease. */
+/** To whom a run is handed over, if that is said, and for how long. */
+export interface HandedOver {
+  readonly leaseMs: number;
+  readonly to: string | null;
+}
+
+/** A move of states.ts by the holder of the lease. */
+export type HolderMove = Extract<
+  TransitionName,
+  'succeed' | 'fail' | 'exhaust' | 'release' | 'defer' | 'withdraw' | 'expire'
+>;
+
+/** What happens to the run. */
 export interface Outcome {
-  readonly transition: Extract<
-    TransitionName,
-    'succeed' | 'fail' | 'exhaust' | 'release' | 'defer' | 'withdraw' | 'expire'
-  >;
+  /** `handOff` changes the holder, not the state. */
+  readonly transition: HolderMove | 'handOff';
   readonly output: Json | null;
   readonly error: ErrorEntry | null;
   /** Wait before the next attempt; only for `fail`. */
@@ -41,6 +53,8 @@ export interface Outcome {
   readonly skipReason: SkipReason | null;
   /** Only for `defer`. */
   readonly deferral?: Deferral;
+  /** Only for `handOff`. */
+  readonly handOff?: HandedOver;
   /** Only for `fail` and `release`: may have ended a process, so its attempts get their own processes. */
   readonly isSuspect?: boolean;
 }
@@ -55,6 +69,8 @@ export function decideOutcome(
   switch (ending.kind) {
     case 'returned':
       return succeededWith(describeOutput(ending.value));
+    case 'handedOver':
+      return { ...NOTHING, transition: 'handOff', handOff: ending.handOff };
     case 'cancelled':
       return { ...NOTHING, transition: 'withdraw' };
     case 'drained':

@@ -1,11 +1,20 @@
 // How many attempts ended in which way.
 
 /**
- * `deferred`: claimed outside the window, or without a slot under a limit. `lost`: the lease had expired
- * before the outcome could be written.
+ * `deferred`: claimed outside the window, or without a slot under a limit. `handedOver`: another system is to
+ * complete it. `lost`: the lease had expired before the outcome could be written.
  */
 export type OutcomeCounts = Record<
-  'claimed' | 'succeeded' | 'failed' | 'dead' | 'cancelled' | 'skipped' | 'deferred' | 'released' | 'lost',
+  | 'claimed'
+  | 'succeeded'
+  | 'failed'
+  | 'dead'
+  | 'cancelled'
+  | 'skipped'
+  | 'deferred'
+  | 'released'
+  | 'handedOver'
+  | 'lost',
   number
 >;
 
@@ -19,6 +28,7 @@ export function noOutcomes(): OutcomeCounts {
     skipped: 0,
     deferred: 0,
     released: 0,
+    handedOver: 0,
     lost: 0,
   };
 }

@@ -17,7 +17,7 @@ export type RunStatus = (typeof RUN_STATUSES)[number];
 /** In the words of the documentation. */
 export const STATUS_MEANINGS: Readonly<Record<RunStatus, string>> = {
   queued: 'waits for its time, or for a worker',
-  running: 'a worker holds its lease and executes it',
+  running: 'a worker executes it, or it is handed over; its lease says until when',
   failed: 'its last attempt failed; it waits for the next one',
   succeeded: 'its handler returned',
   dead: 'its attempts are used up, or its handler gave up',
@@ -55,21 +55,21 @@ export const TRANSITIONS = {
     from: ['running'],
     to: 'succeeded',
     by: 'holder',
-    when: 'the handler returned',
+    when: 'the handler returned; or the run was handed over, and was completed',
   },
   fail: {
     name: 'fail',
     from: ['running'],
     to: 'failed',
     by: 'holder',
-    when: 'the attempt failed and others are left',
+    when: 'the attempt failed and others are left, also where tock.fail says so of a run that was handed over',
   },
   exhaust: {
     name: 'exhaust',
     from: ['running'],
     to: 'dead',
     by: 'holder',
-    when: 'the last attempt failed, or the handler threw Dead',
+    when: 'the last attempt failed, or the handler threw Dead, or tock.fail asks for no retry',
   },
   release: {
     name: 'release',
@@ -118,7 +118,7 @@ export const TRANSITIONS = {
     from: ['running'],
     to: 'cancelled',
     by: 'reaper',
-    when: 'its lease expired after an operator had asked to cancel it',
+    when: 'its lease expired after an operator had asked to cancel it; if it is handed over, this ends its lease',
   },
   setAside: {
     name: 'set aside',
@@ -179,6 +179,11 @@ export const TRANSITIONS = {
 } as const satisfies Readonly<Record<string, Transition>>;
 
 export type TransitionName = keyof typeof TRANSITIONS;
+
+/** `locked_by` of a run that is handed over: no worker has this id. */
+export const HANDED_OVER = '00000000-0000-0000-0000-000000000000';
+/** `locked_until` of a run that is handed over and whose outcome is decided: nothing takes it back. */
+export const DECIDED_UNTIL = '9999-12-31T00:00:00Z';
 
 export const SKIP_REASONS = {
   overlap: 'an earlier run of the definition was still live, and the overlap policy has no room for another',

@@ -114,10 +114,11 @@ const ORDER = {
   job_keys: 'r.idempotency_key',
   job_occurrences: 'r.definition_id, r.scheduled_for',
   job_effects: 'r.key',
+  job_hand_offs: 'r.run_id, r.fence',
   audit: 'r.id',
 } as const;
 
-/** Deletes at most `limit` keys, occurrences, effects or rows of the audit from before an instant. */
+/** Deletes at most `limit` rows of a ledger, or of the audit, from before an instant. */
 export async function deleteKeys(
   session: Session,
   table: keyof typeof ORDER,

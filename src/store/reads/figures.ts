@@ -1,4 +1,5 @@
 // Figures of the scheduler, by the database's clock: how much waits, since when, what ended how.
+import { HANDED_OVER } from '../../model/run/states.js';
 import type { RunReport, SchedulerStatus } from '../../model/scheduler-view.js';
 import type { Database } from '../connection/database.js';
 import { readable } from '../connection/readable-instant.js';
@@ -40,6 +41,7 @@ with groups as materialized (
     coalesce(sum(g.count) filter (where g.status in ('queued', 'failed') and g.is_due), 0) as waiting,
     coalesce(sum(g.count) filter (where g.status = 'queued' and not g.is_due), 0) as scheduled,
     coalesce(sum(g.count) filter (where g.status = 'running'), 0) as running,
+    coalesce(sum(g.count) filter (where g.status = 'running' and g.locked_by = '${HANDED_OVER}'), 0) as handed_over,
     coalesce(sum(g.count) filter (where g.status = 'failed'), 0) as failed,
     coalesce(sum(g.expired) filter (where g.status = 'running'), 0) as stuck,
     min(g.oldest) filter (where g.status in ('queued', 'failed') and g.is_due) as oldest
@@ -82,7 +84,7 @@ select jsonb_build_object(
       and paused_at is null and broken_at is null and vanished_at is null)) * 1000), 0)) from tock.job_definitions),
   'runs', (select jsonb_build_object(
     'waiting', coalesce(sum(waiting), 0), 'scheduled', coalesce(sum(scheduled), 0), 'running', coalesce(sum(running), 0),
-    'failed', coalesce(sum(failed), 0), 'stuck', coalesce(sum(stuck), 0)) from live),
+    'handedOver', coalesce(sum(handed_over), 0), 'failed', coalesce(sum(failed), 0), 'stuck', coalesce(sum(stuck), 0)) from live),
   'oldestWaitMs', coalesce((select extract(epoch from tock.now() - ${readable('min(oldest)')}) * 1000 from live), 0),
   'lastDay', jsonb_build_object('succeeded', 0, 'dead', 0, 'cancelled', 0, 'skipped', 0)
     || coalesce((select jsonb_object_agg(status, count) from finished), '{}')

@@ -7,7 +7,6 @@ import { statement } from '../connection/statement.js';
 import { noteTickFrom, type Ticker } from '../definitions/ticks.js';
 import { liesIn, openQueuePriorities, QUEUE_PRIORITIES } from '../runs/claim/queue-priorities.js';
 import { NEEDS_REAPING } from '../runs/reapable.js';
-import { statuses } from '../runs/transition.js';
 import { IS_COPY } from '../schema/database-identity.js';
 
 const IS_PLANNED = `next_at is not null and paused_at is null and broken_at is null and vanished_at is null`;
@@ -26,7 +25,7 @@ select
   ${msFromNow(`(select min(next_at) from tock.job_definitions where ${IS_PLANNED})`)} as "occurrenceMs",
   ${msFromNow(`least((select min(f.run_at) from queue_priorities p cross join lateral (
     select r.run_at from tock.job_runs_live r where r.blocked_on is null and ${liesIn('r', 'p')}
-      and r.run_at > tock.now() and r.status in (${statuses('claim')})
+      and r.run_at > tock.now()
     order by r.run_at, r.id limit 1) f where :queues::text[] is null or p.queue = any(:queues)),
     (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))`)} as "runMs",
   exists (select from open) as "isOverdue", case when :checksReaping::boolean then ${NEEDS_REAPING} else false end as "needsReaping"`,
@@ -37,7 +36,7 @@ select
 export interface NextDue {
   /** Negative if it is overdue. Null: there is no next occurrence. */
   readonly occurrenceMs: number | null;
-  /** Null: no run waits for a time in the future. */
+  /** Null: no run waits for a time in the future. The lease of a run that is handed over ends then. */
   readonly runMs: number | null;
   /** Runs are due and could be claimed now. */
   readonly isOverdue: boolean;

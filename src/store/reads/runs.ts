@@ -4,6 +4,7 @@ import { jsonBuildObject } from 'kysely/helpers/postgres';
 import type { Chain } from '../../model/planning/chain.js';
 import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occurrences.js';
 import type { OutsideWindow } from '../../model/planning/window.js';
+import type { HandOffRecord } from '../../model/run/hand-off-record.js';
 import { type RunMatch, readRunMatch } from '../../model/run/run-match.js';
 import type { RunStatus, Trigger } from '../../model/run/states.js';
 import {
@@ -16,6 +17,7 @@ import type { Dst, ScheduleSpec } from '../../model/schedule/spec.js';
 import type { Session } from '../connection/database.js';
 import { db, firstRow, isAnyOf, readableInstant, runQuery } from '../connection/query.js';
 import type { Schema } from '../schema/tables.js';
+import { HAND_OFFS, readHandOffs } from './runs/hand-offs.js';
 import { listRunPage } from './runs/run-list.js';
 
 /** A run as the API and `--json` show it. */
@@ -57,6 +59,10 @@ export interface RunRecord<Output = unknown> {
   readonly concurrencyKeys: readonly string[] | null;
   /** The one of them that has no free slot now. */
   readonly blockedOn: string | null;
+  /** Its hand-over, while it is handed over; null: it is not. */
+  readonly handOff: HandOffRecord | null;
+  /** All its hand-overs, the earliest first; of many, the latest 20. */
+  readonly handOffs: readonly HandOffRecord[];
 }
 
 /** Which runs `runs.list` gives. */
@@ -105,15 +111,18 @@ const RUNS = db
     readableInstant(eb.ref('r.locked_until')).as('lockedUntil'),
     readableInstant(eb.ref('r.cancel_requested_at')).as('cancelRequestedAt'),
     sql<string | null>`${eb.ref('w.host')} || ' pid ' || ${eb.ref('w.pid')}`.as('worker'),
+    HAND_OFFS.as('handOffs'),
   ]);
 
-type RunRow = Omit<RunRecord, 'errors' | 'progress'> & {
+type RunRow = Omit<RunRecord, 'errors' | 'progress' | 'handOff' | 'handOffs'> & {
   readonly errors: unknown;
   readonly progress: unknown;
+  readonly handOffs: Parameters<typeof readHandOffs>[1];
 };
 
 const recordOf = (row: RunRow): RunRecord => ({
   ...row,
+  ...readHandOffs(row, row.handOffs),
   progress: readProgress(row.progress),
   errors: readErrors(row.errors, row.createdAt),
 });

@@ -1,5 +1,5 @@
-// Writes the outcomes of a batch of attempts, with at most five statements; see finish.ts, give-back.ts,
-// claim/pass-on.ts.
+// Writes the outcomes of a batch of attempts, with at most six statements; see finish.ts, give-back.ts,
+// hand-off/hand-off.ts, claim/pass-on.ts.
 import type { Outcome } from '../../model/run/decide.js';
 import type { Session } from '../connection/database.js';
 import { isConnectionFailure } from '../connection/errors.js';
@@ -8,6 +8,7 @@ import type { ClaimedRun } from './claim/claimed-run.js';
 import { finishAndPassOn, type Successors } from './claim/pass-on.js';
 import { type CarryOut, type Finalization, finish, type Moved } from './finish.js';
 import { defer, fail, release } from './give-back.js';
+import { handOff } from './hand-off/hand-off.js';
 import {
   type AfterMove,
   type FencedBatch,
@@ -43,7 +44,7 @@ export interface PassingOn<Run> extends Successors {
 const NONE_MOVED: Moved = { ids: [], freed: null, outboxWritten: false };
 
 /**
- * Writes the outcomes of a batch: five statements at most, however large the batch. Each commits on its own,
+ * Writes the outcomes of a batch: six statements at most, however large the batch. Each commits on its own,
  * unless `session` is a transaction. Does not throw: an error concerns one part, and is in `failed`.
  *
  * @param passingOn whose slots may be passed on; not within a transaction
@@ -100,6 +101,7 @@ function partsOf<Run extends Finalization>(
     [fail, of('fail')],
     [release, of('release')],
     [defer, of('defer')],
+    [handOff, of('handOff')],
   ];
   const givenBack = new Set(others.flatMap(([, part]) => part));
   if (passing !== null) {
@@ -111,7 +113,8 @@ function partsOf<Run extends Finalization>(
 }
 
 // An attempt that was given back left its run live, without a holder, under its own fence. So did a reaped
-// one, but with an error that says so.
+// one, but with an error that says so. A run that was handed over may be anywhere since: the hand-over is on
+// record.
 const ENDED_ATTEMPTS = statement<FencedBatch, { readonly id: string }>(
   'ended-attempts',
   `
@@ -119,7 +122,10 @@ select id from tock.job_runs_finished r where ${isUnderItsFence('r')} and locked
 union all
 select id from tock.job_runs_live r
 where ${isUnderItsFence('r')} and locked_by is null and status <> 'running'
-  and errors -> -1 ->> 'code' is distinct from 'TOCK_LEASE_LOST'`,
+  and errors -> -1 ->> 'code' is distinct from 'TOCK_LEASE_LOST'
+union
+select r.id from (select h.run_id as id, h.fence, h.worker_id from tock.job_hand_offs h where h.run_id = any(:ids::bigint[])) r
+where ${isUnderItsFence('r')} and r.worker_id = :workerId`,
 );
 
 /**

@@ -14,7 +14,7 @@
 // The one batch that is not locked first in the order of its ids, since that cost a tenth of a run's whole
 // price. The batch is sorted, an index scan deletes in that order, and heartbeats leave out what is being
 // finalized; the deadlocks that are still possible are retried (40P01).
-import type { Outcome } from '../../model/run/decide.js';
+import type { HolderMove, Outcome } from '../../model/run/decide.js';
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
@@ -105,7 +105,7 @@ export const finish: CarryOut = async (session, sorted, workerId) => {
 export function endsOf(sorted: readonly Finalization[], workerId: string): Ends {
   return {
     ...fencedBatch(sorted, workerId),
-    statuses: sorted.map(({ outcome }) => TRANSITIONS[outcome.transition].to),
+    statuses: sorted.map(({ outcome }) => TRANSITIONS[outcome.transition as HolderMove].to),
     outputs: sorted.map(({ outcome }) => json(outcome.output)),
     errors: sorted.map(({ outcome }) => json(outcome.error)),
     skipReasons: sorted.map(({ outcome }) => outcome.skipReason),

@@ -1,8 +1,9 @@
 // Moves that need no lease: cancel, retry, and the withdrawal of an edited schedule's runs.
-import { TRANSITIONS } from '../../model/run/states.js';
+import { HANDED_OVER, TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { EXEC_TRIGGER } from './exec/begin.js';
+import { endLease } from './hand-off/handed-over.js';
 import {
   AFTER_MOVE,
   type AfterMove,
@@ -19,8 +20,9 @@ const CANCEL = statement<{ ids: string; reason: string | null }, CancelledRuns>(
 with target as materialized (
   select r.id, r.status from tock.job_runs_live r where r.id = any(:ids::bigint[]) order by r.id for update
 ), asked as (
-  update tock.job_runs_live r set cancel_requested_at = coalesce(r.cancel_requested_at, tock.now()), skip_reason = coalesce(:reason, r.skip_reason)
-  where r.id = any(array(select t.id from target t where t.status = 'running')) returning r.id
+  update tock.job_runs_live r set cancel_requested_at = coalesce(r.cancel_requested_at, tock.now()), skip_reason = coalesce(:reason, r.skip_reason),
+    ${endLease('r')}
+  where r.id = any(array(select t.id from target t where t.status = 'running')) returning r.id, r.locked_by
 ), gone as (
   delete from tock.job_runs_live r where r.id = any(array(select t.id from target t where t.status in (${statuses('cancel')}))) returning r.*
 ), ended as (
@@ -28,7 +30,7 @@ with target as materialized (
 ), ${freeSlots('gone', 'true')}, ${writeOutbox('gone', `'${TRANSITIONS.cancel.to}'`)}
 select ${AFTER_MOVE}, array(select id::text from ended order by id) as cancelled, array(select id::text from asked order by id) as asked,
   -- A listening daemon is notified at once; other workers ask with their next heartbeat.
-  (select count(tock.notify('cancel:' || id)::text) from asked) as notified`,
+  (select count(tock.notify(case when locked_by = '${HANDED_OVER}' then 'reap' else 'cancel:' || id end)::text) from asked) as notified`,
 );
 
 /** What became of a batch of cancels; ids that are in neither list are not live. */
@@ -38,7 +40,10 @@ export interface CancelledRuns extends AfterMove {
   readonly asked: readonly string[];
 }
 
-/** Cancels runs that are not running at once; asks the holders of running ones to stop. */
+/**
+ * Cancels runs that are not running at once; asks the holders of running ones to stop. One that is handed
+ * over loses its lease: the next reaping cancels it.
+ */
 export async function cancelRuns(
   session: Session,
   ids: readonly string[],

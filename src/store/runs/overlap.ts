@@ -2,6 +2,7 @@
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
+import { endLease } from './hand-off/handed-over.js';
 import { freeSlots, insertFinished, statuses, writeOutbox } from './transition.js';
 
 /** The reason that is kept with a displaced run. */
@@ -11,13 +12,15 @@ const DISPLACE = statement<{ definitionIds: readonly string[]; isTerminated: boo
   'displace-runs',
   `
 -- Waiting runs end at once. From running ones terminate takes the lease: the holder's next write, or its next
--- heartbeat, finds it lost. cancel asks the holder to stop; the new run waits for its slot.
+-- heartbeat, finds it lost. cancel asks the holder to stop, or ends the lease of a run that is handed over; the
+-- new run waits for its slot.
 with target as materialized (
   select r.id, r.status from tock.job_runs_live r
   where r.definition_id = any(:definitionIds::bigint[]) and r.trigger in ('cron', 'chain')
   order by r.id for update
 ), asked as (
-  update tock.job_runs_live r set cancel_requested_at = coalesce(r.cancel_requested_at, tock.now()), skip_reason = coalesce(r.skip_reason, '${DISPLACED}')
+  update tock.job_runs_live r set cancel_requested_at = coalesce(r.cancel_requested_at, tock.now()), skip_reason = coalesce(r.skip_reason, '${DISPLACED}'),
+    ${endLease('r')}
   from target t where r.id = t.id and t.status = 'running' and not :isTerminated
   returning r.id
 ), gone as (

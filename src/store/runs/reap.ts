@@ -13,12 +13,13 @@
 //
 // In batches, so that no statement locks many rows. The order of the locks does not matter, since none is
 // waited for. One process at a time, because each reaping reads all due runs.
-import { TRANSITIONS } from '../../model/run/states.js';
+import { HANDED_OVER, TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { noteFailures } from './alert-events.js';
 import { QUEUE_PRIORITIES } from './claim/queue-priorities.js';
 import { EXEC_TRIGGER } from './exec/begin.js';
+import { dueAt, HAS_DECIDED, receiver } from './hand-off/handed-over.js';
 import { GONE_WORKERS, HAS_LIMITS, HAS_OUTBOX, isExpired, isLeaseExpired } from './reapable.js';
 import {
   AFTER_MOVE,
@@ -56,18 +57,21 @@ const EXPIRED_OF_THESE = `
 
 const WORKER = `(select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)`;
 const LEASE_ERROR = `(jsonb_build_object(
-  'at', ${ERROR_TIME}, 'attempt', r.attempts,
-  'name', 'LeaseExpired', 'code', 'TOCK_LEASE_LOST', 'stack', null,
-  'message', 'the worker ' || coalesce(${WORKER}, r.locked_by::text, '?')
-    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked')
-  || ${attemptTimes('r')} || jsonb_strip_nulls(jsonb_build_object('worker', ${WORKER})))`;
+  'at', ${ERROR_TIME}, 'attempt', r.attempts, 'code', 'TOCK_LEASE_LOST', 'stack', null)
+  || case when r.locked_by = '${HANDED_OVER}' then jsonb_build_object('name', 'HandOffExpired', 'message',
+    'it was handed over' || ${receiver('r')} || ', and its lease ended before it was completed or extended')
+  else jsonb_build_object('name', 'LeaseExpired', 'message', 'the worker ' || coalesce(${WORKER}, r.locked_by::text, '?')
+    || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end
+  || ${attemptTimes('r', dueAt('r'))} || jsonb_strip_nulls(jsonb_build_object('worker', ${WORKER})))`;
 
 // Grows like the job's own wait, without jitter; the default for a job that is not known here.
 const BACKOFF_MS = `least(coalesce(p.base, :backoffMs::float8) * case p.backoff
     when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, :maxBackoffMs::float8))`;
 
-// Only the second time in a row: the first time, it may have been among thousands that were only claimed.
-const IS_SUSPECT = `:canIsolate::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'`;
+// Only the second time in a row: the first time, it may have been among thousands that were only claimed. A
+// run that was handed over ended no process.
+const IS_SUSPECT = `:canIsolate::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
+        and r.errors -> -1 ->> 'name' is distinct from 'HandOffExpired' and r.locked_by is distinct from '${HANDED_OVER}'`;
 
 const reap = (expired: string) => `
 with ${QUEUE_PRIORITIES}, expired as materialized (${expired}
@@ -87,7 +91,11 @@ with ${QUEUE_PRIORITIES}, expired as materialized (${expired}
   where r.id = any(array(select id from expired where is_last)) and r.cancel_requested_at is null
   returning r.*
 ), dead as (
-  ${insertFinished('gone r', { status: `'${TRANSITIONS.reapToDead.to}'`, errors: appendError('r.errors', LEASE_ERROR) })}
+  ${insertFinished('gone r', {
+    status: `'${TRANSITIONS.reapToDead.to}'`,
+    errors: appendError('r.errors', LEASE_ERROR),
+    run_at: dueAt('r'),
+  })}
   returning id
 ), ended as (
   select a.*, '${TRANSITIONS.reapToCancelled.to}' as ended_as from asked a
@@ -100,7 +108,7 @@ select (select count(*) from again)::int as failed, (select count(*) from dead):
   (select count(*) from withdrawn)::int as cancelled, ${AFTER_MOVE},
   array(select id::text from dead) as dead_ids,
   -- As of the start of the statement, so without what this reaping adds.
-  ${HAS_LIMITS} as has_limits, ${HAS_OUTBOX} as has_outbox`;
+  ${HAS_LIMITS} as has_limits, ${HAS_OUTBOX} as has_outbox, ${HAS_DECIDED} as has_decided`;
 
 interface ReapParams {
   readonly limit: number;
@@ -153,6 +161,8 @@ export interface ReapedBatch extends ReapedRuns, AfterMove {
   readonly has_limits: boolean;
   /** The outbox already had rows. */
   readonly has_outbox: boolean;
+  /** Runs were handed over, and what becomes of them was decided. */
+  readonly has_decided: boolean;
 }
 
 /** A job's backoff; durations in milliseconds. */
@@ -184,6 +194,7 @@ const LEFT_TO_ANOTHER: ReapedBatch = {
   outboxWritten: false,
   has_limits: false,
   has_outbox: false,
+  has_decided: false,
 };
 
 /**

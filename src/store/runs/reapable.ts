@@ -5,6 +5,7 @@
 // expired leases are looked for among what is due in each queue and priority, and future runs are never
 // looked at.
 import { liesIn } from './claim/queue-priorities.js';
+import { HAS_DECIDED } from './hand-off/handed-over.js';
 import { statuses } from './transition.js';
 
 /** Whether a leased run's lease has expired. */
@@ -39,4 +40,4 @@ export const HAS_OUTBOX = `exists (select from tock.job_outbox)`;
 export const NEEDS_REAPING = `(exists (select from queue_priorities p cross join lateral (
     select from tock.job_runs_live r where ${isExpired('r', 'p')}
     order by r.run_at, r.id limit 1) e)
-  or exists (${GONE_WORKERS}) or ${HAS_LIMITS} or ${HAS_OUTBOX})`;
+  or exists (${GONE_WORKERS}) or ${HAS_LIMITS} or ${HAS_OUTBOX} or ${HAS_DECIDED})`;

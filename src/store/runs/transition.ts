@@ -167,8 +167,8 @@ const isoText = (instant: string) =>
 export const ERROR_TIME = isoText('tock.now()');
 
 /** Of an attempt that failed: when it was due and began. The next claim replaces both. */
-export const attemptTimes = (run: string) =>
-  `jsonb_strip_nulls(jsonb_build_object('dueAt', ${isoText(`${run}.run_at`)}, 'startedAt', ${isoText(`${run}.started_at`)}))`;
+export const attemptTimes = (run: string, due = `${run}.run_at`) =>
+  `jsonb_strip_nulls(jsonb_build_object('dueAt', ${isoText(due)}, 'startedAt', ${isoText(`${run}.started_at`)}))`;
 
 /** A run's errors with that of its outcome, if it has one, and what is known of the attempt. */
 export const appendOutcomeError = (run: string, error: string) =>

@@ -11,6 +11,7 @@ import type { Dst } from '../../model/schedule/spec.js';
 import type { AlertTables } from './alert-tables.js';
 import type { Bigint, Defaulted, Jsonb, Oid, Timestamp, Uuid } from './column-types.js';
 import type { FiguresByMinute, FiguresProgress, FiguresRetried, FiguresTotal } from './figures-tables.js';
+import type { JobHandOffs } from './hand-off-table.js';
 
 /** Who made a definition: the job modules, or an operator or the app. */
 export type Origin = 'code' | 'runtime';
@@ -263,6 +264,7 @@ export interface Schema extends AlertTables {
   'tock.job_occurrences': JobOccurrences;
   'tock.job_effects': JobEffects;
   'tock.job_outbox': JobOutbox;
+  'tock.job_hand_offs': JobHandOffs;
   'tock.log_segments': LogSegments;
   'tock.job_logs': JobLogs;
   'tock.job_queues': JobQueues;

@@ -11,6 +11,27 @@ describe('auditSentence', () => {
   it.each<[string, string[], Details, number | undefined, string]>([
     ['enqueue', ['812'], { job: 'mail' }, undefined, 'enqueued run 812: of mail'],
     ['enqueue', ['1', '2'], { job: 'a, b' }, 1200, 'enqueued 1,200 runs: of a, b'],
+    [
+      'complete',
+      ['812'],
+      { job: 'payout', note: 'as agreed' },
+      undefined,
+      'completed run 812: of payout, as agreed',
+    ],
+    [
+      'fail',
+      ['812'],
+      { job: 'payout', reason: 'no cover', retry: false },
+      undefined,
+      'made run 812 fail: of payout, no cover, without a retry',
+    ],
+    [
+      'extend',
+      ['812'],
+      { job: 'payout', lease: '2d' },
+      undefined,
+      'prolonged the lease of run 812: of payout, 2d',
+    ],
     ['runs.retry', ['812'], { job: 'mail' }, undefined, 'retried run 812: of mail'],
     [
       'runs.retry',

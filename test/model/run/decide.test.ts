@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Cancel, Dead, RetryLater } from '../../../src/model/errors.js';
 import type { RetryPolicy } from '../../../src/model/job/job.js';
-import { decideOutcome, type Ending, payloadError } from '../../../src/model/run/decide.js';
+import { decideOutcome, type Ending, type HolderMove, payloadError } from '../../../src/model/run/decide.js';
 import { SKIP_REASONS, TRANSITIONS } from '../../../src/model/run/states.js';
 
 const FIRST = { attempt: 1, maxAttempts: 3 };
@@ -32,6 +32,16 @@ describe('decideOutcome', () => {
       transition: 'succeed',
       output: { outputLeftOut: expect.stringContaining('BigInt') as string },
     });
+  });
+
+  it('hands a run over, on any attempt', () => {
+    const handOff = { leaseMs: 60_000, to: 'finance' };
+    for (const run of [FIRST, LAST])
+      expect(decide({ kind: 'handedOver', handOff }, run)).toEqual({
+        ...NOTHING,
+        transition: 'handOff',
+        handOff,
+      });
   });
 
   it('withdraws a cancelled run, releases a drained one, expires a late one, on any attempt', () => {
@@ -221,7 +231,7 @@ describe('decideOutcome', () => {
         fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
         (ending, run, random) => {
           const outcome = decideOutcome(ending, run, {}, random);
-          const move = TRANSITIONS[outcome.transition];
+          const move = TRANSITIONS[outcome.transition as HolderMove];
           expect(move.by).toBe('holder');
           expect(move.from).toEqual(['running']);
           expect(outcome.skipReason !== null).toBe(move.to === 'skipped');

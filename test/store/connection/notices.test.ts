@@ -14,6 +14,7 @@ describe('readNotice', () => {
       `queued:7:${'q'.repeat(200)}`,
       { kind: 'queued', queuePriority: { queue: 'q'.repeat(200), priority: 7 } },
     ],
+    ['reap', { kind: 'reap' }],
     ['cancel:9223372036854775807', { kind: 'cancel', runId: '9223372036854775807' }],
   ])('reads %s', (payload, notice) => {
     expect(readNotice(payload)).toEqual(notice);
@@ -34,6 +35,7 @@ describe('readNotice', () => {
     `queued:0:${'q'.repeat(7900)}`,
     'queued:0:mail; drop table x',
     'queued:0:__proto__',
+    'reap:1',
     'cancel:',
     'cancel:-1',
     'cancel:1 or 1=1',

@@ -7,13 +7,14 @@ import type { AlertStatus, FlipKind } from '../../../src/model/alerts/judge.js';
 import { VIAS } from '../../../src/model/operator.js';
 import { CATCHUP_POLICIES, OVERLAP_POLICIES } from '../../../src/model/planning/plan-occurrences.js';
 import { OUTSIDE_WINDOW } from '../../../src/model/planning/window.js';
+import type { HandOffDecision } from '../../../src/model/run/hand-off-record.js';
 import { RUN_STATUSES, TRIGGERS } from '../../../src/model/run/states.js';
 import type { Dst } from '../../../src/model/schedule/spec.js';
 import type { AlertEventKind } from '../../../src/store/schema/alert-tables.js';
 import type { Origin, OutboxKind, TickKind, WorkerKind } from '../../../src/store/schema/tables.js';
 import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
 
-const SOURCE = ['alert-tables.ts', 'figures-tables.ts', 'tables.ts']
+const SOURCE = ['alert-tables.ts', 'figures-tables.ts', 'hand-off-table.ts', 'tables.ts']
   .map(name => readFileSync(path.join(import.meta.dirname, '../../../src/store/schema', name), 'utf8'))
   .join('\n');
 
@@ -51,6 +52,7 @@ const UNIONS: Readonly<Record<string, readonly string[]>> = {
   Origin: Object.keys({ code: 0, runtime: 0 } satisfies Record<Origin, 0>),
   Via: VIAS,
   OutboxKind: Object.keys({ chain: 0, dead: 0 } satisfies Record<OutboxKind, 0>),
+  HandOffDecision: Object.keys({ succeeded: 0, failed: 0, dead: 0 } satisfies Record<HandOffDecision, 0>),
   AlertEventKind: Object.keys({ failed: 0, dead: 0, succeeded: 0 } satisfies Record<AlertEventKind, 0>),
   AlertStatus: Object.keys({ up: 0, down: 0 } satisfies Record<AlertStatus, 0>),
   FlipKind: Object.keys({ down: 0, up: 0, reminder: 0 } satisfies Record<FlipKind, 0>),

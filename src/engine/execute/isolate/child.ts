@@ -14,6 +14,7 @@ import type { AttemptSpan, Tracing } from '../../tracing/tracing.js';
 import { abort } from '../abort.js';
 import { type ActiveRun, activeRun } from '../active-run.js';
 import { callHandler, readPayload } from '../call-handler.js';
+import { endingOfResult } from '../hand-off.js';
 import type { Answer, FromChild, Order } from './protocol.js';
 
 type Send = (message: FromChild) => void;
@@ -59,7 +60,9 @@ export function openIsolatedAttempt(order: Order, send: Send): IsolatedAttempt {
         if (tracing && traceparent !== null) active.span = remoteSpan(tracing, traceparent);
         const call = () => callHandler(engine, active, order.workerId, job, payload);
         const value = await (active.span === null ? call() : active.span.around(call));
-        return { kind: 'returned', value: describeOutput(value) };
+        const ending = endingOfResult(active, value);
+        if (ending.kind === 'threw') throw ending.error;
+        return ending.kind === 'handedOver' ? ending : { kind: 'returned', value: describeOutput(value) };
       } catch (error) {
         return { kind: 'threw', error: packError(error) };
       } finally {

@@ -1,6 +1,7 @@
 // Executes one attempt in a child process: the worker's side. The worker holds and renews the lease.
 import { performance } from 'node:perf_hooks';
 import { TockError } from '../../../model/errors.js';
+import { HandOff } from '../../../model/job/hand-off.js';
 import type { Isolate } from '../../../model/job/isolate.js';
 import { unpackError } from '../../../model/run/error-data.js';
 import { isTransient } from '../../../store/connection/errors.js';
@@ -35,7 +36,7 @@ export async function executeIsolated(
 
   const received: { answer: Answer | null } = { answer: null };
   const child = forkChild(isolation.entry, isolate.memoryMb, message => {
-    if (message.kind === 'returned' || message.kind === 'threw') {
+    if (message.kind === 'returned' || message.kind === 'handedOver' || message.kind === 'threw') {
       received.answer ??= message;
       escalation.expectEnd();
     } else onReport(engine, active, message);
@@ -63,7 +64,7 @@ export async function executeIsolated(
     throw new TockError('TOCK_CHILD_EXITED', message, end.error ? { cause: end.error } : {});
   }
   if (answer.kind === 'threw') throw unpackError(answer.error);
-  return answer.value;
+  return answer.kind === 'returned' ? answer.value : new HandOff(answer.handOff.leaseMs, answer.handOff.to);
 }
 
 function orderOf(engine: Engine, { run, span }: ActiveRun, workerId: string, isolation: Isolation): Order {

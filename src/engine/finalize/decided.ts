@@ -1,0 +1,114 @@
+// Writes the outcomes of runs that were handed over, once the other side has decided them: by the rules and
+// the statements for the outcomes of workers.
+import { Dead, RetryLater } from '../../model/errors.js';
+import { decideOutcome, type Ending } from '../../model/run/decide.js';
+import { HANDED_OVER } from '../../model/run/states.js';
+import { isUnstorable, sqlState } from '../../store/connection/errors.js';
+import { type Finalization, finalizeRuns } from '../../store/runs/finalize.js';
+import { type Decided, markWritten, readDecided } from '../../store/runs/hand-off/decided.js';
+import { type Engine, retryPolicyOf } from '../engine.js';
+import { afterCommit } from './after-commit.js';
+import { notifyOutcome } from './hooks.js';
+import { logOutcome, wordFor } from './log-outcome.js';
+import { refusedOutcome } from './refused-outcome.js';
+
+/** Their outputs may have 1 MiB each. */
+const BATCH_SIZE = 100;
+
+interface Entry extends Finalization {
+  readonly run: Decided & { readonly job: string };
+  /** A constant text replaces what PostgreSQL has refused. */
+  readonly isRefused?: boolean;
+}
+
+/** Never throws: what cannot be written now is logged, and stays for the next reaping. */
+export async function writeDecided(engine: Engine): Promise<void> {
+  try {
+    await writeAll(engine);
+  } catch (error) {
+    engine.logger.error(
+      { event: 'hand_off.unwritten', error: String(error), code: sqlState(error) },
+      'outcomes of runs that were handed over could not be written now; the next reaping tries again',
+    );
+  }
+}
+
+async function writeAll(engine: Engine): Promise<void> {
+  for (;;) {
+    const decided = await readDecided(engine.database, BATCH_SIZE);
+    // The others were written by a process that died before it marked them, or their runs were taken away.
+    const held = decided.filter((row): row is Entry['run'] => row.job !== null);
+    await markWritten(
+      engine.database,
+      decided.filter(({ job }) => job === null),
+    );
+    const failure = await writeBatch(
+      engine,
+      held.map(run => entryOf(engine, run)),
+    );
+    if (failure !== null) throw failure.error;
+    if (decided.length < BATCH_SIZE) return;
+  }
+}
+
+function entryOf(engine: Engine, run: Entry['run']): Entry {
+  const attempts = { attempt: run.attempts, maxAttempts: run.max_attempts };
+  const outcome = decideOutcome(endingOf(run), attempts, retryPolicyOf(engine, run.job), Math.random());
+  return { id: run.id, fence: run.fence, outcome, run };
+}
+
+/** As if its handler had ended so. */
+function endingOf({ decision, output, error, retry_in_ms: retryInMs }: Decided): Ending {
+  if (decision === 'succeeded') return { kind: 'returned', value: output };
+  const given: Readonly<Record<string, unknown>> = error ?? {};
+  const { message, name, code, stack } = given;
+  const text = typeof message === 'string' ? message : 'the other side says that it has failed';
+  const thrown =
+    decision === 'dead'
+      ? new Dead(text)
+      : retryInMs === null
+        ? new Error(text)
+        : new RetryLater(retryInMs, text);
+  // What it was thrown by is on the other side.
+  return {
+    kind: 'threw',
+    error: Object.assign(thrown, { name: name ?? 'Error', code, stack: stack ?? null }),
+  };
+}
+
+/** Why some of a batch could not be written; null: all were, or their runs were taken away. */
+type Failure = { readonly error: unknown } | null;
+
+async function writeBatch(engine: Engine, entries: readonly Entry[]): Promise<Failure> {
+  if (entries.length === 0) return null;
+  const { lost, failed, freed, outboxWritten } = await finalizeRuns(engine.database, entries, HANDED_OVER);
+  const unwritten = new Set(failed.flatMap(({ part }) => part.map(({ id }) => id)));
+  const done = entries.filter(({ id }) => !unwritten.has(id));
+  await markWritten(engine.database, done);
+  const written = done.filter(({ id }) => !lost.has(id));
+  const dead = written.filter(({ outcome }) => outcome.transition === 'exhaust').map(({ id }) => id);
+  await afterCommit(engine, { freed, outboxWritten, dead });
+  for (const { run, outcome } of written) {
+    logOutcome(engine, run, wordFor(outcome.transition), outcome, run.duration_ms);
+    notifyOutcome(engine, run, outcome, run.duration_ms);
+  }
+  let failure: Failure = null;
+  for (const { part, error } of failed) failure = (await writeOtherwise(engine, part, error)) ?? failure;
+  return failure;
+}
+
+/** One row must not keep the others from being written: singly, and then without what PostgreSQL refuses. */
+async function writeOtherwise(engine: Engine, part: readonly Entry[], error: unknown): Promise<Failure> {
+  if (!isUnstorable(error)) return { error };
+  let failure: Failure = null;
+  for (const entry of part) {
+    const { id, outcome, isRefused = false } = entry;
+    if (part.length === 1 && isRefused) return { error };
+    const sent =
+      part.length > 1
+        ? entry
+        : { ...entry, isRefused: true, outcome: refusedOutcome(engine, id, outcome, error) };
+    failure = (await writeBatch(engine, [sent])) ?? failure;
+  }
+  return failure;
+}

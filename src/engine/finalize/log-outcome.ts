@@ -1,0 +1,77 @@
+// A line of the log for each attempt that ended, and the word for how it ended.
+import { formatDuration } from '../../model/duration.js';
+import { isEnabled } from '../../model/logger.js';
+import type { Outcome } from '../../model/run/decide.js';
+import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
+import { causeText } from '../../model/run/root-cause.js';
+import { withoutStacks } from '../../model/run/sanitize.js';
+import { TRANSITIONS } from '../../model/run/states.js';
+import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
+import type { Engine } from '../engine.js';
+
+export type LoggedRun = Pick<ClaimedRun, 'id' | 'job' | 'attempts' | 'max_attempts' | 'scheduled_for'>;
+export type OutcomeWord = keyof OutcomeCounts;
+
+/** The fields of a log line about a run; never its payload. */
+function logFields(run: LoggedRun) {
+  return {
+    run_id: run.id,
+    job: run.job,
+    attempt: run.attempts,
+    ...(run.scheduled_for === null ? {} : { scheduled_for: new Date(run.scheduled_for).toISOString() }),
+  };
+}
+
+export function logClaimed({ logger }: Engine, run: LoggedRun): void {
+  if (isEnabled(logger, 'debug'))
+    logger.debug({ event: 'run.claimed', ...logFields(run) }, `claimed run ${run.id} of ${run.job}`);
+}
+
+const LEVELS: Readonly<Record<OutcomeWord, 'debug' | 'info' | 'warn' | 'error'>> = {
+  claimed: 'debug',
+  succeeded: 'info',
+  failed: 'warn',
+  dead: 'error',
+  cancelled: 'warn',
+  skipped: 'warn',
+  deferred: 'debug',
+  released: 'info',
+  handedOver: 'info',
+  lost: 'error',
+};
+
+/** @param outcome null: the lease was lost before there was one */
+export function logOutcome(
+  engine: Engine,
+  run: LoggedRun,
+  word: OutcomeWord,
+  outcome: Outcome | null,
+  durationMs: number,
+): void {
+  if (!isEnabled(engine.logger, LEVELS[word])) return;
+  const error = outcome?.error;
+  const why = error ? `: ${error.message.split('\n')[0]}${causeText(error)}` : '';
+  const ended = word === 'handedOver' ? 'handed over' : word;
+  engine.logger[LEVELS[word]](
+    {
+      event: `run.${ended.replace(' ', '_')}`,
+      ...logFields(run),
+      duration_ms: Math.round(durationMs),
+      ...(error ? { error: withoutStacks(error) } : {}),
+    },
+    `run ${run.id} of ${run.job} ${ended} after ${formatDuration(durationMs)} (attempt ${run.attempts} of ${run.max_attempts})${why}${nextText(outcome)}`,
+  );
+}
+
+function nextText(outcome: Outcome | null): string {
+  if (outcome?.transition === 'fail') return `; next attempt in ${formatDuration(outcome.delayMs)}`;
+  if (outcome?.handOff === undefined) return '';
+  const { leaseMs, to } = outcome.handOff;
+  return `${to === null ? '' : `, to ${to}`}; its lease ends in ${formatDuration(leaseMs)}`;
+}
+
+export function wordFor(transition: Outcome['transition']): OutcomeWord {
+  if (transition === 'handOff') return 'handedOver';
+  if (transition === 'release') return 'released';
+  return transition === 'defer' ? 'deferred' : TRANSITIONS[transition].to;
+}

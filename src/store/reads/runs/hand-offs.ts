@@ -1,0 +1,65 @@
+// The hand-overs of a run, for its record.
+import { type RawBuilder, sql } from 'kysely';
+import { jsonArrayFrom } from 'kysely/helpers/postgres';
+import type { HandOffRecord } from '../../../model/run/hand-off-record.js';
+import { HANDED_OVER } from '../../../model/run/states.js';
+import { db, readableInstant } from '../../connection/query.js';
+
+/** Of a run; the latest. */
+const MAX_SHOWN = 20;
+
+type AsText<Row> = { readonly [Name in keyof Row]: Date extends Row[Name] ? string | null : Row[Name] };
+/** As JSON has it. `dueAt`: when the run was due, before its `run_at` became the end of the lease. */
+type HandOffRow = AsText<HandOffRecord & { readonly dueAt: Date | null }>;
+
+/** A column of a query of runs `r`: their hand-overs, the latest first. */
+export const HAND_OFFS: RawBuilder<readonly HandOffRow[]> = jsonArrayFrom(
+  db
+    .selectFrom('tock.job_hand_offs as h')
+    .where('h.run_id', '=', sql.ref<string>('r.id'))
+    .where(h => h.or([h('h.handed_over_at', 'is not', null), h('h.decided_at', 'is not', null)]))
+    .select(h => [
+      'h.fence',
+      'h.handed_to as to',
+      'h.decision',
+      'h.refused_count as refused',
+      readableInstant(h.ref('h.handed_over_at')).$castTo<string | null>().as('handedOverAt'),
+      readableInstant(h.ref('h.lease_until')).$castTo<string | null>().as('leaseUntil'),
+      readableInstant(h.ref('h.decided_at')).$castTo<string | null>().as('decidedAt'),
+      readableInstant(h.ref('h.due_at')).$castTo<string | null>().as('dueAt'),
+    ])
+    .orderBy('h.fence', 'desc')
+    .limit(MAX_SHOWN),
+);
+
+interface HandedRun {
+  readonly status: string;
+  readonly lockedBy: string | null;
+  readonly fence: number;
+  readonly runAt: Date;
+}
+
+/** Of a run: its hand-overs, the one that it is under now, and when it was due. */
+export function readHandOffs({ status, lockedBy, fence, runAt }: HandedRun, rows: readonly HandOffRow[]) {
+  const date = (text: string | null) => (text === null ? null : new Date(text));
+  const handOffs = rows
+    .map(
+      ({ fence: under, to, decision, refused, ...times }): HandOffRecord => ({
+        fence: under,
+        handedOverAt: date(times.handedOverAt),
+        to,
+        leaseUntil: date(times.leaseUntil),
+        decidedAt: date(times.decidedAt),
+        decision,
+        refused,
+      }),
+    )
+    .toReversed();
+  const isNow = status === 'running' && lockedBy === HANDED_OVER;
+  const dueAt = isNow ? date(rows.find(row => row.fence === fence)?.dueAt ?? null) : null;
+  return {
+    handOffs,
+    handOff: isNow ? (handOffs.find(each => each.fence === fence) ?? null) : null,
+    runAt: dueAt ?? runAt,
+  };
+}
