@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { COMPOSE, DOCKERFILE, daemonUnit, TICK_TIMER, tickUnit } from '../../src/model/init/templates.js';
+import { COMPOSE, DOCKERFILE } from '../../src/model/init/templates.js';
+import { daemonUnit, TICK_TIMER, tickUnit } from '../../src/model/init/units.js';
 import { until } from '../cli/cli-harness.js';
 import { createTestDatabase, type TestDatabase } from '../support/embedded-database.js';
 

@@ -6,8 +6,8 @@ import { TockError } from '../../model/errors.js';
 import { shellWord } from '../../model/shell-word.js';
 import { isConfirmed } from '../confirm.js';
 import type { Shell } from '../shell.js';
-import { showChanges } from './switch-crontab.js';
 import { cleanBlock, cleanLine } from '../terminal.js';
+import { showChanges } from './switch-crontab.js';
 
 export interface WriteFlags {
   readonly out?: string;
