@@ -163,11 +163,12 @@ async function drain(shell: Shell, tock: Tock, daemon: Daemon): Promise<void> {
     );
   }
   await stopping;
-  const { succeeded, failed, dead, released } = daemon.outcomeCounts;
+  const { succeeded, failed, dead, released, handedOver } = daemon.outcomeCounts;
   const parts = [
     `${succeeded} succeeded`,
     `${failed} failed`,
     `${dead} dead`,
+    ...(handedOver > 0 ? [`${handedOver} handed over`] : []),
     ...(released > 0 ? [`${released} given back to the queue`] : []),
   ];
   shell.say(`stopped: ${parts.join(', ')}`);
