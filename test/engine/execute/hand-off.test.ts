@@ -244,6 +244,21 @@ describe('a run that is handed over', () => {
     expect(await run(id)).toMatchObject({ status: 'succeeded', output: 'done' });
   });
 
+  it('leaves its hand-over on record, until retention deletes it with the keys', async () => {
+    const id = await handedOver();
+    expect(await test.tock.complete(id, 1)).toBe(true);
+    await test.tock.tick();
+    await test.advance('100d');
+    await test.tock.prune();
+    expect(await test.tock.complete(id, 1)).toBe(false);
+    expect(await test.sql('select decision, refused_count from tock.job_hand_offs')).toEqual([
+      { decision: 'succeeded', refused_count: 1 },
+    ]);
+    await test.advance('301d');
+    await test.tock.prune();
+    expect(await test.sql('select from tock.job_hand_offs')).toEqual([]);
+  });
+
   it('is completed while its definition and queue are paused', async () => {
     const id = await handedOver();
     await test.tock.queues.pause('default');
