@@ -6,12 +6,7 @@ import { audit } from '../engine/audit.js';
 import { pauseDefinition, resumeDefinition } from '../engine/definitions/pause.js';
 import { register } from '../engine/definitions/register.js';
 import { resetCursors } from '../engine/definitions/reset-cursors.js';
-import {
-  removeSchedule,
-  type ScheduleInput,
-  upsertSchedule,
-  type VersionGuard,
-} from '../engine/definitions/schedules.js';
+import { removeSchedule, upsertSchedule, type VersionGuard } from '../engine/definitions/schedules.js';
 import { examine } from '../engine/doctor/examine.js';
 import { forgetHost } from '../engine/doctor/forget-host.js';
 import { checkConcurrency, checkQueues, type Engine } from '../engine/engine.js';
@@ -30,7 +25,6 @@ import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { NewRun } from '../model/job/job.js';
 import type { OutputOfId } from '../model/job/run-id.js';
-import { quote } from '../model/names.js';
 import {
   type Action,
   checkOperator,
@@ -51,6 +45,7 @@ import { checkMethodOptions } from './check-options.js';
 import { handOffMethods } from './hand-off-methods.js';
 import type { EnqueueManyOptions, TockOptions } from './options.js';
 import type { ReadOptions } from './read-options.js';
+import { withStoredPayload } from './stored-payload.js';
 import type { OpenedTock } from './types.js';
 
 export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
@@ -274,24 +269,6 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
       });
     },
     close: shared.close,
-  };
-}
-
-/**
- * An edit by an operator who was not shown the payload: it stays as it is stored, unless another edit changes
- * it in the meantime.
- * @throws TockError TOCK_NOT_FOUND
- */
-async function withStoredPayload(engine: Engine, schedule: ScheduleInput, guard: VersionGuard = {}) {
-  const [stored] = await listDefinitions(engine.database, { name: schedule.name });
-  if (!stored)
-    throw new TockError(
-      'TOCK_NOT_FOUND',
-      `there is no schedule ${quote(schedule.name)} whose payload could be kept`,
-    );
-  return {
-    schedule: { ...schedule, payload: stored.payload },
-    guard: { ifVersion: stored.version, ...guard },
   };
 }
 

@@ -55,7 +55,7 @@ describe('the pages', () => {
     expect(wrong.map(({ name }) => name).sort()).toEqual([
       'layout/bare-page.tsx',
       'layout/markup.ts',
-      'layout/page.tsx',
+      'layout/document.tsx',
     ]);
   });
 });

@@ -199,12 +199,8 @@ async function drain(shell: Shell, { tock, daemon, isForNext }: Drained): Promis
     );
   }
   await stopping;
-<<<<<<< HEAD
   if (isForNext) return;
-  const { succeeded, failed, dead, released } = daemon.outcomeCounts;
-=======
   const { succeeded, failed, dead, released, handedOver } = daemon.outcomeCounts;
->>>>>>> handoff
   const parts = [
     `${succeeded} succeeded`,
     `${failed} failed`,
