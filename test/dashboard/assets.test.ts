@@ -54,8 +54,8 @@ describe('the pages', () => {
     // Two write the document's type, and nothing else; the third escapes each value.
     expect(wrong.map(({ name }) => name).sort()).toEqual([
       'layout/bare-page.tsx',
-      'layout/markup.ts',
       'layout/document.tsx',
+      'layout/markup.ts',
     ]);
   });
 });

@@ -1841,7 +1841,7 @@ select tock.now() as at,
   (select coalesce(max(m.runs), 0) from minutes m) as "peakMinuteRuns",
   busiest.runs as "peakHourRuns", busiest.busy_ms as "peakHourBusyMs",
   (select coalesce(sum(t.run_count), 0)::float8 from tock.figures_total t) as "totalRuns",
-  (select coalesce(sum(greatest(s.n_live_tup, c.reltuples::bigint, 0)), 0)::float8
+  (select coalesce(sum(case when c.reltuples < 0 then coalesce(s.n_live_tup, 0) else c.reltuples end), 0)::float8
     from pg_partition_tree('tock.job_runs_finished') t join pg_class c on c.oid = t.relid
     left join pg_stat_all_tables s on s.relid = t.relid where t.isleaf) as "keptRuns",
   jsonb_build_object('live', (select coalesce(sum(pg_total_relation_size(t.relid)), 0)::float8 from (
