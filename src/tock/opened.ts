@@ -6,7 +6,7 @@ import { audit } from '../engine/audit.js';
 import { pauseDefinition, resumeDefinition } from '../engine/definitions/pause.js';
 import { register } from '../engine/definitions/register.js';
 import { resetCursors } from '../engine/definitions/reset-cursors.js';
-import { removeSchedule, upsertSchedule, type VersionGuard } from '../engine/definitions/schedules.js';
+import { removeSchedule, upsertSchedule } from '../engine/definitions/schedules.js';
 import { examine } from '../engine/doctor/examine.js';
 import { forgetHost } from '../engine/doctor/forget-host.js';
 import { checkConcurrency, checkQueues, type Engine } from '../engine/engine.js';
