@@ -66,7 +66,7 @@ describe('tock audit', () => {
 
   it.each([
     [['--action', 'runs.retri'], '--action runs.retri: it is not an action; did you mean runs.retry?'],
-    [['--action', 'x'], '--action x: it is not an action: enqueue, runs.retry, '],
+    [['--action', 'x'], '--action x: it is not an action: enqueue, complete, fail, extend, runs.retry, '],
     [['--via', 'phone'], '--via phone: Allowed choices are page, cli, api, alert.'],
     [['--since', 'monday'], '--since monday: '],
     [['--limit', '0'], '--limit 0: '],
