@@ -288,6 +288,51 @@ returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.i
   case when r.id = (select carrier from turns) then (select ids from turns) end as turns,
   case when r.id = (select carrier from turns) then (select at from turns) end as at;
 
+-- claim-behind
+with open as materialized (
+  select p.*, false as is_limited, $1::integer as room, count(*) over (partition by p.priority) as siblings
+  from unnest($2::text[], $3::integer[], $4::timestamptz[], $5::bigint[])
+    with ordinality as p(queue, priority, after_at, after_id, turn)
+), shares as materialized (
+  select o.*, least(o.room, ceil($1::integer::numeric / o.siblings)::integer) as share,
+    (row_number() over (order by o.priority, o.turn))::integer as place
+  from open o order by o.priority, o.turn
+), found as materialized (
+  select d.id, d.run_at, o.place, o.priority, d.is_limited, o.share
+  from shares o cross join lateral (
+    select r.id, r.run_at, o.is_limited or r.slot_keys is not null as is_limited from tock.job_runs_live r
+    where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and (r.run_at, r.id) <= (o.after_at, o.after_id)
+    order by r.run_at, r.id
+    limit o.share
+    for update of r skip locked
+  ) d
+  limit $1::integer
+), due as materialized (
+  select f.*, row_number() over () as turn, lead(f.place) over () is distinct from f.place as is_last from found f
+  where f.priority <= coalesce((select min(w.priority) from (
+    select f.priority from found f group by f.priority, f.place, f.share having count(*) >= f.share) w), f.priority)
+), claimed as (
+  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $6,
+    locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
+  where r.id = any(array(select id from due where not is_limited))
+  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
+)
+select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place,
+  case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
+  case when due.turn = 1 then (
+    select jsonb_agg(jsonb_build_array(o.queue, o.priority, o.share, o.is_limited) order by o.place) from shares o) end as places
+from due left join claimed c on c.id = due.id order by due.turn;
+
 -- claim-from-front
 with start as materialized (
   select s.at, s.id from (
@@ -2268,7 +2313,7 @@ select current_user::text as role, array(
     union all
     select 'usage on job_runs_id_seq' where not has_sequence_privilege('tock.job_runs_id_seq', 'usage')
     union all
-    select p.name || ' on ' || s.name from unnest('{claim_front_at,claim_front_id,claim_front_check}'::text[]) s(name), unnest('{select,update}'::text[]) p(name)
+    select p.name || ' on ' || s.name from unnest('{claim_front_at,claim_front_id,claim_front_check,claim_front_restart}'::text[]) s(name), unnest('{select,update}'::text[]) p(name)
     where not has_sequence_privilege('tock.' || s.name, p.name)
     union all
     select 'execute on ' || f.oid::regprocedure from pg_proc f
@@ -3110,6 +3155,12 @@ order by t.id;
 delete from tock.job_outbox o where o.id in (
   select f.id from tock.job_outbox f order by f.id limit $1 for update skip locked)
 returning o.kind, o.run_id::text, o.generation, o.definition_id::text, (extract(epoch from case when o.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when o.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else o.scheduled_for end) * 1000)::float8 as scheduled_for;
+
+-- take-restart-turn
+select case when now.ms >= last.last_value + $1::float8 or now.ms < last.last_value
+  then setval('tock.claim_front_restart', now.ms) is not null else false end as is_mine
+from tock.claim_front_restart last,
+  (select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms) now;
 
 -- unblock
 with keys as (

@@ -1,13 +1,13 @@
 // Where the next claim continues: after the last claimed run, so that it skips ended runs.
 import type { Claim, ClaimPosition } from '../../store/runs/claim/claim.js';
 import type { OtherPlaces } from '../../store/runs/claim/other-places.js';
-import { createClaimFront } from './claim-front.js';
+import { createClaimFront, isBehind } from './claim-front.js';
 
 /** How often a claim starts at the beginning, where late runs are found, if that takes no time. */
 const RESTART_EVERY_MS = 500;
 /**
- * A claim from the beginning walks over what all workers have claimed and what has just ended. Each worker
- * spends at most this share of its time on it, but restarts after this time at the latest.
+ * A claim from the beginning walks over what all workers have claimed and what has just ended. At most this
+ * share of the time is spent on it, but it comes after this time at the latest.
  */
 const RESTART_SHARE = 1 / 60;
 const MAX_RESTART_MS = 5000;
@@ -18,7 +18,17 @@ const LOOK_SHARE = 1 / 20;
 /** Times are milliseconds of any steady clock. */
 export interface ClaimCursor {
   /** Where the next claim continues; null: at the beginning. */
-  position(now: number): readonly ClaimPosition[] | null;
+  readonly positions: readonly ClaimPosition[] | null;
+  /** Whether a claim from the beginning is due, though others can continue. */
+  mustRestart(now: number): boolean;
+  /** How long after a claim from the beginning the next one is due. */
+  readonly pauseMs: number;
+  /** Another worker claims from the beginning. */
+  leaveRestart(now: number): void;
+  /** Runs that were left behind were claimed, while others continued: goes back if there are more. */
+  restarted(claim: Claim, sentAt: number, answeredAt: number): void;
+  /** The next claim starts at the beginning. */
+  forget(): void;
   /** The queue from which the last claim took its last run: others of its priority come first. */
   readonly afterQueue: string;
   /** Whether the next claim, if it continues in one place, may start at the front. */
@@ -29,8 +39,8 @@ export interface ClaimCursor {
   lookSoon(): void;
   /** Adds the places that a look found. */
   looked(found: OtherPlaces, sentAt: number, answeredAt: number): void;
-  /** Moves past what a claim took. */
-  advance(claim: Claim, sentAt: number, answeredAt: number): void;
+  /** Moves past what a claim took. @param sent the positions with which it was sent */
+  advance(claim: Claim, sent: readonly ClaimPosition[] | null, sentAt: number, answeredAt: number): void;
 }
 
 /** A cursor at the beginning. */
@@ -40,11 +50,38 @@ export function createClaimCursor(): ClaimCursor {
   let lookAt = Number.NEGATIVE_INFINITY;
   let lookAllowedAt = Number.NEGATIVE_INFINITY;
   let afterQueue = '';
+  let pauseMs = RESTART_EVERY_MS;
   const front = createClaimFront();
-  const mustRestart = (now: number) => positions === null || now >= restartAt;
+  const pauseAfter = (sentAt: number, answeredAt: number) => {
+    pauseMs = Math.min(Math.max(RESTART_EVERY_MS, (answeredAt - sentAt) / RESTART_SHARE), MAX_RESTART_MS);
+    restartAt = sentAt + pauseMs;
+  };
   return {
-    position(now) {
-      return mustRestart(now) ? null : positions;
+    get positions() {
+      return positions;
+    },
+    mustRestart(now) {
+      return positions !== null && now >= restartAt;
+    },
+    get pauseMs() {
+      return pauseMs;
+    },
+    leaveRestart(now) {
+      restartAt = now + pauseMs;
+    },
+    restarted({ positions: ends }, sentAt, answeredAt) {
+      pauseAfter(sentAt, answeredAt);
+      const found = ends.filter(end => end.at !== null);
+      if (positions?.length === 1 && positions[0])
+        front.claimedBehind(
+          positions[0],
+          found.some(end => end.hasMore),
+        );
+      if (positions !== null && found.length > 0)
+        positions = positions.map(position => backTo(found, position));
+    },
+    forget() {
+      positions = null;
     },
     get afterQueue() {
       return afterQueue;
@@ -53,7 +90,7 @@ export function createClaimCursor(): ClaimCursor {
       return front.isUsed;
     },
     mustLook(now) {
-      return !mustRestart(now) && now >= lookAt;
+      return positions !== null && now >= lookAt;
     },
     lookSoon() {
       lookAt = lookAllowedAt;
@@ -63,18 +100,20 @@ export function createClaimCursor(): ClaimCursor {
       lookAt = Math.max(sentAt + LOOK_EVERY_MS, lookAllowedAt);
       positions = isOutdated ? null : [...(positions ?? []), ...places.map(positionAtStart)];
     },
-    advance(claim, sentAt, answeredAt) {
-      if (mustRestart(sentAt)) {
-        const pauseMs = Math.max(RESTART_EVERY_MS, (answeredAt - sentAt) / RESTART_SHARE);
-        restartAt = sentAt + Math.min(pauseMs, MAX_RESTART_MS);
+    advance(claim, sent, sentAt, answeredAt) {
+      // Runs that were left behind were found meanwhile, or claiming them has failed.
+      const isOutdated = sent !== null && positions !== sent;
+      if (sent === null) {
+        pauseAfter(sentAt, answeredAt);
         lookAt = Math.max(sentAt + LOOK_EVERY_MS, lookAllowedAt);
         front.restarted(claim);
-      } else if (positions?.length === 1) front.continued(claim);
+      } else if (sent.length === 1 && !isOutdated) front.continued(claim);
       afterQueue = claim.positions.findLast(position => position.at !== null)?.queue ?? afterQueue;
       // A claim that came up short has reached the end, and what comes next may be anywhere.
       const canContinue =
         claim.hasMore && claim.positions.length > 0 && !claim.positions.some(position => position.isLimited);
-      positions = canContinue ? advanced(positions, claim.positions) : null;
+      const moved = canContinue ? advanced(sent, claim.positions) : null;
+      positions = isOutdated ? moved && positions && furthestBack(moved, positions) : moved;
     },
   };
 }
@@ -101,6 +140,25 @@ function advanced(
   const taken = claimed.filter(position => position.at !== null);
   const unread = claimed.filter(position => position.at === null && position.hasMore);
   return unread.length === 0 ? taken : [...unread.map(earlierOr(before ?? [])), ...taken];
+}
+
+/** Where to go on in a place, after runs were found that had been left behind there. */
+function backTo(found: readonly ClaimPosition[], position: ClaimPosition): ClaimPosition {
+  const end = found.find(each => placeOf(each) === placeOf(position));
+  if (end === undefined) return position;
+  return { ...(end.hasMore ? end : position), isPlain: end.isPlain && position.isPlain };
+}
+
+/** Of two positions in one place, the one that is behind. */
+function furthestBack(
+  positions: readonly ClaimPosition[],
+  others: readonly ClaimPosition[],
+): ClaimPosition[] {
+  return positions.map(position => {
+    const other = others.find(each => placeOf(each) === placeOf(position));
+    if (other === undefined) return position;
+    return { ...(isBehind(other, position) ? other : position), isPlain: other.isPlain && position.isPlain };
+  });
 }
 
 /** Where a claim took nothing, the earlier position stays. */

@@ -9,6 +9,8 @@ export interface ClaimFront {
   readonly isUsed: boolean;
   /** After a claim from the beginning. */
   restarted(claim: Claim): void;
+  /** After a claim of runs that were left behind this position. @param hasMore there may be more of them */
+  claimedBehind(position: ClaimPosition, hasMore: boolean): void;
   /** After a claim that continued in one queue and priority. */
   continued(claim: Claim): void;
 }
@@ -31,6 +33,10 @@ export function createClaimFront(): ClaimFront {
       else unusedUntil = cameUpShort && claim.hasMore ? 'restart' : null;
       cameUpShort = false;
     },
+    claimedBehind(position, hasMore) {
+      if (hasMore) unusedUntil = front ?? position;
+      else if (unusedUntil === 'restart') unusedUntil = null;
+    },
     continued(claim) {
       const end = endOf(claim);
       if (unusedUntil === null) {
@@ -44,7 +50,7 @@ export function createClaimFront(): ClaimFront {
 const endOf = ({ positions }: Claim) => positions.findLast(position => position.at !== null) ?? null;
 
 /** To the millisecond. False for places that cannot be compared. */
-function isBehind(one: ClaimPosition, other: ClaimPosition): boolean {
+export function isBehind(one: ClaimPosition, other: ClaimPosition): boolean {
   if (one.queue !== other.queue || one.priority !== other.priority) return false;
   const difference = Date.parse(one.at ?? '') - Date.parse(other.at ?? '');
   return difference < 0 || (difference === 0 && BigInt(one.id ?? 0) < BigInt(other.id ?? 0));

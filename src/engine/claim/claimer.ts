@@ -5,10 +5,12 @@ import {
   type ClaimOptions,
   type ClaimPosition,
   claimFreeRuns,
+  claimRunsBehind,
   type QueuePriority,
 } from '../../store/runs/claim/claim.js';
 import { claimNotifiedRuns } from '../../store/runs/claim/claim-in-queue.js';
 import { readOtherPlaces } from '../../store/runs/claim/other-places.js';
+import { takeRestartTurn } from '../../store/runs/claim/restart-turn.js';
 import type { Engine } from '../engine.js';
 import { claimDespiteBadRows } from '../set-aside.js';
 import { createClaimCursor } from './claim-cursor.js';
@@ -52,6 +54,8 @@ export interface ClaimerOptions {
 /** How often one call claims again when what it found needs a slot. */
 const MAX_PASSES = 20;
 const MAX_PER_CLAIM = 2000;
+/** How many runs a claim of those left behind takes. If there are more, the next claims go on there. */
+const MAX_BEHIND = 100;
 
 /** A claimer that has claimed nothing yet. */
 export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer {
@@ -60,12 +64,15 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
   const cursor = createClaimCursor();
   let hasMore = false;
   let claiming: Promise<number> | null = null;
+  let restarting: Promise<unknown> | null = null;
+  /** Room that is kept for it. */
+  let reserved = 0;
 
   /** Sends a claim; null where there is no room for one. */
   const send = (room: number) => {
-    if (room <= 0) return null;
+    if (room <= reserved) return null;
     const onlyJobs = jobs();
-    const limit = Math.min(room, MAX_PER_CLAIM);
+    const limit = Math.min(room - reserved, MAX_PER_CLAIM);
     const { afterQueue, fromFront } = cursor;
     const wanted = { limit, workerId, leaseMs, queues, jobs: onlyJobs, afterQueue, fromFront };
     const underWay = onlyJobs === null ? claimOn(wanted) : claimFrom(wanted, null);
@@ -76,10 +83,53 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
 
   const claimOn = async (wanted: ClaimOptions) => {
     const sentAt = performance.now();
-    const positions = cursor.position(sentAt);
+    let { limit } = wanted;
+    if (restarting === null && cursor.mustRestart(sentAt) && (await restart(wanted, sentAt)))
+      limit -= MAX_BEHIND;
+    const { positions } = cursor;
     if (positions !== null && cursor.mustLook(sentAt))
       cursor.looked(await readOtherPlaces(engine.database, positions, queues), sentAt, performance.now());
-    return await claimFrom(wanted, cursor.position(sentAt));
+    return await claimFrom({ ...wanted, limit }, cursor.positions);
+  };
+
+  /**
+   * Claims what was left behind, if no other worker does. It may walk far, and urgent runs would wait for it:
+   * so it does that beside the claim that continues, or, where there is little room, in its place.
+   * Returns whether it is beside.
+   */
+  const restart = async (wanted: ClaimOptions, sentAt: number): Promise<boolean> => {
+    if (queues === null && !(await takeRestartTurn(engine.database, cursor.pauseMs))) {
+      cursor.leaveRestart(sentAt);
+      return false;
+    }
+    const { positions } = cursor;
+    if (positions === null || wanted.limit < 2 * MAX_BEHIND) {
+      cursor.forget();
+      return false;
+    }
+    reserved = MAX_BEHIND;
+    restarting = claimBehind({ ...wanted, limit: MAX_BEHIND }, positions)
+      // If the claims in its place fail too, that is reported.
+      .catch(() => cursor.forget())
+      .finally(() => {
+        restarting = null;
+        onIdle();
+      });
+    return true;
+  };
+
+  const claimBehind = async (wanted: ClaimOptions, positions: readonly ClaimPosition[]) => {
+    const sentAt = performance.now();
+    try {
+      const claimed = await claimDespiteBadRows(engine, wanted, () =>
+        claimRunsBehind(engine.database, wanted, positions),
+      );
+      cursor.restarted(claimed, sentAt, performance.now());
+      reserved = 0;
+      if (claimed.runs.length + claimed.limited.length > 0) await accept(claimed, sentAt);
+    } finally {
+      reserved = 0;
+    }
   };
 
   const claimFrom = async (wanted: ClaimOptions, positions: readonly ClaimPosition[] | null) => {
@@ -87,7 +137,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     const claimed = await claimDespiteBadRows(engine, wanted, () =>
       claimFreeRuns(engine.database, wanted, positions),
     );
-    cursor.advance(claimed, sentAt, performance.now());
+    cursor.advance(claimed, positions, sentAt, performance.now());
     return { claimed, sentAt, isFromStart: positions === null };
   };
 
@@ -155,7 +205,10 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     get isClaiming() {
       return claiming !== null;
     },
-    idle: async () => await claiming?.catch(() => undefined),
+    async idle() {
+      await claiming?.catch(() => undefined);
+      await restarting;
+    },
     halt() {
       hasMore = false;
     },

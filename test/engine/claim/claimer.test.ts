@@ -16,6 +16,8 @@ let room: number;
 /** Ids that were accepted, a text for each claim; those that need a slot in brackets. */
 let taken: string[];
 let events: string[];
+/** Called with how many runs are to be accepted. */
+let onAccept: (count: number) => unknown;
 /** What else happens when the claim of this number is accepted. */
 let onTaken: Record<number, () => unknown>;
 beforeAll(async () => {
@@ -30,12 +32,14 @@ beforeEach(async () => {
   taken = [];
   events = [];
   onTaken = {};
+  onAccept = () => undefined;
   claimer = createClaimer({ database, settings: { leaseMs: 60_000 } } as Engine, {
     workerId: WORKER,
     queues: null,
     jobs: () => null,
     claimable: () => room,
     async accept({ runs, limited }: Claim) {
+      await onAccept(runs.length);
       taken.push([...runs.map(run => run.id), ...limited.map(id => `[${id}]`)].join(' '));
       await onTaken[taken.length]?.();
       return runs.length;
@@ -153,6 +157,101 @@ describe('a claim', () => {
     await expect(idle).resolves.toBeUndefined();
     await test.sql('alter table tock.elsewhere rename to job_queues');
     expect(await claimer.claim()).toBe(1);
+  });
+});
+
+describe('a claim of runs that were left behind', () => {
+  const addMany = async (count: number) =>
+    await test.sql(
+      `insert into tock.job_runs_live (job, payload, status, run_at) select 'noop', '{}', 'queued', tock.now() from generate_series(1, $1)`,
+      [count],
+    );
+  const sizes = () => taken.map(ids => (ids === '' ? 0 : ids.split(' ').length));
+  const numbers = () => taken.flatMap(ids => ids.split(' ').map(Number));
+  /** Claims 2,000 of 6,000 runs, and then comes the time for a claim from the beginning. */
+  const claimSome = async () => {
+    await test.sql(`select setval('tock.claim_front_restart', 0)`);
+    await addMany(6000);
+    room = 2000;
+    onTaken[1] = () => (room = 0);
+    await claimer.claim();
+    room = 1000;
+    onTaken[1] = onTaken[2] = onTaken[3] = () => (room = 0);
+    taken = [];
+    vi.spyOn(performance, 'now').mockReturnValue(500);
+  };
+
+  it('finds nothing where nothing was left behind, and takes none of the others', async () => {
+    await claimSome();
+    await claimer.claim();
+    await claimer.idle();
+    expect(numbers()).toEqual(Array.from({ length: 1000 }, (_, n) => 2001 + n));
+  });
+
+  it('finds a run that needs a slot, which the others have passed over', async () => {
+    await claimSome();
+    await test.sql(
+      `update tock.job_runs_live set status = 'queued', locked_by = null, locked_until = null, slot_keys = '{job:x}', slot_limits = '{1}' where id = 7`,
+    );
+    await claimer.claim();
+    await claimer.idle();
+    expect(taken).toContain('[7]');
+  });
+
+  it('goes on there if there are many', async () => {
+    await claimSome();
+    await test.sql(
+      `update tock.job_runs_live set status = 'queued', locked_by = null, locked_until = null where id between 101 and 400`,
+    );
+    await claimer.claim();
+    await claimer.idle();
+    room = 300;
+    await claimer.claim();
+    await claimer.idle();
+    expect(numbers()).toEqual(expect.arrayContaining(Array.from({ length: 300 }, (_, n) => 101 + n)));
+    expect(new Set(numbers()).size).toBe(numbers().length);
+  });
+
+  it('is left to another worker that has just sent one', async () => {
+    await claimSome();
+    await test.sql(
+      `select setval('tock.claim_front_restart', (extract(epoch from clock_timestamp()) * 1000)::bigint)`,
+    );
+    await claimer.claim();
+    await claimer.idle();
+    expect(sizes()).toEqual([1000]);
+  });
+
+  it('starts from the beginning in the place of one that continues, where there is little room', async () => {
+    await claimSome();
+    await test.sql(
+      `update tock.job_runs_live set status = 'queued', locked_by = null, locked_until = null where id = 7`,
+    );
+    room = 5;
+    await claimer.claim();
+    expect(numbers()).toEqual([7, 2001, 2002, 2003, 2004]);
+  });
+
+  it('is followed by one from the beginning, if it fails', async () => {
+    await claimSome();
+    const giveBack = async () =>
+      await test.sql(
+        `update tock.job_runs_live set status = 'queued', locked_by = null, locked_until = null where id = 7`,
+      );
+    await giveBack();
+    let isRefused = false;
+    onAccept = async count => {
+      if (isRefused || count !== 1) return;
+      isRefused = true;
+      await giveBack();
+      throw new Error('no announcement');
+    };
+    expect(await claimer.claim()).toBeGreaterThanOrEqual(900);
+    await claimer.idle();
+    expect(isRefused).toBe(true);
+    room = 2;
+    await claimer.claim();
+    expect(numbers()).toContain(7);
   });
 });
 

@@ -20,14 +20,8 @@ import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { claimAfter } from './claim-in-queue.js';
 import { claimAfterEach } from './claim-in-queues.js';
-import {
-  type ClaimedRow,
-  type ClaimedRun,
-  claimedColumns,
-  claimedRun,
-  namesOfClaimed,
-  startLease,
-} from './claimed-run.js';
+import { type ClaimRow, claimOf } from './claim-rows.js';
+import { type ClaimedRun, claimedColumns, namesOfClaimed, startLease } from './claimed-run.js';
 import {
   isClaimable,
   isQueueLimited,
@@ -91,19 +85,6 @@ interface Wanted {
   readonly leaseMs: number;
 }
 
-/** A queue and priority that a claim looked at, and how many runs it could give. */
-type Place = readonly [queue: string, priority: number, share: number, isLimited: boolean];
-
-type ClaimRow = ClaimedRow & {
-  readonly is_limited: boolean;
-  /** From 1: the run's place among `places`. */
-  readonly place: number | null;
-  /** Of the last run of each place, as JSON has it, whatever style of dates a session has. */
-  readonly at: string | null;
-  /** In the order in which they were looked at; only with the first row. */
-  readonly places: readonly Place[] | null;
-};
-
 /**
  * Claims from the set `open`. The CTEs that lock are MATERIALIZED: the planner may otherwise run them more
  * than once, and lock more rows than LIMIT says. No join has two sides that grow with the number of queues:
@@ -164,23 +145,25 @@ const CLAIM_OF_JOBS = statement<Wanted & Turn & Required<Pick<ClaimOptions, 'que
   claimFrom(OPEN, { where: 'and r.job = any(:jobs::text[])', order: IN_TURN }),
 );
 
+type Positioned = Wanted &
+  Record<'names' | 'times' | 'ids', readonly string[]> & { readonly priorities: readonly number[] };
+
 // Whether a queue was paused since is not asked, for as long as a claim may go on: see
 // engine/claim/claim-cursor.ts.
-const CLAIM_ON = statement<
-  Wanted & Record<'names' | 'times' | 'ids', readonly string[]> & { readonly priorities: readonly number[] },
-  ClaimRow
->(
-  'claim-on',
-  claimFrom(
-    `open as materialized (
+const claimAt = (name: string, which: '>' | '<=') => {
+  const where = `and (r.run_at, r.id) ${which} (o.after_at, o.after_id)`;
+  const open = `open as materialized (
   select p.*, false as is_limited, :limit::integer as room, count(*) over (partition by p.priority) as siblings
   from unnest(:names::text[], :priorities::integer[], :times::timestamptz[], :ids::bigint[])
     with ordinality as p(queue, priority, after_at, after_id, turn)
-)`,
-    { where: 'and (r.run_at, r.id) > (o.after_at, o.after_id)', order: 'o.turn' },
-  ),
-  { prepared: true },
-);
+)`;
+  return statement<Positioned, ClaimRow>(name, claimFrom(open, { where, order: 'o.turn' }), {
+    prepared: true,
+  });
+};
+const CLAIM_ON = claimAt('claim-on', '>');
+// Beyond the positions it would lock the runs that others claim meanwhile, and their outcomes would wait.
+const CLAIM_BEHIND = claimAt('claim-behind', '<=');
 
 /**
  * Claims due runs in one statement and starts their leases; those that need a slot are only named, and count
@@ -201,53 +184,28 @@ export async function claimFreeRuns(
   if (position?.isPlain && positions.length === 1)
     return await claimAfter(session, { ...wanted, fromFront }, position);
   if (positions.every(each => each.isPlain)) return await claimAfterEach(session, wanted, positions);
-  return claimOf(
-    await CLAIM_ON.run(session, {
-      ...wanted,
-      names: positions.map(each => each.queue),
-      priorities: positions.map(each => each.priority),
-      times: positions.map(each => each.at ?? '-infinity'),
-      ids: positions.map(each => each.id ?? '0'),
-    }),
-    limit,
-  );
+  return claimOf(await CLAIM_ON.run(session, { ...wanted, ...parametersOf(positions) }), limit);
 }
 
-function claimOf(rows: readonly ClaimRow[], limit: number): Claim {
-  const limited = rows.filter(row => row.is_limited).map(row => row.id);
-  const positions = positionsOf(rows, rows[0]?.places ?? [], limit).map(position => ({
-    ...position,
-    isPlain: limited.length === 0 && !position.isLimited,
-  }));
-  const claimed = limited.length === 0 ? rows : rows.filter(row => !row.is_limited);
-  const hasMore = positions.some(position => position.hasMore);
-  return { runs: claimed.map(claimedRun), limited, positions, hasMore };
+/**
+ * Claims due runs that were left behind these positions: given back, enqueued by a transaction that was
+ * committed late, or passed over because they need a slot.
+ */
+export async function claimRunsBehind(
+  session: Session,
+  { limit, workerId, leaseMs }: ClaimOptions,
+  positions: readonly ClaimPosition[],
+): Promise<Claim> {
+  const wanted = { limit, workerId, leaseMs };
+  return claimOf(await CLAIM_BEHIND.run(session, { ...wanted, ...parametersOf(positions) }), limit);
 }
 
-function positionsOf(
-  rows: readonly ClaimRow[],
-  places: readonly Place[],
-  limit: number,
-): Omit<ClaimPosition, 'isPlain'>[] {
-  const counts = new Map<number, number>();
-  const last = new Map<number, ClaimRow>();
-  for (const row of rows) {
-    if (row.place === null) continue;
-    counts.set(row.place, (counts.get(row.place) ?? 0) + 1);
-    last.set(row.place, row);
-  }
-  // With enough runs the claim went no further: the last place may have more, and what comes after was not
-  // looked at.
-  const end = rows.length >= limit ? (rows.at(-1)?.place ?? 0) : Number.POSITIVE_INFINITY;
-  const endPriority = places[end - 1]?.[1];
-  return places.map(([queue, priority, share, isLimited], index) => {
-    const place = index + 1;
-    const row = last.get(place);
-    const isUnread = place > end && priority === endPriority;
-    const hasMore = isUnread || place === end || (counts.get(place) ?? 0) >= share;
-    return { queue, priority, at: row?.at ?? null, id: row?.id ?? null, hasMore, isLimited };
-  });
-}
+const parametersOf = (positions: readonly ClaimPosition[]) => ({
+  names: positions.map(each => each.queue),
+  priorities: positions.map(each => each.priority),
+  times: positions.map(each => each.at ?? '-infinity'),
+  ids: positions.map(each => each.id ?? '0'),
+});
 
 const CLAIM_ONE = statement<Omit<Wanted, 'limit'> & { readonly id: string }, ClaimRow>(
   'claim-one',
