@@ -136,16 +136,16 @@ describe('a worker', () => {
     const hosts = [1, 2, 3].map(() => test.another({ jobs: [job] }));
     const [first] = hosts;
     if (!first) throw new Error('no host');
-    for (let batch = 0; batch < 8; batch++)
+    for (let batch = 0; batch < 16; batch++)
       await first.enqueueMany(Array.from({ length: 5000 }, () => ({ job })));
     const daemons = await Promise.all(hosts.map(host => host.start({ concurrency: 50 })));
     await until(async () => seen.size > 2000, 'the work to be under way');
     await first.enqueue(job, 'urgent', { priority: -5 });
-    await until(async () => (await count('succeeded')) === 40_001, 'all to be executed');
+    await until(async () => (await count('succeeded')) === 80_001, 'all to be executed');
     await Promise.all(daemons.map(daemon => daemon.stop()));
-    expect(seen.size).toBe(40_001);
+    expect(seen.size).toBe(80_001);
     expect([...seen.values()].every(times => times === 1)).toBe(true);
-    expect(urgentAfter).toBeLessThan(40_000);
+    expect(urgentAfter).toBeLessThan(80_000);
   });
 
   it('starts runs in the order in which they are due, not in that of their ids', async () => {
