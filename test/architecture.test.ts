@@ -63,7 +63,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['engine'],
   ['daemon'],
   ['tock'],
-  ['runtime', 'index', 'adapters', 'testing', 'dashboard'],
+  ['runtime', 'index', 'adapters', 'testing', 'dashboard', 'relay'],
   ['tick', 'cli', 'isolated'],
 ];
 const roomOf = (file: string) => (file.split(path.sep)[1] ?? '').replace(/\.tsx?$/, '');

@@ -115,7 +115,7 @@ describe('check-scheduler', () => {
   });
 
   it('names a paused queue beside a long wait', async () => {
-    const queue = { queue: 'reports', waiting: 7, running: 0, failed: 0, paused: true };
+    const queue = { queue: 'reports', waiting: 7, running: 0, failed: 0, paused: true, relayedTo: null, named: false };
     const run = await check({
       oldestWaitMs: 60 * MINUTE,
       queues: [queue, { ...queue, queue: 'empty', waiting: 0 }],

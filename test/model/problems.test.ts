@@ -42,7 +42,7 @@ const CALM: SchedulerStatus = {
   partitions: { end: new Date('2026-06-01T00:00:00Z'), unit: 'month', runningOut: false },
   zoneDisagreements: [],
 };
-const QUEUE = { queue: 'reports', waiting: 7, running: 0, failed: 0, paused: true };
+const QUEUE = { queue: 'reports', waiting: 7, running: 0, failed: 0, paused: true, relayedTo: null, named: false };
 const WORKER = {
   id: 'a',
   kind: 'daemon',

@@ -163,7 +163,9 @@ async function sayQueues(shell: Shell, { queues }: SchedulerStatus): Promise<voi
     `${each.waiting}`,
     `${each.running}`,
     `${each.failed}`,
-    each.paused ? 'paused' : '',
+    [each.paused ? 'paused' : '', each.relayedTo === null ? '' : `relayed to ${cleanLine(each.relayedTo)}`]
+      .filter(note => note !== '')
+      .join(', '),
   ]);
   shell.say(`\n${await drawTable(columns, rows)}`);
 }

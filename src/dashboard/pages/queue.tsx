@@ -150,6 +150,7 @@ function nothing(name: string): QueueLoad {
     timezone: 'UTC',
     pausedAt: null,
     pauseReason: null,
+    relayedTo: null,
     waiting: 0,
     running: 0,
     later: 0,

@@ -1,0 +1,27 @@
+// `pg-tock/relay`: hands whole queues over to a message broker. See docs/relay.md.
+// What only consumers need must not load the engine: createRelay loads it with its first call.
+import type { Relay, RelayOptions } from './relay/relay-options.js';
+
+export type { QueueHandOffs } from './model/scheduler-view.js';
+export type { Broker, OnAnswers, OnMessage, Subscription } from './relay/broker.js';
+export {
+  type ExtendAnswer,
+  type FailedAnswer,
+  messageId,
+  PROTOCOL,
+  type ProgressAnswer,
+  type RelayAnswer,
+  type RelayMessage,
+  type SucceededAnswer,
+} from './relay/messages.js';
+export type { Relay, RelayFigures, RelayOptions } from './relay/relay-options.js';
+
+/**
+ * Starts a relay: it claims the runs of these queues as a daemon does, publishes them, and completes what
+ * consumers answer. Until its `stop`, or until the Tock is closed.
+ * @throws TockError TOCK_BAD_OPTION, also for a queue that is relayed to another broker; as `start` does
+ */
+export async function createRelay(options: RelayOptions): Promise<Relay> {
+  const { startRelay } = await import('./relay/start-relay.js');
+  return await startRelay(options);
+}
