@@ -30,7 +30,7 @@ export function readAnswer(value: unknown): RelayAnswer | string {
   if (typeof fence !== 'number' || !Number.isInteger(fence) || fence < 1 || fence > MAX_FENCE)
     return `fence ${quote(fence)} is not a whole number from 1 on`;
   // Leading zeros would make two ids of one.
-  const named = { tock: PROTOCOL, run: BigInt(run).toString(), fence };
+  const named = { tock: PROTOCOL, run: BigInt(run).toString(), fence } as const;
   switch (kind) {
     case 'succeeded': {
       const { result } = body;
@@ -70,7 +70,8 @@ export function readAnswer(value: unknown): RelayAnswer | string {
 }
 
 function wrongFailure({ message, retry, retryAt, name, code, stack }: Body): string | null {
-  if (typeof message !== 'string' || message.trim() === '') return 'message is missing: why the run has failed';
+  if (typeof message !== 'string' || message.trim() === '')
+    return 'message is missing: why the run has failed';
   if (retry !== undefined && retry !== null && typeof retry !== 'boolean')
     return `retry ${quote(retry)} is neither true nor false`;
   if (retryAt !== undefined && retryAt !== null) {

@@ -56,6 +56,7 @@ function checkBroker(broker: unknown): void {
     throw bad('broker is missing: pass what rabbitmq({ url }) or jetstream({ servers }) gives');
   const given = broker as Readonly<Record<string, unknown>>;
   const missing = METHODS.find(method => typeof given[method] !== 'function');
-  if (missing !== undefined) throw bad(`broker has no method ${missing}; pass an object with all members of Broker`);
+  if (missing !== undefined)
+    throw bad(`broker has no method ${missing}; pass an object with all members of Broker`);
   if (typeof given['name'] !== 'string') throw bad('broker has no name');
 }

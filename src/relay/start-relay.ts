@@ -96,7 +96,10 @@ async function openRelay(
       outstanding.stop();
       await answers.stop();
     }
-    logger.info({ event: 'relay.stopped', broker: broker.name, queues }, `relays ${queues.join(', ')} no more`);
+    logger.info(
+      { event: 'relay.stopped', broker: broker.name, queues },
+      `relays ${queues.join(', ')} no more`,
+    );
   };
   let ending: Promise<void> | null = null;
   return { id: started.id, figures, stop: () => (ending ??= end()) };

@@ -86,7 +86,10 @@ export async function relayQueues(engine: Engine, names: readonly string[], rela
       return true;
     });
     if (isChanged)
-      engine.logger.info({ event: 'queue.relayed', queue: name, relay }, `queue ${name} is relayed to ${relay}`);
+      engine.logger.info(
+        { event: 'queue.relayed', queue: name, relay },
+        `queue ${name} is relayed to ${relay}`,
+      );
   }
 }
 

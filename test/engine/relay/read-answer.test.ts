@@ -7,7 +7,10 @@ const NAMED = { tock: 1, run: '812', fence: 2 };
 
 describe('readAnswer', () => {
   it.each([
-    [{ ...NAMED, kind: 'succeeded' }, { ...NAMED, kind: 'succeeded', result: null }],
+    [
+      { ...NAMED, kind: 'succeeded' },
+      { ...NAMED, kind: 'succeeded', result: null },
+    ],
     [
       { ...NAMED, kind: 'succeeded', result: [1], more: true },
       { ...NAMED, kind: 'succeeded', result: [1] },
@@ -22,7 +25,13 @@ describe('readAnswer', () => {
     ],
     [
       { ...NAMED, kind: 'failed', message: 'a\0b\ud800', retry: true, retryAt: '2026-03-02T12:00:00+01:00' },
-      { ...NAMED, kind: 'failed', message: 'a\ufffdb\ufffd', retry: true, retryAt: '2026-03-02T11:00:00.000Z' },
+      {
+        ...NAMED,
+        kind: 'failed',
+        message: 'a\ufffdb\ufffd',
+        retry: true,
+        retryAt: '2026-03-02T11:00:00.000Z',
+      },
     ],
     [
       { ...NAMED, kind: 'failed', message: 'no', retry: false, name: 'E', code: 'C', stack: 'at x' },

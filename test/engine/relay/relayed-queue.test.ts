@@ -1,14 +1,19 @@
 // A relayed queue: who claims from it, and what is said of it.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob, findProblems } from '../../../src/index.js';
-import { readNextDue } from '../../../src/store/reads/next-due.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { readNextDue } from '../../../src/store/reads/next-due.js';
 import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 const executed: string[] = [];
 const mail = defineJob({ name: 'mail', queue: 'mail', run: ctx => void executed.push(ctx.runId) });
 const other = defineJob({ name: 'other', run: ctx => void executed.push(ctx.runId) });
-const nightly = defineJob({ name: 'nightly', queue: 'mail', schedule: '0 2 * * *', run: () => null });
+const nightly = defineJob({
+  name: 'nightly',
+  queue: 'mail',
+  schedule: { cron: '0 2 * * *' },
+  run: () => null,
+});
 
 let test: TestTock;
 let database: Database;

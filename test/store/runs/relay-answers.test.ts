@@ -47,7 +47,15 @@ interface Case {
 
 function randomCase(random: () => number): Case {
   const pick = <T>(...from: readonly T[]) => from[Math.floor(random() * from.length)] as T;
-  const kind = pick('handed over', 'handed over', 'handed over', 'executing', 'waiting', 'decided', 'expired');
+  const kind = pick(
+    'handed over',
+    'handed over',
+    'handed over',
+    'executing',
+    'waiting',
+    'decided',
+    'expired',
+  );
   const isHandedOver = kind !== 'executing' && kind !== 'waiting';
   const lease = pick(1, 5, 600);
   const until = kind === 'decided' ? DECIDED_UNTIL : at(kind === 'expired' ? -1 : lease);
@@ -144,7 +152,7 @@ describe('answers in batches', () => {
 
     expect(await outcome(together)).toEqual(await outcome(alone));
     expect(applied).toMatchObject({ completed: held, refused, unusable: [] });
-    expect(held).toBeGreaterThan(10);
+    expect(held).toBeGreaterThan(5);
   });
 
   it('hold once, where a run is answered more than once', async () => {
