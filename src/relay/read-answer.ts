@@ -15,10 +15,15 @@ const isOptionalText = (value: unknown) => value === undefined || value === null
 const UNSTORABLE = /[\0\ud800-\udfff]/gu;
 const storable = (value: unknown) =>
   typeof value === 'string' ? value.replace(UNSTORABLE, '\ufffd') : undefined;
-const given = <Name extends string>(name: Name, value: unknown) => {
-  const text = storable(value);
-  return text === undefined ? {} : ({ [name]: text } as { [N in Name]: string });
-};
+/** Members that are there and are texts. */
+function textsOf({ name, code, stack }: Body): { name?: string; code?: string; stack?: string } {
+  const [first, second, third] = [storable(name), storable(code), storable(stack)];
+  return {
+    ...(first === undefined ? {} : { name: first }),
+    ...(second === undefined ? {} : { code: second }),
+    ...(third === undefined ? {} : { stack: third }),
+  };
+}
 
 /** A text says why it is no answer. Members that the protocol does not name are left out. */
 export function readAnswer(value: unknown): RelayAnswer | string {
@@ -39,16 +44,14 @@ export function readAnswer(value: unknown): RelayAnswer | string {
     case 'failed': {
       const wrong = wrongFailure(body);
       if (wrong !== null) return wrong;
-      const { message, retry, retryAt, name, code, stack } = body;
+      const { message, retry, retryAt } = body;
       return {
         ...named,
         kind,
         message: storable(message) ?? '',
         ...(typeof retry === 'boolean' ? { retry } : {}),
         ...(typeof retryAt === 'string' ? { retryAt: new Date(retryAt).toISOString() } : {}),
-        ...given('name', name),
-        ...given('code', code),
-        ...given('stack', stack),
+        ...textsOf(body),
       };
     }
     case 'extend': {
@@ -62,7 +65,8 @@ export function readAnswer(value: unknown): RelayAnswer | string {
       if (typeof fraction !== 'number' || !Number.isFinite(fraction))
         return `fraction ${quote(fraction)} is not a number from 0 to 1`;
       if (!isOptionalText(stage)) return `stage ${quote(stage)} is not a text`;
-      return { ...named, kind, fraction, ...given('stage', stage) };
+      const text = storable(stage);
+      return { ...named, kind, fraction, ...(text === undefined ? {} : { stage: text }) };
     }
     default:
       return `kind ${quote(kind)} is none of succeeded, failed, extend and progress`;

@@ -355,7 +355,8 @@ describe('a broker that fails', () => {
     const consumer = await echo(broker, ['mail']);
     await ended(ids);
     await consumer.stop();
-    await figuresOf(relay);
+    const { handedOver: count, completed } = await figuresOf(relay);
+    expect(completed).toBe(count);
   });
 
   it('refuses one message for good: in the end that counts as an attempt, and the run is dead', async () => {
