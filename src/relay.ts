@@ -1,9 +1,17 @@
-// `pg-tock/relay`: hands whole queues over to a message broker. See docs/relay.md.
-// What only consumers need must not load the engine: createRelay loads it with its first call.
+// `pg-tock/relay`: hands whole queues over to a message broker, and executes them at its other end. See
+// docs/relay.md. What only consumers need must not load the engine: createRelay loads it with its first call.
 import type { Relay, RelayOptions } from './relay/relay-options.js';
 
 export type { QueueHandOffs } from './model/scheduler-view.js';
 export type { Broker, OnAnswers, OnMessage, Subscription } from './relay/broker.js';
+export {
+  type ConsumeOptions,
+  consume,
+  type RunningConsumer,
+  type StopConsumerOptions,
+} from './relay/consume/consume.js';
+export type { DriverOptions } from './relay/driver/options.js';
+export { type JetstreamOptions, jetstream } from './relay/jetstream.js';
 export {
   type ExtendAnswer,
   type FailedAnswer,
@@ -14,6 +22,7 @@ export {
   type RelayMessage,
   type SucceededAnswer,
 } from './relay/messages.js';
+export { type RabbitmqOptions, rabbitmq } from './relay/rabbitmq.js';
 export type { Relay, RelayFigures, RelayOptions } from './relay/relay-options.js';
 
 /**
