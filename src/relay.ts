@@ -2,7 +2,6 @@
 // docs/relay.md. What only consumers need must not load the engine: createRelay loads it with its first call.
 import type { Relay, RelayOptions } from './relay/relay-options.js';
 
-export type { QueueHandOffs } from './model/scheduler-view.js';
 export type { Broker, OnAnswers, OnMessage, Subscription } from './relay/broker.js';
 export {
   type ConsumeOptions,
@@ -13,6 +12,7 @@ export {
 export type { DriverOptions } from './relay/driver/options.js';
 export { type JetstreamOptions, jetstream } from './relay/jetstream.js';
 export {
+  type Answer,
   type ExtendAnswer,
   type FailedAnswer,
   messageId,

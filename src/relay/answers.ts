@@ -1,5 +1,5 @@
-// Receives answers, and writes what they decide: the answer is acknowledged when the decision is committed, and
-// the outcome of the run is written right afterwards.
+// Receives answers, and writes what they decide: an answer is acknowledged when its decision is committed,
+// and the outcome of the run is written right afterwards.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../engine/engine.js';
 import { writeDecided } from '../engine/finalize/decided.js';

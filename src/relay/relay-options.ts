@@ -1,24 +1,20 @@
 // What a relay is given, and what it gives.
 import type { Duration } from '../model/duration.js';
 import type { QueueHandOffs } from '../model/scheduler-view.js';
+import type { Tock } from '../tock/types.js';
 import type { Broker } from './broker.js';
-
-/** A Tock of `createTock`. */
-interface AnyTock {
-  close(): Promise<void>;
-}
 
 /** Options of `createRelay`. */
 export interface RelayOptions {
-  /** If it has jobs, they are registered, and payloads are checked by their schemas before they are published. */
-  readonly tock: AnyTock;
+  /** If it has jobs, they are registered, and payloads are checked before they are published. */
+  readonly tock: Tock;
   /** The queues to hand over. From now on only workers that name them claim from them. */
   readonly queues: readonly string[];
   /** It stays yours: close it after the relay has stopped. */
   readonly broker: Broker;
-  /** How long a consumer has from the hand-over until its first answer: 1 second to 366 days. Default `5m`. */
+  /** From the hand-over until a consumer's first answer: 1 second to 366 days. Default `5m`. */
   readonly lease?: Duration;
-  /** It claims no more while so many runs of these queues are handed over and not completed. Default 10,000. */
+  /** It claims no more while so many runs are handed over and not completed. Default 10,000. */
   readonly maxOutstanding?: number;
   /** The most runs that are being published at once. Default 1,000. */
   readonly concurrency?: number;

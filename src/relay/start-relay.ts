@@ -1,4 +1,4 @@
-// Starts a relay: a daemon whose attempts are published in place of being executed, and what receives answers.
+// Starts a relay: a daemon whose attempts are published in place of being executed, and what takes answers.
 import { type Daemon, startDaemon } from '../daemon/daemon.js';
 import type { Engine } from '../engine/engine.js';
 import { relayQueues } from '../engine/operate/queues.js';

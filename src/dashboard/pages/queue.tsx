@@ -155,8 +155,7 @@ async function relayedLine(view: View, name: string, relayedTo: string) {
   return (
     <p class={isAtWork ? 'note' : 'bad'}>
       {text.charAt(0).toUpperCase()}
-      {text.slice(1)}.
-      {figures === undefined ? null : ` In the last 24 hours ${handOffsText(figures)}.`}
+      {text.slice(1)}.{figures === undefined ? null : ` In the last 24 hours ${handOffsText(figures)}.`}
     </p>
   );
 }

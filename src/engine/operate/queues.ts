@@ -34,8 +34,8 @@ export interface QueueLimits {
   /** The zone of those hours: an IANA name. Default UTC. */
   readonly timezone?: string;
   /**
-   * The broker to which a relay hands its runs over, such as `rabbitmq`: then only workers that name the queue
-   * claim from it. Null: all workers execute its runs.
+   * The broker to which a relay hands its runs over, such as `rabbitmq`: then only workers that name the
+   * queue claim from it. Null: all workers execute its runs.
    */
   readonly relay?: string | null;
 }

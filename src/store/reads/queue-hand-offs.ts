@@ -4,7 +4,7 @@ import type { QueueHandOffs } from '../../model/scheduler-view.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 
-// The rows of a day are found by a BRIN index; only those without an answer are looked up among the live runs.
+// The rows of a day are found by a BRIN index; only those without an answer are looked up among live runs.
 // A relay hands over to `<broker>: <prefix>.work.<queue>`.
 const READ_QUEUE_HAND_OFFS = statement<{ readonly queues: readonly string[] | null }, QueueHandOffs>(
   'read-queue-hand-offs',

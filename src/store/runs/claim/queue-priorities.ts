@@ -37,8 +37,8 @@ export function isQueueOpen(queue: string): string {
 }
 
 /**
- * Whether a worker claims from a queue: it names the queue, or it names none and the queue is not relayed. Over
- * the queue's name and its row, which may be null. Uses the parameter :queues.
+ * Whether a worker claims from a queue: it names the queue, or it names none and the queue is not relayed.
+ * Over the queue's name and its row, which may be null. Uses the parameter :queues.
  */
 export const isServed = (name: string, queue: string) =>
   `case when :queues::text[] is null then ${queue}.relayed_to is null else ${name} = any(:queues) end`;

@@ -12,7 +12,7 @@
 //   commit; acknowledge the answers
 //
 // What did not hold is given to tock.complete, which keeps an answer that came before the hand-over was
-// recorded, and counts one that came too late. Differs from tock.complete in one thing: it wakes nobody, since
+// recorded, and counts one that came too late. One thing differs from tock.complete: nobody is woken, since
 // the relay writes the outcomes itself.
 import { DECIDED_UNTIL, HANDED_OVER } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';

@@ -48,7 +48,7 @@ order by h.run_id, h.fence`,
 );
 
 /**
- * At most `limit` outcomes that are not written yet; fewer where their outputs are over `maxBytes`, as stored.
+ * At most `limit` outcomes that are not written yet; fewer where their outputs have over `maxBytes`.
  */
 export async function readDecided(session: Session, limit: number, maxBytes: number): Promise<Decided[]> {
   return await READ_DECIDED.run(session, { limit, maxBytes });
