@@ -16,7 +16,7 @@ const UNIT = [
 /** They start processes, or servers of their own. */
 const PROCESS = ['test/{processes,embedded,cli}/**/*.test.ts'];
 /** The faults: `npm run test:chaos`. */
-const CHAOS = ['test/chaos/**/*.test.ts'];
+const CHAOS = ['test/chaos/**/*.test.ts', 'test/relay/{rabbitmq,jetstream,python,kills}.test.ts'];
 /** What takes long and is not needed at each save: `npm run test:exhaustive`, and with it `npm run check`. */
 const EXHAUSTIVE = [
   'test/dashboard/{*browser,recipes}.test.ts',

@@ -104,6 +104,7 @@ export async function bundleOptions() {
       index: 'src/index.ts',
       adapters: 'src/adapters.ts',
       dashboard: 'src/dashboard.ts',
+      relay: 'src/relay.ts',
       testing: 'src/testing.ts',
       'testing-server-reaper': 'src/testing/server-reaper.ts',
       tick: 'src/tick.ts',
@@ -180,7 +181,7 @@ async function minifyPackages(outputs) {
 /** For `require`: Node loads the ES module behind it, so that both ways give one and the same Tock. */
 async function writeRequireable() {
   const files = [];
-  for (const name of ['index', 'adapters', 'dashboard', 'testing']) {
+  for (const name of ['index', 'adapters', 'dashboard', 'relay', 'testing']) {
     files.push(path.join('dist', `${name}.cjs`));
     await writeFile(files.at(-1), `module.exports = require('./${name}.js');\n`);
   }
@@ -240,7 +241,7 @@ async function main() {
       },
     );
     if (tsc.status !== 0) process.exit(tsc.status ?? 1);
-    await finishDeclarations(['index', 'adapters', 'dashboard', 'testing']);
+    await finishDeclarations(['index', 'adapters', 'dashboard', 'relay', 'testing']);
     console.log(`built dist/ in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
   }
 }

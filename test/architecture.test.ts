@@ -63,7 +63,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['engine'],
   ['daemon'],
   ['tock'],
-  ['runtime', 'index', 'adapters', 'testing', 'dashboard'],
+  ['runtime', 'index', 'adapters', 'testing', 'dashboard', 'relay'],
   ['tick', 'cli', 'isolated'],
 ];
 const roomOf = (file: string) => (file.split(path.sep)[1] ?? '').replace(/\.tsx?$/, '');
@@ -171,6 +171,9 @@ describe('packages', () => {
     cronstrue: file => file === path.join('src', 'dashboard', 'words', 'schedule-words.ts'),
     hono: file => roomOf(file) === 'dashboard',
     '@hono/node-server': file => roomOf(file) === 'dashboard',
+    'rabbitmq-client': file => file === path.join('src', 'relay', 'rabbitmq.ts'),
+    '@nats-io/transport-node': file => file === path.join('src', 'relay', 'jetstream.ts'),
+    '@nats-io/jetstream': file => file === path.join('src', 'relay', 'jetstream.ts'),
   };
 
   it.each(Object.entries(allowed))('%s is used in its own room only', (name, mayUse) => {

@@ -21,6 +21,8 @@ export type OnMessage = (body: unknown) => Promise<void>;
 export interface Broker {
   /** For people: `rabbitmq`, `nats`. */
   readonly name: string;
+  /** Of the names of its queues. Default `tock`. */
+  readonly prefix?: string;
   /**
    * Publishes messages under their ids (`messageId`), and resolves when the broker has confirmed or refused
    * each one: null if it is confirmed, and on the disks of a majority where the broker has several; otherwise

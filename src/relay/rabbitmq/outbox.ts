@@ -1,0 +1,126 @@
+// Publishes to RabbitMQ, and says of each message whether it is confirmed.
+import { asError, type Deadline, startDeadline } from '../driver/deadline.js';
+import { type Channel, declareQueue, type Link } from './link.js';
+
+export interface Outgoing {
+  readonly queue: string;
+  readonly id: string;
+  readonly body: object;
+  /** After this time in the queue RabbitMQ drops it; null: never. */
+  readonly expirationMs: number | null;
+  readonly traceparent: string | null;
+}
+
+export interface Outbox {
+  /** Never rejects: null for each message that is confirmed, else why not. */
+  readonly send: (messages: readonly Outgoing[]) => Promise<readonly (Error | null)[]>;
+  readonly close: () => Promise<void>;
+}
+
+export function openOutbox(link: Link, timeoutMs: number): Outbox {
+  let opening: Promise<Channel> | null = null;
+  let serial = 0;
+  /** Queues that are known to be there. */
+  const declared = new Set<string>();
+  /** Why messages came back, by their serial number. */
+  const returned = new Map<string, string>();
+
+  const openChannel = async (): Promise<Channel> => {
+    const connection = await link.connection();
+    const channel = await connection.acquire({ emitErrorsFromChannel: true });
+    channel.on('error', () => undefined);
+    channel.on('basic.return', ({ correlationId, replyText, routingKey }) => {
+      declared.delete(routingKey);
+      if (correlationId !== undefined) returned.set(correlationId, replyText);
+    });
+    await channel.confirmSelect();
+    return channel;
+  };
+  const channel = async (): Promise<Channel> => {
+    const current = await opening?.catch(() => null);
+    if (current?.active) return current;
+    // Another call may have begun while this one waited.
+    const latest = opening;
+    if (latest !== null && (await latest.catch(() => null))?.active) return await latest;
+    opening = openChannel();
+    return await opening;
+  };
+  const declare = async (queue: string): Promise<void> => {
+    if (declared.has(queue)) return;
+    await declareQueue(await link.connection(), queue);
+    declared.add(queue);
+  };
+
+  const sendOne = async (open: Channel, message: Outgoing): Promise<Error | null> => {
+    const correlationId = String(++serial);
+    const { queue, id, body, expirationMs, traceparent } = message;
+    await open.basicPublish(
+      {
+        routingKey: queue,
+        mandatory: true,
+        durable: true,
+        messageId: id,
+        correlationId,
+        contentType: 'application/json',
+        ...(expirationMs !== null && { expiration: String(expirationMs) }),
+        ...(traceparent !== null && { headers: { traceparent } }),
+      },
+      body,
+    );
+    // What comes back is announced by setImmediate, and was received before the confirmation.
+    await new Promise(setImmediate);
+    const reason = returned.get(correlationId);
+    returned.delete(correlationId);
+    return reason === undefined ? null : new Error(`no queue took it: ${queue} (${reason})`);
+  };
+
+  const sendAll = async (messages: readonly Outgoing[], deadline: Deadline) => {
+    const queues = [...new Set(messages.map(message => message.queue))];
+    const open = await deadline.race(channel());
+    const failures = new Map<string, Error>();
+    for (const queue of queues)
+      await deadline.race(declare(queue)).catch((error: unknown) => failures.set(queue, asError(error)));
+    return await Promise.all(
+      messages.map(async message => {
+        const failure = failures.get(message.queue);
+        return failure ?? (await deadline.race(sendOne(open, message)).catch(asError));
+      }),
+    );
+  };
+
+  return {
+    async send(messages) {
+      if (messages.length === 0) return [];
+      if (link.isBlocked()) {
+        const blocked = new Error('RabbitMQ takes no messages for now: its memory or disk is nearly used up');
+        return messages.map(() => blocked);
+      }
+      const deadline = startDeadline(
+        timeoutMs,
+        () =>
+          new Error(
+            `RabbitMQ did not confirm it within ${timeoutMs}ms${link.problem() === null ? '' : `: ${link.problem()}`}`,
+          ),
+      );
+      try {
+        return await sendAll(messages, deadline);
+      } catch (error) {
+        return messages.map(() => asError(error));
+      } finally {
+        deadline.clear();
+        if (deadline.isOver()) {
+          // What is confirmed later is nobody's concern any more; the next batch gets a channel of its own.
+          const late = opening;
+          opening = null;
+          void late?.then(open => open.close()).catch(() => undefined);
+        }
+      }
+    },
+    async close() {
+      const open = await opening?.catch(() => null);
+      opening = null;
+      // Not awaited: what is under way is given up.
+      void open?.close().catch(() => undefined);
+    },
+  };
+}

@@ -1,0 +1,237 @@
+// What each driver of a broker must do, tried against real servers.
+// In: a driver and its servers. Out: the same sentences for each of them.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Broker, RelayMessage } from '../../src/relay.js';
+import type { BrokerServers } from '../support/killable-process.js';
+import { until } from '../support/until.js';
+
+export interface Contestant {
+  readonly name: string;
+  readonly start: () => Promise<BrokerServers>;
+  readonly open: (servers: BrokerServers, prefix: string) => Broker;
+  /** Deletes what holds the messages of a queue, behind the driver's back. */
+  readonly deleteQueue: (servers: BrokerServers, prefix: string, queue: string) => Promise<void>;
+  readonly isMissing: () => boolean;
+  /** Whether a second message under an id is never delivered. */
+  readonly dropsDuplicates: boolean;
+}
+
+export const messageOf = (run: number, more: Partial<RelayMessage> = {}): RelayMessage => ({
+  tock: 1,
+  run: String(run),
+  fence: 1,
+  job: 'mail',
+  queue: 'mail.out:eu@1_-',
+  definition: null,
+  attempt: 1,
+  maxAttempts: 3,
+  trigger: 'api',
+  scheduledFor: null,
+  intervalStart: null,
+  occurrenceCount: 1,
+  idempotencyKey: null,
+  payload: { to: 'ada' },
+  leaseMs: 60_000,
+  publishedAt: new Date().toISOString(),
+  traceparent: null,
+  ...more,
+});
+
+const range = (count: number, from = 1) => Array.from({ length: count }, (_, index) => from + index);
+const runOf = (body: unknown) => Number((body as { run: string }).run);
+
+export function describeContract(contestant: Contestant): void {
+  describe.skipIf(contestant.isMissing())(`the driver for ${contestant.name}`, () => {
+    const queue = messageOf(1).queue;
+    let servers: BrokerServers;
+    let serial = 0;
+    let prefix = '';
+    const opened: Broker[] = [];
+    const open = () => {
+      const broker = contestant.open(servers, prefix);
+      opened.push(broker);
+      return broker;
+    };
+    beforeAll(async () => {
+      servers = await contestant.start();
+    }, 180_000);
+    afterEach(async () => {
+      await Promise.all(opened.splice(0).map(broker => broker.close()));
+    });
+    afterAll(async () => await servers?.remove());
+    /** A prefix that no other test has used. */
+    const fresh = () => {
+      prefix = `t${++serial}`;
+      return open();
+    };
+
+    it('confirms what it publishes, and delivers all of it, unchanged', async () => {
+      const broker = fresh();
+      const messages = range(500).map(run => messageOf(run, { payload: { text: 'Zoë', run } }));
+      expect(await broker.publish(messages)).toEqual(messages.map(() => null));
+      const received = new Map<number, unknown>();
+      const subscription = await open().receiveMessages({ queues: [queue], concurrency: 20 }, async body => {
+        received.set(runOf(body), body);
+      });
+      await until(async () => received.size === messages.length, 'all messages');
+      await subscription.stop();
+      expect([...received.values()].sort((a, b) => runOf(a) - runOf(b))).toEqual(messages);
+    });
+
+    it('works on no more messages at a time than it is allowed to, of all queues together', async () => {
+      const broker = fresh();
+      await broker.publish(range(60).map(run => messageOf(run, { queue: run % 2 === 0 ? 'a' : 'b.c' })));
+      let atWork = 0;
+      let most = 0;
+      let ended = 0;
+      const subscription = await broker.receiveMessages(
+        { queues: ['a', 'b.c'], concurrency: 3 },
+        async () => {
+          most = Math.max(most, ++atWork);
+          await new Promise(resolve => setTimeout(resolve, 2));
+          atWork--;
+          ended++;
+        },
+      );
+      await until(async () => ended === 60, 'all messages');
+      await subscription.stop();
+      expect(most).toBe(3);
+    });
+
+    it('refuses a message that no queue takes, and makes the queue again with the next one', async () => {
+      const broker = fresh();
+      expect(await broker.publish([messageOf(1)])).toEqual([null]);
+      await contestant.deleteQueue(servers, prefix, queue);
+      const [error] = await broker.publish([messageOf(2)]);
+      expect(error).toBeInstanceOf(Error);
+      expect(await broker.publish([messageOf(3)])).toEqual([null]);
+      const received: number[] = [];
+      await broker.receiveMessages({ queues: [queue], concurrency: 1 }, async body => {
+        received.push(runOf(body));
+      });
+      await until(async () => received.includes(3), 'the message');
+      expect(received).toEqual([3]);
+    });
+
+    it('confirms a message whose id was published before', async () => {
+      const broker = fresh();
+      expect(await broker.publish([messageOf(1)])).toEqual([null]);
+      expect(await broker.publish([messageOf(1), messageOf(2)])).toEqual([null, null]);
+      const received: number[] = [];
+      await broker.receiveMessages({ queues: [queue], concurrency: 1 }, async body => {
+        received.push(runOf(body));
+      });
+      await until(async () => received.includes(2), 'both');
+      expect(received).toEqual(contestant.dropsDuplicates ? [1, 2] : [1, 1, 2]);
+    });
+
+    it('delivers a message again that its handler has rejected', async () => {
+      const broker = fresh();
+      await broker.publish([messageOf(1)]);
+      let calls = 0;
+      const subscription = await broker.receiveMessages({ queues: [queue], concurrency: 1 }, async () => {
+        if (++calls < 3) throw new Error('not yet');
+      });
+      await until(async () => calls === 3, 'the third delivery');
+      await subscription.stop();
+      expect(calls).toBe(3);
+    });
+
+    it('gives a batch of answers again that was rejected, and none twice that was not', async () => {
+      const broker = fresh();
+      await Promise.all(
+        range(250).map(run => broker.answer({ tock: 1, kind: 'succeeded', run: String(run), fence: 1 })),
+      );
+      const sizes: number[] = [];
+      const taken: number[] = [];
+      const subscription = await open().receiveAnswers({ maxBatch: 100 }, async bodies => {
+        sizes.push(bodies.length);
+        if (sizes.length === 1) throw new Error('not yet');
+        taken.push(...bodies.map(runOf));
+      });
+      await until(async () => taken.length >= 250, 'all answers');
+      await subscription.stop();
+      expect(Math.max(...sizes)).toBeLessThanOrEqual(100);
+      expect(taken.sort((a, b) => a - b)).toEqual(range(250));
+    });
+
+    it('stops when what it works on has ended, and the rest goes to others', async () => {
+      const broker = fresh();
+      await broker.publish(range(20).map(run => messageOf(run)));
+      const begun: number[] = [];
+      let release = () => undefined as void;
+      const held = new Promise<void>(resolve => {
+        release = resolve;
+      });
+      const first = await broker.receiveMessages({ queues: [queue], concurrency: 5 }, async body => {
+        begun.push(runOf(body));
+        await held;
+      });
+      await until(async () => begun.length === 5, 'five at work');
+      let isStopped = false;
+      const stopping = first.stop().then(() => {
+        isStopped = true;
+      });
+      const others: number[] = [];
+      await open().receiveMessages({ queues: [queue], concurrency: 5 }, async body => {
+        others.push(runOf(body));
+      });
+      await until(async () => others.length === 15, 'the others');
+      expect(isStopped).toBe(false);
+      release();
+      await stopping;
+      expect(begun).toHaveLength(5);
+      expect([...begun, ...others].sort((a, b) => a - b)).toEqual(range(20));
+    });
+
+    it('says of each message that it is not confirmed while the broker is away, and goes on when it is back', async () => {
+      const broker = fresh();
+      const received = new Set<number>();
+      const answers = new Set<number>();
+      await open().receiveMessages({ queues: [queue], concurrency: 5 }, async body => {
+        await broker.answer({ tock: 1, kind: 'succeeded', run: String(runOf(body)), fence: 1 });
+        received.add(runOf(body));
+      });
+      await open().receiveAnswers({ maxBatch: 10 }, async bodies => {
+        for (const body of bodies) answers.add(runOf(body));
+      });
+      expect(await broker.publish([messageOf(1)])).toEqual([null]);
+      await until(async () => answers.has(1), 'the first answer');
+      await Promise.all(servers.nodes.map(node => node.kill()));
+      const away = await broker.publish([messageOf(2), messageOf(3)]);
+      expect(away).toEqual([expect.any(Error), expect.any(Error)]);
+      await expect(broker.answer({ tock: 1, kind: 'succeeded', run: '4', fence: 1 })).rejects.toThrow(/./);
+      await Promise.all(servers.nodes.map(node => node.start()));
+      await until(async () => (await broker.publish([messageOf(5)]))[0] === null, 'a confirmation', 90_000);
+      await until(async () => answers.has(5), 'the answer', 90_000);
+      expect(received.has(5)).toBe(true);
+    }, 240_000);
+
+    it('kill -9 of the broker loses nothing that was confirmed', async () => {
+      const broker = fresh();
+      const confirmed = new Set<number>();
+      let run = 0;
+      let mustEnd = false;
+      const publishing = (async () => {
+        while (!mustEnd) {
+          const messages = range(50, run + 1).map(each => messageOf(each));
+          run += 50;
+          const results = await broker.publish(messages);
+          for (const [index, error] of results.entries())
+            if (error === null) confirmed.add(Number(messages[index]?.run));
+        }
+      })();
+      await until(async () => confirmed.size >= 500, 'some confirmations');
+      await Promise.all(servers.nodes.map(node => node.kill()));
+      mustEnd = true;
+      await publishing;
+      await Promise.all(servers.nodes.map(node => node.start()));
+      const received = new Set<number>();
+      await open().receiveMessages({ queues: [queue], concurrency: 50 }, async body => {
+        received.add(runOf(body));
+      });
+      await until(async () => [...confirmed].every(each => received.has(each)), 'all confirmed ones', 90_000);
+      expect(received.size).toBeGreaterThanOrEqual(confirmed.size);
+    }, 240_000);
+  });
+}
