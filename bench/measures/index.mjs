@@ -13,6 +13,7 @@ import { pages } from './pages.mjs';
 import { processes } from './processes.mjs';
 import { queues } from './queues.mjs';
 import { quiet } from './quiet.mjs';
+import { relay } from './relay.mjs';
 import { retention } from './retention.mjs';
 import { share } from './share.mjs';
 import { snapshot } from './snapshot.mjs';
@@ -44,6 +45,7 @@ export const MEASURES = [
   notify,
   pages,
   watched,
+  relay,
   tick,
   quiet,
   soak,

@@ -98,7 +98,7 @@ describe('tock complete', () => {
     const id = await handedOver();
     const env = { TOCK_OPERATOR: 'mia' };
     await harness.tock(['complete', `${id}.3`, '--note', 'signed on paper'], { env });
-    const { rows } = await client.query('select * from tock.job_audit where $1 = any(targets)', [id]);
+    const { rows } = await client.query('select * from tock.audit where $1 = any(targets)', [id]);
     expect(rows).toMatchObject([
       { action: 'complete', operator: 'mia', via: 'cli', details: { job: 'greet', note: 'signed on paper' } },
     ]);
