@@ -82,7 +82,10 @@ export const bullOnRedis = {
   },
   worker: async (url, { handler, concurrency, completed }) => {
     const redis = await connectRedis(url);
-    const worker = new Worker(QUEUE, async job => await handler(job.data), { connection: redis, concurrency });
+    const worker = new Worker(QUEUE, async job => await handler(job.data), {
+      connection: redis,
+      concurrency,
+    });
     logErrors(worker).on('completed', job => completed(job.id));
     await worker.waitUntilReady();
     return {

@@ -11,6 +11,8 @@ const MODULES = {
   'tock-nats': async () => (await import('./relayed.mjs')).overNats,
   'bull-redis': async () => (await import('./bull.mjs')).bullOnRedis,
   nats: async () => (await import('./nats.mjs')).nats,
+  // That of the measure `standby`.
+  'tock-patched': async () => (await import('./patched.mjs')).patched,
 };
 
 export const CONTESTANTS = Object.keys(MODULES);

@@ -7,8 +7,7 @@ import { tock } from './tock.mjs';
 
 const QUEUE = 'mail';
 
-const jobOf = handler =>
-  defineJob({ name: 'noop', queue: QUEUE, run: (_, payload) => handler(payload) });
+const jobOf = handler => defineJob({ name: 'noop', queue: QUEUE, run: (_, payload) => handler(payload) });
 
 function open(url, { handler = () => null, hooks } = {}) {
   return createTock({

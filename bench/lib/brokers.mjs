@@ -1,16 +1,13 @@
 // Debian's RabbitMQ, NATS and Redis, as programs of the benchmark's own: temporary folders, free ports, loopback only.
 // In: which. Out: a URL, what it is, and its end; or why it cannot be started here.
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import net from 'node:net';
-import os from 'node:os';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { track } from './child.mjs';
+import { freePorts, inFolder } from './programs.mjs';
 
-/** RabbitMQ needs ten seconds on two cores. */
-const START_WITHIN_MS = 120_000;
+const REPLICATED_WITHIN_MS = 30_000;
 const PLACES = [...(process.env.PATH ?? '').split(':'), '/usr/sbin', '/usr/local/sbin'];
 /** Debian's own wrapper in /usr/sbin changes the user. */
 const RABBIT = '/usr/lib/rabbitmq/bin/rabbitmq-server';
@@ -25,103 +22,6 @@ function find(program, candidates = PLACES.map(place => path.join(place, program
   return found;
 }
 
-async function freePorts(count) {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = net.createServer();
-      await new Promise(resolve => server.listen(0, '127.0.0.1', resolve));
-      return server;
-    }),
-  );
-  const ports = servers.map(server => server.address().port);
-  await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))));
-  return ports;
-}
-
-/** A program in a process group of its own, so that what it has started ends with it. */
-async function launch(folder, name, command, args, env = {}) {
-  const log = path.join(folder, `${name}.log`);
-  const output = await open(log, 'a');
-  const child = spawn(command, args, {
-    cwd: folder,
-    detached: true,
-    env: { PATH: process.env.PATH, HOME: folder, LANG: 'C.UTF-8', ...env },
-    stdio: ['ignore', output.fd, output.fd],
-  });
-  await output.close();
-  child.kill = signal => {
-    try {
-      return process.kill(-child.pid, signal);
-    } catch {
-      return false;
-    }
-  };
-  track(child);
-  let problem = null;
-  const ended = new Promise(resolve => {
-    child.once('error', error => {
-      problem = error.message;
-      resolve();
-    });
-    child.once('exit', (code, signal) => {
-      problem = `it ended with ${code ?? signal}`;
-      resolve();
-    });
-  });
-  return {
-    /** Resolves once it takes connections at the port. */
-    async listens(port) {
-      const until = performance.now() + START_WITHIN_MS;
-      while (!(await takesConnections(port))) {
-        if (problem !== null || performance.now() > until) {
-          const printed = (await readFile(log, 'utf8')).trim().split('\n').slice(-5).join('\n');
-          throw new Error(
-            `${name} does not start: ${problem ?? 'it takes no connections'}${printed === '' ? '' : `\n${printed}`}`,
-          );
-        }
-        await sleep(50);
-      }
-    },
-    async stop() {
-      child.kill('SIGKILL');
-      await ended;
-    },
-  };
-}
-
-async function takesConnections(port) {
-  return await new Promise(resolve => {
-    const socket = net.connect(port, '127.0.0.1');
-    const end = isOpen => {
-      socket.destroy();
-      resolve(isOpen);
-    };
-    socket.once('connect', () => end(true));
-    socket.once('error', () => end(false));
-  });
-}
-
-/** Starts programs in a folder that goes with them; if one does not start, the others end. */
-async function inFolder(begin) {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'tock-bench-broker-'));
-  const programs = [];
-  const stop = async () => {
-    await Promise.all(programs.map(program => program.stop()));
-    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
-  };
-  try {
-    const begun = await begin(folder, async (...what) => {
-      const program = await launch(folder, ...what);
-      programs.push(program);
-      return program;
-    });
-    return { ...begun, stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-}
-
 /** One node, with its store on the disk. A quorum queue of one node confirms what is on it. */
 export async function startRabbit() {
   const server = find('rabbitmq-server', [RABBIT]);
@@ -134,7 +34,7 @@ export async function startRabbit() {
     await mkdir(path.join(folder, 'config'));
     await writeFile(path.join(folder, 'enabled_plugins'), '[].\n');
     await writeFile(path.join(folder, 'rabbitmq.conf'), 'loopback_users.guest = true\n');
-    const program = await run('rabbitmq', server, [], {
+    const env = {
       RABBITMQ_NODENAME: `tock-bench-${port}@localhost`,
       RABBITMQ_NODE_IP_ADDRESS: '127.0.0.1',
       RABBITMQ_NODE_PORT: String(port),
@@ -148,7 +48,8 @@ export async function startRabbit() {
       RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '-kernel inet_dist_use_interface {127,0,0,1}',
       ERL_EPMD_PORT: String(names),
       ERL_EPMD_ADDRESS: '127.0.0.1',
-    });
+    };
+    const program = await run('rabbitmq', server, [], { env });
     await program.listens(port);
     return { url: `amqp://guest:guest@127.0.0.1:${port}`, about: `RabbitMQ ${await rabbitVersion()}` };
   });
@@ -165,7 +66,8 @@ export async function startNats() {
   const version = /v?(\d+\.\S+)/.exec(execFileSync(server, ['--version'], { encoding: 'utf8' }))?.[1];
   const begin = async nodes =>
     await inFolder(async (folder, run) => {
-      const [ports, routes] = [await freePorts(nodes), await freePorts(nodes)];
+      const all = await freePorts(2 * nodes);
+      const [ports, routes] = [all.slice(0, nodes), all.slice(nodes)];
       const peers = routes.map(port => `nats://127.0.0.1:${port}`);
       for (const [index, port] of ports.entries()) {
         const cluster =
@@ -193,7 +95,7 @@ export async function startNats() {
 async function untilReplicated(url, nodes) {
   const { connect } = await import('@nats-io/transport-node');
   const { jetstreamManager } = await import('@nats-io/jetstream');
-  const until = performance.now() + START_WITHIN_MS / 4;
+  const until = performance.now() + REPLICATED_WITHIN_MS;
   for (;;) {
     try {
       const connection = await connect({ servers: url.split(','), timeout: 2000, reconnect: false });
@@ -217,7 +119,14 @@ export async function startRedis(fsync) {
   const version = /v=(\S+)/.exec(execFileSync(server, ['--version'], { encoding: 'utf8' }))?.[1];
   return await inFolder(async (folder, run) => {
     const [port] = await freePorts(1);
-    const settings = { bind: '127.0.0.1', port, dir: folder, appendonly: 'yes', appendfsync: fsync, save: '' };
+    const settings = {
+      bind: '127.0.0.1',
+      port,
+      dir: folder,
+      appendonly: 'yes',
+      appendfsync: fsync,
+      save: '',
+    };
     const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
     const program = await run('redis', server, args);
     await program.listens(port);

@@ -19,6 +19,7 @@ import { share } from './share.mjs';
 import { snapshot } from './snapshot.mjs';
 import { soak } from './soak.mjs';
 import { spread } from './spread.mjs';
+import { standby } from './standby.mjs';
 import { throughput } from './throughput.mjs';
 import { tick } from './tick.mjs';
 import { urgent } from './urgent.mjs';
@@ -46,6 +47,7 @@ export const MEASURES = [
   pages,
   watched,
   relay,
+  standby,
   tick,
   quiet,
   soak,

@@ -24,7 +24,12 @@ const VARIANTS = [
     label: 'BullMQ on Redis, fsync every second',
     start: () => startRedis('everysec'),
   },
-  { who: 'bull-redis', of: 'bull', label: 'BullMQ on Redis, fsync always', start: () => startRedis('always') },
+  {
+    who: 'bull-redis',
+    of: 'bull',
+    label: 'BullMQ on Redis, fsync always',
+    start: () => startRedis('always'),
+  },
   { who: 'nats', of: 'nats', label: 'NATS JetStream alone', start: startNats },
 ];
 
@@ -37,7 +42,9 @@ export const relay = {
   isLong: true,
   defaults: { rounds: 3, runs: 50_000, seconds: 20 },
   async run({ url: server, rounds, runs, seconds, say, only, nodeFlags }) {
-    const wanted = VARIANTS.filter(({ who, of }) => only === undefined || only.includes(of) || only.includes(who));
+    const wanted = VARIANTS.filter(
+      ({ who, of }) => only === undefined || only.includes(of) || only.includes(who),
+    );
     const { variants, servers, notes } = await startable(wanted, say);
     const measure = async ({ who, of, start }) => {
       const broker = await start();
@@ -169,7 +176,9 @@ async function untilRecorded({ who, watched }, ended) {
     const waiting = await Promise.race([watched.waiting(), ended.then(() => 0)]);
     if (waiting === 0) return;
     if (performance.now() > until)
-      throw new Error(`${who}: all were executed, and not all are recorded after ${RECORDED_WITHIN_MS / 1000} s`);
+      throw new Error(
+        `${who}: all were executed, and not all are recorded after ${RECORDED_WITHIN_MS / 1000} s`,
+      );
     await sleep(5);
   }
 }

@@ -117,10 +117,7 @@ describe('wrong arguments', () => {
     [['retry', '--status', 'queued'], /^tock retry: only dead or cancelled runs can be retried, not queued/],
     [['cancel', '--status', 'dead'], /^tock cancel: only queued, running or failed runs can be cancelled/],
     [['retry', '--status', 'dead', '--limit', '0'], /^tock retry: --limit 0: it must be a whole number/],
-    [
-      ['complete'],
-      /^tock complete: missing required argument 'run.fence' \(see tock complete --help\)\n$/,
-    ],
+    [['complete'], /^tock complete: missing required argument 'run.fence' \(see tock complete --help\)\n$/],
     [
       ['complete', '812', '1'],
       /^tock complete: "812" is not the message id of a hand-over; did you mean 812\.1\?\n$/,
@@ -146,7 +143,10 @@ describe('wrong arguments', () => {
       ['complete', '812.1', '--result', '{paid}'],
       /^tock complete: the result is not JSON: at line 1, column 2 /,
     ],
-    [['complete', '812.1', '--result', '@/nowhere'], /^tock complete: the result file "\/nowhere" cannot be read/],
+    [
+      ['complete', '812.1', '--result', '@/nowhere'],
+      /^tock complete: the result file "\/nowhere" cannot be read/,
+    ],
     [['fail', '812.1'], /^tock fail: missing required argument 'message' /],
     [
       ['fail', '812.1', 'the', 'account'],

@@ -80,7 +80,7 @@ export function addFail(program: Command): Command {
       ),
     );
   return command.action(
-    action(async (shell: Shell, { dead = false, retryAt }: FailFlags, _id: string, text: string) => {
+    action(async (shell: Shell, { dead, retryAt }: FailFlags, _id: string, text: string) => {
       const message = readMessageId(command.args);
       requireNoMore(command, 2, `quote the message: tock fail ${nameOf(message)} '…'`);
       if (dead && retryAt !== undefined)
@@ -88,7 +88,7 @@ export function addFail(program: Command): Command {
           'TOCK_BAD_OPTION',
           '--dead and --retry-at exclude each other: a dead run is not tried again',
         );
-      const options = { retry: !dead, ...(retryAt === undefined ? {} : { retryAt }) };
+      const options = { retry: dead !== true, ...(retryAt === undefined ? {} : { retryAt }) };
       return await decide(shell, message, {
         verb: dead ? 'has failed and is not tried again' : 'has failed in this attempt',
         call: async (tock, { id, fence }) => await tock.fail(id, fence, text, options),
@@ -131,7 +131,8 @@ function heldText(run: RunRecord | null, message: MessageId, verb: string): stri
   const title = titleOf(run, message);
   if (run === null) return `${title} ${verb}`;
   // A daemon may have written it already.
-  if (run.status !== 'running' || run.fence !== message.fence) return `${title} is ${paintStatus(run.status)}`;
+  if (run.status !== 'running' || run.fence !== message.fence)
+    return `${title} is ${paintStatus(run.status)}`;
   return run.handOff === null
     ? `${title} ${verb}; that counts once its handler has handed it over`
     : `${title} ${verb}; the next tick writes that (tock tick)`;

@@ -24,8 +24,7 @@ export const TABLES = [
 export const ENQUEUE = `select tock.enqueue($1, $2, $3, queue => $4)::text as id`;
 
 /** What was sent to the other side: each is taken once, or lost. */
-export const TAKE_MESSAGES =
-  'delete from public.messages returning run_id::text as "runId", fence, attempt';
+export const TAKE_MESSAGES = 'delete from public.messages returning run_id::text as "runId", fence, attempt';
 export const COMPLETE = 'select tock.complete($1, $2) as held';
 export const FAIL = `select tock.fail($1, $2, 'by lot', retry => $3) as held`;
 export const EXTEND = `select tock.extend($1, $2, '9 s') as held`;
