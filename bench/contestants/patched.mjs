@@ -1,5 +1,6 @@
 // Tock with claims and heartbeats that do not wait for a standby: an experiment, made in the texts of its statements.
 // In: a database's URL, and `commit`: what synchronous_commit is for them. Out: what every contestant gives.
+import { openSync, writeSync } from 'node:fs';
 import pg from 'pg';
 import { createTock, defineJob } from '../../dist/index.js';
 import { tock } from './tock.mjs';
@@ -41,12 +42,22 @@ function clientFor(commit) {
 
 export const patched = {
   ...tock,
-  worker: async (url, { concurrency, handler, commit }) => {
+  /** @param journal a file that gets `<run>.<fence>` of each attempt that begins */
+  worker: async (url, { concurrency, handler, commit, journal }) => {
     const { Client, count } = commit === undefined ? { Client: pg.Client } : clientFor(commit);
     const pool = new pg.Pool({ connectionString: url, max: 10, Client });
+    const file = journal === undefined ? null : openSync(journal, 'a');
     const each = createTock({
       pool,
-      jobs: [defineJob({ name: 'noop', run: (_, payload) => handler(payload) })],
+      jobs: [
+        defineJob({
+          name: 'noop',
+          run: (ctx, payload) => {
+            if (file !== null) writeSync(file, `${ctx.runId}.${ctx.fence}\n`);
+            return handler(payload);
+          },
+        }),
+      ],
       logger: false,
     });
     await each.start({ concurrency });

@@ -20,7 +20,10 @@ function serverAccount() {
   return { uid: id('-u'), gid: id('-g') };
 }
 
-/** `waitForStandby(true)`: from now on commits wait for it. */
+/**
+ * `waitForStandby(true)`: from now on commits wait for it. `failOver()`: the primary is killed, and what was on its way
+ * to the standby is lost; resolves to the standby's URL once it takes writes.
+ */
 export async function startReplicated(delayMs) {
   if (!existsSync(path.join(BIN, 'pg_basebackup')))
     throw new Error('--only standby needs Debian’s PostgreSQL 15 (apt-get install postgresql-15)');
@@ -47,9 +50,9 @@ export async function startReplicated(delayMs) {
     const start = async (name, data, at) => {
       const settings = [`port=${at}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories='];
       const args = ['-D', data, ...settings.flatMap(setting => ['-c', setting])];
-      await run(name, path.join(BIN, 'postgres'), args, { account });
+      return await run(name, path.join(BIN, 'postgres'), args, { account });
     };
-    await start('primary', main, port);
+    const primary = await start('primary', main, port);
     await until('the primary', () => answers(url));
     const proxy = await run('proxy', process.execPath, [PROXY, proxyPort, port, delayMs].map(String));
     await proxy.listens(proxyPort);
@@ -71,6 +74,12 @@ export async function startReplicated(delayMs) {
         await sql.rows(`alter system set synchronous_standby_names = '${isWaiting ? '*' : ''}'`);
         await sql.rows('select pg_reload_conf()');
         await until('the settings', () => follows(isWaiting ? 'sync' : 'async'));
+      },
+      failOver: async () => {
+        // Together, so that nothing more comes through.
+        await Promise.all([proxy.stop(), primary.stop()]);
+        call('pg_ctl', '-D', copy, '-w', 'promote');
+        return `postgres://postgres:secret@127.0.0.1:${copyPort}/postgres`;
       },
     };
   });
