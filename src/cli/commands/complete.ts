@@ -1,4 +1,4 @@
-// `tock complete` and `tock fail`: what has become of a run that was handed over. Exit code 1: it came too late.
+// `tock complete` and `tock fail`: what has become of a run that was handed over. Exit code 1: too late.
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
 import { handOffState } from '../../model/run/hand-off-record.js';
