@@ -16,7 +16,7 @@ function openQueue(url, migrate = false) {
 }
 
 /** @param close after the queue itself */
-const producerOf = (queue, close = () => undefined) => ({
+const producerOf = (queue, close = async () => undefined) => ({
   add: async payload => (await queue.add('noop', payload)).id,
   addMany: async (payloads, { keys = false } = {}) =>
     await queue.addBulk(
@@ -117,5 +117,5 @@ async function openOnRedis(url) {
   const redis = await connectRedis(url);
   const queue = logErrors(new Queue(QUEUE, { connection: redis }));
   await queue.waitUntilReady();
-  return { queue, close: () => redis.disconnect() };
+  return { queue, close: async () => redis.disconnect() };
 }

@@ -107,7 +107,8 @@ async function untilReplicated(url, nodes) {
         await connection.close();
       }
     } catch (error) {
-      if (performance.now() > until) throw new Error(`JetStream is not ready: ${error.message}`);
+      if (performance.now() > until)
+        throw new Error(`JetStream is not ready: ${error.message}`, { cause: error });
       await sleep(100);
     }
   }

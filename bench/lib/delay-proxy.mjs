@@ -6,7 +6,7 @@ const [port, target, delayMs] = process.argv.slice(2).map(Number);
 
 /** Timers of one length run in the order in which they were set. */
 function passOn(from, to) {
-  const later = work => setTimeout(work, delayMs);
+  const later = work => setTimeout(() => work(), delayMs);
   from.on('data', chunk => later(() => to.write(chunk)));
   from.on('end', () => later(() => to.end()));
   from.on('error', () => to.destroy());

@@ -45,7 +45,7 @@ async function launch(folder, name, command, args, { env = {}, account = {} } = 
   await output.close();
   child.kill = signal => {
     try {
-      return process.kill(-child.pid, signal);
+      return child.pid !== undefined && process.kill(-child.pid, signal);
     } catch {
       return false;
     }

@@ -70,6 +70,7 @@ export const relay = {
           'enqueued/s': figure(median(row.rounds.map(each => each.enqueued))),
           [`p50 ms at ${RATE}/s`]: figure(median(row.rounds.map(each => each.p50)), 1),
           'p99 ms': figure(median(row.rounds.map(each => each.p99)), 1),
+          'until it starts, p50 ms': figure(median(row.rounds.map(each => each.started)), 1),
         },
       })),
       servers,
@@ -120,8 +121,8 @@ async function measureOne({ who, database, brokerUrl, runs, seconds, nodeFlags }
     const drained = await drainBacklog(setting, runs);
     const finished = await watched.finished();
     if (finished !== runs) throw new Error(`${who}: of ${runs}, ${finished} are recorded as completed`);
-    const { p50, p99, count } = await atRate(setting, Math.round(RATE * seconds));
-    return { value: runs / drained.seconds, ...drained, enqueued, p50, p99, timed: count };
+    const { p50, p99, count, started } = await atRate(setting, Math.round(RATE * seconds));
+    return { value: runs / drained.seconds, ...drained, enqueued, p50, p99, started, timed: count };
   } finally {
     await watched.close();
   }
@@ -187,9 +188,9 @@ async function untilRecorded({ who, watched }, ended) {
 async function atRate(setting, count) {
   const { who, url } = setting;
   const processes = await startParts(setting, true);
-  const started = processes.started();
+  const beginning = processes.started();
   processes.go();
-  await Promise.race([started, processes.ended]);
+  await Promise.race([beginning, processes.ended]);
   const producing = await (await contestant(who)).producer(url);
   const enqueuedAt = new Map();
   const calls = [];
@@ -197,7 +198,7 @@ async function atRate(setting, count) {
   for (let n = 0; n < count; n++) {
     await sleep(Math.max(0, began + (n * 1000) / RATE - performance.now()));
     const at = monotonicMs();
-    calls.push(producing.add({ n }).then(id => enqueuedAt.set(String(id), { n, at })));
+    calls.push(producing.add({ n, at }).then(id => enqueuedAt.set(String(id), { n, at })));
   }
   await Promise.all(calls);
   await untilDone(() => processes.sum('completed'), count, processes.ended);
@@ -209,5 +210,6 @@ async function atRate(setting, count) {
       return call === undefined || call.n < count * WARM_SHARE ? [] : [at - call.at];
     }),
   );
-  return percentiles(latencies);
+  const started = percentiles(reports.flatMap(report => report.latencies));
+  return { ...percentiles(latencies), started: started.p50 };
 }

@@ -13,7 +13,7 @@ import * as sql from './statements.js';
 export interface OtherSide {
   readonly calls: readonly DecisionCall[];
   /** Takes no more messages, and gives up what it has not answered yet. */
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 interface Message {
