@@ -11,8 +11,8 @@ import { figure, fill, inTurn, percentiles, untilDone, withRatios } from '../lib
 
 const CONCURRENCY = 100;
 const RATE = 200;
-/** Of the runs at a fixed rate, the first are left out. */
-const WARM_SHARE = 0.05;
+/** At the fixed rate, before what counts. */
+const WARM_SECONDS = 3;
 const RECORDED_WITHIN_MS = 120_000;
 
 const VARIANTS = [
@@ -121,7 +121,7 @@ async function measureOne({ who, database, brokerUrl, runs, seconds, nodeFlags }
     const drained = await drainBacklog(setting, runs);
     const finished = await watched.finished();
     if (finished !== runs) throw new Error(`${who}: of ${runs}, ${finished} are recorded as completed`);
-    const { p50, p99, count, started } = await atRate(setting, Math.round(RATE * seconds));
+    const { p50, p99, count, started } = await atRate(setting, seconds);
     return { value: runs / drained.seconds, ...drained, enqueued, p50, p99, started, timed: count };
   } finally {
     await watched.close();
@@ -185,7 +185,8 @@ async function untilRecorded({ who, watched }, ended) {
 }
 
 /** Single enqueues at a fixed rate, whether or not the earlier ones are completed. */
-async function atRate(setting, count) {
+async function atRate(setting, seconds) {
+  const [warm, count] = [WARM_SECONDS * RATE, (WARM_SECONDS + seconds) * RATE];
   const { who, url } = setting;
   const processes = await startParts(setting, true);
   const beginning = processes.started();
@@ -198,7 +199,8 @@ async function atRate(setting, count) {
   for (let n = 0; n < count; n++) {
     await sleep(Math.max(0, began + (n * 1000) / RATE - performance.now()));
     const at = monotonicMs();
-    calls.push(producing.add({ n, at }).then(id => enqueuedAt.set(String(id), { n, at })));
+    const payload = n < warm ? { n } : { n, at };
+    calls.push(producing.add(payload).then(id => enqueuedAt.set(String(id), { n, at })));
   }
   await Promise.all(calls);
   await untilDone(() => processes.sum('completed'), count, processes.ended);
@@ -207,7 +209,7 @@ async function atRate(setting, count) {
   const latencies = reports.flatMap(({ completions }) =>
     completions.flatMap(([id, at]) => {
       const call = enqueuedAt.get(id);
-      return call === undefined || call.n < count * WARM_SHARE ? [] : [at - call.at];
+      return call === undefined || call.n < warm ? [] : [at - call.at];
     }),
   );
   const started = percentiles(reports.flatMap(report => report.latencies));
