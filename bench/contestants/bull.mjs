@@ -1,5 +1,5 @@
-// BullMQ on its PostgreSQL backend: `createPostgresBackend` in place of Redis.
-// In: a database's URL. Out: what every contestant gives (see contestants/index.mjs).
+// BullMQ on its PostgreSQL backend (`createPostgresBackend`), and on Redis.
+// In: the URL of a database, or of Redis. Out: what every contestant gives (see contestants/index.mjs).
 import { createPostgresBackend, Queue, Worker } from 'bullmq';
 
 const QUEUE = 'noop';
@@ -14,6 +14,23 @@ function openQueue(url, migrate = false) {
   const connection = { connectionString: url, migrate };
   return logErrors(new Queue(QUEUE, { connection }, createPostgresBackend));
 }
+
+/** @param close after the queue itself */
+const producerOf = (queue, close = async () => undefined) => ({
+  add: async payload => (await queue.add('noop', payload)).id,
+  addMany: async (payloads, { keys = false } = {}) =>
+    await queue.addBulk(
+      payloads.map(data => ({
+        name: 'noop',
+        data,
+        ...(keys ? { opts: { jobId: `bench-${data.n}` } } : {}),
+      })),
+    ),
+  close: async () => {
+    await queue.close();
+    await close();
+  },
+});
 
 export const bull = {
   name: 'BullMQ',
@@ -31,18 +48,7 @@ export const bull = {
   producer: async url => {
     const queue = openQueue(url);
     await queue.waitUntilReady();
-    return {
-      add: async payload => await queue.add('noop', payload),
-      addMany: async (payloads, { keys = false } = {}) =>
-        await queue.addBulk(
-          payloads.map(data => ({
-            name: 'noop',
-            data,
-            ...(keys ? { opts: { jobId: `bench-${data.n}` } } : {}),
-          })),
-        ),
-      close: async () => await queue.close(),
-    };
+    return producerOf(queue);
   },
   worker: async (url, { handler, workers: count, concurrency, connections, lockMs, removes = false }) => {
     const options = {
@@ -64,3 +70,52 @@ export const bull = {
   keepsHistory: true,
   canKey: true,
 };
+
+/** As it comes: completed jobs are kept. BullMQ brings no client of Redis; ioredis is loaded where it is used only. */
+export const bullOnRedis = {
+  name: 'BullMQ on Redis',
+  parts: ['consumer'],
+  install: async () => undefined,
+  producer: async url => {
+    const { queue, close } = await openOnRedis(url);
+    return producerOf(queue, close);
+  },
+  worker: async (url, { handler, concurrency, completed }) => {
+    const redis = await connectRedis(url);
+    const worker = new Worker(QUEUE, async job => await handler(job.data), {
+      connection: redis,
+      concurrency,
+    });
+    logErrors(worker).on('completed', job => completed(job.id));
+    await worker.waitUntilReady();
+    return {
+      stop: async () => {
+        await worker.close();
+        redis.disconnect();
+      },
+    };
+  },
+  observe: async url => {
+    const { queue, close } = await openOnRedis(url);
+    return {
+      waiting: async () => await queue.getJobCountByTypes('waiting', 'active', 'prioritized', 'delayed'),
+      finished: async () => await queue.getJobCountByTypes('completed'),
+      close: async () => {
+        await queue.close();
+        await close();
+      },
+    };
+  },
+};
+
+async function connectRedis(url) {
+  const { Redis } = await import('ioredis');
+  return logErrors(new Redis(url, { maxRetriesPerRequest: null }));
+}
+
+async function openOnRedis(url) {
+  const redis = await connectRedis(url);
+  const queue = logErrors(new Queue(QUEUE, { connection: redis }));
+  await queue.waitUntilReady();
+  return { queue, close: async () => redis.disconnect() };
+}

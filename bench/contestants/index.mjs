@@ -6,6 +6,13 @@ const MODULES = {
   graphile: async () => (await import('./graphile.mjs')).graphile,
   boss: async () => (await import('./boss.mjs')).boss,
   bull: async () => (await import('./bull.mjs')).bull,
+  // Those of the measure `relay`: with `parts`, the processes that it takes, and `observe(url)`.
+  'tock-rabbitmq': async () => (await import('./relayed.mjs')).overRabbit,
+  'tock-nats': async () => (await import('./relayed.mjs')).overNats,
+  'bull-redis': async () => (await import('./bull.mjs')).bullOnRedis,
+  nats: async () => (await import('./nats.mjs')).nats,
+  // That of the measure `standby`.
+  'tock-patched': async () => (await import('./patched.mjs')).patched,
 };
 
 export const CONTESTANTS = Object.keys(MODULES);

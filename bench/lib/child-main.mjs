@@ -77,11 +77,17 @@ async function drain({ worker }, { url, settings, count, handlerMs = 0, sampleMs
 
 /**
  * A worker for as long as it is wanted; with `waits`, from when it is told to go. Tells how many it executed, and
- * how long each took to start.
+ * how long each took to start; where the contestant says so, also how many are completed, and when, by their ids.
  */
 async function serve({ worker }, { url, settings, handlerMs = 0, waits = false }) {
   const latencies = [];
+  const completions = [];
   let done = 0;
+  let completed = 0;
+  const complete = id => {
+    completed++;
+    if (settings.times) completions.push([String(id), monotonicMs()]);
+  };
   const handler = async payload => {
     if (typeof payload?.at === 'number') latencies.push(monotonicMs() - payload.at);
     if (handlerMs > 0) await sleep(handlerMs);
@@ -95,17 +101,17 @@ async function serve({ worker }, { url, settings, handlerMs = 0, waits = false }
   const go = waits ? told('go') : undefined;
   process.send({ ready: true });
   await go;
-  const running = await worker(url, { ...settings, handler });
+  const running = await worker(url, { ...settings, handler, completed: complete });
   process.send({ started: true });
   let last = -1;
   const teller = setInterval(() => {
-    if (done !== last) process.send({ done });
-    last = done;
+    if (done + completed !== last) process.send({ done, completed });
+    last = done + completed;
   }, 10);
   await stopped;
   clearInterval(teller);
   await running.stop();
-  return { handled: done, latencies };
+  return { handled: done, latencies, completions };
 }
 
 /**

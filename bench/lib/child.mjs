@@ -18,7 +18,10 @@ export function killChildren() {
   for (const child of alive) child.kill('SIGKILL');
 }
 
-/** Starts a child. `result` resolves at its end; `tell` sends it a word; `next` resolves with its next such message. */
+/**
+ * Starts a child. `result` resolves at its end; `tell` sends it a word; `next` resolves with its next such message;
+ * `end` kills it.
+ */
 export function startChild({ nodeFlags = [], ...options }) {
   const child = track(
     fork(main, [], { execArgv: nodeFlags, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }),
@@ -52,7 +55,7 @@ export function startChild({ nodeFlags = [], ...options }) {
     });
     return await Promise.race([arrived, result.then(() => undefined)]);
   };
-  return { latest, result, next, tell: word => child.send(word) };
+  return { latest, result, next, tell: word => child.send(word), end: () => child.kill('SIGKILL') };
 }
 
 /** Runs a child to its end. */

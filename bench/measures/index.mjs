@@ -13,11 +13,13 @@ import { pages } from './pages.mjs';
 import { processes } from './processes.mjs';
 import { queues } from './queues.mjs';
 import { quiet } from './quiet.mjs';
+import { relay } from './relay.mjs';
 import { retention } from './retention.mjs';
 import { share } from './share.mjs';
 import { snapshot } from './snapshot.mjs';
 import { soak } from './soak.mjs';
 import { spread } from './spread.mjs';
+import { standby } from './standby.mjs';
 import { throughput } from './throughput.mjs';
 import { tick } from './tick.mjs';
 import { urgent } from './urgent.mjs';
@@ -44,6 +46,8 @@ export const MEASURES = [
   notify,
   pages,
   watched,
+  relay,
+  standby,
   tick,
   quiet,
   soak,

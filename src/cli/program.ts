@@ -8,6 +8,7 @@ import { addAlerts } from './commands/alerts.js';
 import { addAudit } from './commands/audit.js';
 import { addBackfill } from './commands/backfill.js';
 import { addCapacity } from './commands/capacity.js';
+import { addComplete, addFail } from './commands/complete.js';
 import { addCompletion } from './commands/completion.js';
 import { addCrontab } from './commands/crontab.js';
 import { addDashboard } from './commands/dashboard.js';
@@ -58,7 +59,7 @@ const GROUPS: readonly (readonly [string, readonly ((program: Command) => Comman
       addCapacity,
     ],
   ],
-  ['Act:', [addRun, addExec, addRetry, addCancel, addBackfill]],
+  ['Act:', [addRun, addExec, addRetry, addCancel, addComplete, addFail, addBackfill]],
   ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],
   ['Set up:', [addInit, addCrontab, addImport, addMigrate, addSchema, addCompletion, addAdopt, addUninstall]],
 ];

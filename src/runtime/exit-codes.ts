@@ -12,6 +12,7 @@ const USAGE: readonly TockErrorCode[] = [
   'TOCK_DUPLICATE_JOB',
   'TOCK_UNKNOWN_JOB',
   'TOCK_BAD_PAYLOAD',
+  'TOCK_BAD_RESULT',
   'TOCK_BAD_KEY',
   'TOCK_BAD_TIME',
   'TOCK_BAD_OPTION',

@@ -3,7 +3,7 @@
 import type { JobContext } from '../../src/index.js';
 
 /** A number in [0, 1) that belongs to the run's attempt. */
-export function lot({ runId, attempt }: JobContext, salt: number): number {
+export function lot({ runId, attempt }: Pick<JobContext, 'runId' | 'attempt'>, salt: number): number {
   let hash = Number(runId) * 2_654_435_761 + attempt * 40_503 + salt * 97;
   hash = Math.imul(hash ^ (hash >>> 15), 2_246_822_519);
   hash = Math.imul(hash ^ (hash >>> 13), 3_266_489_917);

@@ -17,6 +17,8 @@ const COMMANDS = [
   'run',
   'retry',
   'cancel',
+  'complete',
+  'fail',
   'backfill',
   'schedule',
   'pause',
@@ -115,6 +117,46 @@ describe('wrong arguments', () => {
     [['retry', '--status', 'queued'], /^tock retry: only dead or cancelled runs can be retried, not queued/],
     [['cancel', '--status', 'dead'], /^tock cancel: only queued, running or failed runs can be cancelled/],
     [['retry', '--status', 'dead', '--limit', '0'], /^tock retry: --limit 0: it must be a whole number/],
+    [['complete'], /^tock complete: missing required argument 'run.fence' \(see tock complete --help\)\n$/],
+    [
+      ['complete', '812', '1'],
+      /^tock complete: "812" is not the message id of a hand-over; did you mean 812\.1\?\n$/,
+    ],
+    [
+      ['complete', '812:1'],
+      /^tock complete: "812:1" is not the message id of a hand-over; did you mean 812\.1\?\n$/,
+    ],
+    [
+      ['fail', '812', 'closed'],
+      /^tock fail: "812" is not the message id of a hand-over: its fence is missing \(tock show 812 has it\)\n$/,
+    ],
+    [
+      ['complete', '812.0'],
+      /^tock complete: "812\.0" is not .*: a fence is a whole number from 1 to 2147483647\n$/,
+    ],
+    [['complete', 'abc'], /^tock complete: "abc" is not .*: write <run>\.<fence>, such as 812\.1\n$/],
+    [
+      ['complete', '812.1', '{"paid":true}'],
+      /^tock complete: too many arguments: .*; a result goes into an option: tock complete 812\.1 --result '…'\n$/,
+    ],
+    [
+      ['complete', '812.1', '--result', '{paid}'],
+      /^tock complete: the result is not JSON: at line 1, column 2 /,
+    ],
+    [
+      ['complete', '812.1', '--result', '@/nowhere'],
+      /^tock complete: the result file "\/nowhere" cannot be read/,
+    ],
+    [['fail', '812.1'], /^tock fail: missing required argument 'message' /],
+    [
+      ['fail', '812.1', 'the', 'account'],
+      /^tock fail: too many arguments: expected 2 but got 3; quote the message: tock fail 812\.1 '…'\n$/,
+    ],
+    [
+      ['fail', '812.1', 'x', '--dead', '--retry-at', '2026-01-01T00:00:00Z'],
+      /^tock fail: --dead and --retry-at exclude each other/,
+    ],
+    [['fail', '812.1', 'x', '--retry-at', 'soon'], /^tock fail: --retry-at soon: /],
     [['queue', 'lst'], /^tock queue: "lst" is not a command; did you mean list or set\?: tock queue list/],
     [['queue', 'set'], /^tock queue: missing required argument 'queue' /],
     [

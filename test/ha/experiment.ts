@@ -11,6 +11,7 @@ import { recordHistory } from '../chaos/history.js';
 import { checkAll, type Figures } from '../chaos/suite/check.js';
 import { startClients } from '../chaos/suite/clients.js';
 import { makeOrders, QUEUE_LIMIT } from '../chaos/suite/load.js';
+import { startOtherSide } from '../chaos/suite/other-side.js';
 import { startPace } from '../chaos/suite/pace.js';
 import { becomeQuiet } from '../chaos/suite/quiet.js';
 import { type Cleanups, named, type Query } from '../chaos/suite/stage.js';
@@ -114,8 +115,9 @@ async function carryOut(setting: Setting, folder: string, cleanups: Cleanups): P
   const either = AbortSignal.any([signal, over.signal]);
   setMaxListeners(0, either);
   const pace = startPace(MAX_SECONDS * 1000);
+  const client = open('client');
   const clients = startClients({
-    tock: open('client'),
+    tock: client,
     url: named(cluster.url, 'client'),
     orders: makeOrders(seed, MAX_SECONDS * RUNS_PER_SECOND),
     durationMs: MAX_SECONDS * 1000,
@@ -126,6 +128,9 @@ async function carryOut(setting: Setting, folder: string, cleanups: Cleanups): P
     over.abort();
     return clients.done;
   });
+  const otherUrl = named(cluster.url, 'other side');
+  const otherSide = startOtherSide({ query, tock: client, url: otherUrl, signal });
+  cleanups.push(otherSide.stop);
   const watch = watchProgress(openQuery(named(cluster.url, 'driver'), cleanups), pace);
   cleanups.push(watch.stop);
 
@@ -145,7 +150,8 @@ async function carryOut(setting: Setting, folder: string, cleanups: Cleanups): P
   const quiet = await becomeQuiet({ query, tock: driver, signal, progress: async () => undefined });
   await crew.stop();
   say('checking');
-  const findings = await checkAll(query, clients.notes);
+  await otherSide.stop();
+  const findings = await checkAll(query, clients.notes, otherSide.calls);
   const text = outputs.join('\n');
   return {
     isSynchronous,

@@ -76,7 +76,7 @@ function runningStep(run: RunRecord, now: number): string {
 function handedOverStep(run: RunRecord, handOff: HandOffRecord, now: number): string {
   const { phase, text } = handOffState(handOff, run.cancelRequestedAt !== null, now);
   const next: Readonly<Record<HandOffPhase, string>> = {
-    open: `tock.complete(${run.id}, ${run.fence}) completes it, in SQL or from an app`,
+    open: `tock complete ${run.id}.${run.fence} completes it, as tock.complete(${run.id}, ${run.fence}) does in SQL or from an app`,
     decided: 'the next tick writes that (tock tick)',
     cancelled: 'the next tick writes that (tock tick)',
     overdue: 'the next tick takes it back (tock tick)',

@@ -2,6 +2,7 @@
 // In: a database in which all is quiet. Out: figures, and what is wrong, a line each, beginning with the invariant.
 import { type ClientCall, type FinalState, type HistoryEvent, readHistory } from '../history.js';
 import { checkFinal, countOccurrences } from '../history-check.js';
+import { checkDecisions, countHandOffs, type DecisionCall } from '../history-hand-offs.js';
 import { checkLimits } from '../history-limits.js';
 import type { Note } from './clients.js';
 import { EXPECTED, LIMITS } from './load.js';
@@ -32,10 +33,18 @@ export interface Figures {
   readonly occurrencesFound: number;
   readonly highestUnderKey: number;
   readonly highestInQueue: number;
+  readonly handedOver: number;
+  readonly decided: number;
+  /** Calls of the other side that came too late, or under another fence. */
+  readonly lateCalls: number;
 }
 
 /** Reads and checks everything. */
-export async function checkAll(query: Query, notes: readonly Note[]): Promise<Findings> {
+export async function checkAll(
+  query: Query,
+  notes: readonly Note[],
+  decisions: readonly DecisionCall[],
+): Promise<Findings> {
   const events = await readHistory(query);
   const final = await readFinal(query);
   const limits = checkLimits(events, LIMITS);
@@ -48,6 +57,7 @@ export async function checkAll(query: Query, notes: readonly Note[]): Promise<Fi
   );
   const wrong = [
     ...checkFinal(events, calls, final, EXPECTED),
+    ...checkDecisions(events, decisions),
     ...limits.wrong,
     ...checkWishes(notes, there),
     ...contradictions,
@@ -79,6 +89,8 @@ export async function checkAll(query: Query, notes: readonly Note[]): Promise<Fi
       occurrencesFound: occurrences.found,
       highestUnderKey: highest('job:limited:'),
       highestInQueue: highest('queue:'),
+      ...countHandOffs(events),
+      lateCalls: decisions.filter(({ answer }) => answer === false).length,
     },
   };
 }

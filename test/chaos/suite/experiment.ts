@@ -10,6 +10,7 @@ import { startClients } from './clients.js';
 import { type Faults, startFaults } from './faults.js';
 import { makeOrders } from './load.js';
 import type { SuiteOptions } from './options.js';
+import { startOtherSide } from './other-side.js';
 import { startPace } from './pace.js';
 import type { Plan } from './plan.js';
 import { becomeQuiet } from './quiet.js';
@@ -94,6 +95,9 @@ async function carryOut({ options, plan, signal, report, folder, cleanups }: Set
   const orders = makeOrders(options.seed, options.runs);
   const clients = startClients({ tock: client, url, orders, durationMs: plan.durationMs, pace, signal });
   cleanups.push(() => clients.done);
+  const otherUrl = named(proxies.clients.url, 'other side');
+  const otherSide = startOtherSide({ query, tock: client, url: otherUrl, signal });
+  cleanups.push(() => otherSide.stop());
   const progress = async (stage: string) => {
     pace.note((await query<{ live: number }>(sql.REMAINS))[0]?.live ?? 0);
     const [finished] = await query<{ count: number }>(sql.FINISHED_COUNT);
@@ -113,7 +117,8 @@ async function carryOut({ options, plan, signal, report, folder, cleanups }: Set
   await crew.stop();
   signal.throwIfAborted();
   await progress('checking');
-  const findings = await checkAll(query, clients.notes);
+  await otherSide.stop();
+  const findings = await checkAll(query, clients.notes, otherSide.calls);
   return {
     figures: findings.figures,
     wrong: [...quiet.wrong, ...findings.wrong, ...crew.wrong, ...checkFaults(plan, faults, crew)],

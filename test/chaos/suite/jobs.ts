@@ -1,9 +1,9 @@
 // The job module of the reliability suite. Bundled by esbuild, and named in TOCK_JOBS.
 // What a handler does depends on its run and attempt alone. Some take longer than others, so that a worker that is
 // killed or frozen holds runs. None looks at its signal: what such a handler does after its lease is what is tested.
-import { type AnyJob, defineJob, type JobContext } from '../../../src/index.js';
+import { type AnyJob, defineJob, type HandOff, type JobContext } from '../../../src/index.js';
 import { lot } from '../lot.js';
-import { type JobName, KEY_LIMIT, RETRY } from './load.js';
+import { HAND_OVER_LEASE_MS, type JobName, KEY_LIMIT, RETRY } from './load.js';
 
 const pause = (ctx: JobContext) =>
   new Promise(resolve =>
@@ -74,6 +74,17 @@ const all: Readonly<Record<JobName, AnyJob>> = {
     run: ctx => work(ctx),
   }),
   narrow: defineJob({ name: 'narrow', retry: RETRY, queue: 'narrow', run: ctx => work(ctx) }),
+  // The message may be answered before the run is handed over, or though it never is.
+  handed: defineJob({
+    name: 'handed',
+    retry: RETRY,
+    async run(ctx): Promise<HandOff> {
+      const { runId, fence, attempt } = ctx;
+      await ctx.db.insertInto('messages').values({ run_id: runId, fence, attempt }).execute();
+      await work(ctx);
+      return ctx.handOff({ lease: HAND_OVER_LEASE_MS });
+    },
+  }),
   isolated: defineJob({
     name: 'isolated',
     retry: RETRY,

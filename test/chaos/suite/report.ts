@@ -19,6 +19,8 @@ const INVARIANTS: Readonly<Record<string, string>> = {
   I12: 'limits hold',
   I13: 'once the faults stop, all becomes quiet',
   I14: 'no run vanishes',
+  I15: 'a hand-over is decided once, under its fence, within its lease',
+  I16: 'what was decided about a hand-over is what becomes of it',
   chain: 'what follows from a run is made once',
 };
 const SHOWN = 5;
@@ -48,6 +50,9 @@ export function drawReport(plan: Plan, result: Result, elapsedMs: number): strin
     row('attempts', number(figures.attempts)),
     row('  taken back from dead or frozen workers', number(figures.reaped)),
     row('effects', number(figures.effects)),
+    row('handed over', number(figures.handedOver)),
+    row('  decided by the other side', number(figures.decided)),
+    row('  its calls that were refused', number(figures.lateCalls)),
     '',
     fault('kill -9 of a worker', 'kill'),
     fault('SIGSTOP past the lease, then SIGCONT', 'stop'),

@@ -18,9 +18,16 @@ export const TABLES = [
   'create table public.once_effects (key text)',
   'create table public.transaction_effects (run_id bigint)',
   'create table public.step_values (run_id bigint, value integer)',
+  'create table public.messages (run_id bigint, fence integer, attempt integer)',
 ];
 
 export const ENQUEUE = `select tock.enqueue($1, $2, $3, queue => $4)::text as id`;
+
+/** What was sent to the other side: each is taken once, or lost. */
+export const TAKE_MESSAGES = 'delete from public.messages returning run_id::text as "runId", fence, attempt';
+export const COMPLETE = 'select tock.complete($1, $2) as held';
+export const FAIL = `select tock.fail($1, $2, 'by lot', retry => $3) as held`;
+export const EXTEND = `select tock.extend($1, $2, '6 s') as held`;
 
 /** Whether every schedule has been considered up to an instant ($1). */
 export const ALL_PLANNED = `select count(*) filter (where cursor >= $1) = count(*) as yes, count(*)::int as schedules

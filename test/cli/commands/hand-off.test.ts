@@ -37,7 +37,7 @@ describe('a run that is handed over', () => {
     expect(stdout).toMatch(/\n {2}late calls +2 calls under fence 2 came too late and changed nothing\n/);
     expect(stdout).toMatch(/\n {2}attempt 2 {2}is handed over\n/);
     expect(stdout).toMatch(
-      /\nnext: it was handed over to the bank 3h ago, and its lease ends in .*; tock\.complete\(9001, 3\) completes it, in SQL or from an app\n$/,
+      /\nnext: it was handed over to the bank 3h ago, and its lease ends in .*; tock complete 9001\.3 completes it, as tock\.complete\(9001, 3\) does in SQL or from an app\n$/,
     );
     expect(stdout).not.toContain('\u001B');
   });
