@@ -29,7 +29,7 @@ interface Month {
   readonly gates: readonly DayGate[];
 }
 
-const lengthMask = (length: number): number => 2 ** length - 1;
+const lengthMask = (length: number): number => -1 >>> (32 - length);
 
 const ALWAYS_OPEN: DayGates = {
   gateOf: () => 'open',

@@ -1,8 +1,8 @@
 // The instants of an interval that its exclusions leave. In seconds.
 //
-//   from ─► segment of the zone ─► next day of it with a time that the interval can meet ─► that time
-//              ▲                                │ none in this segment
-//              └── next day that is not closed ◄┘  (closed in every zone: the zone need not be asked)
+//   segment of the zone ─► this day ─► next day of the segment with a time that the interval can meet
+//     ▲                                  │ none in this segment
+//     └─ next day that is not closed ◄───┘   (closed in every zone: the zone need not be asked)
 //
 // Days are found by months. An interval meets of a day the times that equal `local time modulo g`, where g
 // divides the day and the interval; so most days are like one before, until the zone's offset changes.
@@ -35,54 +35,48 @@ export function createOpenGrid({ every, phase }: Interval, zone: Zone, gates: Da
   const daysMet = createDaysMet(every, gates);
 
   return {
-    next(from, last) {
-      let at = atOrAfter(from);
+    next(second, last) {
+      let at = atOrAfter(second);
       while (at <= last) {
         const { offset, end } = zone.segmentAt(at);
         const local = at + offset;
         const today = dayAt(local);
-        const day = nextDay(EVERY_DAY, daysMet(local), today, dayAt(Math.min(end, last) + offset));
-        const begins = day * DAY_SECONDS - offset;
-        if (begins >= end) {
+        const gate = gates.gateOf(today);
+        if (gate === 'open') return at;
+        const midnight = today * DAY_SECONDS - offset;
+        const until = Math.min(midnight + DAY_SECONDS, end);
+        const found = gate === 'closed' ? until : midnight + nextOnGrid(gate, at - midnight, every);
+        if (found < until) return found <= last ? found : null;
+        const day = nextDay(EVERY_DAY, daysMet(local), today + 1, dayAt(Math.min(end, last) + offset));
+        let from = day * DAY_SECONDS - offset;
+        if (from >= end) {
           // An offset is shorter than a day.
           const open = nextDay(EVERY_DAY, gates.openDays, dayAt(end) - 1, dayAt(last) + 1);
-          at = atOrAfter(Math.max(end, (open - 1) * DAY_SECONDS));
-        } else if (day > today) {
-          at = atOrAfter(begins);
-        } else {
-          const gate = gates.gateOf(today);
-          if (gate === 'open') return at;
-          const midnight = today * DAY_SECONDS - offset;
-          const until = Math.min(midnight + DAY_SECONDS, end);
-          const found = gate === 'closed' ? until : midnight + nextOnGrid(gate, at - midnight, every);
-          if (found < until) return found <= last ? found : null;
-          at = atOrAfter(until);
+          from = Math.max(end, (open - 1) * DAY_SECONDS);
         }
+        at = atOrAfter(from);
       }
       return null;
     },
-    previous(to, first) {
-      let at = atOrBefore(to);
+    previous(second, first) {
+      let at = atOrBefore(second);
       while (at >= first) {
         const { offset, start } = zone.segmentAt(at);
         const local = at + offset;
         const today = dayAt(local);
-        const day = previousDay(EVERY_DAY, daysMet(local), today, dayAt(Math.max(start, first) + offset));
-        const ends = (day + 1) * DAY_SECONDS - offset - 1;
-        if (ends < start) {
+        const gate = gates.gateOf(today);
+        if (gate === 'open') return at;
+        const midnight = today * DAY_SECONDS - offset;
+        const since = Math.max(midnight, start);
+        const found = gate === 'closed' ? since - 1 : midnight + previousOnGrid(gate, at - midnight, every);
+        if (found >= since) return found >= first ? found : null;
+        const day = previousDay(EVERY_DAY, daysMet(local), today - 1, dayAt(Math.max(start, first) + offset));
+        let to = (day + 1) * DAY_SECONDS - offset - 1;
+        if (to < start) {
           const open = previousDay(EVERY_DAY, gates.openDays, dayAt(start) + 1, dayAt(first) - 1);
-          at = atOrBefore(Math.min(start, (open + 2) * DAY_SECONDS) - 1);
-        } else if (day < today) {
-          at = atOrBefore(ends);
-        } else {
-          const gate = gates.gateOf(today);
-          if (gate === 'open') return at;
-          const midnight = today * DAY_SECONDS - offset;
-          const since = Math.max(midnight, start);
-          const found = gate === 'closed' ? since - 1 : midnight + previousOnGrid(gate, at - midnight, every);
-          if (found >= since) return found >= first ? found : null;
-          at = atOrBefore(since - 1);
+          to = Math.min(start, (open + 2) * DAY_SECONDS) - 1;
         }
+        at = atOrBefore(to);
       }
       return null;
     },
