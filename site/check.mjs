@@ -92,7 +92,10 @@ async function lookAtPages(executablePath) {
       asked.length > 0 ? asked.includes(page.replace('.html', '')) : !MANY.test(page) || SAMPLES.test(page),
     );
     // One context for each theme, so that the scripts of the site are loaded once and not for each page.
-    const contexts = { light: await openContext(browser, LOOKS[0]), dark: await openContext(browser, LOOKS[1]) };
+    const contexts = {
+      light: await openContext(browser, LOOKS[0]),
+      dark: await openContext(browser, LOOKS[1]),
+    };
     const left = chosen.values();
     const look = async () => {
       for (const page of left) report(page, await findFlaws(contexts, base, page));

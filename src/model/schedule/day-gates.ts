@@ -1,5 +1,5 @@
-// What exclusions leave of a schedule's days. A month's answer depends on the month, its length and the weekday
-// of its first day, so it is computed once for each of these 91 kinds and not for each month or day.
+// What exclusions leave of a schedule's days. A month's answer depends on the month, its length and the
+// weekday of its first day, so it is computed once for each of these 91 kinds and not for each month or day.
 import type { Bits60 } from './bits.js';
 import { dayOf, monthLength, monthOf, packedDate, weekdayOf, yearOf } from './calendar.js';
 import { type CronFields, dayMask } from './cron-fields.js';
@@ -83,7 +83,7 @@ export function monthKey(month: number, length: number, firstWeekday: number): n
   return (month * 2 + (length === 29 ? 1 : 0)) * 7 + firstWeekday;
 }
 
-/** @param masks the days that each set excludes times of @param gateOf by the sets that are active on a day */
+/** @param masks the days on which each set excludes times @param gateOf of a day, by its active sets */
 function readMonth(
   masks: readonly number[],
   length: number,

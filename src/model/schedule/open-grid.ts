@@ -83,7 +83,7 @@ export function createOpenGrid({ every, phase }: Interval, zone: Zone, gates: Da
   };
 }
 
-/** The days on which an interval that meets a local time can meet another that is left, in the same segment. */
+/** By a local time that the interval meets: the days on which it can meet one that is left. */
 function createDaysMet(every: number, gates: DayGates): (local: number) => MonthDays {
   const step = greatestDivisor(every, DAY_SECONDS);
   // Each minute is met, today or another day.
