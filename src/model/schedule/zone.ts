@@ -140,6 +140,9 @@ function firstWithout(format: Intl.DateTimeFormat, offset: number, from: number,
   return high;
 }
 
+/** As offsetAt reads it. */
+const DAY_AND_TIME = /^\d\d\D+\d\d:\d\d:\d\d$/;
+
 /** Read digit by digit, since a search asks this thousands of times: `31, 19:00:00`. */
 function offsetAt(format: Intl.DateTimeFormat, instant: number): number {
   const text = format.format(instant * 1000);
@@ -170,6 +173,8 @@ function formatOf(name: string): Intl.DateTimeFormat {
     minute: '2-digit',
     second: '2-digit',
   });
+  const example = format.format(0);
+  if (!DAY_AND_TIME.test(example)) throw new Error(`Intl writes a day and a time as ${example}`);
   formats.set(name, format);
   return format;
 }
