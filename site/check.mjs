@@ -26,6 +26,8 @@ const LOOKS = [
   { theme: 'light', width: 360, height: 740, searchBarriers: false },
   { theme: 'dark', width: 360, height: 740, searchBarriers: true },
 ];
+/** While one page waits until its requests have ended, others are looked at. */
+const AT_ONCE = 3;
 /** Pages of the reference are made alike, and so are decisions: these stand for all. */
 const MANY = /^(?:api|adr)\//;
 const SAMPLES =
@@ -89,7 +91,16 @@ async function lookAtPages(executablePath) {
     const chosen = pages.filter(page =>
       asked.length > 0 ? asked.includes(page.replace('.html', '')) : !MANY.test(page) || SAMPLES.test(page),
     );
-    for (const page of chosen) report(page, await findFlaws(browser, base, page));
+    // One context for each theme, so that the scripts of the site are loaded once and not for each page.
+    const contexts = {
+      light: await openContext(browser, LOOKS[0]),
+      dark: await openContext(browser, LOOKS[1]),
+    };
+    const left = chosen.values();
+    const look = async () => {
+      for (const page of left) report(page, await findFlaws(contexts, base, page));
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, look));
     for (const { theme, width, height } of LOOKS)
       report(`search, ${theme}, ${width} px`, await search(browser, base, { theme, width, height }));
     report('the menu of a telephone', await openMenu(browser, base));
@@ -99,13 +110,16 @@ async function lookAtPages(executablePath) {
   }
 }
 
-async function open(browser, { theme, width, height }) {
-  const context = await browser.newContext({
+async function openContext(browser, { theme, width, height }) {
+  return await browser.newContext({
     colorScheme: theme,
     viewport: { width, height },
     reducedMotion: 'reduce',
     locale: 'en-GB',
   });
+}
+
+async function openPage(context) {
   const page = await context.newPage();
   const complaints = [];
   page.on('console', message => {
@@ -115,14 +129,19 @@ async function open(browser, { theme, width, height }) {
   page.on('response', answer => {
     if (answer.status() >= 400) complaints.push(`${answer.status()} ${answer.url()}`);
   });
-  return { context, page, complaints };
+  return { page, complaints };
 }
 
-async function findFlaws(browser, base, name) {
+async function open(browser, look) {
+  const context = await openContext(browser, look);
+  return { context, ...(await openPage(context)) };
+}
+
+async function findFlaws(contexts, base, name) {
   const flaws = [];
   for (const theme of ['light', 'dark']) {
     const looks = LOOKS.filter(look => look.theme === theme);
-    const { context, page, complaints } = await open(browser, looks[0]);
+    const { page, complaints } = await openPage(contexts[theme]);
     await page.goto(`${base}/${name.replace(/index\.html$/, '')}`, { waitUntil: 'networkidle' });
     await drawn(page);
     for (const { width, height, searchBarriers } of looks) {
@@ -136,7 +155,7 @@ async function findFlaws(browser, base, name) {
       await takePicture(page, `${name.replace('.html', '').replaceAll('/', '-')}-${theme}-${width}`);
     }
     flaws.push(...complaints.map(text => `${theme}: ${text}`));
-    await context.close();
+    await page.close();
   }
   return flaws;
 }
@@ -220,6 +239,8 @@ async function serve() {
     const body = file.startsWith(dist) ? await readFile(file).catch(() => null) : null;
     response.writeHead(body === null ? 404 : 200, {
       'content-type': TYPES[path.extname(file)] ?? 'application/octet-stream',
+      // As a web server does with files whose names hold their hash.
+      ...(pathname.includes('/assets/') ? { 'cache-control': 'max-age=3600' } : {}),
     });
     response.end(body ?? 'not found');
   };

@@ -263,6 +263,31 @@ describe('a database that is away', () => {
     expect(await noted()).toBe(0);
   });
 
+  it('and not even named: a usage error, and the command is not executed', async () => {
+    const { code, stdout, stderr } = await exec('', ['unnamed', ...sh(note())]).ended;
+    expect([code, stdout.toString()]).toEqual([2, '']);
+    expect(stderr).toMatch(/^tock exec: no database is named: set DATABASE_URL .*: --if-unreachable run\n$/);
+    expect(await noted()).toBe(0);
+  });
+
+  it('and not even named, with --if-unreachable run: as if it were away', async () => {
+    const args = ['unnamed', '--if-unreachable', 'run', ...sh('echo here; exit 5')];
+    const { code, stdout, stderr } = await exec('', args).ended;
+    expect([code, stdout.toString()]).toEqual([5, 'here\n']);
+    expect(stderr).toMatch(
+      /^tock exec: no database is named: set DATABASE_URL .*; the command is executed without a run in the history\n$/,
+    );
+  });
+
+  it('and not even named, with --if-unreachable skip: exit code 3', async () => {
+    const { code, stderr } = await exec('', ['unnamed', '--if-unreachable', 'skip', ...sh(note())]).ended;
+    expect(code).toBe(3);
+    expect(stderr).toMatch(
+      /^tock exec: no database is named: set DATABASE_URL .*; the command is not executed\n$/,
+    );
+    expect(await noted()).toBe(0);
+  });
+
   it('while it runs: the outcome is written when the server is back', async () => {
     const proxy = await openProxy(test.url);
     const { ended } = exec(proxy.url, ['lost', ...sh(note('go'))], { env: { TOCK_LEASE: '30s' } });

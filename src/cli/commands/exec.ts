@@ -23,7 +23,7 @@ interface ExecFlags {
   readonly successCodes?: readonly number[];
   readonly retryCodes?: readonly number[];
   readonly overlap: ExecOverlap;
-  readonly ifUnreachable: 'run' | 'skip';
+  readonly ifUnreachable?: 'run' | 'skip';
   readonly skipCode: number;
 }
 
@@ -53,9 +53,11 @@ export function addExec(program: Command): Command {
       new Option('--overlap <policy>', 'while an earlier run is live').choices(EXEC_OVERLAPS).default('skip'),
     )
     .addOption(
-      new Option('--if-unreachable <policy>', 'while the database is away: run without history, or skip')
-        .choices(['run', 'skip'])
-        .default('run'),
+      // Without a default: only if it is given does it hold for a database that is not named either.
+      new Option(
+        '--if-unreachable <policy>',
+        'while the database is away: run without history (the default), or skip; if given, also where none is named',
+      ).choices(['run', 'skip']),
     )
     .option('--skip-code <code>', 'exit code of a run that was skipped', count(0, 255), 0)
     .addHelpText(

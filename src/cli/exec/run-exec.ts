@@ -4,12 +4,14 @@ import type { OutputName } from '../../engine/execute/shell/run-command.js';
 import type { ExecBeginning } from '../../engine/operate/exec/begin-exec.js';
 import { type ExecEnvironment, executeCommand } from '../../engine/operate/exec/execute-command.js';
 import { StopRequests } from '../../engine/operate/exec/stop-requests.js';
+import { TockError } from '../../model/errors.js';
 import type { ExecOptions, ExecPlan } from '../../model/shell/exec-options.js';
 import { judgeError } from '../../runtime/exit-codes.js';
 import { type Shell, withTock } from '../shell.js';
 
 export interface ExecPolicy {
-  readonly ifUnreachable: 'run' | 'skip';
+  /** If given, it also holds where no database is named; without it that is a usage error. */
+  readonly ifUnreachable?: 'run' | 'skip';
   /** Exit code of a skipped run. */
   readonly skipCode: number;
 }
@@ -30,10 +32,9 @@ export async function runExec(
       exitCode = await executeBegun(shell, plan, policy, beginning, common);
     });
   } catch (error) {
-    const { exitCode: ownCode, message } = judgeError(error, shell.config.schema);
     // The command has ended, and only closing the connections failed.
     if (exitCode !== null) return exitCode;
-    if (ownCode !== UNREACHABLE || policy.ifUnreachable === 'skip') throw error;
+    const message = whyAway(error, shell, policy);
     shell.note(`${message}; the command is executed without a run in the history`);
     return (await executeCommand(plan, { ...common, run: null, key: null, minute: null })).exitCode;
   }
@@ -42,6 +43,20 @@ export async function runExec(
 
 /** Of a database that cannot be reached. */
 const UNREACHABLE = 3;
+
+/** Why the command is executed without a run. Throws if it is not to be executed. */
+function whyAway(error: unknown, shell: Shell, { ifUnreachable }: ExecPolicy): string {
+  const { exitCode, code, message } = judgeError(error, shell.config.schema);
+  if (code === 'TOCK_NO_DATABASE') {
+    if (ifUnreachable === undefined)
+      throw new TockError(code, `${message}; or execute it without history: --if-unreachable run`);
+    if (ifUnreachable === 'skip')
+      throw new TockError('TOCK_DATABASE_UNREACHABLE', `${message}; the command is not executed`);
+    return message;
+  }
+  if (exitCode !== UNREACHABLE || ifUnreachable === 'skip') throw error;
+  return message;
+}
 
 async function executeBegun(
   shell: Shell,

@@ -13,7 +13,8 @@ import {
   yearOf,
 } from './calendar.js';
 import { type CronFields, dayMask } from './cron-fields.js';
-import { type DayGates, isOpenAt } from './day-gates.js';
+import type { DayGates, MonthDays } from './day-gates.js';
+import { isOpenAt } from './open-minutes.js';
 
 export interface CivilSet {
   readonly fields: CronFields;
@@ -26,11 +27,11 @@ export function nextCivil(set: CivilSet, civil: number): number {
   const from = Math.floor(civil / DAY_SECONDS);
   let time = civil - from * DAY_SECONDS;
   for (let day = from; ; day++) {
-    const found = nextDay(fields, day);
+    const found = nextDay(fields, gates.openDays, day);
     if (found === Number.POSITIVE_INFINITY) return found;
     if (found > from) time = 0;
     day = found;
-    const gate = gates(day);
+    const gate = gates.gateOf(day);
     if (gate === 'closed') continue;
     let at = nextTime(fields, time);
     while (at >= 0 && gate !== 'open' && !isOpenAt(gate, at)) at = nextTime(fields, at - (at % 60) + 60);
@@ -44,11 +45,11 @@ export function previousCivil(set: CivilSet, civil: number): number {
   const from = Math.floor(civil / DAY_SECONDS);
   let time = civil - from * DAY_SECONDS;
   for (let day = from; ; day--) {
-    const found = previousDay(fields, day);
+    const found = previousDay(fields, gates.openDays, day);
     if (found === Number.NEGATIVE_INFINITY) return found;
     if (found < from) time = DAY_SECONDS - 1;
     day = found;
-    const gate = gates(day);
+    const gate = gates.gateOf(day);
     if (gate === 'closed') continue;
     let at = previousTime(fields, time);
     while (at >= 0 && gate !== 'open' && !isOpenAt(gate, at)) at = previousTime(fields, at - (at % 60) - 1);
@@ -56,17 +57,31 @@ export function previousCivil(set: CivilSet, civil: number): number {
   }
 }
 
-function nextDay(fields: CronFields, day: number): number {
+/** Which days of a month: those of an expression, or all. */
+export type DayFields = Pick<CronFields, 'months' | 'days'>;
+
+/**
+ * The least day >= `day` that is among the fields' and the open ones, or Infinity if there is none up to the
+ * month of `last`. A month at a time.
+ */
+export function nextDay(
+  fields: DayFields,
+  openDays: MonthDays,
+  day: number,
+  last = Number.POSITIVE_INFINITY,
+): number {
   const packed = packedDate(day);
   let year = yearOf(packed);
   let month = monthOf(packed);
   let date = dayOf(packed);
   let first = day - date + 1;
-  // Bounded by LAST_YEAR. A match is at most 40 years away: 29 February on a given weekday.
-  while (year <= LAST_YEAR) {
+  // A match is at most 40 years away: 29 February on a given weekday.
+  while (first <= last && year <= LAST_YEAR) {
     const length = monthLength(year, month);
     if (((fields.months >>> month) & 1) === 1) {
-      const found = bitFrom(dayMask(fields, length, weekdayOf(first)), date - 1);
+      const weekday = weekdayOf(first);
+      const days = dayMask(fields, length, weekday) & openDays(month, length, weekday);
+      const found = bitFrom(days, date - 1);
       if (found >= 0) return first + found;
     }
     first += length;
@@ -79,7 +94,13 @@ function nextDay(fields: CronFields, day: number): number {
   return Number.POSITIVE_INFINITY;
 }
 
-function previousDay(fields: CronFields, day: number): number {
+/** The greatest day <= `day` in the same way, or -Infinity if there is none back to `least`. */
+export function previousDay(
+  fields: DayFields,
+  openDays: MonthDays,
+  day: number,
+  least = Number.NEGATIVE_INFINITY,
+): number {
   const packed = packedDate(day);
   let year = yearOf(packed);
   let month = monthOf(packed);
@@ -88,9 +109,12 @@ function previousDay(fields: CronFields, day: number): number {
   while (year >= FIRST_YEAR) {
     const length = monthLength(year, month);
     if (((fields.months >>> month) & 1) === 1) {
-      const found = bitTo(dayMask(fields, length, weekdayOf(first)), date - 1);
+      const weekday = weekdayOf(first);
+      const days = dayMask(fields, length, weekday) & openDays(month, length, weekday);
+      const found = bitTo(days, date - 1);
       if (found >= 0) return first + found;
     }
+    if (first <= least) break;
     if (--month < 1) {
       month = 12;
       year--;

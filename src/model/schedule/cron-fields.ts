@@ -31,7 +31,7 @@ const NO_NAME = 'tock';
 const cache = createLru<CronFields>(CACHED_EXPRESSIONS);
 
 /** The matching days of a month, as bits. @param length 28-31 @param firstWeekday 0 is Sunday */
-export function dayMask(fields: CronFields, length: number, firstWeekday: number): number {
+export function dayMask(fields: Pick<CronFields, 'days'>, length: number, firstWeekday: number): number {
   return fields.days[(length - 28) * 7 + firstWeekday] ?? 0;
 }
 

@@ -1,22 +1,41 @@
-// What exclusions leave of a schedule's day. A day's answer depends on its month, its date, its weekday and
-// the length of its month, so it is computed once for each of these and not for each day.
+// What exclusions leave of a schedule's days. A month's answer depends on the month, its length and the
+// weekday of its first day, so it is computed once for each of these 91 kinds and not for each month or day.
+import type { Bits60 } from './bits.js';
 import { dayOf, monthLength, monthOf, packedDate, weekdayOf, yearOf } from './calendar.js';
 import { type CronFields, dayMask } from './cron-fields.js';
 import type { Exclusions } from './exclusions.js';
 
-/** The minutes of a day that are left: of each hour, 0-29 in `low` and 30-59 in `high`. */
-export interface OpenMinutes {
-  readonly low: Int32Array;
-  readonly high: Int32Array;
-}
+/** The minutes of a day that are left, by hour. */
+export type OpenMinutes = readonly Bits60[];
 
 /** `open`: nothing of the day is excluded; `closed`: no time of the schedule is left; else what is left. */
 export type DayGate = 'open' | 'closed' | OpenMinutes;
 
-/** The gate of a day, given as a day number. Days with equal minutes left have the same object. */
-export type DayGates = (day: number) => DayGate;
+/** The days of a kind of month, as bits. @param length 28-31 @param firstWeekday 0 is Sunday */
+export type MonthDays = (month: number, length: number, firstWeekday: number) => number;
 
-const ALWAYS_OPEN: DayGates = () => 'open';
+export interface DayGates {
+  /** The gate of a day, given as a day number. Days with equal minutes left have the same object. */
+  readonly gateOf: (day: number) => DayGate;
+  /** The days that the excluded sets do not close. An excluded date may be among them. */
+  readonly openDays: MonthDays;
+  /** What the sets leave of each day of a kind of month, from its first day on. */
+  readonly gatesOf: (month: number, length: number, firstWeekday: number) => readonly DayGate[];
+}
+
+/** What the sets leave of a kind of month: days that are not closed, and the gates of its dates. */
+interface Month {
+  readonly open: number;
+  readonly gates: readonly DayGate[];
+}
+
+const lengthMask = (length: number): number => -1 >>> (32 - length);
+
+const ALWAYS_OPEN: DayGates = {
+  gateOf: () => 'open',
+  openDays: (_, length) => lengthMask(length),
+  gatesOf: () => [],
+};
 
 /** The gates of a schedule with these hours and minutes. */
 export function createDayGates(
@@ -25,64 +44,83 @@ export function createDayGates(
 ): DayGates {
   if (exclusions === null) return ALWAYS_OPEN;
   const { dates, sets } = exclusions;
-  if (sets.length === 0) return day => (dates.has(day) ? 'closed' : 'open');
-  const byDate = new Map<number, DayGate>();
+  if (sets.length === 0) return { ...ALWAYS_OPEN, gateOf: day => (dates.has(day) ? 'closed' : 'open') };
+  const months = new Map<number, Month>();
   const bySets = new Map<string, DayGate>();
-  return day => {
-    if (dates.has(day)) return 'closed';
-    const packed = packedDate(day);
-    const length = monthLength(yearOf(packed), monthOf(packed));
-    // Month and date are the low 9 bits.
-    const key = ((packed & 511) * 7 + weekdayOf(day)) * 4 + length - 28;
-    const known = byDate.get(key);
+
+  const monthOfKind = (month: number, length: number, firstWeekday: number): Month => {
+    const key = monthKey(month, length, firstWeekday);
+    const known = months.get(key);
     if (known !== undefined) return known;
-    const active = sets.flatMap((set, index) => (matchesDay(set, day, packed, length) ? [index] : []));
-    const name = active.join();
-    const gate =
-      bySets.get(name) ??
-      gateOf(
-        times,
-        active.flatMap(index => sets[index] ?? []),
-      );
-    bySets.set(name, gate);
-    byDate.set(key, gate);
-    return gate;
+    const masks = sets.map(set =>
+      ((set.months >>> month) & 1) === 1 ? dayMask(set, length, firstWeekday) : 0,
+    );
+    const made = readMonth(masks, length, active => {
+      const name = active.join();
+      const gate = bySets.get(name) ?? gateOf(times, sets, active);
+      bySets.set(name, gate);
+      return gate;
+    });
+    months.set(key, made);
+    return made;
+  };
+
+  return {
+    gateOf(day) {
+      if (dates.has(day)) return 'closed';
+      const packed = packedDate(day);
+      const date = dayOf(packed);
+      const length = monthLength(yearOf(packed), monthOf(packed));
+      return monthOfKind(monthOf(packed), length, weekdayOf(day - date + 1)).gates[date - 1] ?? 'open';
+    },
+    openDays: (month, length, firstWeekday) => monthOfKind(month, length, firstWeekday).open,
+    gatesOf: (month, length, firstWeekday) => monthOfKind(month, length, firstWeekday).gates,
   };
 }
 
-/** Whether the minute of `time`, in seconds of the day, is left. */
-export function isOpenAt({ low, high }: OpenMinutes, time: number): boolean {
-  const hour = Math.floor(time / 3600);
-  const minute = Math.floor(time / 60) % 60;
-  return minute < 30
-    ? (((low[hour] ?? 0) >>> minute) & 1) === 1
-    : (((high[hour] ?? 0) >>> (minute - 30)) & 1) === 1;
+/** One number for each kind of month: only February has two lengths. */
+export function monthKey(month: number, length: number, firstWeekday: number): number {
+  return (month * 2 + (length === 29 ? 1 : 0)) * 7 + firstWeekday;
 }
 
-function matchesDay(set: CronFields, day: number, packed: number, length: number): boolean {
-  const date = dayOf(packed);
-  if (((set.months >>> monthOf(packed)) & 1) === 0) return false;
-  return ((dayMask(set, length, weekdayOf(day - date + 1)) >>> (date - 1)) & 1) === 1;
+/** @param masks the days on which each set excludes times @param gateOf of a day, by its active sets */
+function readMonth(
+  masks: readonly number[],
+  length: number,
+  gateOf: (active: readonly number[]) => DayGate,
+): Month {
+  let open = lengthMask(length);
+  const gates: DayGate[] = [];
+  for (let date = 1; date <= length; date++) {
+    const active: number[] = [];
+    for (let index = 0; index < masks.length; index++)
+      if ((((masks[index] ?? 0) >>> (date - 1)) & 1) === 1) active.push(index);
+    const gate = active.length === 0 ? 'open' : gateOf(active);
+    if (gate === 'closed') open &= ~(1 << (date - 1));
+    gates.push(gate);
+  }
+  return { open, gates };
 }
 
 function gateOf(
   { hours, minutes }: Pick<CronFields, 'hours' | 'minutes'>,
   sets: readonly CronFields[],
+  active: readonly number[],
 ): DayGate {
-  if (sets.length === 0) return 'open';
-  const gate: OpenMinutes = { low: new Int32Array(24), high: new Int32Array(24) };
   let isClosed = true;
-  for (let hour = 0; hour < 24; hour++) {
-    if (((hours >>> hour) & 1) === 0) continue;
+  const gate = Array.from({ length: 24 }, (_, hour): Bits60 => {
+    if (((hours >>> hour) & 1) === 0) return NONE;
     let { low, high } = minutes;
-    for (const set of sets) {
-      if (((set.hours >>> hour) & 1) === 0) continue;
+    for (const index of active) {
+      const set = sets[index];
+      if (set === undefined || ((set.hours >>> hour) & 1) === 0) continue;
       low &= ~set.minutes.low;
       high &= ~set.minutes.high;
     }
-    gate.low[hour] = low;
-    gate.high[hour] = high;
     if (low !== 0 || high !== 0) isClosed = false;
-  }
+    return { low, high };
+  });
   return isClosed ? 'closed' : gate;
 }
+
+const NONE: Bits60 = { low: 0, high: 0 };

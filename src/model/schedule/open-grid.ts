@@ -1,7 +1,15 @@
-// The instants of an interval that its exclusions leave, found by days: a day without any is passed over in
-// one step. In seconds.
+// The instants of an interval that its exclusions leave. In seconds.
+//
+//   segment of the zone ─► this day ─► next day of the segment with a time that the interval can meet
+//     ▲                                  │ none in this segment
+//     └─ next day that is not closed ◄───┘   (closed in every zone: the zone need not be asked)
+//
+// Days are found by months. An interval meets of a day the times that equal `local time modulo g`, where g
+// divides the day and the interval; so most days are like one before, until the zone's offset changes.
 import { DAY_SECONDS } from './calendar.js';
-import { type DayGates, isOpenAt, type OpenMinutes } from './day-gates.js';
+import { type DayFields, nextDay, previousDay } from './civil-walk.js';
+import { type DayGates, type MonthDays, monthKey, type OpenMinutes } from './day-gates.js';
+import { nextOnGrid, previousOnGrid } from './open-minutes.js';
 import type { Zone } from './zone.js';
 
 /** phase + n × every. */
@@ -17,75 +25,103 @@ export interface OpenGrid {
   readonly previous: (to: number, first: number) => number | null;
 }
 
-/** The first and the last time of a day, in seconds, that is left; both -1 if there is none. */
-interface Ends {
-  readonly first: number;
-  readonly last: number;
-}
+const EVERY_DAY: DayFields = { months: 2 ** 13 - 2, days: new Int32Array(28).fill(2 ** 31 - 1) };
+const dayAt = (local: number): number => Math.floor(local / DAY_SECONDS);
 
 /** @param gates of a schedule at every second */
 export function createOpenGrid({ every, phase }: Interval, zone: Zone, gates: DayGates): OpenGrid {
   const atOrAfter = (second: number) => phase + Math.ceil((second - phase) / every) * every;
   const atOrBefore = (second: number) => phase + Math.floor((second - phase) / every) * every;
-  const known = new Map<OpenMinutes, Map<number, Ends>>();
-
-  /** By what is left of the day, and by where the interval meets it: most days are like one before. */
-  const endsOf = (gate: OpenMinutes, time: number): Ends => {
-    const meeting = time % every;
-    const ofGate = known.get(gate) ?? new Map<number, Ends>();
-    known.set(gate, ofGate);
-    const ends = ofGate.get(meeting) ?? findEnds(gate, meeting, every);
-    ofGate.set(meeting, ends);
-    return ends;
-  };
+  const daysMet = createDaysMet(every, gates);
 
   return {
-    next(from, last) {
-      let at = atOrAfter(from);
+    next(second, last) {
+      let at = atOrAfter(second);
       while (at <= last) {
         const { offset, end } = zone.segmentAt(at);
-        const day = Math.floor((at + offset) / DAY_SECONDS);
-        const gate = gates(day);
+        const local = at + offset;
+        const today = dayAt(local);
+        const gate = gates.gateOf(today);
         if (gate === 'open') return at;
-        const until = Math.min((day + 1) * DAY_SECONDS - offset, end);
-        if (gate !== 'closed') {
-          let time = at + offset - day * DAY_SECONDS;
-          const ends = endsOf(gate, time);
-          while (time <= ends.last && !isOpenAt(gate, time)) time += every;
-          const found = day * DAY_SECONDS + time - offset;
-          if (time <= ends.last && found < until) return found <= last ? found : null;
+        const midnight = today * DAY_SECONDS - offset;
+        const until = Math.min(midnight + DAY_SECONDS, end);
+        const found = gate === 'closed' ? until : midnight + nextOnGrid(gate, at - midnight, every);
+        if (found < until) return found <= last ? found : null;
+        const day = nextDay(EVERY_DAY, daysMet(local), today + 1, dayAt(Math.min(end, last) + offset));
+        let from = day * DAY_SECONDS - offset;
+        if (from >= end) {
+          // An offset is shorter than a day.
+          const open = nextDay(EVERY_DAY, gates.openDays, dayAt(end) - 1, dayAt(last) + 1);
+          from = Math.max(end, (open - 1) * DAY_SECONDS);
         }
-        at = atOrAfter(until);
+        at = atOrAfter(from);
       }
       return null;
     },
-    previous(to, first) {
-      let at = atOrBefore(to);
+    previous(second, first) {
+      let at = atOrBefore(second);
       while (at >= first) {
         const { offset, start } = zone.segmentAt(at);
-        const day = Math.floor((at + offset) / DAY_SECONDS);
-        const gate = gates(day);
+        const local = at + offset;
+        const today = dayAt(local);
+        const gate = gates.gateOf(today);
         if (gate === 'open') return at;
-        const since = Math.max(day * DAY_SECONDS - offset, start);
-        if (gate !== 'closed') {
-          let time = at + offset - day * DAY_SECONDS;
-          const ends = endsOf(gate, time);
-          while (ends.first >= 0 && time >= ends.first && !isOpenAt(gate, time)) time -= every;
-          const found = day * DAY_SECONDS + time - offset;
-          if (ends.first >= 0 && time >= ends.first && found >= since) return found >= first ? found : null;
+        const midnight = today * DAY_SECONDS - offset;
+        const since = Math.max(midnight, start);
+        const found = gate === 'closed' ? since - 1 : midnight + previousOnGrid(gate, at - midnight, every);
+        if (found >= since) return found >= first ? found : null;
+        const day = previousDay(EVERY_DAY, daysMet(local), today - 1, dayAt(Math.max(start, first) + offset));
+        let to = (day + 1) * DAY_SECONDS - offset - 1;
+        if (to < start) {
+          const open = previousDay(EVERY_DAY, gates.openDays, dayAt(start) + 1, dayAt(first) - 1);
+          to = Math.min(start, (open + 2) * DAY_SECONDS) - 1;
         }
-        at = atOrBefore(since - 1);
+        at = atOrBefore(to);
       }
       return null;
     },
   };
 }
 
-function findEnds(gate: OpenMinutes, meeting: number, every: number): Ends {
-  let first = meeting;
-  while (first < DAY_SECONDS && !isOpenAt(gate, first)) first += every;
-  if (first >= DAY_SECONDS) return { first: -1, last: -1 };
-  let last = meeting + Math.floor((DAY_SECONDS - 1 - meeting) / every) * every;
-  while (!isOpenAt(gate, last)) last -= every;
-  return { first, last };
+/** By a local time that the interval meets: the days on which it can meet one that is left. */
+function createDaysMet(every: number, gates: DayGates): (local: number) => MonthDays {
+  const step = greatestDivisor(every, DAY_SECONDS);
+  // Each minute is met, today or another day.
+  if (step <= 60) return () => gates.openDays;
+  const known = new Map<number, MonthDays>();
+  return local => {
+    const first = ((local % step) + step) % step;
+    const days = known.get(first) ?? daysWith(gates, createMeets(first, step));
+    known.set(first, days);
+    return days;
+  };
+}
+
+/** Asks each gate once: there are far fewer gates than days. */
+function createMeets(first: number, step: number): (gate: OpenMinutes) => boolean {
+  const known = new Map<OpenMinutes, boolean>();
+  return gate => {
+    const meets = known.get(gate) ?? nextOnGrid(gate, first, step) < DAY_SECONDS;
+    known.set(gate, meets);
+    return meets;
+  };
+}
+
+/** The open days whose gate is wide open or meets. */
+function daysWith(gates: DayGates, meets: (gate: OpenMinutes) => boolean): MonthDays {
+  const known = new Map<number, number>();
+  return (month, length, firstWeekday) => {
+    const key = monthKey(month, length, firstWeekday);
+    let days = known.get(key);
+    if (days !== undefined) return days;
+    days = gates.openDays(month, length, firstWeekday);
+    for (const [index, gate] of gates.gatesOf(month, length, firstWeekday).entries())
+      if (typeof gate !== 'string' && !meets(gate)) days &= ~(1 << index);
+    known.set(key, days);
+    return days;
+  };
+}
+
+function greatestDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestDivisor(b, a % b);
 }

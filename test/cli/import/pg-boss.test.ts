@@ -1,17 +1,20 @@
 // `tock import pg-boss`: schedules that pg-boss itself has made, the switch, and the way back.
-import { PgBoss } from 'pg-boss';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BossSchedule, translateBossSchedule } from '../../../src/model/import/pg-boss/boss-schedule.js';
 import { createTestDatabase, runAt, type TestDatabase } from '../../support/embedded-database.js';
+import { hasNoScheduler, loadPgBoss, type PgBoss } from '../../support/other-schedulers.js';
 import { openTestTock } from '../../support/test-tock.js';
 import { aroundSwitch } from './first-occurrence.js';
 import { copyIn, type ImportKit, openImportKit, textOf } from './import-kit.js';
+
+const isMissing = hasNoScheduler('pg-boss');
 
 let database: TestDatabase;
 let boss: PgBoss;
 let kit: ImportKit;
 beforeAll(async () => {
   database = await createTestDatabase();
+  const { PgBoss } = await loadPgBoss();
   boss = new PgBoss({ connectionString: database.url, schedule: false, supervise: false });
   await boss.start();
   await boss.createQueue('digest', {
@@ -51,7 +54,7 @@ const imported = async (): Promise<string> => {
   return (JSON.parse(stdout) as { code: string }).code;
 };
 
-describe('tock import pg-boss', () => {
+describe.skipIf(isMissing)('tock import pg-boss', () => {
   it('prints definitions with the policies of schedule and queue', async () => {
     await schedules();
     const { code, stdout, stderr } = await kit.tock(['import', 'pg-boss']);
@@ -127,7 +130,7 @@ describe('tock import pg-boss', () => {
   });
 });
 
-describe('tock import pg-boss --switch', () => {
+describe.skipIf(isMissing)('tock import pg-boss --switch', () => {
   it('removes what is in the job module, keeps it in a file, and puts it back as it was', async () => {
     const before = await schedules();
     await kit.build(await imported());
