@@ -17,6 +17,9 @@ export interface Outbox {
   readonly close: () => Promise<void>;
 }
 
+const MAX_TRIES = 5;
+const RETRY_MS = 200;
+
 export function openOutbox(link: Link, timeoutMs: number): Outbox {
   let opening: Promise<Channel> | null = null;
   let serial = 0;
@@ -74,6 +77,18 @@ export function openOutbox(link: Link, timeoutMs: number): Outbox {
     return reason === undefined ? null : new Error(`no queue took it: ${queue} (${reason})`);
   };
 
+  /** A queue that is just being made, or whose leader changes, refuses messages for a moment. */
+  const sendUntilTaken = async (open: Channel, message: Outgoing): Promise<Error | null> => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await sendOne(open, message);
+      } catch (error) {
+        if ((error as { readonly code?: unknown }).code !== 'NACK' || tries === MAX_TRIES) throw error;
+        await new Promise(resolve => setTimeout(resolve, RETRY_MS));
+      }
+    }
+  };
+
   const sendAll = async (messages: readonly Outgoing[], deadline: Deadline) => {
     const queues = [...new Set(messages.map(message => message.queue))];
     const open = await deadline.race(channel());
@@ -83,7 +98,7 @@ export function openOutbox(link: Link, timeoutMs: number): Outbox {
     return await Promise.all(
       messages.map(async message => {
         const failure = failures.get(message.queue);
-        return failure ?? (await deadline.race(sendOne(open, message)).catch(asError));
+        return failure ?? (await deadline.race(sendUntilTaken(open, message)).catch(asError));
       }),
     );
   };
