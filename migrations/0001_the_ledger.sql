@@ -305,6 +305,7 @@ create table tock.job_queues (
   timezone       text not null default 'UTC',
   paused_at      timestamptz,
   pause_reason   text,
+  relayed_to     text,
   created_at     timestamptz not null default tock.now(),
   updated_at     timestamptz not null default tock.now(),
   constraint job_queues_name_check check (name ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(name) <= 200),
@@ -312,10 +313,12 @@ create table tock.job_queues (
   constraint job_queues_rate_check check ((rate_count is null) = (rate_period_ms is null)
     and rate_count between 1 and 1000000 and rate_period_ms between 1 and 1000000000000),
   constraint job_queues_rate_next_check check (rate_next_at >= '0001-01-01Z' and rate_next_at < '10000-01-01Z'),
+  constraint job_queues_relay_check check (relayed_to ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(relayed_to) <= 100),
   constraint job_queues_window_check check (active_window ~ '^([01][0-9]|2[0-3]):[0-5][0-9]-(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$')
 );
 
 comment on table tock.job_queues is 'Limits and pauses of queues, over all hosts. A queue without a row has none.';
+comment on column tock.job_queues.relayed_to is 'The broker to which its runs are handed over. Only a worker that names the queue claims from it. Null: workers execute its runs.';
 
 create table tock.job_slots (
   concurrency_key text not null,
@@ -343,11 +346,13 @@ create table tock.workers (
   seen_at    timestamptz not null default tock.now(),
   heartbeat_ms integer,
   draining   boolean not null default false,
-  constraint workers_kind_check check (kind in ('tick', 'daemon', 'library', 'manual'))
+  queues     text[],
+  constraint workers_kind_check check (kind in ('tick', 'daemon', 'library', 'manual', 'relay'))
 );
 
 comment on table tock.workers is 'Processes that execute runs, each under a new id, and when each was last seen.';
 comment on column tock.workers.heartbeat_ms is 'How often it renews its leases. After two and a half times as long without a sign it counts as dead.';
+comment on column tock.workers.queues is 'The queues that it claims from; null: all that are not relayed.';
 
 -- A daemon has a row from before it first sleeps, and none while it has been finding work without a pause. So a row that
 -- was left behind costs a needless notification, and none is missing for a daemon that could sleep.
@@ -448,6 +453,8 @@ create table tock.job_hand_offs (
 -- Few at any time. Each tick asks whether there are any.
 create index job_hand_offs_decided on tock.job_hand_offs (run_id, fence)
   where handed_over_at is not null and decided_at is not null and written_at is null;
+-- For the figures of the last day; next to nothing to keep, since rows are added in the order of time.
+create index job_hand_offs_created on tock.job_hand_offs using brin (created_at) with (pages_per_range = 16);
 
 comment on table tock.job_hand_offs is 'Attempts that were handed over to another system, and what it has decided. Such a run is running, locked by the id of zeros.';
 comment on column tock.job_hand_offs.handed_over_at is 'Null: not yet, or never. The other side may be quicker than the handler.';

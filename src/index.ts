@@ -122,6 +122,7 @@ export type {
   PruneOptions,
   PruneProgress,
   PruneResult,
+  QueueHandOffs,
   RunReport,
   SchedulerStatus,
   SchedulerView,

@@ -1,4 +1,7 @@
-// `pg-tock/relay`: runs that are executed at the other end of a message broker.
+// `pg-tock/relay`: hands whole queues over to a message broker, and executes them at its other end. See
+// docs/relay.md. What only consumers need must not load the engine: createRelay loads it with its first call.
+import type { Relay, RelayOptions } from './relay/relay-options.js';
+
 export type { Broker, OnAnswers, OnMessage, Subscription } from './relay/broker.js';
 export {
   type ConsumeOptions,
@@ -9,13 +12,25 @@ export {
 export type { DriverOptions } from './relay/driver/options.js';
 export { type JetstreamOptions, jetstream } from './relay/jetstream.js';
 export {
+  type Answer,
   type ExtendAnswer,
   type FailedAnswer,
   messageId,
-  type ProgressAnswer,
   PROTOCOL,
+  type ProgressAnswer,
   type RelayAnswer,
   type RelayMessage,
   type SucceededAnswer,
 } from './relay/messages.js';
 export { type RabbitmqOptions, rabbitmq } from './relay/rabbitmq.js';
+export type { Relay, RelayFigures, RelayOptions } from './relay/relay-options.js';
+
+/**
+ * Starts a relay: it claims the runs of these queues as a daemon does, publishes them, and completes what
+ * consumers answer. Until its `stop`, or until the Tock is closed.
+ * @throws TockError TOCK_BAD_OPTION, also for a queue that is relayed to another broker; as `start` does
+ */
+export async function createRelay(options: RelayOptions): Promise<Relay> {
+  const { startRelay } = await import('./relay/start-relay.js');
+  return await startRelay(options);
+}

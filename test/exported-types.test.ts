@@ -1,12 +1,12 @@
 // Every type in a public signature has a name that can be imported, and every export says what it is for.
-// In: src/index.ts, src/testing.ts, src/adapters.ts and src/dashboard.ts, read by the compiler. Out: the names that are missing.
+// In: src/index.ts, src/testing.ts, src/adapters.ts, src/dashboard.ts and src/relay.ts, read by the compiler. Out: the names that are missing.
 import path from 'node:path';
 import { isBlock, type Node, SyntaxKind } from 'typescript/unstable/ast';
 import { API, type Symbol as CompilerSymbol, type Project, SymbolFlags } from 'typescript/unstable/sync';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const ROOT = path.join(import.meta.dirname, '..');
-const ENTRIES = ['src/index.ts', 'src/testing.ts', 'src/adapters.ts', 'src/dashboard.ts'];
+const ENTRIES = ['src/index.ts', 'src/testing.ts', 'src/adapters.ts', 'src/dashboard.ts', 'src/relay.ts'];
 
 let api: API;
 let project: Project;

@@ -22,6 +22,7 @@ import { addNext } from './commands/next.js';
 import { addPause, addResume } from './commands/pause.js';
 import { addPrune } from './commands/prune.js';
 import { addQueue } from './commands/queue.js';
+import { addRelay } from './commands/relay.js';
 import { addResetCursor } from './commands/reset-cursor.js';
 import { addRun } from './commands/run.js';
 import { addRuns } from './commands/runs.js';
@@ -39,7 +40,7 @@ import { lastExitCode, printError } from './shell.js';
 import { hasColours } from './terminal.js';
 
 const GROUPS: readonly (readonly [string, readonly ((program: Command) => Command)[]])[] = [
-  ['Run the scheduler:', [addTick, addStart, addDashboard, addPrune]],
+  ['Run the scheduler:', [addTick, addStart, addRelay, addDashboard, addPrune]],
   [
     'Inspect:',
     [

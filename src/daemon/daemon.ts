@@ -40,10 +40,16 @@ import { createSleeper, NO_SLEEPER } from './sleeper.js';
 export interface StartOptions {
   /** Most runs at once. Default 10. */
   readonly concurrency?: number | undefined;
-  /** Only runs of these queues. Default: all. */
+  /** Only runs of these queues. Default: all that are not relayed. */
   readonly queues?: readonly string[] | undefined;
   /** Whether to be woken by NOTIFY. Default true. Without it, new runs are found by polling every second. */
   readonly listen?: boolean;
+}
+
+/** What the process that starts it says of a daemon. */
+export interface DaemonOptions extends StartOptions {
+  /** Default `daemon`. */
+  readonly kind?: 'daemon' | 'relay';
 }
 
 /** A daemon that was started in this process. */
@@ -68,7 +74,7 @@ const MAX_PAUSE_MS = 5000;
  */
 export async function startDaemon(
   engine: Engine,
-  options: StartOptions = {},
+  options: DaemonOptions = {},
   pollMs = options.listen === false ? POLL_MS : POLL_LISTENING_MS,
   beatOptions: BeatOptions = {},
 ): Promise<Daemon> {

@@ -13,6 +13,7 @@ import type { Operator } from '../model/operator.js';
 import { checkRetryPolicy } from '../model/run/retry.js';
 import type { Database } from '../store/connection/database.js';
 import type { Isolation } from './execute/isolate/isolation.js';
+import type { RelaySeam } from './execute/relay-seam.js';
 import type { Tracing } from './tracing/tracing.js';
 import type { Worker } from './worker/worker-interface.js';
 
@@ -30,6 +31,8 @@ export interface Engine {
   readonly tracing?: Tracing | null;
   /** Undefined: this process evaluates no alerts. */
   readonly alerting?: Alerting | undefined;
+  /** In place of handlers; undefined: this process executes runs itself. */
+  readonly relay?: RelaySeam | undefined;
   /** For whom it acts; null: the app itself, which may do everything. */
   readonly operator: Operator | null;
   /** Who the app is in the audit; null: the role of the database. */

@@ -1,4 +1,5 @@
 // What is wrong with a scheduler, and how to fix it.
+import { relayAway } from './explain/relayed.js';
 import {
   badRows,
   brokenDefinitions,
@@ -33,6 +34,7 @@ export type ProblemCode =
   | 'stuck-runs'
   | 'long-wait'
   | 'paused-queue'
+  | 'relay-away'
   | 'dead-runs'
   | 'bad-rows'
   | 'nothing-ticks'
@@ -98,6 +100,9 @@ export function findProblems(status: SchedulerStatus, limits: Partial<ProblemLim
   const limit = { ...DEFAULT_LIMITS, ...limits };
   const { runs, lastDay, definitions, oldestSnapshot, deadRows, partitions, workers } = status;
   const pausedQueues = status.queues.filter(({ paused, waiting }) => paused && waiting > 0);
+  const unrelayed = status.queues.filter(
+    ({ relayedTo, named, paused, waiting }) => relayedTo !== null && !named && !paused && waiting > 0,
+  );
   const silentWorkers = workers.filter(({ silent }) => silent);
   const isSilent = silenceMs(status) > limit.silentTickMs;
   const isOverdue = definitions.overdueMs > limit.oldestWaitMs;
@@ -123,6 +128,8 @@ export function findProblems(status: SchedulerStatus, limits: Partial<ProblemLim
   report('paused-queue', 'warning', pausedQueues.length > 0, () =>
     pausedQueue(pausedQueues.map(({ queue }) => queue)),
   );
+  for (const { queue, relayedTo, waiting } of unrelayed)
+    report('relay-away', 'failing', true, () => relayAway(queue, relayedTo ?? '', waiting));
   report('dead-runs', 'warning', lastDay.dead > 0 && lastDay.dead >= limit.deadRuns, () =>
     deadRuns(lastDay.dead),
   );

@@ -64,7 +64,13 @@ export interface SchedulerStatus {
     readonly running: number;
     readonly failed: number;
     readonly paused: boolean;
+    /** The broker to which a relay hands its runs over; null: workers execute them. */
+    readonly relayedTo: string | null;
+    /** A live worker names it: a relay, or a daemon. Only such a one claims from a relayed queue. */
+    readonly named: boolean;
   }[];
+  /** What became of the runs that relays have handed over in the last 24 hours, by queue. */
+  readonly handOffs: readonly QueueHandOffs[];
   /** The oldest snapshot that any session of this database holds, and that session's pid. */
   readonly oldestSnapshot: { readonly ageMs: number; readonly pid: number } | null;
   /** Rows of the live runs that vacuum has yet to remove. */
@@ -80,6 +86,22 @@ export interface SchedulerStatus {
   };
   /** Zones in use whose offsets differ between this process and the server within the next 400 days. */
   readonly zoneDisagreements: readonly ZoneDisagreement[];
+}
+
+/** Runs of a relayed queue that were handed over: the first figure is the sum of the next four. */
+export interface QueueHandOffs {
+  readonly queue: string;
+  readonly relayedTo: string;
+  readonly handedOver: number;
+  /** Answered, and succeeded. */
+  readonly completed: number;
+  /** Answered, and failed. */
+  readonly failed: number;
+  /** Taken back: the lease ended without an answer, or the run was cancelled. */
+  readonly leaseEnded: number;
+  readonly waiting: number;
+  /** Answers that came too late, and changed nothing. */
+  readonly refused: number;
 }
 
 /** When a host last ticked, or its daemon last reported. Noted at most once in half a minute. */

@@ -4,9 +4,9 @@
 //   stream <prefix>-work      subjects <prefix>.work.<queue>; one durable pull consumer for each queue
 //   stream <prefix>-answers   subject <prefix>.answers; one durable pull consumer, `relay`
 //
-// Both are work queues, in files. In subjects and in the names of durable consumers a `.` of a queue's name is
+// Both are work queues, in files. In subjects and names of durable consumers a `.` of a queue's name is
 // written as `=2E`; NATS allows the other characters that a name may have. The message id (Nats-Msg-Id) is
-// `<run>.<fence>`, the header `traceparent` the trace. Messages do not expire: consumers drop what is too late.
+// `<run>.<fence>`, the header `traceparent` the trace. Messages do not expire: consumers drop late ones.
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 import { checkOptions, optionNames } from '../model/options.js';

@@ -36,7 +36,8 @@ export interface RelayMessage {
 /** The broker's message id: `<run>.<fence>`. */
 export const messageId = ({ run, fence }: Pick<RelayMessage, 'run' | 'fence'>) => `${run}.${fence}`;
 
-interface Answer {
+/** What each answer names: the attempt. */
+export interface Answer {
   readonly tock: typeof PROTOCOL;
   readonly run: string;
   readonly fence: number;

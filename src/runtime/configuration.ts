@@ -13,6 +13,8 @@ export interface Config {
   readonly databaseUrl: string | null;
   /** A replica for what only reads; null: none is named. */
   readonly readUrl: string | null;
+  /** The message broker of `tock relay`; null: none is named. */
+  readonly brokerUrl: string | null;
   /** Whether the embedded server is used where no database is named. */
   readonly isEmbedded: boolean;
   readonly schema: string;
@@ -49,6 +51,8 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   DATABASE_URL_FILE: 'a file that contains the URL, for secrets',
   TOCK_READ_URL: 'a replica from which commands that only read, and the dashboard, read',
   TOCK_READ_URL_FILE: 'a file that contains its URL',
+  TOCK_BROKER_URL: 'the message broker of tock relay: amqp://… or nats://…',
+  TOCK_BROKER_URL_FILE: 'a file that contains its URL',
   TOCK_DATABASE: 'embedded: without DATABASE_URL, use the embedded PostgreSQL in .tock/',
   TOCK_DATABASES: 'for --all: several databases, as name=postgres://… separated by blanks',
   TOCK_DATABASES_FILE: 'a file that contains them, for secrets',
@@ -119,6 +123,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const dataFolder = path.resolve(read('TOCK_DATA') ?? path.join(projectFolder(), '.tock'));
   return {
     ...readDatabase(read, dataFolder),
+    brokerUrl: read('TOCK_BROKER_URL') ?? readSecret('TOCK_BROKER_URL_FILE', read('TOCK_BROKER_URL_FILE')),
     readUrl: read('TOCK_READ_URL') ?? readSecret('TOCK_READ_URL_FILE', read('TOCK_READ_URL_FILE')),
     dataFolder,
     schema: read('TOCK_SCHEMA') ?? 'tock',

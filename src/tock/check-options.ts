@@ -99,7 +99,13 @@ const METHODS = {
     onProgress: true,
   }),
   'schedules.resetCursors': optionNames<ResetCursorsOptions>({ names: true, dryRun: true }),
-  'queues.set': optionNames<QueueLimits>({ concurrency: true, rate: true, window: true, timezone: true }),
+  'queues.set': optionNames<QueueLimits>({
+    concurrency: true,
+    rate: true,
+    window: true,
+    timezone: true,
+    relay: true,
+  }),
   'queues.pause': optionNames<PauseOptions>({ note: true }),
   'audit.list': optionNames<AuditFilter>({
     operator: true,

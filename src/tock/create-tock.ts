@@ -21,6 +21,7 @@ import { requireReachable } from '../store/connection/connection.js';
 import { DELIVERY_JOB } from '../store/runs/alert-events.js';
 import { checkTockOptions } from './check-options.js';
 import { rememberDatabase } from './database-of.js';
+import { rememberStarter, type Start } from './engine-of.js';
 import type { TockOptions } from './options.js';
 import type { OpenedTock, ShellTock, Tock } from './types.js';
 
@@ -186,6 +187,10 @@ export function assembleTock(
     rememberDatabase(
       acting,
       later(tock => Promise.resolve(tock.database)),
+    );
+    rememberStarter(
+      acting,
+      later((tock, start: Start) => tock.startWith(start)),
     );
     return acting;
   };

@@ -1,5 +1,4 @@
 // A Tock whose engine is loaded.
-import type { Daemon } from '../daemon/daemon.js';
 import { withAlertQueue } from '../engine/alerts/delivery-job.js';
 import { withHeartbeat } from '../engine/alerts/heartbeat.js';
 import { audit } from '../engine/audit.js';
@@ -42,6 +41,7 @@ import { getRun, listDefinitions, listRuns, type RunRecord } from '../store/read
 import { adoptDatabase } from '../store/schema/database-identity.js';
 import { migrate, requireMigrated } from '../store/schema/migrate.js';
 import { checkMethodOptions } from './check-options.js';
+import type { Stoppable } from './engine-of.js';
 import { handOffMethods } from './hand-off-methods.js';
 import type { EnqueueManyOptions, TockOptions } from './options.js';
 import type { ReadOptions } from './read-options.js';
@@ -67,7 +67,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
     tracing,
     alerting,
   };
-  const daemons = new Set<Daemon>();
+  const daemons = new Set<Stoppable>();
   let isClosed = false;
 
   return methodsFor(engine, {
@@ -87,7 +87,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
 
 /** What a Tock shares with those that act for operators on it. */
 interface Shared {
-  readonly daemons: Set<Daemon>;
+  readonly daemons: Set<Stoppable>;
   /** Whose ticks they are. */
   readonly kind: ReadOptions['kind'];
   /** @throws TockError TOCK_CLOSED */
@@ -121,6 +121,11 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
 
   return {
     database: acting.database,
+    startWith: async start => {
+      const started = await start(mayWork('start'));
+      shared.daemons.add(started);
+      return started;
+    },
     as: next => methodsFor({ ...acting, operator: checkOperator(next, operator) }, shared),
     enqueue: async (job, ...[payload, enqueueOptions]) =>
       await enqueue(may('enqueue'), job, payload, enqueueOptions),

@@ -38,6 +38,7 @@ import type { AttemptLog } from '../store/reads/runs/run-log.js';
 import type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from '../store/reads/runs.js';
 import type { Adoption } from '../store/schema/database-identity.js';
 import type { MigrateResult } from '../store/schema/migrate.js';
+import type { Start, Stoppable } from './engine-of.js';
 import type { HandOffMethods } from './hand-off-methods.js';
 import type {
   AdoptOptions,
@@ -261,6 +262,8 @@ interface Exec {
 export interface OpenedTock extends Omit<Tock, 'jobs' | 'as'>, Exec {
   as(operator: Operator): OpenedTock;
   readonly database: Database;
+  /** Starts what works with the engine, and stops it at `close`. */
+  startWith(start: Start): Promise<Stoppable>;
   readonly logger: Logger;
   readonly atWork: () => readonly RunAtWork[];
   readonly crash: (thrown: unknown) => Promise<void>;

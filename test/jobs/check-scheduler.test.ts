@@ -23,6 +23,7 @@ const CALM: SchedulerStatus = {
   oldestSnapshot: null,
   deadRows: 0,
   partitions: { end: new Date('2026-06-01T00:00:00Z'), unit: 'month', runningOut: false },
+  handOffs: [],
   zoneDisagreements: [],
 };
 
@@ -115,7 +116,15 @@ describe('check-scheduler', () => {
   });
 
   it('names a paused queue beside a long wait', async () => {
-    const queue = { queue: 'reports', waiting: 7, running: 0, failed: 0, paused: true };
+    const queue = {
+      queue: 'reports',
+      waiting: 7,
+      running: 0,
+      failed: 0,
+      paused: true,
+      relayedTo: null,
+      named: false,
+    };
     const run = await check({
       oldestWaitMs: 60 * MINUTE,
       queues: [queue, { ...queue, queue: 'empty', waiting: 0 }],

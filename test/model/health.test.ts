@@ -45,6 +45,7 @@ const CALM: SchedulerStatus = {
   oldestSnapshot: null,
   deadRows: 0,
   partitions: { end: new Date('2026-06-01T00:00:00Z'), unit: 'month', runningOut: false },
+  handOffs: [],
   zoneDisagreements: [],
 };
 

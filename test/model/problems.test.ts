@@ -40,9 +40,18 @@ const CALM: SchedulerStatus = {
   oldestSnapshot: null,
   deadRows: 0,
   partitions: { end: new Date('2026-06-01T00:00:00Z'), unit: 'month', runningOut: false },
+  handOffs: [],
   zoneDisagreements: [],
 };
-const QUEUE = { queue: 'reports', waiting: 7, running: 0, failed: 0, paused: true };
+const QUEUE = {
+  queue: 'reports',
+  waiting: 7,
+  running: 0,
+  failed: 0,
+  paused: true,
+  relayedTo: null,
+  named: false,
+};
 const WORKER = {
   id: 'a',
   kind: 'daemon',

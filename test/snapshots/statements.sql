@@ -214,7 +214,7 @@ with recursive queue_priorities as (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least($1::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where ($2::text[] is null or p.queue = any($2)) and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where case when $2::text[] is null then q.relayed_to is null else p.queue = any($2) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -368,7 +368,7 @@ with recursive queue_priorities as (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least($1::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where ($2::text[] is null or p.queue = any($2)) and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where case when $2::text[] is null then q.relayed_to is null else p.queue = any($2) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -563,7 +563,7 @@ with recursive queue_priorities as (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least($1::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where ($2::text[] is null or p.queue = any($2)) and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where case when $2::text[] is null then q.relayed_to is null else p.queue = any($2) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -587,8 +587,33 @@ select tock.complete($1::bigint, $2::integer, $3::jsonb) as held;
 -- complete-definitions
 select d.name from tock.job_definitions d where d.vanished_at is null order by d.name limit 500;
 
+-- complete-each
+select tock.complete(a.run, a.fence, a.result) as held
+from unnest($1::bigint[], $2::integer[], $3::jsonb[]) as a(run, fence, result);
+
 -- complete-jobs
 select distinct d.job as name from tock.job_definitions d where d.vanished_at is null order by d.job limit 500;
+
+-- complete-many
+with answer as materialized (
+  select * from unnest($1::bigint[], $2::jsonb[]) as a(id, result)
+), held as materialized (
+  select r.id, r.fence from tock.job_runs_live r
+  where r.id = any($1::bigint[]) and ($3::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $4 and r.status in ('running') and r.trigger <> 'exec' and r.locked_until >= tock.now() and r.locked_until < '9999-12-31T00:00:00Z'
+    and r.id = any(array(select a.id from answer a where (a.result is null or (octet_length(a.result::text) <= 1048576
+    and not jsonb_path_exists(a.result, '$.** ? (@.type() == "number" && (@ > 9007199254740991 || @ < -9007199254740991))')))))
+  order by r.id for update
+), kept as (
+  insert into tock.job_hand_offs as h (run_id, fence, handed_over_at, decided_at, decision, output)
+  select held.id, held.fence, tock.now(), tock.now(), 'succeeded', a.result from held join answer a using (id) order by held.id
+  on conflict (run_id, fence) do update set handed_over_at = coalesce(h.handed_over_at, excluded.handed_over_at),
+    decided_at = excluded.decided_at, decision = excluded.decision, output = excluded.output, error = null, retry_at = null
+  where h.decided_at is null
+  returning h.run_id, h.due_at
+)
+update tock.job_runs_live r set locked_until = '9999-12-31T00:00:00Z', run_at = coalesce(k.due_at, r.run_at)
+from kept k where r.id = k.run_id
+returning r.id::text as id;
 
 -- complete-queues
 select q.name from tock.job_queues q union select d.queue from tock.job_definitions d order by 1 limit 500;
@@ -627,6 +652,20 @@ with ended_runs as (
     final_until = case when $3 then $2 else p.final_until end
 )
 select coalesce(sum(run_count), 0)::float8 as runs from figures;
+
+-- count-handed-over
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+)
+select coalesce(sum(n.count), 0)::integer as count from queue_priorities p cross join lateral (
+  select count(*) as count from tock.job_runs_live r
+  where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at > tock.now()
+    and r.status = 'running' and r.locked_by = '00000000-0000-0000-0000-000000000000') n
+where p.queue = any($1::text[]);
 
 -- count-live-runs
 select (select coalesce(jsonb_object_agg(i.id, l.count), '{}') from unnest($1::bigint[]) as i(id) cross join lateral (
@@ -887,6 +926,10 @@ limit $1;
 -- extend
 select tock.extend($1::bigint, $2::integer, $3::float8 * interval '1 millisecond') as held;
 
+-- extend-each
+select tock.extend(a.run, a.fence, a.lease_ms * interval '1 millisecond') as held
+from unnest($1::bigint[], $2::integer[], $3::float8[]) as a(run, fence, lease_ms);
+
 -- fail
 with outcome as materialized (
   select * from unnest($1::bigint[], $2::jsonb[], $3::float8[], $4::boolean[]) as o(id, error, delay_ms, is_suspect)
@@ -931,6 +974,11 @@ with outcome as materialized (
   returning id
 )
 select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from (select id from given_back union all select id from withdrawn) moved;
+
+-- fail-each
+select tock.fail(a.run, a.fence, a.message, a.is_retried, a.retry_at, a.details) as held
+from unnest($1::bigint[], $2::integer[], $3::text[], $4::boolean[], $5::timestamptz[], $6::jsonb[])
+  as a(run, fence, message, is_retried, retry_at, details);
 
 -- fail-handed-over
 select tock.fail($1::bigint, $2::integer, $3::text, $4::boolean, $5::timestamptz, $6::jsonb) as held;
@@ -995,7 +1043,7 @@ with outcome as materialized (
   from keys k cross join lateral (
     select r.id, r.fence, r.priority, r.run_at from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
     where r.blocked_on = k.key and r.slot_keys = array[k.key] and r.run_at <= tock.now() and r.status in ('queued', 'failed')
-      and r.priority <= (select min(priority) from gone) and ($8::text[] is null or r.queue = any($8))
+      and r.priority <= (select min(priority) from gone) and case when $8::text[] is null then q.relayed_to is null else r.queue = any($8) end
       and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and not (q.concurrency is not null or q.rate_count is not null) and r.slot_limits[1] >= k.highest
@@ -1143,8 +1191,8 @@ insert into tock.sleepers (worker_id, queues) select id, $1::text[] from tock.wo
 on conflict (worker_id) do update set queues = excluded.queues returning worker_id as id;
 
 -- insert worker
-insert into tock.workers (id, kind, host, pid, capacity, heartbeat_ms)
-values ($1, $2, $3, $4, $5, $6);
+insert into tock.workers (id, kind, host, pid, capacity, heartbeat_ms, queues)
+values ($1, $2, $3, $4, $5, $6, $7::text[]);
 
 -- insert-backfilled-runs
 -- The occurrences go in sorted. Of two backfills at once the second waits for an occurrence's row, and then
@@ -1273,7 +1321,7 @@ with recursive queue_priorities as (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where ($1::text[] is null or p.queue = any($1)) and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where case when $1::text[] is null then q.relayed_to is null else p.queue = any($1) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -1323,7 +1371,7 @@ with recursive queue_priorities as (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where ($1::text[] is null or p.queue = any($1)) and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where case when $1::text[] is null then q.relayed_to is null else p.queue = any($1) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -1390,6 +1438,11 @@ select is_idle as "isIdle", set_config('synchronous_commit', 'off', true) as "co
 -- is-known-subject
 select $1::text as name where exists (select from tock.job_definitions where name = $1) or exists (select from tock.job_queues where name = $1)
   or exists (select from tock.alert_states where subject = $1);
+
+-- is-queue-named
+select exists (select from tock.workers w where $1 = any(w.queues) and w.seen_at
+  between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+    and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' and not w.draining) as "isNamed";
 
 -- keep result of effect
 update tock.job_effects set result = $1 where key = $2 returning result::text as result;
@@ -1572,7 +1625,7 @@ with recursive queue_priorities as (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where ($1::text[] is null or p.queue = any($1)) and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where case when $1::text[] is null then q.relayed_to is null else p.queue = any($1) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -1585,7 +1638,8 @@ select
   ((extract(epoch from least((select min(f.run_at) from queue_priorities p cross join lateral (
     select r.run_at from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority
       and r.run_at > tock.now()
-    order by r.run_at, r.id limit 1) f where $1::text[] is null or p.queue = any($1)),
+    order by r.run_at, r.id limit 1) f where case when $1::text[] is null
+      then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to is not null) else p.queue = any($1) end),
     (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))) - extract(epoch from tock.now())) * 1000)::float8 as "runMs",
   exists (select from open) as "isOverdue", case when $2::boolean then (exists (select from queue_priorities p cross join lateral (
     select from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
@@ -1662,7 +1716,7 @@ with recursive known as materialized (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where ($3::text[] is null or p.queue = any($3)) and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where case when $3::text[] is null then q.relayed_to is null else p.queue = any($3) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -1674,7 +1728,7 @@ select coalesce((select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority
   exists (select from open o where o.is_limited) or exists (select from known k join tock.job_queues q on q.name = k.queue
     where not (q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)) or (q.concurrency is not null or q.rate_count is not null)) as "mustRestart";
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and case when $3::text[] is null then q.relayed_to is null else k.queue = any($3) end) or (q.concurrency is not null or q.rate_count is not null)) as "mustRestart";
 
 -- parent-runs
 select distinct on (r.definition_id, r.scheduled_for) d.name, r.definition_id::text, r.status, r.occurrence_count, r.last_traceparent,
@@ -1750,6 +1804,10 @@ from tock.job_queues q where q.name = $1;
 -- progress
 select tock.progress($1::bigint, $2::integer, $3::float8, $4::text) as held;
 
+-- progress-each
+select tock.progress(a.run, a.fence, a.fraction, a.stage) as held
+from unnest($1::bigint[], $2::integer[], $3::float8[], $4::text[]) as a(run, fence, fraction, stage);
+
 -- queue-names
 select name from tock.job_queues order by name;
 
@@ -1782,6 +1840,10 @@ select s.rule, s.subject, s.status, (extract(epoch from s.since) * 1000)::float8
 union
 select * from (select s.rule, s.subject, s.status, (extract(epoch from s.since) * 1000)::float8 as since, s.version, s.failure_count as failures, s.job,
   s.definition_id::text as "definitionId", s.run_id::text as "runId", (extract(epoch from s.last_at) * 1000)::float8 as "lastAt", (extract(epoch from s.notified_at) * 1000)::float8 as "notifiedAt", s.detail from tock.alert_states s where s.status = 'down' order by s.rule, s.subject limit $3) down;
+
+-- read-answered
+select r.id::text as id from (select h.run_id as id, h.fence from tock.job_hand_offs h
+  where h.run_id = any($1::bigint[]) and h.decided_at is not null) r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence;
 
 -- read-blocking-keys
 with recursive keys as (
@@ -1896,12 +1958,14 @@ select h.run_id::text as id, h.fence, h.decision, h.output, h.error,
   r.job, d.name as definition, coalesce(r.attempts, 0) as attempts, coalesce(r.max_attempts, 0) as max_attempts,
   (extract(epoch from case when r.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.scheduled_for end) * 1000)::float8 as scheduled_for, coalesce(r.trigger, 'api') as trigger,
   greatest(0, extract(epoch from h.decided_at - r.started_at) * 1000)::float8 as duration_ms
-from tock.job_hand_offs h
+from (
+  select u.*, sum(coalesce(pg_column_size(u.output), 0)) over (order by u.run_id, u.fence) as bytes, row_number() over (order by u.run_id, u.fence) as place
+  from (select * from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null order by h.run_id, h.fence limit $1) u
+) h
 left join tock.job_runs_live r on r.id = h.run_id and r.fence = h.fence and r.status = 'running' and r.locked_by = '00000000-0000-0000-0000-000000000000'
 left join tock.job_definitions d on d.id = r.definition_id
-where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null
-order by h.run_id, h.fence
-limit $1;
+where h.place = 1 or h.bytes <= $2
+order by h.run_id, h.fence;
 
 -- read-figures-progress
 select (extract(epoch from tock.now()) * 1000)::float8 as now, (extract(epoch from p.hours_until) * 1000)::float8 as "hoursUntil", (extract(epoch from p.counted_until) * 1000)::float8 as "countedUntil"
@@ -2163,6 +2227,29 @@ select p.name, (extract(epoch from p.low) * 1000)::float8 as low, (extract(epoch
   p.is_kept as "isKept", pg_relation_size(p.oid)::float8 as bytes
 from tock.finished_partitions() p;
 
+-- read-queue-hand-offs
+with relayed as materialized (
+  select q.name, q.relayed_to from tock.job_queues q
+  where q.relayed_to is not null and ($1::text[] is null or q.name = any($1))
+), handed_over as (
+  select substr(h.handed_to, strpos(h.handed_to, '.work.') + 6) as queue, split_part(h.handed_to, ': ', 1) as broker,
+    count(*)::integer as count,
+    (count(*) filter (where h.decision = 'succeeded'))::integer as completed,
+    (count(*) filter (where h.decision in ('failed', 'dead')))::integer as failed,
+    (count(*) filter (where h.decision is null and r.id is not null))::integer as waiting,
+    (count(*) filter (where h.decision is null and r.id is null))::integer as lease_ended,
+    sum(h.refused_count)::integer as refused
+  from tock.job_hand_offs h
+  left join tock.job_runs_live r on h.decision is null and r.id = h.run_id and r.fence = h.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'
+  where h.created_at > tock.now() - interval '24 hours' and h.handed_over_at is not null and strpos(h.handed_to, '.work.') > 0
+  group by 1, 2
+)
+select q.name as queue, q.relayed_to as "relayedTo", coalesce(h.count, 0) as "handedOver", coalesce(h.completed, 0) as completed,
+  coalesce(h.failed, 0) as failed, coalesce(h.lease_ended, 0) as "leaseEnded", coalesce(h.waiting, 0) as waiting,
+  coalesce(h.refused, 0) as refused
+from relayed q left join handed_over h on h.queue = q.name and h.broker = q.relayed_to
+order by q.name;
+
 -- read-queue-load
 with recursive queue_priorities as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
@@ -2186,7 +2273,7 @@ with recursive queue_priorities as (
 )
 select c.name, q.concurrency,
   case when q.rate_count is not null then jsonb_build_object('count', q.rate_count, 'perMs', q.rate_period_ms) end as rate,
-  q.active_window as window, coalesce(q.timezone, 'UTC') as timezone, case when q.paused_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when q.paused_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else q.paused_at end as "pausedAt", q.pause_reason as "pauseReason",
+  q.active_window as window, coalesce(q.timezone, 'UTC') as timezone, case when q.paused_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when q.paused_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else q.paused_at end as "pausedAt", q.pause_reason as "pauseReason", q.relayed_to as "relayedTo",
   least(counts.waiting, cap.size) as waiting, least(counts.running, cap.size) as running, least(counts.later, cap.size) as later,
   coalesce(b.count, 0) as blocked, counts.examined > cap.size as "isCapped",
   oldest.at as "oldestAt",
@@ -2237,6 +2324,10 @@ select d.id::text as definition_id, r.rows, r.p50, r.p95 from unnest($1::bigint[
     ) r
   ) n
 ) r;
+
+-- read-relay-batch
+select (extract(epoch from tock.now()) * 1000)::float8 as "nowMs",
+  coalesce((select jsonb_object_agg(r.id::text, r.queue) from tock.job_runs_live r where r.id = any($1::bigint[])), '{}') as queues;
 
 -- read-report
 select jsonb_build_object(
@@ -2403,7 +2494,10 @@ with groups as materialized (
   where r.finished_at > tock.now() - interval '24 hours' and r.finished_at <= tock.now() and r.status = 'dead'
 ), queues as (
   select coalesce(l.queue, q.name) as queue, coalesce(l.waiting, 0) as waiting, coalesce(l.running, 0) as running,
-    coalesce(l.failed, 0) as failed, q.paused_at is not null as paused
+    coalesce(l.failed, 0) as failed, q.paused_at is not null as paused, q.relayed_to,
+    exists (select from tock.workers w where q.name = any(w.queues) and w.seen_at
+  between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+    and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' and not w.draining) as named
   from live l full join tock.job_queues q on q.name = l.queue
 ), holders as (
   select w.id, w.kind, w.host, w.pid, w.seen_at, coalesce(w.heartbeat_ms, 15000) as heartbeat_ms,
@@ -2449,7 +2543,7 @@ select jsonb_build_object(
     'stoppedAt', case when stopped_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when stopped_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else stopped_at end) order by at desc, host, folder)
     from (select * from tock.ticks order by at desc limit 100) t), '[]'),
   'queues', coalesce((select jsonb_agg(jsonb_build_object('queue', queue, 'waiting', waiting, 'running', running, 'failed', failed,
-    'paused', paused) order by queue) from queues), '[]'),
+    'paused', paused, 'relayedTo', relayed_to, 'named', named) order by queue) from queues), '[]'),
   'oldestSnapshot', (select jsonb_build_object('ageMs', round(age_ms), 'pid', pid) from snapshot),
   'partitions', jsonb_build_object('end', partitions.until, 'unit', partitions.unit,
     'runningOut', partitions.until < tock.now() + case partitions.unit when 'day' then interval '3 days' else interval '10 days' end),

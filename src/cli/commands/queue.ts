@@ -15,6 +15,7 @@ interface SetFlags extends CommonOptions {
   readonly rate?: NonNullable<QueueLimits['rate']> | typeof NONE;
   readonly window?: string | typeof NONE;
   readonly timezone?: string | typeof NONE;
+  readonly relay?: string | typeof NONE;
 }
 
 interface PauseFlags extends CommonOptions {
@@ -73,6 +74,11 @@ function addSet(queue: Command): Command {
       orNone(unchanged),
     )
     .option('--timezone <zone>', 'time zone of these hours: IANA name (default UTC)', orNone(unchanged))
+    .option(
+      '--relay <broker>',
+      'only workers that name the queue claim from it, such as a relay to this broker; none: all workers do',
+      orNone(unchanged),
+    )
     .addHelpText(
       'after',
       examples(
@@ -81,6 +87,7 @@ function addSet(queue: Command): Command {
           'all limits',
         ],
         ['tock queue set reports --rate none', 'remove the rate, keep the rest'],
+        ['tock queue set mail --relay none', 'ticks and daemons execute its runs again'],
       ),
     )
     .action(action(set));
@@ -151,17 +158,18 @@ async function list(shell: Shell, _flags: CommonOptions): Promise<number> {
 
 async function set(shell: Shell, flags: SetFlags, name: string): Promise<number> {
   checkQueue(name);
-  const { concurrency, rate, window, timezone } = flags;
+  const { concurrency, rate, window, timezone, relay } = flags;
   const limits: QueueLimits = {
     ...(concurrency === undefined ? {} : { concurrency: concurrency === NONE ? null : concurrency }),
     ...(rate === undefined ? {} : { rate: rate === NONE ? null : rate }),
     ...(window === undefined ? {} : { window: window === NONE ? null : window }),
     ...(timezone === undefined ? {} : { timezone: timezone === NONE ? 'UTC' : timezone }),
+    ...(relay === undefined ? {} : { relay: relay === NONE ? null : relay }),
   };
   if (Object.keys(limits).length === 0)
     throw new TockError(
       'TOCK_BAD_OPTION',
-      'give at least one of --concurrency, --rate, --window and --timezone',
+      'give at least one of --concurrency, --rate, --window, --timezone and --relay',
     );
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
     const queue = await tock.queues.set(name, limits);

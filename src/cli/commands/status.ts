@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import { formatDuration, formatSpan, parseDuration } from '../../model/duration.js';
+import { handOffsText } from '../../model/explain/relayed.js';
 import { healthOf } from '../../model/health.js';
 import { tickerText } from '../../model/problem-words.js';
 import { findProblems } from '../../model/problems.js';
@@ -75,6 +76,7 @@ async function status(shell: Shell, flags: StatusFlags): Promise<number> {
       for (const [name, value] of facts(figures)) shell.say(`  ${paint('dim', name.padEnd(13))}  ${value}`);
       if (psqlCommand !== null) shell.say(`  ${paint('dim', 'psql'.padEnd(13))}  ${cleanLine(psqlCommand)}`);
       await sayQueues(shell, figures);
+      sayHandOffs(shell, figures);
       await sayWorkers(shell, figures);
       shell.say('');
       if (problems.length === 0) shell.say(paint('green', cleanLine(health.sentences[0]?.text ?? '')));
@@ -163,9 +165,19 @@ async function sayQueues(shell: Shell, { queues }: SchedulerStatus): Promise<voi
     `${each.waiting}`,
     `${each.running}`,
     `${each.failed}`,
-    each.paused ? 'paused' : '',
+    [each.paused ? 'paused' : '', each.relayedTo === null ? '' : `relayed to ${cleanLine(each.relayedTo)}`]
+      .filter(note => note !== '')
+      .join(', '),
   ]);
   shell.say(`\n${await drawTable(columns, rows)}`);
+}
+
+/** What became of what relays have handed over. */
+function sayHandOffs(shell: Shell, { handOffs }: SchedulerStatus): void {
+  for (const figures of handOffs)
+    shell.say(
+      `${paint('dim', cleanLine(`relayed to ${figures.relayedTo}, last 24 hours:`))} ${cleanLine(figures.queue)} ${handOffsText(figures)}`,
+    );
 }
 
 async function sayWorkers(shell: Shell, { workers, at }: SchedulerStatus): Promise<void> {

@@ -5,9 +5,10 @@ import { cleanLine, cut } from '../terminal.js';
 import { type Cell, type Column, drawTable } from './table.js';
 import { localTime } from './time-text.js';
 
-/** The limits: `3 at once, 100 per 1m, only 23:00-06:00 Europe/Berlin`; empty if there are none. */
-export function limitWords({ concurrency, rate, window, timezone }: QueueRecord): string {
+/** `relayed to rabbitmq, 3 at once, 100 per 1m, only 23:00-06:00 Europe/Berlin`; empty: nothing. */
+export function limitWords({ concurrency, rate, window, timezone, relayedTo }: QueueRecord): string {
   return [
+    relayedTo === null ? null : `relayed to ${cleanLine(relayedTo)}`,
     concurrency === null ? null : `${concurrency} at once`,
     rate === null ? null : `${rate.count} per ${formatDuration(rate.perMs)}`,
     window === null ? null : `only ${window} ${timezone}`,

@@ -15,8 +15,9 @@ export const waitText = (since: Date, now: Date) =>
   spanText(Math.max(0, Math.round((now.getTime() - since.getTime()) / 1000) * 1000));
 
 /** `3 at once · 100/1m · 23:00-06:00 Europe/Berlin`; empty if there are none. */
-export function limitWords({ concurrency, rate, window, timezone }: QueueLoad): string {
+export function limitWords({ concurrency, rate, window, timezone, relayedTo }: QueueLoad): string {
   return [
+    relayedTo === null ? null : `relayed to ${relayedTo}`,
     concurrency === null ? null : `${numberText(concurrency)} at once`,
     rate === null ? null : rateText(rate),
     window === null ? null : `${window} ${timezone}`,

@@ -3,9 +3,12 @@ import type { Context } from 'hono';
 import type { QueueLimits } from '../../engine/operate/queues.js';
 import { TockError } from '../../model/errors.js';
 import { parseRate, queueState } from '../../model/explain/queue-state.js';
+import { handOffsText, relayedText } from '../../model/explain/relayed.js';
 import { isStorable, quote } from '../../model/names.js';
 import { listAudit } from '../../store/reads/audit.js';
+import { readQueueHandOffs } from '../../store/reads/queue-hand-offs.js';
 import { type QueueLoad, readBlockingKeys, readQueueLoad } from '../../store/reads/queue-load.js';
+import { isQueueNamed } from '../../store/reads/queues.js';
 import { flash } from '../flash.js';
 import { Page } from '../layout/page.js';
 import { Empty, Sheet } from '../layout/parts.js';
@@ -112,6 +115,7 @@ async function showQueue(c: Handler, refused: Refused | null) {
       lead={<Lead view={view} queue={queue} records={records} />}
     >
       <QueueFigures view={view} queue={queue} />
+      {queue.relayedTo === null ? null : await relayedLine(view, name, queue.relayedTo)}
       <div class="two">
         <div>
           {queue.concurrency === null ? null : <Places view={view} queue={queue} />}
@@ -141,6 +145,21 @@ async function showQueue(c: Handler, refused: Refused | null) {
   );
 }
 
+/** Whether a relay is at work, and what became of what it has handed over. */
+async function relayedLine(view: View, name: string, relayedTo: string) {
+  const [isAtWork, [figures]] = await Promise.all([
+    isQueueNamed(view.reads, name),
+    readQueueHandOffs(view.reads, [name]),
+  ]);
+  const text = relayedText(name, relayedTo, isAtWork);
+  return (
+    <p class={isAtWork ? 'note' : 'bad'}>
+      {text.charAt(0).toUpperCase()}
+      {text.slice(1)}.{figures === undefined ? null : ` In the last 24 hours ${handOffsText(figures)}.`}
+    </p>
+  );
+}
+
 function nothing(name: string): QueueLoad {
   return {
     name,
@@ -150,6 +169,7 @@ function nothing(name: string): QueueLoad {
     timezone: 'UTC',
     pausedAt: null,
     pauseReason: null,
+    relayedTo: null,
     waiting: 0,
     running: 0,
     later: 0,

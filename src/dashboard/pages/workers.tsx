@@ -151,6 +151,7 @@ const KINDS: Readonly<Record<WorkerLoad['kind'], string>> = {
   daemon: 'a daemon',
   library: 'a tick of an app',
   manual: 'tock run --wait',
+  relay: 'a relay',
 };
 
 function WorkerTable({ view, workers }: { readonly view: View; readonly workers: readonly WorkerLoad[] }) {

@@ -28,7 +28,7 @@ export function callHandler(
 }
 
 /** The stored payload; or the payload that code computes, if that failed when the run was made. */
-function payloadOf(job: AnyJob, { run }: ActiveRun): unknown {
+export function payloadOf(job: AnyJob, { run }: ActiveRun): unknown {
   if (run.payload !== null) return run.payload;
   const compute: unknown = job.schedule?.payload;
   if (typeof compute !== 'function' || run.scheduled_for === null) return {};

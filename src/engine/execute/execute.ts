@@ -10,10 +10,11 @@ import { jobLimit, SUSPECTS } from '../../model/run/limits.js';
 import type { Engine } from '../engine.js';
 import { abort, onAbort } from './abort.js';
 import type { ActiveRun } from './active-run.js';
-import { callHandler, readPayload } from './call-handler.js';
+import { callHandler, payloadOf, readPayload } from './call-handler.js';
 import { leaseLost } from './effects.js';
 import { endingOfResult } from './hand-off.js';
 import { executeIsolated } from './isolate/parent.js';
+import type { RelaySeam } from './relay-seam.js';
 
 /** The `signal.reason` of handlers when their worker drains. */
 export const drainReason = () => new TockError('TOCK_DRAINING', 'the worker is shutting down');
@@ -62,6 +63,9 @@ class Attempt {
       const early = endingBefore(active);
       // Deferred, because `onEnd` may start the next run.
       if (early !== undefined) return queueMicrotask(() => this.finish(early));
+      // A consumer elsewhere may know a job that is unknown here.
+      if (engine.relay && !engine.registry.jobs.has(active.run.job))
+        return this.handOver(engine.relay, active.run.payload ?? {});
       const job = findJob(engine.registry, active.run.job);
       // An isolated job's child parses it again, because the parsed value may not survive serialization.
       const payload = readPayload(job, active);
@@ -79,6 +83,8 @@ class Attempt {
     const limit = jobLimit(job, payload);
     if (limit && !active.run.slot_keys?.includes(limit.key))
       return queueMicrotask(() => this.finish({ kind: 'noSlot', limits: [limit] }));
+    // Its consumer parses it again, because the parsed value may not survive serialization.
+    if (engine.relay) return this.handOver(engine.relay, payloadOf(job, active));
     if (job.timeout !== undefined) this.timeout = startTimeout(active, parseDuration(job.timeout));
     // A child loads the project's jobs, not Tock's own.
     const canIsolate = engine.isolation !== null && engine.registry.jobs.has(job.name);
@@ -94,6 +100,16 @@ class Attempt {
     const running = active.span === null ? call() : active.span.around(call);
     running.then(
       value => this.finish(active.isLost ? null : endingOfResult(active, value)),
+      (error: unknown) => this.fail(error),
+    );
+  }
+
+  /** Without the job's timeout, which is the consumer's. */
+  private handOver(relay: RelaySeam, payload: unknown): void {
+    const { active } = this;
+    onAbort(active.interrupt, () => this.startGrace());
+    relay.handOver(active, payload).then(
+      ending => this.finish(active.isLost ? null : ending),
       (error: unknown) => this.fail(error),
     );
   }

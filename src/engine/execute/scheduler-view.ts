@@ -3,6 +3,7 @@ import { type Health, healthOf } from '../../model/health.js';
 import type { ProblemLimits } from '../../model/problems.js';
 import type { SchedulerStatus, SchedulerView } from '../../model/scheduler-view.js';
 import { readReport, readStatus } from '../../store/reads/figures.js';
+import { readQueueHandOffs } from '../../store/reads/queue-hand-offs.js';
 import { findMissed } from '../definitions/missed.js';
 import { findZoneDisagreements } from '../definitions/zone-data.js';
 import type { Engine } from '../engine.js';
@@ -35,6 +36,10 @@ export async function readSchedulerStatus(
   const isLate = status.definitions.overdueMs > LATE_MS;
   return {
     ...status,
+    handOffs:
+      countsEnded && status.queues.some(({ relayedTo }) => relayedTo !== null)
+        ? await readQueueHandOffs(database)
+        : [],
     missed: isLate ? await findMissed(database, now) : [],
     zoneDisagreements: comparesZones ? await findZoneDisagreements(database, now) : [],
   };

@@ -12,8 +12,9 @@ import { notifyOutcome } from './hooks.js';
 import { logOutcome, wordFor } from './log-outcome.js';
 import { refusedOutcome } from './refused-outcome.js';
 
-/** Their outputs may have 1 MiB each. */
-const BATCH_SIZE = 100;
+const BATCH_SIZE = 1000;
+/** Outputs may have 1 MiB each. */
+const MAX_BATCH_BYTES = 8 * 1024 * 1024;
 
 interface Entry extends Finalization {
   readonly run: Decided & { readonly job: string };
@@ -21,7 +22,7 @@ interface Entry extends Finalization {
   readonly isRefused?: boolean;
 }
 
-/** Never throws: what cannot be written now is logged, and stays for the next reaping. */
+/** Until none is left. Never throws: what cannot be written now is logged, and stays for the next reaping. */
 export async function writeDecided(engine: Engine): Promise<void> {
   try {
     await writeAll(engine);
@@ -35,7 +36,8 @@ export async function writeDecided(engine: Engine): Promise<void> {
 
 async function writeAll(engine: Engine): Promise<void> {
   for (;;) {
-    const decided = await readDecided(engine.database, BATCH_SIZE);
+    const decided = await readDecided(engine.database, BATCH_SIZE, MAX_BATCH_BYTES);
+    if (decided.length === 0) return;
     // The others were written by a process that died before it marked them, or their runs were taken away.
     const held = decided.filter((row): row is Entry['run'] => row.job !== null);
     await markWritten(
@@ -47,7 +49,6 @@ async function writeAll(engine: Engine): Promise<void> {
       held.map(run => entryOf(engine, run)),
     );
     if (failure !== null) throw failure.error;
-    if (decided.length < BATCH_SIZE) return;
   }
 }
 

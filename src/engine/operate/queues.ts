@@ -33,6 +33,11 @@ export interface QueueLimits {
   readonly window?: string | null;
   /** The zone of those hours: an IANA name. Default UTC. */
   readonly timezone?: string;
+  /**
+   * The broker to which a relay hands its runs over, such as `rabbitmq`: then only workers that name the
+   * queue claim from it. Null: all workers execute its runs.
+   */
+  readonly relay?: string | null;
 }
 
 /** The queues that have limits or a pause, or live runs. */
@@ -57,6 +62,35 @@ export async function limitQueue(engine: Engine, name: string, limits: QueueLimi
   await notifyQueued(engine.database);
   engine.logger.info({ event: 'queue.limited', queue: name, ...columns }, `queue ${name} has new limits`);
   return await readQueue(engine, name);
+}
+
+/**
+ * For a relay that starts: its queues are relayed to its broker from now on.
+ * @throws TockError TOCK_BAD_OPTION where one is relayed to another
+ */
+export async function relayQueues(engine: Engine, names: readonly string[], relay: string): Promise<void> {
+  checkRelay(relay);
+  for (const name of [...names].sort()) {
+    const isChanged = await engine.database.transaction(async session => {
+      const before = await lockQueue(session, name, { isMade: true });
+      const relayedTo = before?.relayedTo ?? null;
+      if (relayedTo === relay) return false;
+      if (relayedTo !== null)
+        throw new TockError(
+          'TOCK_BAD_OPTION',
+          `queue ${name} is relayed to ${relayedTo}, not to ${relay}; to change that, stop its relay and run: tock queue set ${name} --relay ${relay}`,
+        );
+      await setQueue(session, name, { relayed_to: relay });
+      const changes = limitChanges(before, await lockQueue(session, name));
+      await audit(session, engine, { action: 'queues.set', targets: [name], details: { changes } });
+      return true;
+    });
+    if (isChanged)
+      engine.logger.info(
+        { event: 'queue.relayed', queue: name, relay },
+        `queue ${name} is relayed to ${relay}`,
+      );
+  }
 }
 
 /** Pauses a queue: none of its runs is claimed until it is resumed; running ones go on. Safe to repeat. */
@@ -112,6 +146,7 @@ function limitChanges(before: QueueRow | null, after: QueueRow | null) {
     rate: row?.rate ?? null,
     window: row?.window ?? null,
     timezone: row?.timezone ?? 'UTC',
+    relay: row?.relayedTo ?? null,
   });
   return changesBetween(limits(before), limits(after));
 }
@@ -135,6 +170,7 @@ async function readQueue(engine: Engine, name: string): Promise<QueueRecord> {
       timezone: 'UTC',
       pausedAt: null,
       pauseReason: null,
+      relayedTo: null,
       waiting: 0,
       running: 0,
     }
@@ -145,7 +181,7 @@ function checkQueue(name: string): string {
   return checkName(name, 'queue', 'TOCK_BAD_OPTION');
 }
 
-function readLimits({ concurrency, rate, window, timezone }: QueueLimits): QueueColumns {
+function readLimits({ concurrency, rate, window, timezone, relay }: QueueLimits): QueueColumns {
   if (concurrency !== undefined && concurrency !== null) checkCount(concurrency, 0, 'concurrency');
   if (timezone !== undefined) findZone(timezone);
   return {
@@ -153,7 +189,13 @@ function readLimits({ concurrency, rate, window, timezone }: QueueLimits): Queue
     ...(rate === undefined ? {} : readRate(rate)),
     ...(window === undefined ? {} : { active_window: window === null ? null : checkWindow(window) }),
     ...(timezone === undefined ? {} : { timezone }),
+    ...(relay === undefined ? {} : { relayed_to: relay === null ? null : checkRelay(relay) }),
   };
+}
+
+function checkRelay(relay: string): string {
+  if (checkName(relay, 'relay', 'TOCK_BAD_OPTION').length <= 100) return relay;
+  throw new TockError('TOCK_BAD_OPTION', `relay ${quote(relay)} is longer than 100 characters`);
 }
 
 function readRate(rate: QueueLimits['rate']) {

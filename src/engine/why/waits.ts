@@ -1,10 +1,11 @@
 // What a live run waits for: a slot under a limit, the opening of a window, its queue. Reads only.
 import { formatDuration } from '../../model/duration.js';
 import { instantText } from '../../model/explain/local-clock.js';
+import { relayedText } from '../../model/explain/relayed.js';
 import { slotText } from '../../model/explain/slot.js';
 import { windowIn } from '../../model/planning/window.js';
 import type { Zone } from '../../model/schedule/zone.js';
-import { listQueues, type QueueRecord } from '../../store/reads/queues.js';
+import { isQueueNamed, listQueues, type QueueRecord } from '../../store/reads/queues.js';
 import type { RunRecord } from '../../store/reads/runs.js';
 import { readHolders, type WhyDefinition } from '../../store/reads/why/why.js';
 import type { Engine } from '../engine.js';
@@ -20,7 +21,12 @@ export async function describeWaits(
   if (run.blockedOn !== null) return [await describeBlocked(engine, run, run.blockedOn)];
   if (run.runAt > definition.now) return describeDeferred(definition, run);
   const [queue] = await listQueues(engine.database, run.queue);
-  return queue ? describeQueue(queue, definition.now, zone) : [];
+  if (queue === undefined) return [];
+  const waits = describeQueue(queue, definition.now, zone);
+  const { name, relayedTo } = queue;
+  if (relayedTo === null || queue.pausedAt !== null) return waits;
+  const isAtWork = await isQueueNamed(engine.database, name);
+  return [`its ${relayedText(name, relayedTo, isAtWork)}`, ...waits];
 }
 
 async function describeBlocked(engine: Engine, run: RunRecord, key: string): Promise<string> {

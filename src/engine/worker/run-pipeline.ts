@@ -129,7 +129,9 @@ export class RunPipeline implements WorkerLoad {
   }
 
   get claimable(): number {
-    return Math.max(0, claimable(this) - this.slotPassing.awaited);
+    const own = claimable(this) - this.slotPassing.awaited;
+    const { relay } = this.engine;
+    return Math.max(0, relay ? Math.min(own, relay.room(this.activeRuns.size)) : own);
   }
 
   /** Whether a run that waits here, or comes with a claim, takes the place of each that ends. */

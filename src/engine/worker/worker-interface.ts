@@ -6,10 +6,10 @@ import type { QueuePriority } from '../../store/runs/claim/claim.js';
 import type { RunAtWork } from '../execute/crash.js';
 
 export interface WorkerOptions {
-  readonly kind: 'tick' | 'daemon' | 'library' | 'manual';
+  readonly kind: 'tick' | 'daemon' | 'library' | 'manual' | 'relay';
   /** Most runs at once. Default 10. */
   readonly concurrency?: number | undefined;
-  /** Only runs of these queues. Default: all. */
+  /** Only runs of these queues. Default: all that are not relayed. */
   readonly queues?: readonly string[] | undefined;
   /** Whether the database has a newer version of the jobs: then only jobs in this code are claimed. */
   readonly isSuperseded?: () => boolean;

@@ -17,17 +17,26 @@ export interface WorkerRow {
 interface WorkerRowOptions {
   readonly kind: string;
   readonly capacity: number;
+  readonly queues?: readonly string[] | undefined;
   readonly onRowRestored?: () => void;
 }
 
 export function workerRow(
   { database, logger, settings }: Engine,
   id: string,
-  { kind, capacity, onRowRestored }: WorkerRowOptions,
+  { kind, capacity, queues, onRowRestored }: WorkerRowOptions,
 ): WorkerRow {
   const { heartbeatMs } = settings;
   const insert = () =>
-    insertWorker.run(database, { id, kind, host: hostname(), pid: process.pid, capacity, heartbeatMs });
+    insertWorker.run(database, {
+      id,
+      kind,
+      host: hostname(),
+      pid: process.pid,
+      capacity,
+      heartbeatMs,
+      queues: queues ?? null,
+    });
   let announced: Promise<unknown> | null = null;
   let isAnnounced = false;
   return {

@@ -93,7 +93,7 @@ export interface PausedDefinition {
 export function checkPaused(paused: readonly PausedDefinition[], status: SchedulerStatus): Finding {
   const byItself = paused.filter(({ isByItself }) => isByItself);
   const [first] = byItself;
-  const queues = fromStatus(status, {}, ['paused-queue'], '');
+  const queues = fromStatus(status, {}, ['paused-queue', 'relay-away'], '');
   const found = queues.level === 'ok' ? [] : [queues];
   if (first !== undefined)
     found.unshift(

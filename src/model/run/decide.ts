@@ -12,6 +12,8 @@ export type Ending =
   | { readonly kind: 'threw'; readonly error: unknown }
   /** The handler has returned ctx.handOff(…). */
   | { readonly kind: 'handedOver'; readonly handOff: HandedOver }
+  /** No broker has confirmed its message: a relay publishes another at `retryAt` (epoch milliseconds). */
+  | { readonly kind: 'unpublished'; readonly retryAt: number }
   /** An operator has cancelled it, and the handler has stopped. */
   | { readonly kind: 'cancelled' }
   /** The worker drains, and the handler has stopped or was abandoned. */
@@ -71,6 +73,8 @@ export function decideOutcome(
       return succeededWith(describeOutput(ending.value));
     case 'handedOver':
       return { ...NOTHING, transition: 'handOff', handOff: ending.handOff };
+    case 'unpublished':
+      return { ...NOTHING, transition: 'defer', deferral: { runAt: ending.retryAt, limits: [] } };
     case 'cancelled':
       return { ...NOTHING, transition: 'withdraw' };
     case 'drained':

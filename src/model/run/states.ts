@@ -97,7 +97,7 @@ export const TRANSITIONS = {
     from: ['running'],
     to: 'queued',
     by: 'holder',
-    when: 'it was claimed outside its window, or needs a slot under a limit first; the attempt is given back',
+    when: 'it was claimed outside its window, or needs a slot under a limit first, or its message was not confirmed; the attempt is given back',
   },
   reapToFailed: {
     name: 'reap',

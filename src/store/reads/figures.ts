@@ -4,6 +4,7 @@ import type { RunReport, SchedulerStatus } from '../../model/scheduler-view.js';
 import type { Database } from '../connection/database.js';
 import { readable } from '../connection/readable-instant.js';
 import { statement } from '../connection/statement.js';
+import { isWorkerAlive } from '../runs/worker-rows.js';
 import { IS_COPY } from '../schema/database-identity.js';
 import { REPLICA_LAG_MS } from './replica-lag.js';
 
@@ -56,7 +57,8 @@ with groups as materialized (
   where r.finished_at > tock.now() - interval '24 hours' and r.finished_at <= tock.now() and r.status = 'dead'
 ), queues as (
   select coalesce(l.queue, q.name) as queue, coalesce(l.waiting, 0) as waiting, coalesce(l.running, 0) as running,
-    coalesce(l.failed, 0) as failed, q.paused_at is not null as paused
+    coalesce(l.failed, 0) as failed, q.paused_at is not null as paused, q.relayed_to,
+    exists (select from tock.workers w where q.name = any(w.queues) and ${isWorkerAlive('w')} and not w.draining) as named
   from live l full join tock.job_queues q on q.name = l.queue
 ), holders as (
   select w.id, w.kind, w.host, w.pid, w.seen_at, coalesce(w.heartbeat_ms, 15000) as heartbeat_ms,
@@ -96,7 +98,7 @@ select jsonb_build_object(
     'stoppedAt', ${readable('stopped_at')}) order by at desc, host, folder)
     from (select * from tock.ticks order by at desc limit 100) t), '[]'),
   'queues', coalesce((select jsonb_agg(jsonb_build_object('queue', queue, 'waiting', waiting, 'running', running, 'failed', failed,
-    'paused', paused) order by queue) from queues), '[]'),
+    'paused', paused, 'relayedTo', relayed_to, 'named', named) order by queue) from queues), '[]'),
   'oldestSnapshot', (select jsonb_build_object('ageMs', round(age_ms), 'pid', pid) from snapshot),
   'partitions', jsonb_build_object('end', partitions.until, 'unit', partitions.unit,
     'runningOut', partitions.until < tock.now() + case partitions.unit when 'day' then interval '3 days' else interval '10 days' end),
@@ -109,7 +111,7 @@ from (select tock.partitions_end() as until, tock.partition_unit() as unit) part
 export async function readStatus(
   database: Database,
   { countsEnded = true } = {},
-): Promise<Omit<SchedulerStatus, 'zoneDisagreements' | 'missed'>> {
+): Promise<Omit<SchedulerStatus, 'zoneDisagreements' | 'missed' | 'handOffs'>> {
   const row = await READ_STATUS.first(database, { countsEnded });
   if (!row) throw new Error('the status query gave no row');
   const { status } = row;

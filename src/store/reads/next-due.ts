@@ -26,7 +26,8 @@ select
   ${msFromNow(`least((select min(f.run_at) from queue_priorities p cross join lateral (
     select r.run_at from tock.job_runs_live r where r.blocked_on is null and ${liesIn('r', 'p')}
       and r.run_at > tock.now()
-    order by r.run_at, r.id limit 1) f where :queues::text[] is null or p.queue = any(:queues)),
+    order by r.run_at, r.id limit 1) f where case when :queues::text[] is null
+      then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to is not null) else p.queue = any(:queues) end),
     (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))`)} as "runMs",
   exists (select from open) as "isOverdue", case when :checksReaping::boolean then ${NEEDS_REAPING} else false end as "needsReaping"`,
   { prepared: true },

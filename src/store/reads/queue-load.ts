@@ -99,7 +99,7 @@ with ${QUEUE_PRIORITIES}, blocked as materialized (
 )
 select c.name, q.concurrency,
   case when q.rate_count is not null then jsonb_build_object('count', q.rate_count, 'perMs', q.rate_period_ms) end as rate,
-  q.active_window as window, coalesce(q.timezone, 'UTC') as timezone, ${readable('q.paused_at')} as "pausedAt", q.pause_reason as "pauseReason",
+  q.active_window as window, coalesce(q.timezone, 'UTC') as timezone, ${readable('q.paused_at')} as "pausedAt", q.pause_reason as "pauseReason", q.relayed_to as "relayedTo",
   least(counts.waiting, cap.size) as waiting, least(counts.running, cap.size) as running, least(counts.later, cap.size) as later,
   coalesce(b.count, 0) as blocked, counts.examined > cap.size as "isCapped",
   oldest.at as "oldestAt",

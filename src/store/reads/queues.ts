@@ -3,6 +3,8 @@ import { type Expression, sql } from 'kysely';
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { db, firstRow, now, readableInstant, runQuery } from '../connection/query.js';
+import { statement } from '../connection/statement.js';
+import { isWorkerAlive } from '../runs/worker-rows.js';
 
 /** Limits hold over all hosts. */
 export interface QueueRecord {
@@ -16,6 +18,8 @@ export interface QueueRecord {
   readonly timezone: string;
   readonly pausedAt: Date | null;
   readonly pauseReason: string | null;
+  /** The broker to which a relay hands its runs over; null: workers execute them. */
+  readonly relayedTo: string | null;
   /** Due and not claimed, including runs that wait for a slot. */
   readonly waiting: number;
   readonly running: number;
@@ -50,6 +54,7 @@ export async function listQueues(session: Session, name?: string): Promise<Queue
       eb.fn.coalesce('q.timezone', eb.val('UTC')).as('timezone'),
       readableInstant(eb.ref('q.paused_at')).as('pausedAt'),
       'q.pause_reason as pauseReason',
+      'q.relayed_to as relayedTo',
       eb.fn.coalesce('l.waiting', eb.val(0)).as('waiting'),
       eb.fn.coalesce('l.running', eb.val(0)).as('running'),
     ])
@@ -96,6 +101,7 @@ export async function lockQueue(
       'q.timezone',
       readableInstant(eb.ref('q.paused_at')).as('pausedAt'),
       'q.pause_reason as pauseReason',
+      'q.relayed_to as relayedTo',
     ])
     .where('q.name', '=', name)
     .forUpdate();
@@ -109,6 +115,7 @@ export interface QueueColumns {
   readonly rate_period_ms?: number | null;
   readonly active_window?: string | null;
   readonly timezone?: string;
+  readonly relayed_to?: string | null;
 }
 
 /** Writes limits of a queue; inserts its row if it has none. */
@@ -155,3 +162,13 @@ export async function removeQueue(session: Session, name: string): Promise<boole
   const query = db.deleteFrom('tock.job_queues').where('name', '=', name).returning('name');
   return (await firstRow(session, query)) !== undefined;
 }
+
+/** Whether a live worker, such as a relay, names the queue and claims from it. */
+export async function isQueueNamed(session: Session, name: string): Promise<boolean> {
+  return (await IS_NAMED.first(session, { name }))?.isNamed === true;
+}
+
+const IS_NAMED = statement<{ readonly name: string }, { readonly isNamed: boolean }>(
+  'is-queue-named',
+  `select exists (select from tock.workers w where :name = any(w.queues) and ${isWorkerAlive('w')} and not w.draining) as "isNamed"`,
+);

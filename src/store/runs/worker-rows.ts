@@ -8,13 +8,15 @@ export interface NewWorker {
   readonly pid: number;
   readonly capacity: number;
   readonly heartbeatMs: number;
+  /** What it claims from; null: all queues that are not relayed. */
+  readonly queues: readonly string[] | null;
 }
 
 /** Fails if the id is taken. */
 export const insertWorker = statement<NewWorker, never>(
   'insert worker',
-  `insert into tock.workers (id, kind, host, pid, capacity, heartbeat_ms)
-values (:id, :kind, :host, :pid, :capacity, :heartbeatMs)`,
+  `insert into tock.workers (id, kind, host, pid, capacity, heartbeat_ms, queues)
+values (:id, :kind, :host, :pid, :capacity, :heartbeatMs, :queues::text[])`,
 );
 
 /** Notes that a worker lives now. No row: a reaper has removed it. */
@@ -34,3 +36,8 @@ export const removeWorker = statement<{ id: string }, never>(
   'remove worker',
   'delete from tock.workers where id = :id',
 );
+
+/** Whether a worker has reported lately, over its row: it has not missed two heartbeats. */
+export const isWorkerAlive = (worker: string) => `${worker}.seen_at
+  between tock.now() - coalesce(${worker}.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+    and tock.now() + coalesce(${worker}.heartbeat_ms, 15000) * interval '2.5 milliseconds'`;

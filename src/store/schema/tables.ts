@@ -15,7 +15,7 @@ import type { JobHandOffs } from './hand-off-table.js';
 
 /** Who made a definition: the job modules, or an operator or the app. */
 export type Origin = 'code' | 'runtime';
-export type WorkerKind = 'tick' | 'daemon' | 'library' | 'manual';
+export type WorkerKind = 'tick' | 'daemon' | 'library' | 'manual' | 'relay';
 /** What ticks: cron or a person by the programs, a daemon, or an app by the library. */
 export type TickKind = 'tick' | 'daemon' | 'library';
 export type OutboxKind = 'chain' | 'dead';
@@ -181,6 +181,7 @@ interface JobQueues {
   timezone: Defaulted<string>;
   paused_at: Timestamp | null;
   pause_reason: string | null;
+  relayed_to: string | null;
   created_at: Defaulted<Timestamp>;
   updated_at: Defaulted<Timestamp>;
 }
@@ -202,6 +203,7 @@ interface Workers {
   seen_at: Defaulted<Timestamp>;
   heartbeat_ms: number | null;
   draining: Defaulted<boolean>;
+  queues: string[] | null;
 }
 
 interface Sleepers {

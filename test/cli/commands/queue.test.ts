@@ -49,6 +49,7 @@ describe('tock queue', () => {
       timezone: 'Europe/Berlin',
       pausedAt: null,
       pauseReason: null,
+      relayedTo: null,
       waiting: 0,
       running: 0,
     });

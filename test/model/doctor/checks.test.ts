@@ -56,6 +56,7 @@ const STATUS: SchedulerStatus = {
   oldestSnapshot: null,
   deadRows: 0,
   partitions: { end: new Date('2026-06-01T00:00:00Z'), unit: 'month', runningOut: false },
+  handOffs: [],
   zoneDisagreements: [],
 };
 const with2 = (tick: Partial<LastTick>): SchedulerStatus => ({

@@ -139,13 +139,13 @@ describe('a hand-over', () => {
   it('takes a decision that came before it', async () => {
     const [id = ''] = await addRuns(test, held());
     expect(await call(CALLS[0], [id, 3])).toBe(true);
-    expect(await readDecided(database, 10)).toEqual([]);
+    expect(await readDecided(database, 10, 1_000_000)).toEqual([]);
     await handOff([id]);
     expect(await runOf(id)).toMatchObject({
       locked_until: new Date(DECIDED_UNTIL),
       run_at: new Date('2026-03-02T11:59:00Z'),
     });
-    expect(await readDecided(database, 10)).toMatchObject([
+    expect(await readDecided(database, 10, 1_000_000)).toMatchObject([
       { id, fence: 3, decision: 'succeeded', output: { paid: true }, attempts: 2, job: 'noop' },
     ]);
   });
@@ -153,7 +153,7 @@ describe('a hand-over', () => {
   it('waits for a decision that is not committed yet, and takes it', async () => {
     const [id = ''] = await addRuns(test, held());
     await whileWaitedFor(test, `select tock.complete(${id}, 3, '1')`, () => handOff([id]));
-    expect(await readDecided(database, 10)).toMatchObject([{ id, output: 1 }]);
+    expect(await readDecided(database, 10, 1_000_000)).toMatchObject([{ id, output: 1 }]);
   });
 });
 

@@ -57,7 +57,10 @@ const UNIONS: Readonly<Record<string, readonly string[]>> = {
   AlertStatus: Object.keys({ up: 0, down: 0 } satisfies Record<AlertStatus, 0>),
   FlipKind: Object.keys({ down: 0, up: 0, reminder: 0 } satisfies Record<FlipKind, 0>),
   TickKind: Object.keys({ tick: 0, daemon: 0, library: 0 } satisfies Record<TickKind, 0>),
-  WorkerKind: Object.keys({ tick: 0, daemon: 0, library: 0, manual: 0 } satisfies Record<WorkerKind, 0>),
+  WorkerKind: Object.keys({ tick: 0, daemon: 0, library: 0, manual: 0, relay: 0 } satisfies Record<
+    WorkerKind,
+    0
+  >),
 };
 
 function columnOf(declared: string): Column & { readonly union: string | null } {

@@ -62,7 +62,7 @@ export interface ClaimOptions {
   readonly limit: number;
   readonly workerId: string;
   readonly leaseMs: number;
-  /** Only these; null: all. */
+  /** Only these; null: all that are not relayed. */
   readonly queues: readonly string[] | null;
   /** Only runs of these jobs; null: of all. Such a claim does not go on from a position. */
   readonly jobs?: readonly string[] | null;

@@ -2,7 +2,7 @@
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import type { ClaimPosition, QueuePriority } from './claim.js';
-import { isQueueLimited, isQueueOpen, openQueuePriorities } from './queue-priorities.js';
+import { isQueueLimited, isQueueOpen, isServed, openQueuePriorities } from './queue-priorities.js';
 
 export interface OtherPlaces {
   /**
@@ -53,7 +53,7 @@ with recursive known as materialized (
 ), ${openQueuePriorities('1')}
 select coalesce((select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority)) from open o where not o.is_limited), '[]') as places,
   exists (select from open o where o.is_limited) or exists (select from known k join tock.job_queues q on q.name = k.queue
-    where not (${isQueueOpen('q')}) or ${isQueueLimited('q')}) as "mustRestart"`,
+    where not (${isQueueOpen('q')} and ${isServed('k.queue', 'q')}) or ${isQueueLimited('q')}) as "mustRestart"`,
   { prepared: true },
 );
 

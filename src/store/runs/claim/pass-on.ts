@@ -19,13 +19,13 @@ import {
   nullsOfClaimed,
   startLease,
 } from './claimed-run.js';
-import { isQueueLimited, isQueueOpen } from './queue-priorities.js';
+import { isQueueLimited, isQueueOpen, isServed } from './queue-priorities.js';
 
 /** What a worker may take over. */
 export interface Successors {
   readonly limit: number;
   readonly leaseMs: number;
-  /** Only of these; null: all. */
+  /** Only of these; null: all that are not relayed. */
   readonly queues: readonly string[] | null;
 }
 
@@ -45,7 +45,7 @@ with ${finishing}, keys as materialized (
   from keys k cross join lateral (
     select r.id, r.fence, r.priority, r.run_at from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
     where r.blocked_on = k.key and r.slot_keys = array[k.key] and r.run_at <= tock.now() and r.status in (${statuses('claim')})
-      and r.priority <= (select min(priority) from gone) and (:queues::text[] is null or r.queue = any(:queues))
+      and r.priority <= (select min(priority) from gone) and ${isServed('r.queue', 'q')}
       and ${isQueueOpen('q')} and not ${isQueueLimited('q')} and r.slot_limits[1] >= k.highest
       and r.slot_limits[1] >= (select count(*) from tock.job_slots s where s.concurrency_key = k.key)
     order by r.priority, r.run_at, r.id

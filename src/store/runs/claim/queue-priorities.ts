@@ -37,6 +37,13 @@ export function isQueueOpen(queue: string): string {
 }
 
 /**
+ * Whether a worker claims from a queue: it names the queue, or it names none and the queue is not relayed.
+ * Over the queue's name and its row, which may be null. Uses the parameter :queues.
+ */
+export const isServed = (name: string, queue: string) =>
+  `case when :queues::text[] is null then ${queue}.relayed_to is null else ${name} = any(:queues) end`;
+
+/**
  * Whether a queue's next start lies further ahead than its rate ever puts it: the clock was set back since,
  * and the instant does not count. A rate puts it one start's share of the period ahead; a minute more allows
  * for a clock that is corrected by little.
@@ -51,7 +58,8 @@ const freeQueueSlots = (queue: string) =>
 
 /**
  * CTE `open`, over {@link QUEUE_PRIORITIES}: those from which runs can be claimed now, and `room`: how many
- * at most. Uses the parameter :queues: only these; null: all.
+ * at most. Uses the parameter :queues: only these; null: all
+ * that are not relayed.
  *
  * @param limit SQL for the most that is asked for
  */
@@ -59,7 +67,7 @@ export const openQueuePriorities = (limit: string) => `open as materialized (
   select p.queue, p.priority, ${isQueueLimited('q')} as is_limited,
     least(${limit}, ${freeQueueSlots('q')}) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where (:queues::text[] is null or p.queue = any(:queues)) and ${isQueueOpen('q')}
+  where ${isServed('p.queue', 'q')} and ${isQueueOpen('q')}
     and (q.concurrency is null or ${freeQueueSlots('q')} > 0)
     and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or ${isRateVoid('q')})
     and exists (select from tock.job_runs_live r where ${liesIn('r', 'p')} and ${isClaimable('r')})

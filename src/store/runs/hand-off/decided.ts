@@ -29,7 +29,7 @@ export interface Decided extends Held {
   readonly duration_ms: number;
 }
 
-const READ_DECIDED = statement<{ readonly limit: number }, Decided>(
+const READ_DECIDED = statement<{ readonly limit: number; readonly maxBytes: number }, Decided>(
   'read-decided',
   `
 select h.run_id::text as id, h.fence, h.decision, h.output, h.error,
@@ -37,17 +37,21 @@ select h.run_id::text as id, h.fence, h.decision, h.output, h.error,
   r.job, d.name as definition, coalesce(r.attempts, 0) as attempts, coalesce(r.max_attempts, 0) as max_attempts,
   (extract(epoch from ${readable('r.scheduled_for')}) * 1000)::float8 as scheduled_for, coalesce(r.trigger, 'api') as trigger,
   greatest(0, extract(epoch from h.decided_at - r.started_at) * 1000)::float8 as duration_ms
-from tock.job_hand_offs h
+from (
+  select u.*, sum(coalesce(pg_column_size(u.output), 0)) over (order by u.run_id, u.fence) as bytes, row_number() over (order by u.run_id, u.fence) as place
+  from (select * from tock.job_hand_offs h where ${isUnwritten('h')} order by h.run_id, h.fence limit :limit) u
+) h
 left join tock.job_runs_live r on r.id = h.run_id and r.fence = h.fence and r.status = 'running' and r.locked_by = '${HANDED_OVER}'
 left join tock.job_definitions d on d.id = r.definition_id
-where ${isUnwritten('h')}
-order by h.run_id, h.fence
-limit :limit`,
+where h.place = 1 or h.bytes <= :maxBytes
+order by h.run_id, h.fence`,
 );
 
-/** At most `limit` outcomes that are not written yet. */
-export async function readDecided(session: Session, limit: number): Promise<Decided[]> {
-  return await READ_DECIDED.run(session, { limit });
+/**
+ * At most `limit` outcomes that are not written yet; fewer where their outputs have over `maxBytes`.
+ */
+export async function readDecided(session: Session, limit: number, maxBytes: number): Promise<Decided[]> {
+  return await READ_DECIDED.run(session, { limit, maxBytes });
 }
 
 const MARK_WRITTEN = statement<{ readonly ids: string; readonly fences: string }, unknown>(

@@ -1,0 +1,135 @@
+// Receives answers, and writes what they decide: an answer is acknowledged when its decision is committed,
+// and the outcome of the run is written right afterwards.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Engine } from '../engine/engine.js';
+import { writeDecided } from '../engine/finalize/decided.js';
+import { applyAnswers } from './apply-answers.js';
+import type { Broker, Subscription } from './broker.js';
+import type { RelayAnswer } from './messages.js';
+import { readAnswer } from './read-answer.js';
+
+const MAX_BATCH = 1000;
+const FIRST_PAUSE_MS = 1000;
+const MAX_PAUSE_MS = 30_000;
+
+export interface AnswersOptions {
+  readonly engine: Engine;
+  readonly broker: Broker;
+  /** So many runs wait no longer. */
+  readonly onDecided: (count: number) => void;
+}
+
+export class Answers {
+  completed = 0;
+  failed = 0;
+  extended = 0;
+  refused = 0;
+  malformed = 0;
+  private readonly options: AnswersOptions;
+  private readonly stopping = new AbortController();
+  private readonly subscribing: Promise<Subscription | null>;
+  private writing: Promise<void> | null = null;
+  private mustWrite = false;
+  /** A series of batches that cannot be written is logged once. */
+  private isFailing = false;
+
+  constructor(options: AnswersOptions) {
+    this.options = options;
+    this.subscribing = this.subscribe();
+  }
+
+  /** Tries until the broker accepts it, or `stop`. */
+  private async subscribe(): Promise<Subscription | null> {
+    const { broker, engine } = this.options;
+    const { signal } = this.stopping;
+    for (let pauseMs = FIRST_PAUSE_MS; !signal.aborted; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+      try {
+        return await broker.receiveAnswers({ maxBatch: MAX_BATCH }, bodies => this.receive(bodies));
+      } catch (error) {
+        if (pauseMs === FIRST_PAUSE_MS)
+          engine.logger.warn(
+            { event: 'relay.unsubscribed', broker: broker.name, error: String(error) },
+            `answers of ${broker.name} cannot be received now: ${String(error)}; it is tried again`,
+          );
+        await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
+      }
+    }
+    return null;
+  }
+
+  /** Resolves when what they decide is committed. */
+  private async receive(bodies: readonly unknown[]): Promise<void> {
+    const { engine, onDecided } = this.options;
+    const { answers, reasons } = readAll(bodies);
+    try {
+      const applied = await applyAnswers(engine.database, answers);
+      this.isFailing = false;
+      this.completed += applied.completed;
+      this.failed += applied.failed;
+      this.extended += applied.extended;
+      this.refused += applied.refused;
+      for (const reason of applied.unusable) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+      // After the last that may throw: a batch that comes again is counted once.
+      this.reportMalformed(reasons);
+      const decided = applied.completed + applied.failed;
+      if (decided === 0) return;
+      onDecided(decided);
+      this.write();
+    } catch (error) {
+      if (!this.isFailing)
+        engine.logger.warn(
+          { event: 'relay.answers_waiting', error: String(error) },
+          `answers cannot be written now: ${String(error)}; the broker delivers them again`,
+        );
+      this.isFailing = true;
+      throw error;
+    }
+  }
+
+  private reportMalformed(reasons: ReadonlyMap<string, number>): void {
+    const { engine, broker } = this.options;
+    for (const [why, count] of reasons) {
+      this.malformed += count;
+      engine.logger.warn(
+        { event: 'relay.bad_answer', broker: broker.name, why, count },
+        `${count === 1 ? 'an answer was' : `${count} answers were`} dropped: ${why}`,
+      );
+    }
+  }
+
+  /** Once at a time: what is decided meanwhile is written by the same or by the next. */
+  private write(): void {
+    this.mustWrite = true;
+    this.writing ??= this.writeAll().finally(() => {
+      this.writing = null;
+    });
+  }
+
+  private async writeAll(): Promise<void> {
+    while (this.mustWrite) {
+      this.mustWrite = false;
+      await writeDecided(this.options.engine);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    // One that the broker never answers must not hold up the stop; it is ended when it comes.
+    const subscription = await Promise.race([this.subscribing, sleep(1000, null, { ref: false })]);
+    if (subscription === null) void this.subscribing.then(late => late?.stop());
+    await subscription?.stop();
+    await this.writing;
+  }
+}
+
+/** The answers among the bodies, and why the others are none, with how many say so. */
+function readAll(bodies: readonly unknown[]) {
+  const answers: RelayAnswer[] = [];
+  const reasons = new Map<string, number>();
+  for (const body of bodies) {
+    const answer = readAnswer(body);
+    if (typeof answer !== 'string') answers.push(answer);
+    else reasons.set(answer, (reasons.get(answer) ?? 0) + 1);
+  }
+  return { answers, reasons };
+}

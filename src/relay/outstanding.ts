@@ -1,0 +1,63 @@
+// How many runs are handed over and wait for an answer: counted in the database now and then, since leases
+// end and other relays hand over too, and kept in between by what this relay does.
+import type { Logger } from '../model/logger.js';
+import type { Session } from '../store/connection/database.js';
+import { countHandedOver } from '../store/runs/hand-off/relayed.js';
+
+const COUNT_EVERY_MS = 10_000;
+
+export interface OutstandingOptions {
+  readonly database: Session;
+  readonly logger: Logger;
+  readonly queues: readonly string[];
+  /** How many runs this relay has handed over since it was started. */
+  readonly handedOver: () => number;
+  /** There are fewer than before. */
+  readonly onFewer: () => void;
+}
+
+export class Outstanding {
+  private readonly options: OutstandingOptions;
+  private counted = 0;
+  private handedOverThen = 0;
+  private answered = 0;
+  private readonly timer: NodeJS.Timeout;
+
+  constructor(options: OutstandingOptions) {
+    this.options = options;
+    this.timer = setInterval(() => void this.recount(), COUNT_EVERY_MS);
+  }
+
+  get count(): number {
+    return Math.max(0, this.counted + this.options.handedOver() - this.handedOverThen - this.answered);
+  }
+
+  noteAnswered(count: number): void {
+    this.answered += count;
+    if (count > 0) this.options.onFewer();
+  }
+
+  /** Never rejects: without an answer the count stays as it is kept. */
+  async recount(): Promise<void> {
+    const { database, logger, queues, handedOver, onFewer } = this.options;
+    const handedOverBefore = handedOver();
+    const answeredBefore = this.answered;
+    const before = this.count;
+    try {
+      this.counted = await countHandedOver(database, queues);
+    } catch (error) {
+      logger.debug(
+        { event: 'relay.uncounted', error: String(error) },
+        'the runs that are handed over could not be counted now',
+      );
+      return;
+    }
+    this.handedOverThen = handedOverBefore;
+    this.answered -= answeredBefore;
+    if (this.count < before) onFewer();
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+  }
+}

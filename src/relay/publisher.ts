@@ -1,0 +1,215 @@
+// Publishes attempts in batches: those that become ready in the same turn go together. What no broker has
+// confirmed is given back, and published again under the next fence.
+import { performance } from 'node:perf_hooks';
+import type { ActiveRun } from '../engine/execute/active-run.js';
+import type { RelaySeam } from '../engine/execute/relay-seam.js';
+import { TockError } from '../model/errors.js';
+import type { Json } from '../model/job/job.js';
+import type { Logger } from '../model/logger.js';
+import type { Ending } from '../model/run/decide.js';
+import type { Database } from '../store/connection/database.js';
+import { readAnswered, readBatchFacts } from '../store/runs/hand-off/relayed.js';
+import { afterFailure, type Breaker, delayMs, isOpen, WORKING } from './breaker.js';
+import type { Broker } from './broker.js';
+import { messageOf, receiverOf } from './message-of.js';
+import type { RelayMessage } from './messages.js';
+
+const MAX_BATCH = 1000;
+const MAX_BATCH_CHARS = 4 * 1024 * 1024;
+/** Of a message without its payload, about. */
+const FRAME_CHARS = 600;
+/** How many runs are published to find out whether the broker is back. */
+const PROBE = 10;
+/** A broker that answers nothing for so long has confirmed nothing. */
+const PUBLISH_TIMEOUT_MS = 30_000;
+/** So often a run is published again without counting the attempt, where the broker confirms others. */
+const MAX_UNCOUNTED = 100;
+
+interface Entry {
+  readonly active: ActiveRun;
+  readonly payload: Json;
+  readonly size: number;
+  readonly resolve: (ending: Ending) => void;
+}
+
+export interface PublisherOptions {
+  readonly database: Database;
+  readonly logger: Logger;
+  readonly broker: Broker;
+  readonly queues: readonly string[];
+  readonly leaseMs: number;
+  /** How many more runs may be handed over, while so many are claimed and not handed over. */
+  readonly roomFor: (held: number) => number;
+  /** There may be room for claims again. */
+  readonly onChange: () => void;
+  /** For tests. */
+  readonly publishTimeoutMs?: number;
+}
+
+export class Publisher implements RelaySeam {
+  published = 0;
+  unconfirmed = 0;
+  private readonly options: PublisherOptions;
+  private waiting: Entry[] = [];
+  private breaker: Breaker = WORKING;
+  private retry: NodeJS.Timeout | undefined;
+
+  constructor(options: PublisherOptions) {
+    this.options = options;
+  }
+
+  get isBrokerAway(): boolean {
+    return this.breaker.failures > 0;
+  }
+
+  room(held: number): number {
+    if (!this.isBrokerAway) return this.options.roomFor(held);
+    return isOpen(this.breaker, performance.now()) ? 0 : Math.max(0, PROBE - held);
+  }
+
+  handOver(active: ActiveRun, payload: unknown): Promise<Ending> {
+    // What code has computed may not be JSON.
+    const isStored = payload === active.run.payload;
+    const text = isStored ? null : (JSON.stringify(payload) ?? 'null');
+    const size = (text?.length ?? active.run.payload_length) + FRAME_CHARS;
+    const json = (text === null ? payload : JSON.parse(text)) as Json;
+    return new Promise(resolve => {
+      if (this.waiting.length === 0) setImmediate(() => this.flush());
+      this.waiting.push({ active, payload: json, size, resolve });
+    });
+  }
+
+  stop(): void {
+    clearTimeout(this.retry);
+  }
+
+  private flush(): void {
+    const entries = this.waiting;
+    this.waiting = [];
+    for (const batch of batchesOf(entries)) void this.publish(batch);
+  }
+
+  /** Ends each attempt of the batch. Never rejects. */
+  private async publish(batch: readonly Entry[]): Promise<void> {
+    const { database, broker, queues, leaseMs } = this.options;
+    const [only] = queues;
+    try {
+      const isOne = queues.length === 1;
+      const facts = await readBatchFacts(database, isOne ? [] : batch.map(({ active }) => active.run.id));
+      const { nowMs } = facts;
+      const queueOf = ({ active }: Entry) => (isOne ? only : facts.queues[active.run.id]) ?? null;
+      if (isOpen(this.breaker, performance.now())) return this.giveBack(batch, nowMs);
+      const sent = batch.filter(entry => !entry.active.isLost && queueOf(entry) !== null);
+      const messages = sent.map(entry =>
+        messageOf(entry.active.run, {
+          queue: queueOf(entry) ?? '',
+          payload: entry.payload,
+          leaseMs,
+          publishedMs: nowMs,
+        }),
+      );
+      const errors = await this.send(messages);
+      const confirmed = sent.filter((_, index) => errors[index] === null);
+      const refused = sent.filter((_, index) => errors[index] !== null);
+      this.published += confirmed.length;
+      this.unconfirmed += refused.length;
+      this.note(confirmed.length, errors.find(error => error !== null) ?? null);
+      const answered =
+        refused.length === 0 ? new Set<string>() : await readAnswered(database, refused.map(heldOf));
+      for (const [index, entry] of sent.entries()) {
+        const error = errors[index] ?? null;
+        if (error === null || answered.has(entry.active.run.id)) {
+          const to = receiverOf(broker, queueOf(entry) ?? '');
+          entry.resolve({ kind: 'handedOver', handOff: { leaseMs, to } });
+        } else if (confirmed.length > 0 && isWornOut(entry)) {
+          entry.resolve({ kind: 'threw', error: unpublishable(broker, error) });
+        }
+      }
+      this.giveBack(batch, nowMs);
+    } catch (error) {
+      this.options.logger.warn(
+        { event: 'relay.unpublished', error: String(error), count: batch.length },
+        `${batch.length} ${batch.length === 1 ? 'run' : 'runs'} could not be published now; they are published again`,
+      );
+      this.giveBack(batch, Date.now());
+    }
+  }
+
+  /** One answer for each message, whatever the broker does. */
+  private async send(messages: readonly RelayMessage[]): Promise<readonly (Error | null)[]> {
+    const { broker, publishTimeoutMs = PUBLISH_TIMEOUT_MS } = this.options;
+    if (messages.length === 0) return [];
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<readonly Error[]>(resolve => {
+      const error = new Error(`${broker.name} has not answered within ${publishTimeoutMs}ms`);
+      timer = setTimeout(() => resolve(messages.map(() => error)), publishTimeoutMs);
+    });
+    const asked = Promise.resolve()
+      .then(() => broker.publish(messages))
+      .catch((error: unknown) => messages.map(() => asError(error)));
+    const errors = await Promise.race([asked, late]);
+    clearTimeout(timer);
+    const missing = new Error(`${broker.name} said nothing of this message`);
+    return messages.map((_, index) => {
+      const error = errors[index];
+      return error === undefined ? missing : error;
+    });
+  }
+
+  private note(confirmed: number, error: Error | null): void {
+    const { logger, broker, onChange } = this.options;
+    if (confirmed > 0) {
+      if (!this.isBrokerAway) return;
+      this.breaker = WORKING;
+      clearTimeout(this.retry);
+      logger.info({ event: 'relay.broker_back', broker: broker.name }, `${broker.name} is back`);
+      onChange();
+      return;
+    }
+    if (error === null) return;
+    const before = this.breaker;
+    this.breaker = afterFailure(before, performance.now());
+    if (this.breaker === before) return;
+    clearTimeout(this.retry);
+    this.retry = setTimeout(onChange, delayMs(this.breaker) + 1);
+    if (before.failures === 0)
+      logger.warn(
+        { event: 'relay.broker_away', broker: broker.name, error: String(error) },
+        `${broker.name} confirms nothing: ${error.message}; the runs wait, and it is tried again`,
+      );
+  }
+
+  /** Those of the batch that have not ended otherwise. @param nowMs by the database's clock */
+  private giveBack(batch: readonly Entry[], nowMs: number): void {
+    const retryAt = nowMs + delayMs(this.breaker);
+    for (const { resolve } of batch) resolve({ kind: 'unpublished', retryAt });
+  }
+}
+
+const heldOf = ({ active }: Entry) => ({ id: active.run.id, fence: active.run.fence });
+
+/** Each claim raises the fence; only attempts that count raise the other. */
+const isWornOut = ({ active: { run } }: Entry) => run.fence - run.attempts >= MAX_UNCOUNTED;
+
+const unpublishable = ({ name }: Broker, cause: Error) =>
+  new TockError('TOCK_UNPUBLISHED', `${name} takes other messages, but not this one: ${cause.message}`, {
+    cause,
+  });
+
+const asError = (error: unknown) => (error instanceof Error ? error : new Error(String(error)));
+
+function batchesOf(entries: readonly Entry[]): Entry[][] {
+  const batches: Entry[][] = [];
+  let size = 0;
+  for (const entry of entries) {
+    const batch = batches.at(-1);
+    if (batch === undefined || batch.length >= MAX_BATCH || size + entry.size > MAX_BATCH_CHARS) {
+      batches.push([entry]);
+      size = entry.size;
+    } else {
+      batch.push(entry);
+      size += entry.size;
+    }
+  }
+  return batches;
+}

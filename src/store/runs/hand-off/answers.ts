@@ -1,0 +1,186 @@
+// Answers to runs that were handed over, many per statement.
+//
+// Successes are decided as tock.complete and tock.decide do it, for all runs of a batch at once:
+//
+//   relay                                            reaper
+//   lock run 1, where it is handed over under
+//   fence 1, its lease lasts, and nothing is
+//   decided
+//                                                    the lease of run 1 ends: skips it, for it is locked
+//   keep the outcome with the hand-over; the
+//   lease lasts until it is written
+//   commit; acknowledge the answers
+//
+// What did not hold is given to tock.complete, which keeps an answer that came before the hand-over was
+// recorded, and counts one that came too late. One thing differs from tock.complete: nobody is woken, since
+// the relay writes the outcomes itself.
+import { DECIDED_UNTIL, HANDED_OVER } from '../../../model/run/states.js';
+import type { Session } from '../../connection/database.js';
+import { statement } from '../../connection/statement.js';
+import { type FencedBatch, fencedBatch, type Held, isHeld, sortedById } from '../transition.js';
+
+/** `result`: JSON; null: none. */
+export interface Success extends Held {
+  readonly result: string | null;
+}
+
+/** As tock.complete has it. */
+const isKeepable = (result: string) => `(${result} is null or (octet_length(${result}::text) <= 1048576
+    and not jsonb_path_exists(${result}, '$.** ? (@.type() == "number" && (@ > 9007199254740991 || @ < -9007199254740991))')))`;
+
+const COMPLETE_MANY = statement<
+  FencedBatch & { readonly results: readonly (string | null)[] },
+  { readonly id: string }
+>(
+  'complete-many',
+  `
+with answer as materialized (
+  select * from unnest(:ids::bigint[], :results::jsonb[]) as a(id, result)
+), held as materialized (
+  select r.id, r.fence from tock.job_runs_live r
+  where ${isHeld('r', 'succeed')} and r.trigger <> 'exec' and r.locked_until >= tock.now() and r.locked_until < '${DECIDED_UNTIL}'
+    and r.id = any(array(select a.id from answer a where ${isKeepable('a.result')}))
+  order by r.id for update
+), kept as (
+  insert into tock.job_hand_offs as h (run_id, fence, handed_over_at, decided_at, decision, output)
+  select held.id, held.fence, tock.now(), tock.now(), 'succeeded', a.result from held join answer a using (id) order by held.id
+  on conflict (run_id, fence) do update set handed_over_at = coalesce(h.handed_over_at, excluded.handed_over_at),
+    decided_at = excluded.decided_at, decision = excluded.decision, output = excluded.output, error = null, retry_at = null
+  where h.decided_at is null
+  returning h.run_id, h.due_at
+)
+update tock.job_runs_live r set locked_until = '${DECIDED_UNTIL}', run_at = coalesce(k.due_at, r.run_at)
+from kept k where r.id = k.run_id
+returning r.id::text as id`,
+);
+
+/** Completes those of the runs that wait for it: no run may be named twice. Returns their ids. */
+export async function completeMany(session: Session, successes: readonly Success[]): Promise<Set<string>> {
+  const sorted = sortedById(successes);
+  const rows = await COMPLETE_MANY.run(session, {
+    ...fencedBatch(sorted, HANDED_OVER),
+    results: sorted.map(({ result }) => result),
+  });
+  return new Set(rows.map(({ id }) => id));
+}
+
+// The functions of the schema, for runs in the order in which they are given: locks are taken in the order of
+// ids. A function is called for each, and two calls for one run see each other.
+
+interface Answered {
+  readonly held: boolean;
+}
+
+const COMPLETE_EACH = statement<
+  {
+    readonly ids: readonly string[];
+    readonly fences: readonly number[];
+    readonly results: readonly (string | null)[];
+  },
+  Answered
+>(
+  'complete-each',
+  `select tock.complete(a.run, a.fence, a.result) as held
+from unnest(:ids::bigint[], :fences::integer[], :results::jsonb[]) as a(run, fence, result)`,
+);
+
+export interface Failure extends Held {
+  readonly message: string;
+  readonly isRetried: boolean;
+  /** ISO 8601. */
+  readonly retryAt: string | null;
+  /** JSON. */
+  readonly details: string | null;
+}
+
+const FAIL_EACH = statement<
+  {
+    readonly ids: readonly string[];
+    readonly fences: readonly number[];
+    readonly messages: readonly string[];
+    readonly areRetried: readonly boolean[];
+    readonly times: readonly (string | null)[];
+    readonly details: readonly (string | null)[];
+  },
+  Answered
+>(
+  'fail-each',
+  `select tock.fail(a.run, a.fence, a.message, a.is_retried, a.retry_at, a.details) as held
+from unnest(:ids::bigint[], :fences::integer[], :messages::text[], :areRetried::boolean[], :times::timestamptz[], :details::jsonb[])
+  as a(run, fence, message, is_retried, retry_at, details)`,
+);
+
+const EXTEND_EACH = statement<
+  { readonly ids: readonly string[]; readonly fences: readonly number[]; readonly leases: readonly number[] },
+  Answered
+>(
+  'extend-each',
+  `select tock.extend(a.run, a.fence, a.lease_ms * interval '1 millisecond') as held
+from unnest(:ids::bigint[], :fences::integer[], :leases::float8[]) as a(run, fence, lease_ms)`,
+);
+
+const PROGRESS_EACH = statement<
+  {
+    readonly ids: readonly string[];
+    readonly fences: readonly number[];
+    readonly fractions: readonly number[];
+    readonly stages: readonly (string | null)[];
+  },
+  Answered
+>(
+  'progress-each',
+  `select tock.progress(a.run, a.fence, a.fraction, a.stage) as held
+from unnest(:ids::bigint[], :fences::integer[], :fractions::float8[], :stages::text[]) as a(run, fence, fraction, stage)`,
+);
+
+const named = (sorted: readonly Held[]) => ({
+  ids: sorted.map(({ id }) => id),
+  fences: sorted.map(({ fence }) => fence),
+});
+const countHeld = (rows: readonly Answered[]) => rows.filter(({ held }) => held).length;
+
+/** Gives successes to tock.complete. Returns how many held. */
+export async function completeEach(session: Session, successes: readonly Success[]): Promise<number> {
+  const sorted = sortedById(successes);
+  return countHeld(
+    await COMPLETE_EACH.run(session, { ...named(sorted), results: sorted.map(({ result }) => result) }),
+  );
+}
+
+/** Gives failures to tock.fail. Returns how many held. */
+export async function failEach(session: Session, failures: readonly Failure[]): Promise<number> {
+  const sorted = sortedById(failures);
+  const rows = await FAIL_EACH.run(session, {
+    ...named(sorted),
+    messages: sorted.map(({ message }) => message),
+    areRetried: sorted.map(({ isRetried }) => isRetried),
+    times: sorted.map(({ retryAt }) => retryAt),
+    details: sorted.map(({ details }) => details),
+  });
+  return countHeld(rows);
+}
+
+/** Gives extensions of leases to tock.extend. Returns how many held. */
+export async function extendEach(
+  session: Session,
+  extensions: readonly (Held & { readonly leaseMs: number })[],
+): Promise<number> {
+  const sorted = sortedById(extensions);
+  return countHeld(
+    await EXTEND_EACH.run(session, { ...named(sorted), leases: sorted.map(({ leaseMs }) => leaseMs) }),
+  );
+}
+
+/** Gives reports of progress to tock.progress. Returns how many held. */
+export async function progressEach(
+  session: Session,
+  reports: readonly (Held & { readonly fraction: number; readonly stage: string | null })[],
+): Promise<number> {
+  const sorted = sortedById(reports);
+  const rows = await PROGRESS_EACH.run(session, {
+    ...named(sorted),
+    fractions: sorted.map(({ fraction }) => fraction),
+    stages: sorted.map(({ stage }) => stage),
+  });
+  return countHeld(rows);
+}
