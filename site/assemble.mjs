@@ -29,6 +29,7 @@ const GROUPS = [
       'schedules',
       'operations',
       'deployment',
+      'relay',
       'fail-over',
       'dashboard',
       'operators',

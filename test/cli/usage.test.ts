@@ -119,7 +119,7 @@ describe('wrong arguments', () => {
     [['queue', 'set'], /^tock queue: missing required argument 'queue' /],
     [
       ['queue', 'set', 'reports'],
-      /^tock queue set: give at least one of --concurrency, --rate, --window and/,
+      /^tock queue set: give at least one of --concurrency, --rate, --window, --timezone and --relay/,
     ],
     [['queue', 'set', 'a b', '--rate', '1/1s'], /^tock queue set: "a b" cannot be the name of a queue/],
     [

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { defineJob } from '../../../src/index.js';
 import type { RelayMessage } from '../../../src/relay/messages.js';
 import { startRelay } from '../../../src/relay/start-relay.js';
-import { createRelay, type Relay, type RelayOptions } from '../../../src/relay.js';
+import { consume, createRelay, type Relay, type RelayOptions } from '../../../src/relay.js';
 import { collectLines } from '../../support/lines.js';
 import { echo, MemoryBroker } from '../../support/memory-broker.js';
 import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
@@ -274,6 +274,18 @@ describe('a relay', () => {
     await ended([id]);
     expect(events('relay.answers_waiting')).toHaveLength(1);
     expect(await figuresOf(relay)).toMatchObject({ handedOver: 1, completed: 1, refused: 0 });
+  });
+});
+
+describe('a consumer', () => {
+  it('executes the handlers of the relay’s messages elsewhere, by the same jobs', async () => {
+    const relay = await open();
+    const consumer = await consume({ broker, jobs: [mail], logger: false });
+    const ids = await enqueue(20);
+    await ended(ids);
+    await consumer.stop();
+    expect(executed.toSorted()).toEqual(ids.toSorted());
+    expect(await figuresOf(relay)).toMatchObject({ handedOver: 20, completed: 20, waiting: 0 });
   });
 });
 
