@@ -111,6 +111,10 @@ export async function subscribe(
   };
 
   const running = sources.map(run);
+  // It would keep the process alive.
+  void Promise.all(running).then(() => {
+    if (link.isClosed()) clearInterval(working);
+  });
   return {
     async stop() {
       stopping.abort();

@@ -14,7 +14,7 @@ export interface Outgoing {
 export interface Outbox {
   /** Never rejects: null for each message that is confirmed, else why not. */
   readonly send: (messages: readonly Outgoing[]) => Promise<readonly (Error | null)[]>;
-  readonly close: () => Promise<void>;
+  readonly close: () => void;
 }
 
 const MAX_TRIES = 5;
@@ -89,9 +89,8 @@ export function openOutbox(link: Link, timeoutMs: number): Outbox {
     }
   };
 
-  const sendAll = async (messages: readonly Outgoing[], deadline: Deadline) => {
+  const sendAll = async (open: Channel, messages: readonly Outgoing[], deadline: Deadline) => {
     const queues = [...new Set(messages.map(message => message.queue))];
-    const open = await deadline.race(channel());
     const failures = new Map<string, Error>();
     for (const queue of queues)
       await deadline.race(declare(queue)).catch((error: unknown) => failures.set(queue, asError(error)));
@@ -117,25 +116,22 @@ export function openOutbox(link: Link, timeoutMs: number): Outbox {
             `RabbitMQ did not confirm it within ${timeoutMs}ms${link.problem() === null ? '' : `: ${link.problem()}`}`,
           ),
       );
+      let used: Channel | null = null;
       try {
-        return await sendAll(messages, deadline);
+        used = await deadline.race(channel());
+        return await sendAll(used, messages, deadline);
       } catch (error) {
         return messages.map(() => asError(error));
       } finally {
         deadline.clear();
-        if (deadline.isOver()) {
-          // What is confirmed later is nobody's concern any more; the next batch gets a channel of its own.
-          const late = opening;
-          opening = null;
-          void late?.then(open => open.close()).catch(() => undefined);
-        }
+        // What is confirmed later is of no use any more; the next batch gets a channel of its own.
+        if (deadline.isOver()) void used?.close().catch(() => undefined);
       }
     },
-    async close() {
-      const open = await opening?.catch(() => null);
-      opening = null;
+    close() {
       // Not awaited: what is under way is given up.
-      void open?.close().catch(() => undefined);
+      void opening?.then(open => open.close()).catch(() => undefined);
+      opening = null;
     },
   };
 }
