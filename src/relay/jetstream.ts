@@ -5,7 +5,7 @@
 //   stream <prefix>-answers   subject <prefix>.answers; one durable pull consumer, `relay`
 //
 // Both are work queues, in files. In subjects and names of durable consumers a `.` of a queue's name is
-// written as `%2E`; NATS allows the other characters that a name may have. The message id (Nats-Msg-Id) is
+// written as `=2E`; NATS allows the other characters that a name may have. The message id (Nats-Msg-Id) is
 // `<run>.<fence>`, the header `traceparent` the trace. Messages do not expire: consumers drop late ones.
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
@@ -116,9 +116,9 @@ export function jetstream(options: JetstreamOptions): Broker {
   };
 }
 
-/** A queue's name as one token of a subject. */
+/** A queue's name as one token of a subject. Not `%2E`: nats-server formats texts with names of consumers. */
 function tokenOf(queue: string): string {
-  return queue.replaceAll('.', '%2E');
+  return queue.replaceAll('.', '=2E');
 }
 
 function readServers(given: string | readonly string[]): string[] {

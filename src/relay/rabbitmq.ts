@@ -95,7 +95,7 @@ export function rabbitmq(options: RabbitmqOptions): Broker {
         receiver: receiveMessages(concurrency, onMessage),
       }),
     async close() {
-      await outbox.close();
+      outbox.close();
       await link.close();
     },
   };

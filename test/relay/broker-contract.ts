@@ -59,6 +59,20 @@ export function describeContract(contestant: Contestant): void {
       await Promise.all(opened.splice(0).map(broker => broker.close()));
     });
     afterAll(async () => await servers?.remove());
+    /**
+     * The prefix of queues that the servers have had through a restart: RabbitMQ 3.10 loses a quorum queue, with
+     * all that is in it, if it is killed in the seconds after the queue was made.
+     */
+    const settled = async () => {
+      const broker = fresh();
+      await broker.publish([messageOf(0)]);
+      await broker.answer({ tock: 1, kind: 'succeeded', run: '0', fence: 1 });
+      for (const node of servers.nodes) {
+        await node.stop();
+        await node.start();
+      }
+      return broker;
+    };
     /** A prefix that no other test has used. */
     const fresh = () => {
       prefix = `t${++serial}`;
@@ -185,7 +199,7 @@ export function describeContract(contestant: Contestant): void {
     });
 
     it('says of each message that it is not confirmed while the broker is away, and goes on when it is back', async () => {
-      const broker = fresh();
+      const broker = await settled();
       const received = new Set<number>();
       const answers = new Set<number>();
       await open().receiveMessages({ queues: [queue], concurrency: 5 }, async body => {
@@ -195,7 +209,7 @@ export function describeContract(contestant: Contestant): void {
       await open().receiveAnswers({ maxBatch: 10 }, async bodies => {
         for (const body of bodies) answers.add(runOf(body));
       });
-      expect(await broker.publish([messageOf(1)])).toEqual([null]);
+      await until(async () => (await broker.publish([messageOf(1)]))[0] === null, 'the first confirmation');
       await until(async () => answers.has(1), 'the first answer');
       await Promise.all(servers.nodes.map(node => node.kill()));
       const away = await broker.publish([messageOf(2), messageOf(3)]);
@@ -208,7 +222,7 @@ export function describeContract(contestant: Contestant): void {
     }, 240_000);
 
     it('kill -9 of the broker loses nothing that was confirmed', async () => {
-      const broker = fresh();
+      const broker = await settled();
       const confirmed = new Set<number>();
       let run = 0;
       let mustEnd = false;

@@ -95,8 +95,12 @@ export async function freePorts(count: number): Promise<number[]> {
 export interface KillableNode {
   readonly url: string;
   readonly isRunning: () => boolean;
+  /** What it has printed last. */
+  readonly output: () => string;
   /** kill -9. */
   readonly kill: () => Promise<void>;
+  /** In order. */
+  readonly stop: () => Promise<void>;
   /** Starts it again, with its data and at its port. */
   readonly start: () => Promise<void>;
 }

@@ -69,8 +69,12 @@ ${cluster}
   return {
     url: `nats://127.0.0.1:${port}`,
     isRunning: () => server?.isRunning() === true,
+    output: () => server?.output() ?? '',
     async kill() {
       await server?.kill();
+    },
+    async stop() {
+      await server?.kill('SIGTERM');
     },
     async start() {
       server = startKillable(BIN, ['-c', config], {});

@@ -100,8 +100,12 @@ async function makeNode({ folder, name, names, common, port, distPort }: NodePar
   return {
     url: `amqp://guest:guest@127.0.0.1:${port}`,
     isRunning: () => server?.isRunning() === true,
+    output: () => server?.output() ?? '',
     async kill() {
       await server?.kill();
+    },
+    async stop() {
+      await server?.kill('SIGTERM');
     },
     async start() {
       server = startKillable(`${BIN}/rabbitmq-server`, [], env);

@@ -17,7 +17,7 @@ export const relayedText = (queue: string, relayedTo: string, isAtWork: boolean)
 export function relayAway(queue: string, relayedTo: string, waiting: number): Words {
   const runs = waiting === 1 ? '1 due run waits' : `${waiting} due runs wait`;
   return {
-    text: `${runs} in ${relayedText(queue, relayedTo, true)}, and no relay is at work`,
+    text: `${runs} in queue ${queue}, which is relayed to ${relayedTo}, and no relay is at work`,
     remedy: relayRemedy(queue),
     command: `tock queue set ${shellWord(queue)} --relay none`,
     link: '/queues',

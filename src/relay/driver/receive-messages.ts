@@ -30,6 +30,7 @@ export function receiveMessages(concurrency: number, onMessage: OnMessage): Rece
       const giveBack = () => {
         rejected.delete(delivery);
         delivery.giveBack();
+        notifyRoom();
       };
       rejected.set(delivery, setTimeout(giveBack, GIVE_BACK_AFTER_MS));
     }

@@ -98,7 +98,9 @@ export function openLink({ servers, more, load: loadClients, openLogger }: LinkP
     const [clients, log] = await Promise.all([load(), logger()]);
     for (let retryMs = MIN_RETRY_MS; !isClosed(); retryMs = Math.min(2 * retryMs, MAX_RETRY_MS)) {
       try {
-        return await connectOnce(clients, log);
+        const open = await connectOnce(clients, log);
+        if (!isClosed()) return open;
+        await open.connection.close();
       } catch (error) {
         fail(log, asError(error).message);
         await pause(retryMs, closing.signal);
@@ -124,11 +126,16 @@ export function openLink({ servers, more, load: loadClients, openLogger }: LinkP
       if (isClosed()) return;
       const current = opening;
       closing.abort();
-      const open = await current?.catch(() => null);
-      if (!open || open.connection.isClosed()) return;
-      // What was acknowledged last is written.
-      await within(MAX_CLOSE_MS, open.connection.flush());
-      await open.connection.close();
+      if (current === null) return;
+      // One that is still being made closes itself.
+      await within(
+        MAX_CLOSE_MS,
+        current.then(async ({ connection }) => {
+          // What was acknowledged last is written.
+          if (!connection.isClosed()) await within(MAX_CLOSE_MS / 2, connection.flush());
+          await connection.close();
+        }),
+      );
     },
   };
 }

@@ -23,7 +23,7 @@ export interface Streams {
 }
 
 /** What is not acknowledged, nor said to be in progress, is delivered again after this time. */
-export const ACK_WAIT_MS = 30_000;
+export const ACK_WAIT_MS = 10_000;
 /** How long JetStream knows the id of a message that was published. */
 const DUPLICATE_WINDOW_MS = 120_000;
 const DEFAULT_REPLICAS = 3;

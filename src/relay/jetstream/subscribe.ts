@@ -111,13 +111,18 @@ export async function subscribe(
   };
 
   const running = sources.map(run);
+  // It would keep the process alive.
+  void Promise.all(running).then(() => {
+    if (link.isClosed()) clearInterval(working);
+  });
   return {
     async stop() {
       stopping.abort();
       await receiver.stop();
       clearInterval(working);
       if (open && !open.connection.isClosed()) await within(MAX_FLUSH_MS, open.connection.flush());
-      if (!link.isClosed()) await within(MAX_FLUSH_MS, Promise.all(running));
+      // Without a connection, they wait for one.
+      if (link.problem() === null && !link.isClosed()) await within(MAX_FLUSH_MS, Promise.all(running));
     },
   };
 }

@@ -14,8 +14,11 @@ export interface Outgoing {
 export interface Outbox {
   /** Never rejects: null for each message that is confirmed, else why not. */
   readonly send: (messages: readonly Outgoing[]) => Promise<readonly (Error | null)[]>;
-  readonly close: () => Promise<void>;
+  readonly close: () => void;
 }
+
+const MAX_TRIES = 5;
+const RETRY_MS = 200;
 
 export function openOutbox(link: Link, timeoutMs: number): Outbox {
   let opening: Promise<Channel> | null = null;
@@ -74,16 +77,27 @@ export function openOutbox(link: Link, timeoutMs: number): Outbox {
     return reason === undefined ? null : new Error(`no queue took it: ${queue} (${reason})`);
   };
 
-  const sendAll = async (messages: readonly Outgoing[], deadline: Deadline) => {
+  /** A queue that is just being made, or whose leader changes, refuses messages for a moment. */
+  const sendUntilTaken = async (open: Channel, message: Outgoing): Promise<Error | null> => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await sendOne(open, message);
+      } catch (error) {
+        if ((error as { readonly code?: unknown }).code !== 'NACK' || tries === MAX_TRIES) throw error;
+        await new Promise(resolve => setTimeout(resolve, RETRY_MS));
+      }
+    }
+  };
+
+  const sendAll = async (open: Channel, messages: readonly Outgoing[], deadline: Deadline) => {
     const queues = [...new Set(messages.map(message => message.queue))];
-    const open = await deadline.race(channel());
     const failures = new Map<string, Error>();
     for (const queue of queues)
       await deadline.race(declare(queue)).catch((error: unknown) => failures.set(queue, asError(error)));
     return await Promise.all(
       messages.map(async message => {
         const failure = failures.get(message.queue);
-        return failure ?? (await deadline.race(sendOne(open, message)).catch(asError));
+        return failure ?? (await deadline.race(sendUntilTaken(open, message)).catch(asError));
       }),
     );
   };
@@ -102,25 +116,22 @@ export function openOutbox(link: Link, timeoutMs: number): Outbox {
             `RabbitMQ did not confirm it within ${timeoutMs}ms${link.problem() === null ? '' : `: ${link.problem()}`}`,
           ),
       );
+      let used: Channel | null = null;
       try {
-        return await sendAll(messages, deadline);
+        used = await deadline.race(channel());
+        return await sendAll(used, messages, deadline);
       } catch (error) {
         return messages.map(() => asError(error));
       } finally {
         deadline.clear();
-        if (deadline.isOver()) {
-          // What is confirmed later is nobody's concern any more; the next batch gets a channel of its own.
-          const late = opening;
-          opening = null;
-          void late?.then(open => open.close()).catch(() => undefined);
-        }
+        // What is confirmed later is of no use any more; the next batch gets a channel of its own.
+        if (deadline.isOver()) void used?.close().catch(() => undefined);
       }
     },
-    async close() {
-      const open = await opening?.catch(() => null);
-      opening = null;
+    close() {
       // Not awaited: what is under way is given up.
-      void open?.close().catch(() => undefined);
+      void opening?.then(open => open.close()).catch(() => undefined);
+      opening = null;
     },
   };
 }
