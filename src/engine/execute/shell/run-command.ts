@@ -90,7 +90,7 @@ export class RunningCommand {
     try {
       const child = spawn(program, args, {
         ...(cwd === null ? {} : { cwd }),
-        env: { ...env },
+        env: { ...env, ...this.guard.environment },
         detached: true,
         stdio: [stdin === 'inherit' ? 'inherit' : 'pipe', 'pipe', 'pipe'],
       });
