@@ -40,7 +40,9 @@ describe.skipIf(hasNoNats())('a cluster of three', () => {
 
   it('has streams of three replicas, as work queues; and goes on when one server is killed', async () => {
     const broker = jetstream({ servers: servers.urls, logger: false });
-    expect(await broker.publish([messageOf(1, { queue: 'a.b' })])).toEqual([null]);
+    // A stream takes an id once, so a second attempt of this test needs others.
+    const first = Date.now();
+    expect(await broker.publish([messageOf(first, { queue: 'a.b' })])).toEqual([null]);
     await within(servers.urls, async manager => {
       const { config } = await manager.streams.info('tock-work');
       expect(config).toMatchObject({ num_replicas: 3, retention: 'workqueue', subjects: ['tock.work.*'] });
@@ -49,17 +51,18 @@ describe.skipIf(hasNoNats())('a cluster of three', () => {
     await broker.receiveMessages({ queues: ['a.b'], concurrency: 1 }, async body => {
       received.push((body as { run: string }).run);
     });
-    await until(async () => received.includes('1'), 'the first message');
+    await until(async () => received.includes(String(first)), 'the first message');
     await servers.nodes[0]?.kill();
     await until(
-      async () => (await broker.publish([messageOf(2, { queue: 'a.b' })]))[0] === null,
+      async () => (await broker.publish([messageOf(first + 1, { queue: 'a.b' })]))[0] === null,
       'a confirmation',
       90_000,
     );
-    await until(async () => received.includes('2'), 'the second message', 90_000);
+    await until(async () => received.includes(String(first + 1)), 'the second message', 90_000);
     await servers.nodes[0]?.start();
     await broker.close();
-    expect(received).toEqual(['1', '2']);
+    // What was not acknowledged when the server was killed may come again.
+    expect(new Set(received)).toEqual(new Set([String(first), String(first + 1)]));
   }, 240_000);
 });
 
