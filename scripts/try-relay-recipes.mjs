@@ -1,6 +1,6 @@
 // Checks the blocks of docs/relay-recipes.md that are marked `ts recipe NAME` against the types of the brokers' clients.
 //
-//   (cd examples/consumers/recipes && npm ci) && node scripts/try-relay-recipes.mjs
+//   (cd examples/consumers/recipes && npm ci --ignore-scripts) && node scripts/try-relay-recipes.mjs
 //
 // The clients are in a package of their own, so that they are no dependency of Tock's development.
 import { spawnSync } from 'node:child_process';
@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 const home = path.join(root, 'examples', 'consumers', 'recipes');
 if (!existsSync(path.join(home, 'node_modules'))) {
-  console.error('the clients are missing: (cd examples/consumers/recipes && npm ci)');
+  console.error('the clients are missing: (cd examples/consumers/recipes && npm ci --ignore-scripts)');
   process.exit(2);
 }
 const text = await readFile(path.join(root, 'docs', 'relay-recipes.md'), 'utf8');
