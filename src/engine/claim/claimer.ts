@@ -26,6 +26,8 @@ export interface Claimer {
   /** Whether there was more at the last claim. */
   readonly hasMore: boolean;
   readonly isClaiming: boolean;
+  /** Room that is kept for what was left behind, while that is being claimed. */
+  readonly reserved: number;
   /** Resolves when no claim is under way, however it ended. */
   idle(): Promise<unknown>;
   /**
@@ -41,7 +43,7 @@ export interface ClaimerOptions {
   readonly queues: readonly string[] | null;
   /** Only runs of these jobs; null: of all. */
   readonly jobs: () => readonly string[] | null;
-  /** How many more runs the worker may claim. */
+  /** How many more runs the worker may claim, without what is reserved. */
   readonly claimable: () => number;
   /** Accepts claimed runs. Returns how many. @param sentAt when the claim was sent, by performance.now() */
   readonly accept: (claim: Claim, sentAt: number) => Promise<number>;
@@ -65,14 +67,13 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
   let hasMore = false;
   let claiming: Promise<number> | null = null;
   let restarting: Promise<unknown> | null = null;
-  /** Room that is kept for it. */
   let reserved = 0;
 
   /** Sends a claim; null where there is no room for one. */
   const send = (room: number) => {
-    if (room <= reserved) return null;
+    if (room <= 0) return null;
     const onlyJobs = jobs();
-    const limit = Math.min(room - reserved, MAX_PER_CLAIM);
+    const limit = Math.min(room, MAX_PER_CLAIM);
     const { afterQueue, fromFront } = cursor;
     const wanted = { limit, workerId, leaseMs, queues, jobs: onlyJobs, afterQueue, fromFront };
     const underWay = onlyJobs === null ? claimOn(wanted) : claimFrom(wanted, null);
@@ -204,6 +205,9 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     },
     get isClaiming() {
       return claiming !== null;
+    },
+    get reserved() {
+      return reserved;
     },
     async idle() {
       await claiming?.catch(() => undefined);

@@ -129,7 +129,7 @@ export class RunPipeline implements WorkerLoad {
   }
 
   get claimable(): number {
-    const own = claimable(this) - this.slotPassing.awaited;
+    const own = claimable(this) - this.slotPassing.awaited - this.claimer.reserved;
     const { relay } = this.engine;
     return Math.max(0, relay ? Math.min(own, relay.room(this.activeRuns.size)) : own);
   }

@@ -18,6 +18,9 @@ let taken: string[];
 let events: string[];
 /** Called with how many runs are to be accepted. */
 let onAccept: (count: number) => unknown;
+/** Runs that were left behind are claimed when this resolves. */
+let behind: Promise<void>;
+let onIdle: () => void;
 /** What else happens when the claim of this number is accepted. */
 let onTaken: Record<number, () => unknown>;
 beforeAll(async () => {
@@ -33,11 +36,17 @@ beforeEach(async () => {
   events = [];
   onTaken = {};
   onAccept = () => undefined;
-  claimer = createClaimer({ database, settings: { leaseMs: 60_000 } } as Engine, {
+  onIdle = () => undefined;
+  behind = Promise.resolve();
+  const run: Database['run'] = async (text, ...rest) => {
+    if (text.includes('<= (o.after_at')) await behind;
+    return await database.run(text, ...rest);
+  };
+  claimer = createClaimer({ database: { ...database, run }, settings: { leaseMs: 60_000 } } as Engine, {
     workerId: WORKER,
     queues: null,
     jobs: () => null,
-    claimable: () => room,
+    claimable: () => Math.max(0, room - claimer.reserved),
     async accept({ runs, limited }: Claim) {
       await onAccept(runs.length);
       taken.push([...runs.map(run => run.id), ...limited.map(id => `[${id}]`)].join(' '));
@@ -45,7 +54,10 @@ beforeEach(async () => {
       return runs.length;
     },
     onExhausted: () => events.push('end'),
-    onIdle: () => events.push(claimer.isClaiming ? 'rest while claiming' : 'rest'),
+    onIdle() {
+      events.push(claimer.isClaiming ? 'rest while claiming' : 'rest');
+      onIdle();
+    },
   });
 });
 afterEach(() => vi.restoreAllMocks());
@@ -186,6 +198,25 @@ describe('a claim of runs that were left behind', () => {
     await claimer.claim();
     await claimer.idle();
     expect(numbers()).toEqual(Array.from({ length: 1000 }, (_, n) => 2001 + n));
+  });
+
+  it('keeps room meanwhile, in which no claim is tried again and again', async () => {
+    await claimSome();
+    let goOn: () => void = () => undefined;
+    behind = new Promise(resolve => (goOn = resolve));
+    onTaken[1] = () => (room = 50);
+    // As a worker does that has more to claim.
+    onIdle = () => {
+      if (events.length > 50) throw new Error('it turns in a circle');
+      if (claimer.hasMore && room - claimer.reserved > 0) void claimer.claim();
+    };
+    await claimer.claim();
+    expect([sizes(), claimer.reserved, events]).toEqual([[900], 100, ['rest', 'rest']]);
+    goOn();
+    await claimer.idle();
+    expect(claimer.reserved).toBe(0);
+    await claimer.idle();
+    expect(sizes().slice(0, 2)).toEqual([900, 50]);
   });
 
   it('finds a run that needs a slot, which the others have passed over', async () => {
