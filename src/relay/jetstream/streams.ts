@@ -18,7 +18,7 @@ export interface Source {
 export interface Streams {
   readonly ensureStream: (open: Open, stream: StreamName) => Promise<void>;
   readonly consumerOf: (open: Open, source: Source) => Promise<Jet.Consumer>;
-  /** Looks again with the next use: somebody may have deleted it. */
+  /** Looks again with the next use: it may have been deleted. */
   readonly forget: (stream: StreamName) => void;
 }
 

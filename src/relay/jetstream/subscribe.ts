@@ -27,7 +27,7 @@ export async function subscribe(
     for (const ask of asks) ask();
   });
   const held = new Set<Jet.JsMsg>();
-  /** JetStream is told that they are in progress, so that it does not deliver them again. */
+  /** Reports to JetStream that they are in progress, so that it does not deliver them again. */
   const working = setInterval(() => {
     for (const message of held) whileOpen(() => message.working());
   }, ACK_WAIT_MS / 3);
