@@ -6,9 +6,9 @@
 //   writes the id of its group          reads it, and waits for more
 //   (killed)                            its pipe closes: kills the group     (killed)
 //
-// When the command has ended, it is dismissed by another line. If this process is killed before it has written
-// the group, the guard looks for what has its mark in the environment, where /proc shows it. It is a shell,
-// since a second Node would take more memory than most commands.
+// When the command has ended, it is dismissed by another line. If this process is killed before it has
+// written the group, the guard looks for what has its mark in the environment, where /proc shows it. It is a
+// shell, since a second Node would take more memory than most commands.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
