@@ -173,7 +173,7 @@ create sequence tock.job_runs_id_seq as bigint;
 create unlogged sequence tock.claim_front_at as bigint minvalue -9223372036854775808 start 0;
 create unlogged sequence tock.claim_front_id as bigint minvalue -9223372036854775808 start 0;
 create unlogged sequence tock.claim_front_check as bigint minvalue -9223372036854775808 start 0;
--- When a worker last claimed from the beginning, in milliseconds since 1970: a hint likewise.
+-- When a worker last looked for runs that were left behind, in milliseconds since 1970: a hint likewise.
 create unlogged sequence tock.claim_front_restart as bigint minvalue -9223372036854775808 start 0;
 
 create table tock.job_runs (

@@ -3,11 +3,11 @@ import type { Claim, ClaimPosition } from '../../store/runs/claim/claim.js';
 import type { OtherPlaces } from '../../store/runs/claim/other-places.js';
 import { createClaimFront, isBehind } from './claim-front.js';
 
-/** How often a claim starts at the beginning, where late runs are found, if that takes no time. */
+/** How often runs that were left behind are looked for, if that takes no time. */
 const RESTART_EVERY_MS = 500;
 /**
- * A claim from the beginning walks over what all workers have claimed and what has just ended. At most this
- * share of the time is spent on it, but it comes after this time at the latest.
+ * That walks over what all workers have claimed and what has just ended. At most this share of the time is
+ * spent on it, but it comes after this time at the latest.
  */
 const RESTART_SHARE = 1 / 60;
 const MAX_RESTART_MS = 5000;
@@ -19,11 +19,11 @@ const LOOK_SHARE = 1 / 20;
 export interface ClaimCursor {
   /** Where the next claim continues; null: at the beginning. */
   readonly positions: readonly ClaimPosition[] | null;
-  /** Whether a claim from the beginning is due, though others can continue. */
+  /** Whether it is time to look for runs that were left behind, though claims can continue. */
   mustRestart(now: number): boolean;
-  /** How long after a claim from the beginning the next one is due. */
+  /** How long after one such look the next is due. */
   readonly pauseMs: number;
-  /** Another worker claims from the beginning. */
+  /** Another worker looks for them. */
   leaveRestart(now: number): void;
   /** Runs that were left behind were claimed, while others continued: goes back if there are more. */
   restarted(claim: Claim, sentAt: number, answeredAt: number): void;

@@ -1,4 +1,4 @@
-// Which worker claims from the beginning: one at a time, since each would walk over the same runs.
+// Which worker looks for runs that were left behind: one at a time, since each would walk over the same rows.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 
@@ -15,8 +15,8 @@ from tock.claim_front_restart last,
 );
 
 /**
- * Whether no worker has claimed from the beginning for this long; then it is the caller's turn. For workers
- * that claim from all queues. Outside of any transaction.
+ * Whether no worker has looked for runs that were left behind for this long; then it is the caller's turn.
+ * For workers that claim from all queues. Outside of any transaction.
  */
 export async function takeRestartTurn(session: Session, pauseMs: number): Promise<boolean> {
   return (await TAKE_TURN.first(session, { pauseMs }))?.is_mine === true;
