@@ -1,5 +1,5 @@
-// Receives answers, and writes what they decide: an answer is acknowledged when its decision is committed,
-// and the outcome of the run is written right afterwards.
+// Receives answers, and writes what they decide: an answer is acknowledged when its decision is committed.
+// Outcomes that are not written with it are written right afterwards.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../engine/engine.js';
 import { writeDecided } from '../engine/finalize/decided.js';
@@ -44,7 +44,7 @@ export class Answers {
     const { signal } = this.stopping;
     for (let pauseMs = FIRST_PAUSE_MS; !signal.aborted; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
       try {
-        return await broker.receiveAnswers({ maxBatch: MAX_BATCH }, bodies => this.receive(bodies));
+        return await broker.receiveAnswers({ maxBatch: MAX_BATCH }, given => this.receive(given));
       } catch (error) {
         if (pauseMs === FIRST_PAUSE_MS)
           engine.logger.warn(
@@ -58,11 +58,11 @@ export class Answers {
   }
 
   /** Resolves when what they decide is committed. */
-  private async receive(bodies: readonly unknown[]): Promise<void> {
+  private async receive(given: readonly unknown[]): Promise<void> {
     const { engine, onDecided } = this.options;
-    const { answers, reasons } = readAll(bodies);
+    const { answers, reasons } = readAll(given);
     try {
-      const applied = await applyAnswers(engine.database, answers);
+      const applied = await applyAnswers(engine, answers);
       this.isFailing = false;
       this.completed += applied.completed;
       this.failed += applied.failed;
@@ -71,10 +71,8 @@ export class Answers {
       for (const reason of applied.unusable) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
       // After the last that may throw: a batch that comes again is counted once.
       this.reportMalformed(reasons);
-      const decided = applied.completed + applied.failed;
-      if (decided === 0) return;
-      onDecided(decided);
-      this.write();
+      onDecided(applied.completed + applied.failed);
+      if (applied.unwritten > 0) this.write();
     } catch (error) {
       if (!this.isFailing)
         engine.logger.warn(
@@ -122,12 +120,12 @@ export class Answers {
   }
 }
 
-/** The answers among the bodies, and why the others are none, with how many say so. */
-function readAll(bodies: readonly unknown[]) {
+/** The answers, and why the others are none, with how many say so. */
+function readAll(given: readonly unknown[]) {
   const answers: RelayAnswer[] = [];
   const reasons = new Map<string, number>();
-  for (const body of bodies) {
-    const answer = readAnswer(body);
+  for (const each of given) {
+    const answer = readAnswer(each);
     if (typeof answer !== 'string') answers.push(answer);
     else reasons.set(answer, (reasons.get(answer) ?? 0) + 1);
   }

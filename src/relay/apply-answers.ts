@@ -1,9 +1,11 @@
-// Writes a batch of answers: what they decide is committed when it resolves.
-import type { Database, Session } from '../store/connection/database.js';
+// Writes a batch of answers: what they decide is committed when it resolves. Most successes have ended their
+// runs then; other decisions are kept with the hand-overs, to be written as outcomes.
+import type { Engine } from '../engine/engine.js';
+import { endCompleted } from '../engine/finalize/completed.js';
+import type { Session } from '../store/connection/database.js';
 import { messageOf } from '../store/connection/errors.js';
 import {
   completeEach,
-  completeMany,
   extendEach,
   type Failure,
   failEach,
@@ -19,6 +21,8 @@ export interface Applied {
   failed: number;
   extended: number;
   refused: number;
+  /** How many of `completed` and `failed` are decided, and their outcomes are not written yet. */
+  unwritten: number;
   /** What PostgreSQL takes in no form, and why. */
   readonly unusable: string[];
 }
@@ -31,11 +35,11 @@ type Of<K extends Kind> = Extract<RelayAnswer, { readonly kind: K }>;
  * one attempt the first holds. One answer that the database refuses fails its own run only.
  * @throws if the database cannot be reached: then the batch is to come again
  */
-export async function applyAnswers(database: Database, answers: readonly RelayAnswer[]): Promise<Applied> {
-  const applied: Applied = { completed: 0, failed: 0, extended: 0, refused: 0, unusable: [] };
+export async function applyAnswers(engine: Engine, answers: readonly RelayAnswer[]): Promise<Applied> {
+  const applied: Applied = { completed: 0, failed: 0, extended: 0, refused: 0, unwritten: 0, unusable: [] };
   const of = <K extends Kind>(kind: K, from: readonly RelayAnswer[] = answers) =>
     from.filter((answer): answer is Of<K> => answer.kind === kind);
-  const apply = new Batches(database, applied);
+  const apply = new Batches(engine, applied);
 
   await apply.extend(of('extend').map(({ run, fence, leaseMs }) => ({ id: run, fence, leaseMs })));
   await apply.progress(
@@ -79,18 +83,18 @@ function failureOf({ run, fence, message, retry = true, retryAt, name, code, sta
 
 /** Sends batches, and halves those that the database refuses for what one of them holds. */
 class Batches {
-  private readonly database: Database;
+  private readonly engine: Engine;
   private readonly applied: Applied;
 
-  constructor(database: Database, applied: Applied) {
-    this.database = database;
+  constructor(engine: Engine, applied: Applied) {
+    this.engine = engine;
     this.applied = applied;
   }
 
   async succeed(successes: readonly Success[]): Promise<void> {
-    const { applied, database } = this;
+    const { applied, engine } = this;
     const send = async (batch: readonly Success[]) => {
-      const held = await database.transaction(session => completeMany(session, batch));
+      const held = await endCompleted(engine, batch);
       applied.completed += held.size;
       await this.succeedEach(batch.filter(({ id }) => !held.has(id)));
     };
@@ -145,8 +149,9 @@ class Batches {
     figure: 'completed' | 'failed' | 'extended' | null,
   ): Promise<void> {
     if (batch.length === 0) return;
-    const held = await this.database.transaction(session => each(session, batch));
+    const held = await this.engine.database.transaction(session => each(session, batch));
     if (figure !== null) this.applied[figure] += held;
+    if (figure === 'completed' || figure === 'failed') this.applied.unwritten += held;
     this.applied.refused += batch.length - held;
   }
 }

@@ -1,4 +1,5 @@
 // A message broker, as the relay and consumers see it: neither knows which one it is.
+import { TockError } from '../model/errors.js';
 import type { RelayMessage } from './messages.js';
 
 /** Something that receives until it is stopped. */
@@ -7,8 +8,8 @@ export interface Subscription {
   stop(): Promise<void>;
 }
 
-/** A batch of answers, as received: bodies that nobody has checked. */
-export type OnAnswers = (bodies: readonly unknown[]) => Promise<void>;
+/** A batch of answers, as received: nobody has checked them. */
+export type OnAnswers = (answers: readonly unknown[]) => Promise<void>;
 
 /** Resolves when the message can be acknowledged; if it rejects, the broker delivers it again. */
 export type OnMessage = (body: unknown) => Promise<void>;
@@ -30,8 +31,8 @@ export interface Broker {
    */
   publish(messages: readonly RelayMessage[]): Promise<readonly (Error | null)[]>;
   /**
-   * Receives answers in batches of at most `maxBatch`, one batch at a time, and acknowledges a batch after
-   * `onAnswers` has resolved. If it rejects, the batch comes again.
+   * Receives answers in batches of about `maxBatch`, one batch at a time, and acknowledges a batch after
+   * `onAnswers` has resolved. If it rejects, the batch comes again. A message may hold several answers.
    */
   receiveAnswers(options: { readonly maxBatch: number }, onAnswers: OnAnswers): Promise<Subscription>;
   /** Receives messages of these queues, at most `concurrency` at a time, and acknowledges each one. */
@@ -39,8 +40,11 @@ export interface Broker {
     options: { readonly queues: readonly string[]; readonly concurrency: number },
     onMessage: OnMessage,
   ): Promise<Subscription>;
-  /** Publishes an answer's body; resolves when it is confirmed. Rejects if it is not. */
+  /** Publishes an answer, alone or with others; resolves when it is confirmed. Rejects if it is not. */
   answer(body: object): Promise<void>;
   /** Ends the connection. What is under way is given up. */
   close(): Promise<void>;
 }
+
+/** Whether the broker refuses the answer for what it holds, so that it would refuse it again. */
+export const isRefused = (error: unknown) => error instanceof TockError && error.code === 'TOCK_BAD_RESULT';

@@ -18,6 +18,7 @@ import {
   readPrefix,
   readPublishTimeout,
 } from './driver/options.js';
+import { gatherAnswers } from './driver/gather-answers.js';
 import { receiveAnswers } from './driver/receive-answers.js';
 import { receiveMessages } from './driver/receive-messages.js';
 import { openLink } from './jetstream/link.js';
@@ -91,12 +92,12 @@ export function jetstream(options: JetstreamOptions): Broker {
           traceparent: message.traceparent,
         })),
       ),
-    async answer(body) {
-      const [error] = await outbox.send(answers, [
+    answer: gatherAnswers(async body => {
+      const [error = null] = await outbox.send(answers, [
         { subject: `${prefix}.answers`, id: null, body, traceparent: null },
       ]);
-      if (error) throw error;
-    },
+      return error;
+    }),
     receiveAnswers: async ({ maxBatch }, onAnswers): Promise<Subscription> =>
       await subscribe(link, streams, receiveAnswers(maxBatch, onAnswers), [
         { stream: answers, durable: 'relay', subject: `${prefix}.answers` },

@@ -17,9 +17,10 @@ import {
   readPrefix,
   readPublishTimeout,
 } from './driver/options.js';
+import { gatherAnswers } from './driver/gather-answers.js';
 import { receiveAnswers } from './driver/receive-answers.js';
 import { receiveMessages } from './driver/receive-messages.js';
-import { messageId, type RelayAnswer, type RelayMessage } from './messages.js';
+import { messageId, type RelayMessage } from './messages.js';
 import { openLink } from './rabbitmq/link.js';
 import { type Outgoing, openOutbox } from './rabbitmq/outbox.js';
 import { subscribe } from './rabbitmq/subscribe.js';
@@ -75,13 +76,12 @@ export function rabbitmq(options: RabbitmqOptions): Broker {
     name: 'rabbitmq',
     prefix,
     publish: async messages => await outbox.send(messages.map(message => outgoing(workOf, message))),
-    async answer(body) {
-      const { run, fence } = body as RelayAnswer;
-      const [error] = await outbox.send([
-        { queue: answers, id: messageId({ run, fence }), body, expirationMs: null, traceparent: null },
+    answer: gatherAnswers(async body => {
+      const [error = null] = await outbox.send([
+        { queue: answers, id: null, body, expirationMs: null, traceparent: null },
       ]);
-      if (error) throw error;
-    },
+      return error;
+    }),
     receiveAnswers: async ({ maxBatch }, onAnswers): Promise<Subscription> =>
       await subscribe(link, {
         queues: [answers],

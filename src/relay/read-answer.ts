@@ -3,6 +3,8 @@ import type { Json } from '../model/job/job.js';
 import { quote } from '../model/names.js';
 import { PROTOCOL, type RelayAnswer } from './messages.js';
 
+/** How many answers one message may hold. */
+const MAX_ANSWERS = 1000;
 const MAX_FENCE = 2 ** 31 - 1;
 const MIN_LEASE_MS = 1000;
 const MAX_LEASE_MS = 366 * 86_400_000;
@@ -25,8 +27,15 @@ function textsOf({ name, code, stack }: Body): { name?: string; code?: string; s
   };
 }
 
+/** The answers in the body of a message: one, or an array of several. They are still to be read. */
+export function answersIn(body: unknown): readonly unknown[] {
+  return Array.isArray(body) && body.length > 0 && body.length <= MAX_ANSWERS ? body : [body];
+}
+
 /** A text says why it is no answer. Members that the protocol does not name are left out. */
 export function readAnswer(value: unknown): RelayAnswer | string {
+  if (Array.isArray(value) && value.length > MAX_ANSWERS)
+    return `it holds ${value.length} answers, over the limit of ${MAX_ANSWERS}`;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'it is not an object';
   const body = value as Body;
   const { tock, run, fence, kind } = body;

@@ -1,6 +1,8 @@
 // What the drivers share: who takes deliveries, in what order and how many; and packages that are missing.
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { TockError } from '../../src/model/errors.js';
 import type { Delivery } from '../../src/relay/driver/delivery.js';
+import { gatherAnswers } from '../../src/relay/driver/gather-answers.js';
 import { loadPackages } from '../../src/relay/driver/options.js';
 import { receiveAnswers } from '../../src/relay/driver/receive-answers.js';
 import { receiveMessages } from '../../src/relay/driver/receive-messages.js';
@@ -102,6 +104,24 @@ describe('receiveAnswers', () => {
     await receiver.stop();
   });
 
+  it('reads a message with several answers, and ends a batch where they are enough', async () => {
+    const batches: (readonly unknown[])[] = [];
+    const receiver = receiveAnswers(3, async answers => {
+      batches.push(answers);
+    });
+    const tooMany = Array.from({ length: 1001 }, () => 0);
+    const all = [[1, 2], [3, 4], 5, [], [[6]], tooMany].map(deliver);
+    for (const each of all) receiver.take(each);
+    await until(async () => all.every(each => each.state === 'acknowledged'), 'all');
+    // An array that is empty, or too long, is for the reader of answers to refuse.
+    expect(batches).toEqual([
+      [1, 2, 3, 4],
+      [5, [], [6]],
+      [tooMany],
+    ]);
+    await receiver.stop();
+  });
+
   it('gives back at a stop what was not accepted', async () => {
     let calls = 0;
     const receiver = receiveAnswers(3, () => {
@@ -113,6 +133,72 @@ describe('receiveAnswers', () => {
     await until(async () => calls > 0, 'a call');
     await receiver.stop();
     expect(states(all)).toEqual(['returned', 'returned']);
+  });
+});
+
+describe('gatherAnswers', () => {
+  const sent: unknown[] = [];
+  /** Ends what is under way, in the order in which it was sent. */
+  const ends: ((error: Error | null) => void)[] = [];
+  const answer = gatherAnswers(body => {
+    sent.push(body);
+    return new Promise<Error | null>(end => ends.push(end));
+  });
+  const answerAll = (from: number, to: number) =>
+    Array.from({ length: to - from + 1 }, (_, index) => answer({ n: from + index }));
+  beforeEach(() => {
+    sent.length = 0;
+    ends.length = 0;
+  });
+
+  it('sends one alone, and together what is given in one turn or while enough are under way', async () => {
+    const all = [];
+    for (const n of [1, 2, 3]) {
+      all.push(answer({ n }));
+      await until(async () => sent.length === n, 'the message');
+    }
+    all.push(...answerAll(4, 6));
+    await until(async () => sent.length === 4, 'the fourth');
+    all.push(answer({ n: 7 }));
+    await new Promise(setImmediate);
+    all.push(answer({ n: 8 }));
+    await new Promise(setImmediate);
+    expect(sent).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }, [{ n: 4 }, { n: 5 }, { n: 6 }]]);
+    ends[1]?.(null);
+    await all[1];
+    await until(async () => sent.length === 5, 'the rest');
+    expect(sent[4]).toEqual([{ n: 7 }, { n: 8 }]);
+    for (const end of ends) end(null);
+    await Promise.all(all);
+  });
+
+  it('sends at most a hundred together, and large ones apart', async () => {
+    const all = [...answerAll(1, 101), answer({ n: 102, result: 'x'.repeat(200_000) }), answer({ n: 103 })];
+    await until(async () => sent.length === 4, 'the messages');
+    expect(sent.map(body => (Array.isArray(body) ? body.length : 1))).toEqual([100, 1, 1, 1]);
+    for (const end of ends) end(null);
+    await Promise.all(all);
+  });
+
+  it('rejects those that were sent together if they are not confirmed', async () => {
+    const all = answerAll(1, 2);
+    const ended = Promise.allSettled(all);
+    await until(async () => sent.length === 1, 'the message');
+    ends[0]?.(new Error('away'));
+    expect(await ended).toMatchObject([{ reason: { message: 'away' } }, { reason: { message: 'away' } }]);
+    expect(sent).toHaveLength(1);
+  });
+
+  it('sends them singly if they are too large together', async () => {
+    const all = answerAll(1, 2);
+    const ended = Promise.allSettled(all);
+    await until(async () => sent.length === 1, 'the message');
+    const tooLarge = new TockError('TOCK_BAD_RESULT', 'too large');
+    ends[0]?.(tooLarge);
+    await until(async () => sent.length === 3, 'each');
+    ends[1]?.(null);
+    ends[2]?.(tooLarge);
+    expect(await ended).toMatchObject([{ status: 'fulfilled' }, { reason: { code: 'TOCK_BAD_RESULT' } }]);
   });
 });
 

@@ -1,6 +1,6 @@
 // The answers to an attempt: what its handler returned or threw, as the relay reads it.
 import { parseDuration } from '../../model/duration.js';
-import { isSteering, type RetryLater, TockError } from '../../model/errors.js';
+import { isSteering, type RetryLater } from '../../model/errors.js';
 import type { Json, RetryPolicy } from '../../model/job/job.js';
 import { completionText } from '../../model/job/payload.js';
 import { backoffMs } from '../../model/run/retry.js';
@@ -67,6 +67,3 @@ function delayAfter(error: unknown, attempt: number, policy: RetryPolicy | null)
     return null;
   }
 }
-
-/** Whether the broker refuses the answer for what it holds, so that it would refuse it again. */
-export const isRefused = (error: unknown) => error instanceof TockError && error.code === 'TOCK_BAD_RESULT';

@@ -1,12 +1,13 @@
 // Gathers deliveries into batches: one batch at a time, of what has arrived meanwhile.
 import type { OnAnswers } from '../broker.js';
+import { answersIn } from '../read-answer.js';
 import type { Delivery, Receiver } from './delivery.js';
 
 const MIN_RETRY_MS = 250;
 const MAX_RETRY_MS = 10_000;
 
 /**
- * A batch that was rejected is given again after a moment, from memory: a broker may drop what it has
+ * A batch ends with the delivery that brings it to `maxBatch` answers. One that was rejected is given again after a moment, from memory: a broker may drop what it has
  * delivered too often (RabbitMQ 4 after twenty times).
  */
 export function receiveAnswers(maxBatch: number, onAnswers: OnAnswers): Receiver {
@@ -25,17 +26,24 @@ export function receiveAnswers(maxBatch: number, onAnswers: OnAnswers): Receiver
         resolve();
       };
     });
+  const takeWaiting = (room: number) => {
+    let count = 0;
+    for (let left = room; left > 0 && count < waiting.length; count++)
+      left -= answersIn(waiting[count]?.body).length;
+    return waiting.splice(0, count);
+  };
   const work = async () => {
     let retryMs = MIN_RETRY_MS;
     while (!isStopping && (waiting.length > 0 || batch.length > 0)) {
       // What the socket holds besides comes first.
       if (batch.length === 0) await new Promise(setImmediate);
       // Those whose connection is lost come again.
-      const still = [...batch, ...waiting.splice(0, maxBatch - batch.length)];
-      batch = still.filter(delivery => !delivery.isGone());
+      batch = [...batch, ...takeWaiting(maxBatch - answersOf(batch).length)].filter(
+        delivery => !delivery.isGone(),
+      );
       if (batch.length === 0) continue;
       try {
-        await onAnswers(batch.map(delivery => delivery.body));
+        await onAnswers(answersOf(batch));
         for (const delivery of batch) delivery.ack();
         batch = [];
         retryMs = MIN_RETRY_MS;
@@ -73,3 +81,5 @@ export function receiveAnswers(maxBatch: number, onAnswers: OnAnswers): Receiver
     },
   };
 }
+
+const answersOf = (deliveries: readonly Delivery[]) => deliveries.flatMap(({ body }) => answersIn(body));

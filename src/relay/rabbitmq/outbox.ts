@@ -4,7 +4,8 @@ import { type Channel, declareQueue, type Link } from './link.js';
 
 export interface Outgoing {
   readonly queue: string;
-  readonly id: string;
+  /** Of an attempt; null: of answers. */
+  readonly id: string | null;
   readonly body: object;
   /** After this time in the queue RabbitMQ drops it; null: never. */
   readonly expirationMs: number | null;
@@ -62,7 +63,7 @@ export function openOutbox(link: Link, timeoutMs: number): Outbox {
         routingKey: queue,
         mandatory: true,
         durable: true,
-        messageId: id,
+        ...(id !== null && { messageId: id }),
         correlationId,
         contentType: 'application/json',
         ...(expirationMs !== null && { expiration: String(expirationMs) }),

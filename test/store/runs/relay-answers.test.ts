@@ -1,11 +1,15 @@
 // Store: answers, many per statement. What a batch decides is what tock.complete decides of each by itself.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Engine } from '../../../src/engine/engine.js';
+import { writeDecided } from '../../../src/engine/finalize/decided.js';
 import { DECIDED_UNTIL, HANDED_OVER } from '../../../src/model/run/states.js';
 import { applyAnswers } from '../../../src/relay/apply-answers.js';
 import type { RelayAnswer } from '../../../src/relay/messages.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { completeMany } from '../../../src/store/runs/hand-off/answers.js';
 import { countHandedOver, readAnswered, readBatchFacts } from '../../../src/store/runs/hand-off/relayed.js';
+import { FINISHED_COLUMNS } from '../../../src/store/runs/transition.js';
+import { startWithEngine } from '../../../src/tock/engine-of.js';
 import { addRuns, emptyTables, type RunRow, whileWaitedFor } from '../../support/runs.js';
 import { openTestTock, type TestTock } from '../../support/test-tock.js';
 
@@ -14,11 +18,18 @@ const WORKER = '00000000-0000-4000-8000-000000000001';
 
 let test: TestTock;
 let database: Database;
+let engine: Engine;
 beforeAll(async () => {
   test = await openTestTock();
+  await startWithEngine(test.tock, own => {
+    engine = own;
+    return Promise.resolve({ stop: () => Promise.resolve() });
+  });
   database = openDatabase({ connectionString: test.url });
 });
 beforeEach(async () => {
+  // The jitter of a backoff.
+  vi.spyOn(Math, 'random').mockReturnValue(0.5);
   await emptyTables(test);
   await test.setClock(NOW);
 });
@@ -97,12 +108,21 @@ async function make(cases: readonly Case[]): Promise<string[]> {
   return ids;
 }
 
+/** A run's columns once it has ended, without those that no two runs share. */
+const ENDED_COLUMNS = [...FINISHED_COLUMNS, 'status', 'output', 'finished_at', 'skip_reason']
+  .filter(column => !['id', 'definition_id'].includes(column))
+  .join();
+
 /** All that an answer may change, with ids counted from the first. */
 async function outcome(ids: readonly string[]) {
   return {
     runs: await test.sql(
       `select array_position($1::bigint[], id) as run, status, fence, locked_by, locked_until, run_at, attempts
        from tock.job_runs_live where id = any($1) order by id`,
+      [ids],
+    ),
+    ended: await test.sql(
+      `select array_position($1::bigint[], id) as run, ${ENDED_COLUMNS} from tock.job_runs_finished where id = any($1) order by id`,
       [ids],
     ),
     notes: await test.sql(
@@ -135,20 +155,22 @@ describe('answers in batches', () => {
       const json = result === null ? null : JSON.stringify(result);
       const call = await test
         .sql<{ held: boolean }>('select tock.complete($1, $2, $3) as held', [id, answered, json])
-        .catch(() => null);
-      if (call === null) {
+        .catch(({ message }: Error) => message);
+      if (typeof call === 'string') {
         const [failed] = await test.sql<{ held: boolean }>(
-          `select tock.fail($1, $2, 'no', false, null, '{"code": "TOCK_BAD_RESULT"}') as held`,
-          [id, answered],
+          `select tock.fail($1, $2, $3, false, null, '{"name": "TockError", "code": "TOCK_BAD_RESULT"}') as held`,
+          [id, answered, call],
         );
         if (!failed?.held) refused++;
       } else if (call[0]?.held) held++;
       else refused++;
     }
+    await writeDecided(engine);
     const answers = cases.map(({ answered, result }, index) =>
       succeeded(together[index] ?? '', answered, result),
     );
-    const applied = await applyAnswers(database, answers.toReversed());
+    const applied = await applyAnswers(engine, answers.toReversed());
+    await writeDecided(engine);
 
     expect(await outcome(together)).toEqual(await outcome(alone));
     expect(applied).toMatchObject({ completed: held, refused, unusable: [] });
@@ -165,7 +187,7 @@ describe('answers in batches', () => {
       run_at: at(5),
       started_at: NOW,
     });
-    const applied = await applyAnswers(database, [
+    const applied = await applyAnswers(engine, [
       succeeded(id, 2, 'too old'),
       succeeded(id, 3, 'first'),
       { tock: 1, run: id, fence: 3, kind: 'failed', message: 'second' },
@@ -173,8 +195,11 @@ describe('answers in batches', () => {
       { tock: 1, run: id, fence: 3, kind: 'progress', fraction: 0.5 },
     ]);
     expect(applied).toMatchObject({ completed: 1, failed: 0, refused: 3 });
-    expect(await test.sql('select decision, output, refused_count from tock.job_hand_offs')).toEqual([
-      { decision: 'succeeded', output: 'first', refused_count: 2 },
+    expect(await test.sql('select decision, refused_count from tock.job_hand_offs')).toEqual([
+      { decision: 'succeeded', refused_count: 2 },
+    ]);
+    expect(await test.sql('select status, output from tock.job_runs_finished')).toEqual([
+      { status: 'succeeded', output: 'first' },
     ]);
   });
 
@@ -189,7 +214,9 @@ describe('answers in batches', () => {
       started_at: NOW,
     });
     const batch = () => completeMany(database, [{ id, fence: 3, result: '"batch"' }]);
-    expect(await whileWaitedFor(test, `select tock.complete(${id}, 3, '"other"')`, batch)).toEqual(new Set());
+    expect(await whileWaitedFor(test, `select tock.complete(${id}, 3, '"other"')`, batch)).toMatchObject({
+      runs: [],
+    });
     expect(await test.sql('select output from tock.job_hand_offs')).toEqual([{ output: 'other' }]);
   });
 });

@@ -1,27 +1,52 @@
 // Answers to runs that were handed over, many per statement.
 //
-// Successes are decided as tock.complete and tock.decide do it, for all runs of a batch at once:
+// Successes end their runs at once, under the conditions of tock.complete and tock.decide:
 //
 //   relay                                            reaper
 //   lock run 1, where it is handed over under
 //   fence 1, its lease lasts, and nothing is
 //   decided
 //                                                    the lease of run 1 ends: skips it, for it is locked
-//   keep the outcome with the hand-over; the
-//   lease lasts until it is written
-//   commit; acknowledge the answers
+//   note the decision with the hand-over;
+//   the run moves to job_runs_finished
+//   commit; acknowledge the answers                  sees run 1 in one table, never in both or none
 //
 // What did not hold is given to tock.complete, which keeps an answer that came before the hand-over was
-// recorded, and counts one that came too late. One thing differs from tock.complete: nobody is woken, since
-// the relay writes the outcomes itself.
-import { DECIDED_UNTIL, HANDED_OVER } from '../../../model/run/states.js';
+// recorded, and counts one that came too late. Then, as after a failure, the outcome waits with the hand-over
+// until it is written; see decided.ts.
+import { DECIDED_UNTIL, HANDED_OVER, TRANSITIONS } from '../../../model/run/states.js';
+import { readable } from '../../connection/readable-instant.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
-import { type FencedBatch, fencedBatch, type Held, isHeld, sortedById } from '../transition.js';
+import {
+  AFTER_MOVE,
+  type AfterMove,
+  type FencedBatch,
+  fencedBatch,
+  freeSlots,
+  type Held,
+  insertFinished,
+  isHeld,
+  sortedById,
+  writeOutbox,
+} from '../transition.js';
 
 /** `result`: JSON; null: none. */
 export interface Success extends Held {
   readonly result: string | null;
+}
+
+/** A run that a success has ended. */
+export interface Completed {
+  readonly id: string;
+  readonly job: string;
+  readonly definition: string | null;
+  readonly attempts: number;
+  readonly max_attempts: number;
+  /** In epoch milliseconds. */
+  readonly scheduled_for: number | null;
+  readonly trigger: string;
+  readonly duration_ms: number;
 }
 
 /** As tock.complete has it. */
@@ -30,7 +55,7 @@ const isKeepable = (result: string) => `(${result} is null or (octet_length(${re
 
 const COMPLETE_MANY = statement<
   FencedBatch & { readonly results: readonly (string | null)[] },
-  { readonly id: string }
+  Completed & AfterMove
 >(
   'complete-many',
   `
@@ -41,27 +66,45 @@ with answer as materialized (
   where ${isHeld('r', 'succeed')} and r.trigger <> 'exec' and r.locked_until >= tock.now() and r.locked_until < '${DECIDED_UNTIL}'
     and r.id = any(array(select a.id from answer a where ${isKeepable('a.result')}))
   order by r.id for update
-), kept as (
-  insert into tock.job_hand_offs as h (run_id, fence, handed_over_at, decided_at, decision, output)
-  select held.id, held.fence, tock.now(), tock.now(), 'succeeded', a.result from held join answer a using (id) order by held.id
+), decided as (
+  insert into tock.job_hand_offs as h (run_id, fence, handed_over_at, decided_at, decision, written_at)
+  select held.id, held.fence, tock.now(), tock.now(), 'succeeded', tock.now() from held order by held.id
   on conflict (run_id, fence) do update set handed_over_at = coalesce(h.handed_over_at, excluded.handed_over_at),
-    decided_at = excluded.decided_at, decision = excluded.decision, output = excluded.output, error = null, retry_at = null
+    decided_at = excluded.decided_at, decision = excluded.decision, written_at = excluded.written_at, output = null, error = null, retry_at = null
   where h.decided_at is null
   returning h.run_id, h.due_at
-)
-update tock.job_runs_live r set locked_until = '${DECIDED_UNTIL}', run_at = coalesce(k.due_at, r.run_at)
-from kept k where r.id = k.run_id
-returning r.id::text as id`,
+), gone as (
+  delete from tock.job_runs_live r where r.id = any(array(select run_id from decided)) returning r.*
+), ended as (
+  ${insertFinished('gone join answer a using (id) join decided h on h.run_id = gone.id', {
+    status: `'${TRANSITIONS.succeed.to}'`,
+    // While it was handed over, its own run_at was the end of the lease.
+    run_at: 'coalesce(h.due_at, gone.run_at)',
+    output: 'a.result',
+  })}
+  returning id, generation, definition_id, scheduled_for, job, status
+), ${freeSlots('gone', 'true')}, ${writeOutbox('ended', `'${TRANSITIONS.succeed.to}'`)}
+select g.id::text as id, g.job, d.name as definition, g.attempts, g.max_attempts, g.trigger,
+  (extract(epoch from ${readable('g.scheduled_for')}) * 1000)::float8 as scheduled_for,
+  greatest(0, extract(epoch from tock.now() - g.started_at) * 1000)::float8 as duration_ms, ${AFTER_MOVE}
+from gone g left join tock.job_definitions d on d.id = g.definition_id`,
+  { prepared: true },
 );
 
-/** Completes those of the runs that wait for it: no run may be named twice. Returns their ids. */
-export async function completeMany(session: Session, successes: readonly Success[]): Promise<Set<string>> {
+/** The runs that were completed, and what is left to do. */
+export interface CompletedMany extends AfterMove {
+  readonly runs: readonly Completed[];
+}
+
+/** Completes those of the runs that wait for it: no run may be named twice. */
+export async function completeMany(session: Session, successes: readonly Success[]): Promise<CompletedMany> {
   const sorted = sortedById(successes);
-  const rows = await COMPLETE_MANY.run(session, {
+  const runs = await COMPLETE_MANY.run(session, {
     ...fencedBatch(sorted, HANDED_OVER),
     results: sorted.map(({ result }) => result),
   });
-  return new Set(rows.map(({ id }) => id));
+  const [first] = runs;
+  return { runs, freed: first?.freed ?? null, outboxWritten: first?.outboxWritten ?? false };
 }
 
 // The functions of the schema, for runs in the order in which they are given: locks are taken in the order of
