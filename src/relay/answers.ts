@@ -6,6 +6,7 @@ import { writeDecided } from '../engine/finalize/decided.js';
 import { applyAnswers } from './apply-answers.js';
 import type { Broker, Subscription } from './broker.js';
 import type { RelayAnswer } from './messages.js';
+import type { Publisher } from './publisher.js';
 import { readAnswer } from './read-answer.js';
 
 const MAX_BATCH = 1000;
@@ -15,6 +16,8 @@ const MAX_PAUSE_MS = 30_000;
 export interface AnswersOptions {
   readonly engine: Engine;
   readonly broker: Broker;
+  /** Consumers may be faster than the commit that records a hand-over. */
+  readonly publisher: Pick<Publisher, 'isUnrecorded' | 'recorded'>;
   /** So many runs wait no longer. */
   readonly onDecided: (count: number) => void;
 }
@@ -59,20 +62,20 @@ export class Answers {
 
   /** Resolves when what they decide is committed. */
   private async receive(given: readonly unknown[]): Promise<void> {
-    const { engine, onDecided } = this.options;
+    const { engine, publisher } = this.options;
     const { answers, reasons } = readAll(given);
     try {
-      const applied = await applyAnswers(engine, answers);
+      const early = answers.filter(({ run }) => publisher.isUnrecorded(run));
+      const earlyRuns = new Set(early.map(({ run }) => run));
+      const unusable = await this.apply(answers.filter(({ run }) => !earlyRuns.has(run)));
+      if (early.length > 0) {
+        await publisher.recorded(earlyRuns);
+        unusable.push(...(await this.apply(early)));
+      }
       this.isFailing = false;
-      this.completed += applied.completed;
-      this.failed += applied.failed;
-      this.extended += applied.extended;
-      this.refused += applied.refused;
-      for (const reason of applied.unusable) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+      for (const reason of unusable) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
       // After the last that may throw: a batch that comes again is counted once.
       this.reportMalformed(reasons);
-      onDecided(applied.completed + applied.failed);
-      if (applied.unwritten > 0) this.write();
     } catch (error) {
       if (!this.isFailing)
         engine.logger.warn(
@@ -82,6 +85,19 @@ export class Answers {
       this.isFailing = true;
       throw error;
     }
+  }
+
+  /** Returns why some cannot be kept. */
+  private async apply(answers: readonly RelayAnswer[]): Promise<string[]> {
+    const { engine, onDecided } = this.options;
+    const applied = await applyAnswers(engine, answers);
+    this.completed += applied.completed;
+    this.failed += applied.failed;
+    this.extended += applied.extended;
+    this.refused += applied.refused;
+    onDecided(applied.completed + applied.failed);
+    if (applied.unwritten > 0) this.write();
+    return [...applied.unusable];
   }
 
   private reportMalformed(reasons: ReadonlyMap<string, number>): void {

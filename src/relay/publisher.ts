@@ -11,6 +11,7 @@ import type { Database } from '../store/connection/database.js';
 import { readAnswered, readBatchFacts } from '../store/runs/hand-off/relayed.js';
 import { afterFailure, type Breaker, delayMs, isOpen, WORKING } from './breaker.js';
 import type { Broker } from './broker.js';
+import { within } from './driver/deadline.js';
 import { messageOf, receiverOf } from './message-of.js';
 import type { RelayMessage } from './messages.js';
 
@@ -24,6 +25,9 @@ const PROBE = 10;
 const PUBLISH_TIMEOUT_MS = 30_000;
 /** So often a run is published again without counting the attempt, where the broker confirms others. */
 const MAX_UNCOUNTED = 100;
+
+/** How long an answer waits for the hand-over of its run to be on record. */
+const MAX_UNRECORDED_MS = 250;
 
 interface Entry {
   readonly active: ActiveRun;
@@ -53,6 +57,8 @@ export class Publisher implements RelaySeam {
   private waiting: Entry[] = [];
   private breaker: Breaker = WORKING;
   private retry: NodeJS.Timeout | undefined;
+  /** Ids of runs that are published, and whose hand-over is not on record yet; and what waits for that. */
+  private readonly unrecorded = new Map<string, (() => void)[]>();
 
   constructor(options: PublisherOptions) {
     this.options = options;
@@ -77,6 +83,27 @@ export class Publisher implements RelaySeam {
       if (this.waiting.length === 0) setImmediate(() => this.flush());
       this.waiting.push({ active, payload: json, size, resolve });
     });
+  }
+
+  onWritten({ run: { id } }: ActiveRun): void {
+    const waiting = this.unrecorded.get(id);
+    this.unrecorded.delete(id);
+    for (const resolve of waiting ?? []) resolve();
+  }
+
+  /** Whether this relay has begun to publish the run, and its hand-over is not on record yet. */
+  isUnrecorded(id: string): boolean {
+    return this.unrecorded.has(id);
+  }
+
+  /** Resolves when the hand-overs of these runs are on record, as far as this relay makes them; or after a while. */
+  async recorded(ids: Iterable<string>): Promise<void> {
+    const waits: Promise<void>[] = [];
+    for (const id of ids) {
+      const waiting = this.unrecorded.get(id);
+      if (waiting) waits.push(new Promise(resolve => waiting.push(resolve)));
+    }
+    if (waits.length > 0) await within(MAX_UNRECORDED_MS, Promise.all(waits));
   }
 
   stop(): void {
@@ -108,6 +135,7 @@ export class Publisher implements RelaySeam {
           publishedMs: nowMs,
         }),
       );
+      for (const { run } of messages) if (!this.unrecorded.has(run)) this.unrecorded.set(run, []);
       const errors = await this.send(messages);
       const confirmed = sent.filter((_, index) => errors[index] === null);
       const refused = sent.filter((_, index) => errors[index] !== null);

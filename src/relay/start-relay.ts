@@ -70,7 +70,12 @@ async function openRelay(
     throw error;
   }
   const started = daemon;
-  const answers = new Answers({ engine, broker, onDecided: count => outstanding.noteAnswered(count) });
+  const answers = new Answers({
+    engine,
+    broker,
+    publisher,
+    onDecided: count => outstanding.noteAnswered(count),
+  });
   logger.info(
     { event: 'relay.started', broker: broker.name, queues, worker: started.id },
     `relays ${queues.join(', ')} to ${broker.name}`,

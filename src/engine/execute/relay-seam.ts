@@ -8,6 +8,8 @@ export interface RelaySeam {
    * @param payload as it is stored, or as code has computed it
    */
   handOver(active: ActiveRun, payload: unknown): Promise<Ending>;
+  /** How an attempt ended is on record, or will never be. */
+  onWritten(active: ActiveRun): void;
   /** How many more runs the worker may claim. @param held those that it holds already */
   room(held: number): number;
 }

@@ -249,7 +249,9 @@ export class RunPipeline implements WorkerLoad {
     countOutcome(this.engine, this.outcomeCounts, active, outcome, isWritten, durationMs);
     if (isWritten && outcome) notifyOutcome(this.engine, active.run, outcome, durationMs);
     // This run, or one that waited for its slot, may be due again.
-    const mayBeDue = outcome?.transition !== 'succeed' || (active.run.slot_keys !== null && !arePassedOn);
+    const isGone = outcome?.transition === 'succeed' || outcome?.transition === 'handOff';
+    const mayBeDue = !isGone || (active.run.slot_keys !== null && !arePassedOn);
+    this.engine.relay?.onWritten(active);
     if (this.activeRuns.size === 0 || mayBeDue) this.options.onChange();
   }
 

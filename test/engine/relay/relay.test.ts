@@ -341,6 +341,24 @@ describe('a broker that fails', () => {
     expect(broker.taken).toHaveLength(1);
   });
 
+  it('may be slower to confirm than a consumer to answer: the answer waits for the hand-over to be on record', async () => {
+    const publish = broker.publish.bind(broker);
+    broker.publish = async messages => {
+      const errors = await publish(messages);
+      for (const message of messages) await answer(message, { kind: 'succeeded', result: 'quick' });
+      await new Promise(resolve => setTimeout(resolve, 30));
+      return errors;
+    };
+    const relay = await open();
+    const ids = await enqueue(10);
+    await ended(ids);
+    expect(
+      await test.sql('select from tock.job_hand_offs where decided_at >= handed_over_at and written_at = decided_at'),
+    ).toHaveLength(10);
+    expect(await test.tock.runs.get(ids[0] ?? '')).toMatchObject({ output: 'quick', attempts: 1 });
+    expect(await figuresOf(relay)).toMatchObject({ handedOver: 10, completed: 10, refused: 0 });
+  });
+
   it('delivers messages and answers twice: each run is completed once', async () => {
     broker.deliversTwice = true;
     const relay = await open();
