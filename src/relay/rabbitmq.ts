@@ -10,6 +10,7 @@ import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 import { checkOptions, optionNames } from '../model/options.js';
 import type { Broker, Subscription } from './broker.js';
+import { gatherAnswers } from './driver/gather-answers.js';
 import {
   type DriverOptions,
   loadPackages,
@@ -17,7 +18,6 @@ import {
   readPrefix,
   readPublishTimeout,
 } from './driver/options.js';
-import { gatherAnswers } from './driver/gather-answers.js';
 import { receiveAnswers } from './driver/receive-answers.js';
 import { receiveMessages } from './driver/receive-messages.js';
 import { messageId, type RelayMessage } from './messages.js';

@@ -114,11 +114,7 @@ describe('receiveAnswers', () => {
     for (const each of all) receiver.take(each);
     await until(async () => all.every(each => each.state === 'acknowledged'), 'all');
     // An array that is empty, or too long, is for the reader of answers to refuse.
-    expect(batches).toEqual([
-      [1, 2, 3, 4],
-      [5, [], [6]],
-      [tooMany],
-    ]);
+    expect(batches).toEqual([[1, 2, 3, 4], [5, [], [6]], [tooMany]]);
     await receiver.stop();
   });
 

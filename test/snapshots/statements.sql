@@ -648,17 +648,47 @@ with answer as materialized (
     and r.id = any(array(select a.id from answer a where (a.result is null or (octet_length(a.result::text) <= 1048576
     and not jsonb_path_exists(a.result, '$.** ? (@.type() == "number" && (@ > 9007199254740991 || @ < -9007199254740991))')))))
   order by r.id for update
-), kept as (
-  insert into tock.job_hand_offs as h (run_id, fence, handed_over_at, decided_at, decision, output)
-  select held.id, held.fence, tock.now(), tock.now(), 'succeeded', a.result from held join answer a using (id) order by held.id
+), decided as (
+  insert into tock.job_hand_offs as h (run_id, fence, handed_over_at, decided_at, decision, written_at)
+  select held.id, held.fence, tock.now(), tock.now(), 'succeeded', tock.now() from held order by held.id
   on conflict (run_id, fence) do update set handed_over_at = coalesce(h.handed_over_at, excluded.handed_over_at),
-    decided_at = excluded.decided_at, decision = excluded.decision, output = excluded.output, error = null, retry_at = null
+    decided_at = excluded.decided_at, decision = excluded.decision, written_at = excluded.written_at, output = null, error = null, retry_at = null
   where h.decided_at is null
   returning h.run_id, h.due_at
+), gone as (
+  delete from tock.job_runs_live r where r.id = any(array(select run_id from decided)) returning r.*
+), ended as (
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, output)
+  select id, definition_id, coalesce(h.due_at, gone.run_at), priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'succeeded', a.result
+  from gone join answer a using (id) join decided h on h.run_id = gone.id
+  returning id, generation, definition_id, scheduled_for, job, status
+), freed as (
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
+  returning s.concurrency_key
+), noted as (
+  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
+  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
+    select 'chain' as kind from tock.job_definitions d
+    where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
+    union all
+    select 'dead' from tock.job_definitions d where 'succeeded' = 'dead' and d.name = e.job and d.on_dead is not null
+  ) k
+  where e.definition_id is not null or 'succeeded' = 'dead'
+  returning id
+), alerted as (
+  insert into tock.alert_events (kind, count, run_id, definition_id, job)
+  select 'dead', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where 'succeeded' = 'dead' and e.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
+  group by e.definition_id, e.job
+  union all
+  select 'succeeded', count(*)::integer, max(e.id), e.definition_id, e.job from ended e
+  where 'succeeded' = 'succeeded' and (select s.job from tock.alert_states s where s.job is not null order by s.job limit 1) is not null and e.job = any(array(select s.job from tock.alert_states s where s.job is not null order by s.job limit 1000))
+  group by e.definition_id, e.job, case when e.definition_id is null and e.id = any(array(select s.run_id from tock.alert_states s where s.job is not null order by s.job limit 1000)) then e.id end
 )
-update tock.job_runs_live r set locked_until = '9999-12-31T00:00:00Z', run_at = coalesce(k.due_at, r.run_at)
-from kept k where r.id = k.run_id
-returning r.id::text as id;
+select g.id::text as id, g.job, d.name as definition, g.attempts, g.max_attempts, g.trigger,
+  (extract(epoch from case when g.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when g.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else g.scheduled_for end) * 1000)::float8 as scheduled_for,
+  greatest(0, extract(epoch from tock.now() - g.started_at) * 1000)::float8 as duration_ms, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten"
+from gone g left join tock.job_definitions d on d.id = g.definition_id;
 
 -- complete-queues
 select q.name from tock.job_queues q union select d.queue from tock.job_definitions d order by 1 limit 500;

@@ -17,6 +17,9 @@ export interface Outbox {
   readonly send: (stream: StreamName, messages: readonly Outgoing[]) => Promise<readonly (Error | null)[]>;
 }
 
+const MAX_TRIES = 5;
+const RETRY_MS = 200;
+
 export function openOutbox(link: Link, streams: Streams, timeoutMs: number): Outbox {
   const sendOne = async ({ connection, client, transport }: Open, message: Outgoing): Promise<null> => {
     const payload = JSON.stringify(message.body);
@@ -32,11 +35,26 @@ export function openOutbox(link: Link, streams: Streams, timeoutMs: number): Out
     return null;
   };
 
+  /** Nothing listens at the subject of a stream that was made just now, until all servers know of it. */
+  const sendUntilTaken = async (open: Open, message: Outgoing, deadline: Deadline): Promise<null> => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await sendOne(open, message);
+      } catch (error) {
+        if (asError(error).name !== 'JetStreamNotEnabled' || tries === MAX_TRIES || deadline.isOver())
+          throw error;
+        await new Promise(resolve => setTimeout(resolve, RETRY_MS));
+      }
+    }
+  };
+
   const sendAll = async (stream: StreamName, messages: readonly Outgoing[], deadline: Deadline) => {
     const open = await deadline.race(link.open());
     await deadline.race(streams.ensureStream(open, stream));
     return await Promise.all(
-      messages.map(async message => await deadline.race(sendOne(open, message)).catch(asError)),
+      messages.map(
+        async message => await deadline.race(sendUntilTaken(open, message, deadline)).catch(asError),
+      ),
     );
   };
 

@@ -353,7 +353,9 @@ describe('a broker that fails', () => {
     const ids = await enqueue(10);
     await ended(ids);
     expect(
-      await test.sql('select from tock.job_hand_offs where decided_at >= handed_over_at and written_at = decided_at'),
+      await test.sql(
+        'select from tock.job_hand_offs where decided_at >= handed_over_at and written_at = decided_at',
+      ),
     ).toHaveLength(10);
     expect(await test.tock.runs.get(ids[0] ?? '')).toMatchObject({ output: 'quick', attempts: 1 });
     expect(await figuresOf(relay)).toMatchObject({ handedOver: 10, completed: 10, refused: 0 });

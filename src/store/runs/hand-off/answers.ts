@@ -15,8 +15,8 @@
 // recorded, and counts one that came too late. Then, as after a failure, the outcome waits with the hand-over
 // until it is written; see decided.ts.
 import { DECIDED_UNTIL, HANDED_OVER, TRANSITIONS } from '../../../model/run/states.js';
-import { readable } from '../../connection/readable-instant.js';
 import type { Session } from '../../connection/database.js';
+import { readable } from '../../connection/readable-instant.js';
 import { statement } from '../../connection/statement.js';
 import {
   AFTER_MOVE,
