@@ -96,7 +96,7 @@ export class Publisher implements RelaySeam {
     return this.unrecorded.has(id);
   }
 
-  /** Resolves when the hand-overs of these runs are on record, as far as this relay makes them; or after a while. */
+  /** Resolves when those hand-overs of these runs that this relay makes are on record, or after a while. */
   async recorded(ids: Iterable<string>): Promise<void> {
     const waits: Promise<void>[] = [];
     for (const id of ids) {

@@ -12,3 +12,7 @@ export function outcomeOf(engine: Engine, run: ClaimedRun, ending: Ending): Outc
   const outcome = decideOutcome(ending, attempts, retryPolicyOf(engine, run.job), Math.random());
   return outcome.error === null ? outcome : { ...outcome, error: { ...outcome.error, worker } };
 }
+
+/** Whether the run cannot be due again soon: it has succeeded, or waits elsewhere. */
+export const isGone = (outcome: Outcome | null) =>
+  outcome?.transition === 'succeed' || outcome?.transition === 'handOff';

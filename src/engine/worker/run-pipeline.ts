@@ -23,7 +23,7 @@ import { drainReason, executeRun } from '../execute/execute.js';
 import { notifyOutcome, notifyStart } from '../finalize/hooks.js';
 import { logClaimed } from '../finalize/log-outcome.js';
 import { OutcomeBatcher } from '../finalize/outcome-batcher.js';
-import { outcomeOf } from '../finalize/outcome-of.js';
+import { isGone, outcomeOf } from '../finalize/outcome-of.js';
 import { admitDespiteBadRows, setAside } from '../set-aside.js';
 import { countOutcome } from './outcome-counts.js';
 import { Reports } from './reports.js';
@@ -130,8 +130,7 @@ export class RunPipeline implements WorkerLoad {
 
   get claimable(): number {
     const own = claimable(this) - this.slotPassing.awaited - this.claimer.reserved;
-    const { relay } = this.engine;
-    return Math.max(0, relay ? Math.min(own, relay.room(this.activeRuns.size)) : own);
+    return Math.max(0, Math.min(own, this.engine.relay?.room(this.activeRuns.size) ?? own));
   }
 
   /** Whether a run that waits here, or comes with a claim, takes the place of each that ends. */
@@ -245,14 +244,13 @@ export class RunPipeline implements WorkerLoad {
 
   private onWritten(active: ActiveRun, outcome: Outcome | null, isWritten: boolean, arePassedOn = false) {
     this.activeRuns.delete(active);
+    this.engine.relay?.onWritten(active);
     const durationMs = active.startedAt === null ? 0 : performance.now() - active.startedAt;
     countOutcome(this.engine, this.outcomeCounts, active, outcome, isWritten, durationMs);
     if (isWritten && outcome) notifyOutcome(this.engine, active.run, outcome, durationMs);
+    const isSlotFree = active.run.slot_keys !== null && !arePassedOn;
     // This run, or one that waited for its slot, may be due again.
-    const isGone = outcome?.transition === 'succeed' || outcome?.transition === 'handOff';
-    const mayBeDue = !isGone || (active.run.slot_keys !== null && !arePassedOn);
-    this.engine.relay?.onWritten(active);
-    if (this.activeRuns.size === 0 || mayBeDue) this.options.onChange();
+    if (this.activeRuns.size === 0 || !isGone(outcome) || isSlotFree) this.options.onChange();
   }
 
   private refill(): void {

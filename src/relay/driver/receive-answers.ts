@@ -7,8 +7,9 @@ const MIN_RETRY_MS = 250;
 const MAX_RETRY_MS = 10_000;
 
 /**
- * A batch ends with the delivery that brings it to `maxBatch` answers. One that was rejected is given again after a moment, from memory: a broker may drop what it has
- * delivered too often (RabbitMQ 4 after twenty times).
+ * A batch ends with the delivery that brings it to `maxBatch` answers. One that was rejected is given again
+ * after a moment, from memory: a broker may drop what it has delivered too often (RabbitMQ 4 after twenty
+ * times).
  */
 export function receiveAnswers(maxBatch: number, onAnswers: OnAnswers): Receiver {
   const waiting: Delivery[] = [];
