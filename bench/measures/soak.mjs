@@ -16,6 +16,8 @@ const KEYS = 5;
 /** In a short run more often, so that it happens. */
 const pruneEvery = minutes => Math.min(5, minutes / 4);
 const SAMPLES = 60;
+/** How often dead rows are counted for each of them. */
+const PARTS = 12;
 /** With fewer minutes nothing is judged: a process warms up, and autovacuum comes once a minute. */
 const JUDGED_FROM_MINUTES = 10;
 const MB = 2 ** 20;
@@ -25,7 +27,7 @@ const PANELS = {
   runs: { title: 'runs a second' },
   memory: { title: 'memory of the worker, MB', floor: 16 },
   live: { title: 'live runs, MB with indexes', floor: 4 },
-  dead: { title: 'dead rows of live runs', floor: 2000 },
+  dead: { title: 'dead rows of live runs, at most', floor: 2000 },
   others: { title: 'slots, outbox, workers, MB', floor: 1 },
   waiting: { title: 'live runs', floor: 500 },
   history: { title: 'history, MB' },
@@ -83,18 +85,24 @@ async function soakFor({ tock, url, sql, minutes, say }) {
   const apartMs = (minutes * 60_000) / SAMPLES;
   let last = { executed: worker.total(), at: performance.now() };
   for (let sample = 1; sample <= SAMPLES; sample++) {
-    await Promise.race([
-      sleep(Math.max(0, began + sample * apartMs - performance.now())),
-      failed.then(() => sleep(apartMs)),
-      worker.ended,
-    ]);
+    let dead = 0;
+    // Between two looks a vacuum removes them all: what counts is how many there are at most.
+    for (let part = 1; part <= PARTS; part++) {
+      const at = began + (sample - 1 + part / PARTS) * apartMs;
+      await Promise.race([
+        sleep(Math.max(0, at - performance.now())),
+        failed.then(() => sleep(apartMs)),
+        worker.ended,
+      ]);
+      dead = Math.max(dead, (await sql.one(LOOK)).dead);
+    }
     const look = await sql.one(LOOK);
     const now = { executed: worker.total(), at: performance.now() };
     const values = {
       runs: ((now.executed - last.executed) * 1000) / (now.at - last.at),
       memory: worker.latest().rss / MB,
       live: look.live / MB,
-      dead: look.dead,
+      dead,
       others: look.others / MB,
       waiting: look.waiting,
       history: look.history / MB,
