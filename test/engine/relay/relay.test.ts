@@ -7,7 +7,7 @@ import { startRelay } from '../../../src/relay/start-relay.js';
 import { consume, createRelay, type Relay, type RelayOptions } from '../../../src/relay.js';
 import { collectLines } from '../../support/lines.js';
 import { echo, MemoryBroker } from '../../support/memory-broker.js';
-import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { openTestTock, reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 const executed: string[] = [];
 const mail = defineJob({
@@ -118,6 +118,48 @@ describe('a relay', () => {
       completed: 3,
       outstanding: 0,
     });
+  });
+
+  it('does for a success what a worker does: a line, a hook, a free slot, and what follows its definition', async () => {
+    const hooked: unknown[] = [];
+    const parent = defineJob({
+      name: 'parent',
+      queue: 'mail',
+      schedule: { cron: '0 2 * * *' },
+      run: () => null,
+    });
+    const child = defineJob({ name: 'child', schedule: { after: 'parent' }, run: () => 'followed' });
+    const own = await openTestTock([parent, child], {
+      logger,
+      hooks: {
+        onSuccess: ({ job, scheduledFor }, { output }) =>
+          void hooked.push([job, scheduledFor?.toISOString(), output]),
+      },
+    });
+    try {
+      await own.setClock('2026-03-02T12:00:00Z');
+      await own.tock.register();
+      const relay = await createRelay({ tock: own.tock, queues: ['mail'], broker });
+      const consumer = await broker.receiveMessages({ queues: ['mail'], concurrency: 1 }, async body => {
+        await answer(body as RelayMessage, { kind: 'succeeded', result: { pages: 3 } });
+      });
+      await own.setClock('2026-03-03T02:00:01Z');
+      await own.tock.tick();
+      await until(async () => hooked.length > 0, 'the hook');
+      expect(hooked).toEqual([['parent', '2026-03-03T02:00:00.000Z', { pages: 3 }]]);
+      expect(events('run.succeeded')).toMatchObject([
+        { job: 'parent', attempt: 1, scheduled_for: '2026-03-03T02:00:00.000Z' },
+      ]);
+      expect(await own.sql('select from tock.job_slots')).toEqual([]);
+      await own.tock.tick();
+      expect(await own.tock.runs.list({ definition: 'child' })).toMatchObject([
+        { status: 'succeeded', output: 'followed' },
+      ]);
+      await consumer.stop();
+      await relay.stop();
+    } finally {
+      await own.close();
+    }
   });
 
   it('tries again what consumers say has failed, and buries what they say is dead', async () => {
