@@ -7,7 +7,7 @@ import { applyAnswers } from './apply-answers.js';
 import type { Broker, Subscription } from './broker.js';
 import type { RelayAnswer } from './messages.js';
 import type { Publisher } from './publisher.js';
-import { readAnswer } from './read-answer.js';
+import { answersIn, readAnswer } from './read-answer.js';
 
 const MAX_BATCH = 1000;
 const FIRST_PAUSE_MS = 1000;
@@ -136,11 +136,11 @@ export class Answers {
   }
 }
 
-/** The answers, and why the others are none, with how many say so. */
+/** The answers, singly or several together, and why the others are none, with how many say so. */
 function readAll(given: readonly unknown[]) {
   const answers: RelayAnswer[] = [];
   const reasons = new Map<string, number>();
-  for (const each of given) {
+  for (const each of given.flatMap(answersIn)) {
     const answer = readAnswer(each);
     if (typeof answer !== 'string') answers.push(answer);
     else reasons.set(answer, (reasons.get(answer) ?? 0) + 1);

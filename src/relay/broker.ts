@@ -8,7 +8,7 @@ export interface Subscription {
   stop(): Promise<void>;
 }
 
-/** A batch of answers, as received: nobody has checked them. */
+/** A batch of answers, as received, each alone or in an array of several: nobody has checked them. */
 export type OnAnswers = (answers: readonly unknown[]) => Promise<void>;
 
 /** Resolves when the message can be acknowledged; if it rejects, the broker delivers it again. */

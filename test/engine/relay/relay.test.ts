@@ -290,8 +290,11 @@ describe('a relay', () => {
       { tock: 1, run: '99999999', fence: 1, kind: 'succeeded' },
       { tock: 1, run: first?.run, fence: 1, kind: 'succeeded', result: 'x'.repeat(1_100_000) },
       { tock: 1, run: second?.run, fence: 1, kind: 'succeeded', result: { id: 2 ** 60 } },
-      { tock: 1, run: third?.run, fence: 1, kind: 'succeeded', result: 'fine' },
-      { tock: 1, run: third?.run, fence: 1, kind: 'failed', message: 'no' },
+      // Several together.
+      [
+        { tock: 1, run: third?.run, fence: 1, kind: 'succeeded', result: 'fine' },
+        { tock: 1, run: third?.run, fence: 1, kind: 'failed', message: 'no' },
+      ],
     );
     await ended([ids[2] ?? '']);
     await ended(ids.slice(0, 2), 'dead');
