@@ -18,6 +18,7 @@ import { DECIDED_UNTIL, HANDED_OVER, TRANSITIONS } from '../../../model/run/stat
 import type { Session } from '../../connection/database.js';
 import { readable } from '../../connection/readable-instant.js';
 import { statement } from '../../connection/statement.js';
+import type { ClaimedRun } from '../claim/claimed-run.js';
 import {
   AFTER_MOVE,
   type AfterMove,
@@ -37,17 +38,10 @@ export interface Success extends Held {
 }
 
 /** A run that a success has ended. */
-export interface Completed {
-  readonly id: string;
-  readonly job: string;
-  readonly definition: string | null;
-  readonly attempts: number;
-  readonly max_attempts: number;
-  /** In epoch milliseconds. */
-  readonly scheduled_for: number | null;
-  readonly trigger: string;
-  readonly duration_ms: number;
-}
+export type Completed = Pick<
+  ClaimedRun,
+  'id' | 'job' | 'definition' | 'attempts' | 'max_attempts' | 'scheduled_for' | 'trigger'
+> & { readonly duration_ms: number };
 
 /** As tock.complete has it. */
 const isKeepable = (result: string) => `(${result} is null or (octet_length(${result}::text) <= 1048576
