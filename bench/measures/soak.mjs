@@ -44,7 +44,7 @@ select (select bytes from s where relname = 'job_runs_live')::float8 as live,
 
 export const soak = {
   name: 'soak',
-  title: 'A mixed load for an hour: does anything grow?',
+  title: 'A mixed load for a long time: does anything grow?',
   unit: 'runs/s',
   better: 'higher',
   isLong: true,
@@ -237,7 +237,7 @@ function verdict({ points, minutes, hold, executed }) {
     ].filter(line => line !== ''),
     growth: judged,
     panels: Object.entries(PANELS).map(([name, { title }]) => ({ title, points: points[name] })),
-    footer: `${SAMPLES} samples in ${minutes} minutes; a snapshot was held from minute ${hold.from.toFixed(1)} to ${hold.until.toFixed(1)}`,
+    footer: `a snapshot held from minute ${figure(hold.from)} to ${figure(hold.until)}`,
     ...(isJudged && growing.length > 0 ? { failure: `it grows: ${growing.map(told).join('; ')}` } : {}),
   };
 }
