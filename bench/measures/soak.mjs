@@ -1,4 +1,4 @@
-// Whether anything grows while a mixed load goes on for an hour: only when named.
+// Whether anything grows while a mixed load goes on for a long time: only when named.
 // In: a server, and minutes. Out: figures by the minute as panels of a chart; a failure where one of them grows.
 import { fork } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
