@@ -85,6 +85,7 @@ async function soakFor({ tock, url, sql, minutes, say }) {
   const apartMs = (minutes * 60_000) / SAMPLES;
   let last = { executed: worker.total(), at: performance.now() };
   for (let sample = 1; sample <= SAMPLES; sample++) {
+    let look;
     let dead = 0;
     // Between two looks a vacuum removes them all: what counts is how many there are at most.
     for (let part = 1; part <= PARTS; part++) {
@@ -94,9 +95,9 @@ async function soakFor({ tock, url, sql, minutes, say }) {
         failed.then(() => sleep(apartMs)),
         worker.ended,
       ]);
-      dead = Math.max(dead, (await sql.one(LOOK)).dead);
+      look = await sql.one(LOOK);
+      dead = Math.max(dead, look.dead);
     }
-    const look = await sql.one(LOOK);
     const now = { executed: worker.total(), at: performance.now() };
     const values = {
       runs: ((now.executed - last.executed) * 1000) / (now.at - last.at),

@@ -6,6 +6,9 @@ import { gatherAnswers } from '../../src/relay/driver/gather-answers.js';
 import { loadPackages } from '../../src/relay/driver/options.js';
 import { receiveAnswers } from '../../src/relay/driver/receive-answers.js';
 import { receiveMessages } from '../../src/relay/driver/receive-messages.js';
+import type { Link } from '../../src/relay/jetstream/link.js';
+import { openOutbox } from '../../src/relay/jetstream/outbox.js';
+import type { Streams } from '../../src/relay/jetstream/streams.js';
 import { until } from '../support/until.js';
 
 interface Watched extends Delivery {
@@ -195,6 +198,39 @@ describe('gatherAnswers', () => {
     ends[1]?.(null);
     ends[2]?.(tooLarge);
     expect(await ended).toMatchObject([{ status: 'fulfilled' }, { reason: { code: 'TOCK_BAD_RESULT' } }]);
+  });
+});
+
+describe('the outbox of JetStream', () => {
+  const message = { subject: 'tock.answers', id: null, body: {}, traceparent: null };
+  const notYet = Object.assign(new Error('jetstream is not enabled'), { name: 'JetStreamNotEnabled' });
+  const sendWith = async (publish: () => Promise<unknown>) => {
+    const open = {
+      connection: { info: { max_payload: 1000 } },
+      client: { publish },
+      transport: { headers: () => ({ set: () => undefined }) },
+    };
+    const link = { open: () => Promise.resolve(open), problem: () => null } as unknown as Link;
+    const streams = { ensureStream: () => Promise.resolve(), forget: () => undefined } as unknown as Streams;
+    return await openOutbox(link, streams, 10_000).send({ name: 'answers', subjects: [] }, [message]);
+  };
+
+  it('waits until all servers know of a stream that was made just now', async () => {
+    let tries = 0;
+    expect(await sendWith(() => (++tries < 3 ? Promise.reject(notYet) : Promise.resolve()))).toEqual([null]);
+    expect(tries).toBe(3);
+  });
+
+  it('tries nothing else again, and not for ever', async () => {
+    let tries = 0;
+    const fail = (error: Error) => () => {
+      tries++;
+      return Promise.reject(error);
+    };
+    expect(await sendWith(fail(new Error('away')))).toMatchObject([{ message: 'away' }]);
+    expect(tries).toBe(1);
+    expect(await sendWith(fail(notYet))).toEqual([notYet]);
+    expect(tries).toBe(6);
   });
 });
 
