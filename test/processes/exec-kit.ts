@@ -17,15 +17,22 @@ export interface Exec {
   readonly output: () => string;
 }
 
+export interface ExecOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+  /** Default: the one of this clone. */
+  readonly cli?: string;
+}
+
 const started: ChildProcess[] = [];
 
 /** Starts `tock exec` in cron's bare environment. */
 export function exec(
   url: string,
   args: readonly string[],
-  { env = {}, input }: { readonly env?: Readonly<Record<string, string>>; readonly input?: string } = {},
+  { env = {}, input, cli = CLI }: ExecOptions = {},
 ): Exec {
-  const child = spawn(process.execPath, [CLI, 'exec', ...args], {
+  const child = spawn(process.execPath, [cli, 'exec', ...args], {
     cwd: '/',
     env: {
       PATH: '/usr/bin:/bin',

@@ -1,11 +1,11 @@
 // The runs of `tock exec` in the ledger: two hosts, overlaps, retries, a killed process, a database that is away.
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openProxy } from '../chaos/tcp-proxy.js';
 import { createTestDatabase } from '../support/embedded-database.js';
-import { CLI, startProcess, TICK, writeJobs } from '../support/processes.js';
+import { CLI, installPackage, startProcess, TICK, writeJobs } from '../support/processes.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 import { exec, killLeft, longSleep, noneWith } from './exec-kit.js';
 
@@ -19,6 +19,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   killLeft();
+  await rm(folder, { recursive: true });
   await test.setClock(null);
 });
 afterAll(() => test.close());
@@ -263,16 +264,22 @@ describe('a database that is away', () => {
     expect(await noted()).toBe(0);
   });
 
+  /** In a clone, the database that `npm start` has made there would be the one that is meant. */
+  const unnamed = async (args: readonly string[]) => {
+    const cli = path.join(await installPackage(folder), 'dist', 'cli.js');
+    return await exec('', ['unnamed', ...args], { cli }).ended;
+  };
+
   it('and not even named: a usage error, and the command is not executed', async () => {
-    const { code, stdout, stderr } = await exec('', ['unnamed', ...sh(note())]).ended;
+    const { code, stdout, stderr } = await unnamed(sh(note()));
     expect([code, stdout.toString()]).toEqual([2, '']);
     expect(stderr).toMatch(/^tock exec: no database is named: set DATABASE_URL .*: --if-unreachable run\n$/);
     expect(await noted()).toBe(0);
   });
 
   it('and not even named, with --if-unreachable run: as if it were away', async () => {
-    const args = ['unnamed', '--if-unreachable', 'run', ...sh('echo here; exit 5')];
-    const { code, stdout, stderr } = await exec('', args).ended;
+    const args = ['--if-unreachable', 'run', ...sh('echo here; exit 5')];
+    const { code, stdout, stderr } = await unnamed(args);
     expect([code, stdout.toString()]).toEqual([5, 'here\n']);
     expect(stderr).toMatch(
       /^tock exec: no database is named: set DATABASE_URL .*; the command is executed without a run in the history\n$/,
@@ -280,7 +287,7 @@ describe('a database that is away', () => {
   });
 
   it('and not even named, with --if-unreachable skip: exit code 3', async () => {
-    const { code, stderr } = await exec('', ['unnamed', '--if-unreachable', 'skip', ...sh(note())]).ended;
+    const { code, stderr } = await unnamed(['--if-unreachable', 'skip', ...sh(note())]);
     expect(code).toBe(3);
     expect(stderr).toMatch(
       /^tock exec: no database is named: set DATABASE_URL .*; the command is not executed\n$/,

@@ -1,11 +1,11 @@
 // The built package in a project of its own: which jobs and which database its ticks use, and what a bundled app migrates.
-import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { build } from 'esbuild';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createTestDatabase } from '../support/embedded-database.js';
-import { startProcess, TICK } from '../support/processes.js';
+import { installPackage, startProcess, TICK } from '../support/processes.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
 const ROOT = path.dirname(path.dirname(TICK));
@@ -16,9 +16,7 @@ let home: string;
 let project: string;
 beforeAll(async () => {
   home = await mkdtemp(path.join(tmpdir(), 'tock-installed-'));
-  for (const name of ['dist', 'package.json'])
-    await cp(path.join(ROOT, name), path.join(home, MODULES, name), { recursive: true });
-  await rm(path.join(home, MODULES, 'dist', 'jobs'), { recursive: true });
+  await installPackage(home);
 });
 afterAll(() => rm(home, { recursive: true, force: true }));
 

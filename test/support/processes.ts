@@ -1,7 +1,7 @@
 // Room: test support. Real processes: ticks and daemons as cron and a supervisor would start them.
 // In: environment and arguments. Out: what they printed and how they ended.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -64,6 +64,18 @@ export async function writeJobs(text: string): Promise<string> {
   const file = path.join(folder, 'jobs.mjs');
   await writeFile(file, text);
   return file;
+}
+
+/**
+ * The package as npm would install it in that folder, without the jobs of the clone. Unlike the clone it takes
+ * nothing, no database and no settings, from files beside it. Returns where it is.
+ */
+export async function installPackage(folder: string): Promise<string> {
+  const installed = path.join(folder, 'node_modules', 'pg-tock');
+  for (const name of ['dist', 'package.json'])
+    await cp(path.join(ROOT, name), path.join(installed, name), { recursive: true });
+  await rm(path.join(installed, 'dist', 'jobs'), { recursive: true });
+  return installed;
 }
 
 /** Starts `node <script>` in cron's bare environment, and from another directory; as root also as another user. */

@@ -4,6 +4,7 @@ import { chmod, mkdir, realpath, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { isCronRunning } from '../../../src/runtime/crontab.js';
+import { installPackage, startProcess } from '../../support/processes.js';
 import { type CrontabKit, openCrontabKit } from '../crontab-kit.js';
 
 let kit: CrontabKit;
@@ -102,7 +103,9 @@ describe('tock crontab install, where not all is as it should be', () => {
   });
 
   it('says that no database is named', async () => {
-    const { stderr } = await kit.tock(['crontab', 'install', '--yes']);
+    // In a clone, `npm start` may have made one.
+    const cli = path.join(await installPackage(kit.folder), 'dist', 'cli.js');
+    const { stderr } = await startProcess(cli, kit.env, ['crontab', 'install', '--yes']).ended;
     expect(stderr).toContain(
       'no database is named: write DATABASE_URL into .env, or give --database-url-file',
     );
