@@ -1,4 +1,5 @@
 // The measures, in the order in which they are taken.
+import { behind } from './behind.mjs';
 import { cost } from './cost.mjs';
 import { enqueue } from './enqueue.mjs';
 import { latency } from './latency.mjs';
@@ -37,6 +38,7 @@ export const MEASURES = [
   limits,
   materialize,
   snapshot,
+  behind,
   retention,
   metrics,
   memory,

@@ -183,7 +183,7 @@ export async function startDaemon(
     else {
       await sleeper.beforeLook();
       const askedAt = performance.now();
-      const due = await readNextDue(engine.database, queues, checksReaping(plan, askedAt));
+      const due = await readNextDue(engine.database, queues, checksReaping(plan, askedAt), worker.floors);
       const look = { askedAt, answeredAt: performance.now(), due };
       plan = afterLook(plan, look, { ...done, hasRoom: worker.claimable > 0 }, pollMs);
     }

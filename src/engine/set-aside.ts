@@ -102,6 +102,7 @@ export async function claimDespiteBadRows(
     runs: claims.flatMap(claimed => claimed.runs),
     limited: claims.flatMap(claimed => claimed.limited),
     positions: [],
+    walkMs: null,
     // The next claim is for all due runs again.
     hasMore: ids.length > 0,
   };

@@ -162,6 +162,21 @@ select pg_try_advisory_xact_lock(hashtextextended('tock.reap', 0)) as "isMine",
   set_config('jit', 'off', true) as jit,
   set_config('idle_in_transaction_session_timeout', '10s', true) as "atMostIdle";
 
+-- below-floors
+with below as materialized (
+  select exists (
+    select from unnest($1::text[], $2::integer[], $3::timestamptz[]) as f(queue, priority, floor_at)
+    left join tock.job_queues q on q.name = f.queue
+    cross join lateral (
+      select from tock.job_runs_live r
+      where r.queue = f.queue and r.priority = f.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.run_at <= f.floor_at
+      order by r.run_at, r.id limit 1) b
+    where q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)) as has_runs
+)
+select b.has_runs as "hasRuns", (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::float8 as "walkMs" from below b;
+
 -- blocking-keys
 with recursive keys as (
   (select blocked_on as key from tock.job_runs_live where blocked_on is not null order by blocked_on limit 1)
@@ -239,10 +254,10 @@ with recursive queue_priorities as (
   select f.*, row_number() over () as turn, lead(f.place) over () is distinct from f.place as is_last from found f
   where f.priority <= coalesce((select min(w.priority) from (
     select f.priority from found f group by f.priority, f.place, f.share having count(*) >= f.share) w), f.priority)
-), claimed as (
+), walk as materialized (select (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::float8 as ms, count(*) as runs from due), claimed as (
   update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $4,
     locked_until = tock.now() + $5 * interval '1 millisecond', started_at = tock.now()
-  where r.id = any(array(select id from due where not is_limited))
+  where r.id = any(array(select id from due where not is_limited)) and (select w.runs from walk w) > 0
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
   case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
     or r.traceparent is not null then
@@ -255,7 +270,82 @@ with recursive queue_priorities as (
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
-select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place,
+select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place, case when due.turn = 1 then (select w.ms from walk w) end as walk_ms,
+  case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
+  case when due.turn = 1 then (
+    select jsonb_agg(jsonb_build_array(o.queue, o.priority, o.share, o.is_limited) order by o.place) from shares o) end as places
+from due left join claimed c on c.id = due.id order by due.turn;
+
+-- claim-above
+with recursive floors as materialized (
+  select f.queue collate "C" as queue, f.priority, f.floor_at
+  from unnest($1::text[], $2::integer[], $3::timestamptz[]) as f(queue, priority, floor_at)
+), gaps as materialized (
+  select b.queue, b.priority, lead(b.queue, 1, '~') over borders as before_queue, lead(b.priority, 1, 0) over borders as before_priority
+  from (select '' collate "C" as queue, 0 as priority union all select k.queue, k.priority from floors k) b
+  window borders as (order by b.queue, b.priority)
+), others as (
+  select n.queue, n.priority, g.before_queue, g.before_priority
+  from gaps g cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (g.queue, g.priority) and (r.queue, r.priority) < (g.before_queue, g.before_priority)
+    order by r.queue, r.priority limit 1) n
+  union all
+  select n.queue, n.priority, p.before_queue, p.before_priority
+  from others p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) and (r.queue, r.priority) < (p.before_queue, p.before_priority)
+    order by r.queue, r.priority limit 1) n
+), queue_priorities as (
+  select f.queue, f.priority, f.floor_at from floors f
+  union all
+  select o.queue, o.priority, timestamptz '-infinity' from others o
+), open as materialized (
+  select p.queue, p.priority, p.floor_at, (q.concurrency is not null or q.rate_count is not null) as is_limited,
+    least($4::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
+  from queue_priorities p left join tock.job_queues q on q.name = p.queue
+  where case when $5::text[] is null then q.relayed_to is null else p.queue = any($5) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+    and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
+    and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
+    and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.run_at > p.floor_at)
+), shares as materialized (
+  select o.*, least(o.room, ceil($4::integer::numeric / o.siblings)::integer) as share,
+    (row_number() over (order by o.priority, o.queue <= $6 collate "C", o.queue))::integer as place
+  from open o order by o.priority, o.queue <= $6 collate "C", o.queue
+), found as materialized (
+  select d.id, d.run_at, o.place, o.priority, d.is_limited, o.share
+  from shares o cross join lateral (
+    select r.id, r.run_at, o.is_limited or r.slot_keys is not null as is_limited from tock.job_runs_live r
+    where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.run_at > o.floor_at
+    order by r.run_at, r.id
+    limit o.share
+    for update of r skip locked
+  ) d
+  limit $4::integer
+), due as materialized (
+  select f.*, row_number() over () as turn, lead(f.place) over () is distinct from f.place as is_last from found f
+  where f.priority <= coalesce((select min(w.priority) from (
+    select f.priority from found f group by f.priority, f.place, f.share having count(*) >= f.share) w), f.priority)
+), walk as materialized (select (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::float8 as ms, count(*) as runs from due), claimed as (
+  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $7,
+    locked_until = tock.now() + $8 * interval '1 millisecond', started_at = tock.now()
+  where r.id = any(array(select id from due where not is_limited)) and (select w.runs from walk w) > 0
+  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
+    or r.traceparent is not null then
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
+)
+select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place, case when due.turn = 1 then (select w.ms from walk w) end as walk_ms,
   case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
   case when due.turn = 1 then (
     select jsonb_agg(jsonb_build_array(o.queue, o.priority, o.share, o.is_limited) order by o.place) from shares o) end as places
@@ -378,15 +468,15 @@ returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.i
 -- claim-notified
 with due as materialized (
   select r.id, r.run_at from tock.job_runs_live r
-  where r.queue = $1 and r.priority = $2 and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null and not exists (select from tock.job_queues q where q.name = $1)
+  where r.queue = $1 and r.priority = $2 and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null and r.run_at >= $3::timestamptz and not exists (select from tock.job_queues q where q.name = $1)
   order by r.run_at, r.id
-  limit $3::integer
+  limit $4::integer
   for update of r skip locked
 ), turns as materialized (
-  select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, min(id) as carrier from due
+  select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, min(id) as carrier, (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::float8 as walk_ms from due
 )
-update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $4,
-    locked_until = tock.now() + $5 * interval '1 millisecond', started_at = tock.now()
+update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $5,
+    locked_until = tock.now() + $6 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
   case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
@@ -400,7 +490,8 @@ returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.i
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
   case when r.id = (select carrier from turns) then (select ids from turns) end as turns,
-  case when r.id = (select carrier from turns) then (select at from turns) end as at;
+  case when r.id = (select carrier from turns) then (select at from turns) end as at,
+  (select walk_ms from turns) as walk_ms;
 
 -- claim-of-jobs
 with recursive queue_priorities as (
@@ -528,7 +619,7 @@ with due as materialized (
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
-select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, null as place, null as at, null as places
+select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, null as place, null as walk_ms, null as at, null as places
 from due left join claimed c on c.id = due.id;
 
 -- claim-plain-on
@@ -1717,6 +1808,63 @@ select
       then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to is not null) else p.queue = any($1) end),
     (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))) - extract(epoch from tock.now())) * 1000)::float8 as "runMs",
   exists (select from open) as "isOverdue", case when $2::boolean then (exists (select from queue_priorities p cross join lateral (
+    select from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
+      and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
+    order by r.run_at, r.id limit 1) e)
+  or exists (select w.id from (
+    select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
+  where 0 = (select count(*) from (select from queue_priorities p cross join lateral (
+    select from tock.job_runs_live r
+    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
+      and r.locked_by = w.id and r.status = 'running'
+    order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
+    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)) else false end as "needsReaping";
+
+-- next-due-above
+with recursive floors as materialized (
+  select f.queue collate "C" as queue, f.priority, f.floor_at
+  from unnest($1::text[], $2::integer[], $3::timestamptz[]) as f(queue, priority, floor_at)
+), gaps as materialized (
+  select b.queue, b.priority, lead(b.queue, 1, '~') over borders as before_queue, lead(b.priority, 1, 0) over borders as before_priority
+  from (select '' collate "C" as queue, 0 as priority union all select k.queue, k.priority from floors k) b
+  window borders as (order by b.queue, b.priority)
+), others as (
+  select n.queue, n.priority, g.before_queue, g.before_priority
+  from gaps g cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (g.queue, g.priority) and (r.queue, r.priority) < (g.before_queue, g.before_priority)
+    order by r.queue, r.priority limit 1) n
+  union all
+  select n.queue, n.priority, p.before_queue, p.before_priority
+  from others p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) and (r.queue, r.priority) < (p.before_queue, p.before_priority)
+    order by r.queue, r.priority limit 1) n
+), queue_priorities as (
+  select f.queue, f.priority, f.floor_at from floors f
+  union all
+  select o.queue, o.priority, timestamptz '-infinity' from others o
+), open as materialized (
+  select p.queue, p.priority, p.floor_at, (q.concurrency is not null or q.rate_count is not null) as is_limited,
+    least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
+  from queue_priorities p left join tock.job_queues q on q.name = p.queue
+  where case when $4::text[] is null then q.relayed_to is null else p.queue = any($4) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+    and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
+    and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
+    and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.run_at > p.floor_at)
+)
+select
+  ((extract(epoch from (select min(next_at) from tock.job_definitions where next_at is not null and paused_at is null and broken_at is null and vanished_at is null)) - extract(epoch from tock.now())) * 1000)::float8 as "occurrenceMs",
+  ((extract(epoch from least((select min(f.run_at) from queue_priorities p cross join lateral (
+    select r.run_at from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority
+      and r.run_at > tock.now()
+    order by r.run_at, r.id limit 1) f where case when $4::text[] is null
+      then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to is not null) else p.queue = any($4) end),
+    (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))) - extract(epoch from tock.now())) * 1000)::float8 as "runMs",
+  exists (select from open) as "isOverdue", case when $5::boolean then (exists (select from queue_priorities p cross join lateral (
     select from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
     order by r.run_at, r.id limit 1) e)

@@ -4,15 +4,22 @@ import type { Claim, ClaimOptions, QueuePriority } from '../../store/runs/claim/
 import { claimNotifiedRuns } from '../../store/runs/claim/claim-in-queue.js';
 import type { Engine } from '../engine.js';
 import { claimDespiteBadRows } from '../set-aside.js';
+import type { ClaimFloors } from './claim-floors.js';
 
-/** Claims in one queue and priority. What must be done singly goes over the pool. */
-export function claimOver(
+/** Claims in one queue and priority, above its floor. What must be done singly goes over the pool. */
+export async function claimOver(
   engine: Engine,
   session: Session,
   place: QueuePriority,
   wanted: ClaimOptions,
+  floors: ClaimFloors,
 ): Promise<Claim> {
-  return claimDespiteBadRows(engine, wanted, () => claimNotifiedRuns(session, wanted, place));
+  const floor = floors.of(place);
+  const claimed = await claimDespiteBadRows(engine, wanted, () =>
+    claimNotifiedRuns(session, wanted, place, floor),
+  );
+  floors.claimed(claimed, floor === null ? [] : [floor]);
+  return claimed;
 }
 
 /** Waits for one claim at a time, however it ends. */

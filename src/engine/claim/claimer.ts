@@ -8,12 +8,14 @@ import {
   claimRunsBehind,
   type QueuePriority,
 } from '../../store/runs/claim/claim.js';
-import { claimNotifiedRuns } from '../../store/runs/claim/claim-in-queue.js';
 import { readOtherPlaces } from '../../store/runs/claim/other-places.js';
 import { takeRestartTurn } from '../../store/runs/claim/restart-turn.js';
+import { readBelow } from '../../store/runs/claim/walk.js';
 import type { Engine } from '../engine.js';
 import { claimDespiteBadRows } from '../set-aside.js';
 import { createClaimCursor } from './claim-cursor.js';
+import { type ClaimFloors, createClaimFloors } from './claim-floors.js';
+import { claimOver } from './claim-over.js';
 
 export interface Claimer {
   /**
@@ -28,6 +30,8 @@ export interface Claimer {
   readonly isClaiming: boolean;
   /** Room that is kept for what was left behind, while that is being claimed. */
   readonly reserved: number;
+  /** From where claims begin. */
+  readonly floors: ClaimFloors;
   /** Resolves when no claim is under way, however it ended. */
   idle(): Promise<unknown>;
   /**
@@ -43,6 +47,8 @@ export interface ClaimerOptions {
   readonly queues: readonly string[] | null;
   /** Only runs of these jobs; null: of all. */
   readonly jobs: () => readonly string[] | null;
+  /** Whether claims may begin at floors, once walks from the beginning are slow. */
+  readonly keepsFloors: boolean;
   /** How many more runs the worker may claim, without what is reserved. */
   readonly claimable: () => number;
   /** Accepts claimed runs. Returns how many. @param sentAt when the claim was sent, by performance.now() */
@@ -61,13 +67,17 @@ const MAX_BEHIND = 100;
 
 /** A claimer that has claimed nothing yet. */
 export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer {
-  const { workerId, queues, jobs, claimable, accept, onExhausted, onIdle } = options;
+  const { workerId, queues, jobs, claimable, accept, onExhausted, onIdle, keepsFloors } = options;
   const { leaseMs } = engine.settings;
   const cursor = createClaimCursor();
+  const floors = createClaimFloors(keepsFloors);
   let hasMore = false;
   let claiming: Promise<number> | null = null;
   let restarting: Promise<unknown> | null = null;
+  let checking: Promise<unknown> | null = null;
   let reserved = 0;
+  /** A look below the floors has found runs, and no claim from the beginning was sent since. */
+  let hasBelow = false;
 
   /** Sends a claim; null where there is no room for one. */
   const send = (room: number) => {
@@ -135,9 +145,12 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
 
   const claimFrom = async (wanted: ClaimOptions, positions: readonly ClaimPosition[] | null) => {
     const sentAt = performance.now();
+    const from = floors.used;
+    if (positions === null && from.length === 0) hasBelow = false;
     const claimed = await claimDespiteBadRows(engine, wanted, () =>
-      claimFreeRuns(engine.database, wanted, positions),
+      claimFreeRuns(engine.database, { ...wanted, floors: from }, positions),
     );
+    floors.claimed(claimed, from);
     cursor.advance(claimed, positions, sentAt, performance.now());
     return { claimed, sentAt, isFromStart: positions === null };
   };
@@ -148,11 +161,26 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     if (limit <= 0) return 0;
     const sentAt = performance.now();
     const wanted = { limit, workerId, leaseMs, queues };
-    const claimed = await claimDespiteBadRows(engine, wanted, () =>
-      claimNotifiedRuns(engine.database, wanted, hint),
-    );
+    const claimed = await claimOver(engine, engine.database, hint, wanted, floors);
     hasMore ||= claimed.hasMore;
     return await accept(claimed, sentAt);
+  };
+
+  /** Looks for runs below the floors, if no other worker does, beside the claims: it may walk far. */
+  const checkBelow = async () => {
+    const sentAt = performance.now();
+    const from = floors.used;
+    // Until it is answered.
+    floors.leaveCheck(sentAt);
+    try {
+      if (queues === null && !(await takeRestartTurn(engine.database, floors.pauseMs))) return;
+      const below = await readBelow(engine.database, from);
+      floors.checked(below, sentAt, performance.now());
+      if (below.hasRuns) hasMore = hasBelow = true;
+    } catch {
+      // If the claims fail too, that is reported.
+      floors.leaveCheck(performance.now());
+    }
   };
 
   const claimAll = async (): Promise<number> => {
@@ -162,7 +190,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     let underWay = send(claimable());
     for (let pass = 1; underWay !== null; pass++) {
       const { claimed, sentAt, isFromStart }: Awaited<typeof underWay> = await underWay;
-      hasMore = claimed.hasMore;
+      hasMore = claimed.hasMore || hasBelow;
       const hasLimited = claimed.limited.length > 0;
       // Runs without a slot are blocked now, and others may lie behind them. A claim that continued an
       // earlier one and came up short says nothing about what lies before.
@@ -187,6 +215,11 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
   return {
     claim(hint) {
       cursor.lookSoon();
+      if (checking === null && floors.mustCheck(performance.now()))
+        checking = checkBelow().finally(() => {
+          checking = null;
+          onIdle();
+        });
       claiming ??= (hint && jobs() === null ? claimHinted(hint) : claimAll()).then(
         total => {
           claiming = null;
@@ -209,9 +242,10 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     get reserved() {
       return reserved;
     },
+    floors,
     async idle() {
       await claiming?.catch(() => undefined);
-      await restarting;
+      await Promise.all([restarting, checking]);
     },
     halt() {
       hasMore = false;

@@ -37,6 +37,7 @@ export interface PipelineOptions extends Pick<WorkerOptions, 'queues' | 'isSuper
   readonly workerId: string;
   readonly capacity: number;
   readonly row: WorkerRow;
+  readonly keepsFloors: boolean;
   /** Called when something changed that a tick or daemon may wait for. */
   readonly onChange: () => void;
 }
@@ -52,12 +53,12 @@ export class RunPipeline implements WorkerLoad {
   readonly activeRuns = new Set<ActiveRun>();
   /** Runs whose handlers have not ended. Those whose outcomes wait to be written take no capacity. */
   executing = 0;
+  readonly claimer: Claimer;
   readonly reports: Reports;
   isClosed = false;
 
   private readonly engine: Engine;
   private readonly options: PipelineOptions;
-  private readonly claimer: Claimer;
   private readonly prefetchBuffer: PrefetchBuffer<ActiveRun>;
   private readonly throughput = createThroughput();
   private readonly slotPassing: SlotPassing<PendingOutcome>;
@@ -68,7 +69,7 @@ export class RunPipeline implements WorkerLoad {
   private writesUntil = Number.POSITIVE_INFINITY;
 
   constructor(engine: Engine, options: PipelineOptions) {
-    const { workerId, queues, isSuperseded, onChange } = options;
+    const { workerId, queues, keepsFloors, isSuperseded, onChange } = options;
     this.engine = engine;
     this.options = options;
     this.capacity = options.capacity;
@@ -76,6 +77,7 @@ export class RunPipeline implements WorkerLoad {
       workerId,
       queues: queues ?? null,
       jobs: () => (isSuperseded?.() ? [...engine.registry.jobs.keys()] : null),
+      keepsFloors,
       claimable: () => this.claimable,
       accept: (claim, sentAt) => {
         this.slotPassing.recordClaim(sentAt);
@@ -138,11 +140,6 @@ export class RunPipeline implements WorkerLoad {
     return this.prefetched > 0 || (this.claimer.isClaiming && this.prefetchTarget === 0);
   }
 
-  /** Whether there was more at the last claim, so that `refill` goes on claiming. */
-  get hasMore(): boolean {
-    return this.claimer.hasMore;
-  }
-
   /** Claims due runs as long as there is room. @param hint claims only there */
   async claim(hint?: QueuePriority): Promise<number> {
     await this.notified.idle();
@@ -155,7 +152,7 @@ export class RunPipeline implements WorkerLoad {
     if (limit === 0) return null;
     const wanted = { ...this.lease, limit, queues: this.options.queues ?? null };
     const sentAt = performance.now();
-    const claim = claimOver(this.engine, session, place, wanted);
+    const claim = claimOver(this.engine, session, place, wanted, this.claimer.floors);
     return this.notified.start(claim.then(claimed => this.accept(claimed, sentAt)));
   }
 
@@ -250,6 +247,7 @@ export class RunPipeline implements WorkerLoad {
     if (isWritten && outcome) notifyOutcome(this.engine, active.run, outcome, durationMs);
     const isSlotFree = active.run.slot_keys !== null && !arePassedOn;
     // This run, or one that waited for its slot, may be due again.
+    if (isSlotFree || outcome?.transition === 'release') this.claimer.floors.forget();
     if (this.activeRuns.size === 0 || !isGone(outcome) || isSlotFree) this.options.onChange();
   }
 

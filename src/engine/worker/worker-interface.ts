@@ -3,6 +3,7 @@
 import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
 import type { Session } from '../../store/connection/database.js';
 import type { QueuePriority } from '../../store/runs/claim/claim.js';
+import type { ClaimFloor } from '../../store/runs/claim/queue-priorities.js';
 import type { RunAtWork } from '../execute/crash.js';
 
 export interface WorkerOptions {
@@ -39,6 +40,8 @@ export interface Worker {
   claimNotified(place: QueuePriority, session: Session): Promise<number> | null;
   /** Whether there was more at the last claim, so that it goes on claiming. */
   readonly hasMore: boolean;
+  /** From where its claims begin; none: from the beginning. */
+  readonly floors: readonly ClaimFloor[];
   /** Claims no more. The runs it holds are executed. */
   close(): void;
   /** Claims no more, and releases runs that have not started, including those of a claim under way. */

@@ -26,6 +26,8 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     capacity,
     row,
     queues,
+    // A tick ends when nothing is left.
+    keepsFloors: options.kind === 'daemon' || options.kind === 'relay',
     ...(isSuperseded && { isSuperseded }),
     onChange: wake,
   });
@@ -56,7 +58,10 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     claim: hint => pipeline.claim(hint),
     claimNotified: (place, session) => pipeline.claimNotified(place, session),
     get hasMore() {
-      return pipeline.hasMore;
+      return pipeline.claimer.hasMore;
+    },
+    get floors() {
+      return pipeline.claimer.floors.used;
     },
     close: () => pipeline.close(),
     beginStop: () => pipeline.stop(),

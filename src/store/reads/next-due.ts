@@ -5,7 +5,15 @@ import type { Session } from '../connection/database.js';
 import { msBetween } from '../connection/readable-instant.js';
 import { statement } from '../connection/statement.js';
 import { noteTickFrom, type Ticker } from '../definitions/ticks.js';
-import { liesIn, openQueuePriorities, QUEUE_PRIORITIES } from '../runs/claim/queue-priorities.js';
+import {
+  type ClaimFloor,
+  type FloorParameters,
+  floorParameters,
+  liesIn,
+  openQueuePriorities,
+  QUEUE_PRIORITIES,
+  QUEUE_PRIORITIES_ABOVE,
+} from '../runs/claim/queue-priorities.js';
 import { NEEDS_REAPING } from '../runs/reapable.js';
 import { IS_COPY } from '../schema/database-identity.js';
 
@@ -17,10 +25,8 @@ interface Looked {
   readonly checksReaping: boolean;
 }
 
-const NEXT_DUE = statement<Looked, NextDue>(
-  'next-due',
-  `
-with ${QUEUE_PRIORITIES}, ${openQueuePriorities('1')}
+const nextDue = (open: string) => `
+with ${open}
 select
   ${msFromNow(`(select min(next_at) from tock.job_definitions where ${IS_PLANNED})`)} as "occurrenceMs",
   ${msFromNow(`least((select min(f.run_at) from queue_priorities p cross join lateral (
@@ -29,7 +35,16 @@ select
     order by r.run_at, r.id limit 1) f where case when :queues::text[] is null
       then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to is not null) else p.queue = any(:queues) end),
     (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))`)} as "runMs",
-  exists (select from open) as "isOverdue", case when :checksReaping::boolean then ${NEEDS_REAPING} else false end as "needsReaping"`,
+  exists (select from open) as "isOverdue", case when :checksReaping::boolean then ${NEEDS_REAPING} else false end as "needsReaping"`;
+
+const NEXT_DUE = statement<Looked, NextDue>(
+  'next-due',
+  nextDue(`${QUEUE_PRIORITIES}, ${openQueuePriorities('1')}`),
+  { prepared: true },
+);
+const NEXT_DUE_ABOVE = statement<Looked & FloorParameters, NextDue>(
+  'next-due-above',
+  nextDue(`${QUEUE_PRIORITIES_ABOVE}, ${openQueuePriorities('1', true)}`),
   { prepared: true },
 );
 
@@ -48,13 +63,19 @@ export interface NextDue {
 /**
  * One index look-up for the occurrences, and a few for each queue and priority. Locks nothing.
  * @param checksReaping whether to check for work to reap too: a few look-ups more, over all due runs
+ * @param floors what is overdue below them is not seen
  */
 export async function readNextDue(
   session: Session,
   queues: readonly string[] | null,
   checksReaping: boolean,
+  floors: readonly ClaimFloor[] = [],
 ): Promise<NextDue> {
-  const due = await NEXT_DUE.first(session, { queues, checksReaping });
+  const looked = { queues, checksReaping };
+  const due =
+    floors.length === 0
+      ? await NEXT_DUE.first(session, looked)
+      : await NEXT_DUE_ABOVE.first(session, { ...looked, ...floorParameters(floors) });
   return due ?? { occurrenceMs: null, runMs: null, isOverdue: false, needsReaping: false };
 }
 

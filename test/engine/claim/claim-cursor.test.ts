@@ -19,6 +19,7 @@ describe('createClaimCursor', () => {
     limited: [],
     positions,
     hasMore: positions.some(position => position.hasMore),
+    walkMs: null,
   });
 
   const nothing = { places: [], mustRestart: false };

@@ -12,7 +12,7 @@ function claim(
 ): Claim {
   const at = second === null ? null : `${MINUTE}${second}.000001+00:00`;
   const position = { queue, priority, at, id: at && id, hasMore, isLimited: false, isPlain: true };
-  return { runs: [], limited: [], positions: at === null ? [] : [position], hasMore };
+  return { runs: [], limited: [], positions: at === null ? [] : [position], hasMore, walkMs: null };
 }
 
 describe('createClaimFront', () => {

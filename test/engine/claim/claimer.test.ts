@@ -21,6 +21,8 @@ let onAccept: (count: number) => unknown;
 /** Runs that were left behind are claimed when this resolves. */
 let behind: Promise<void>;
 let onIdle: () => void;
+/** For how long the server says that it has looked, instead of how long it has. */
+let walkMs: number | null;
 /** What else happens when the claim of this number is accepted. */
 let onTaken: Record<number, () => unknown>;
 beforeAll(async () => {
@@ -35,17 +37,24 @@ beforeEach(async () => {
   taken = [];
   events = [];
   onTaken = {};
+  walkMs = null;
   onAccept = () => undefined;
   onIdle = () => undefined;
   behind = Promise.resolve();
   const run: Database['run'] = async (text, ...rest) => {
     if (text.includes('<= (o.after_at')) await behind;
-    return await database.run(text, ...rest);
+    const rows = await database.run<never>(text, ...rest);
+    for (const row of rows as { walk_ms?: number; walkMs?: number }[]) {
+      if (typeof row.walk_ms === 'number') row.walk_ms = walkMs ?? 0;
+      if (row.walkMs !== undefined) row.walkMs = walkMs ?? 0;
+    }
+    return rows;
   };
   claimer = createClaimer({ database: { ...database, run }, settings: { leaseMs: 60_000 } } as Engine, {
     workerId: WORKER,
     queues: null,
     jobs: () => null,
+    keepsFloors: true,
     claimable: () => Math.max(0, room - claimer.reserved),
     async accept({ runs, limited }: Claim) {
       await onAccept(runs.length);
@@ -305,6 +314,90 @@ describe('a claim with a hint', () => {
     expect(taken).toEqual([]);
     room = 1;
     expect(await claimer.claim(told)).toBe(1);
+  });
+});
+
+describe('a claim above floors', () => {
+  const at = (second: number) => `2026-03-02T12:00:${String(second).padStart(2, '0')}Z`;
+  const place = { queue: 'default', priority: 0 };
+  /** Three slow claims from the beginning, the last one of which took a run that was due at second 10. */
+  const slowDown = async () => {
+    await test.setClock('2026-03-02T12:01:00Z');
+    await test.sql(`select setval('tock.claim_front_restart', 0)`);
+    walkMs = 3;
+    room = 9;
+    for (const second of [8, 9, 10]) {
+      await add(1, { run_at: at(second) });
+      await claimer.claim(place);
+    }
+    taken = [];
+  };
+  afterEach(async () => await test.setClock(null));
+
+  it.each([
+    ['everywhere', undefined],
+    ['with a hint', place],
+  ])('%s leaves what lies below, until a look aside finds it', async (_what, hint) => {
+    await slowDown();
+    expect(claimer.floors.used).toEqual([{ ...place, at: at(9).replace('Z', '.000Z') }]);
+    // The look is sent at once, and finds nothing.
+    await claimer.claim(hint);
+    await claimer.idle();
+    await add(1, { run_at: at(5) });
+    await add(1, { run_at: at(10) });
+    expect(await claimer.claim(hint)).toBe(1);
+    expect(await claimer.claim(hint)).toBe(0);
+    expect(taken.filter(ids => ids !== '')).toEqual(['5']);
+    vi.spyOn(performance, 'now').mockReturnValue(500);
+    await test.sql(`select setval('tock.claim_front_restart', 0)`);
+    // Its answer may come before that of the claim, which then goes on by itself.
+    const claimed = await claimer.claim(hint);
+    await claimer.idle();
+    expect(claimer.hasMore).toBe(claimed === 0);
+    expect(claimed + (await claimer.claim(hint))).toBe(1);
+    expect(taken.filter(ids => ids !== '')).toEqual(['5', '4']);
+  });
+
+  it('takes what lies elsewhere at once', async () => {
+    await slowDown();
+    await add(1, { queue: 'other', run_at: at(1) });
+    await add(1, { priority: 5, run_at: at(1) });
+    expect(await claimer.claim()).toBe(2);
+  });
+
+  it('leaves the look to another worker that has just looked', async () => {
+    await slowDown();
+    await add(1, { run_at: at(5) });
+    await test.sql(
+      `select setval('tock.claim_front_restart', (extract(epoch from clock_timestamp()) * 1000)::bigint)`,
+    );
+    await claimer.claim();
+    await claimer.idle();
+    expect([claimer.hasMore, taken]).toEqual([false, ['']]);
+  });
+
+  it('ends when a look says that walks are fast again', async () => {
+    await slowDown();
+    walkMs = 1;
+    await add(1, { run_at: at(5) });
+    const claimed = await claimer.claim();
+    await claimer.idle();
+    expect(claimer.floors.used).toEqual([]);
+    expect(claimed + (await claimer.claim())).toBe(1);
+    expect(claimer.floors.used).toEqual([]);
+  });
+
+  it('goes on where the look fails, and looks again', async () => {
+    await slowDown();
+    await test.sql('alter sequence tock.claim_front_restart rename to elsewhere');
+    await add(1, { run_at: at(5) });
+    expect(await claimer.claim()).toBe(0);
+    await claimer.idle();
+    await test.sql('alter sequence tock.elsewhere rename to claim_front_restart');
+    vi.spyOn(performance, 'now').mockReturnValue(500);
+    const claimed = await claimer.claim();
+    await claimer.idle();
+    expect(claimed + (await claimer.claim())).toBe(1);
   });
 });
 

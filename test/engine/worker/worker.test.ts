@@ -36,9 +36,15 @@ beforeEach(async () => {
   const database = openDatabase({ connectionString: test.url });
   const recorded: Database = {
     ...database,
-    run(...statement) {
+    async run<Row>(...statement: Parameters<Database['run']>) {
       statements.push(statement[0]);
-      return database.run(...statement);
+      const rows = await database.run<Row & { walk_ms?: number; walkMs?: number }>(...statement);
+      // As where many runs have ended since the last vacuum.
+      for (const row of rows) {
+        if (typeof row.walk_ms === 'number') row.walk_ms = 100;
+        if (typeof row.walkMs === 'number') row.walkMs = 100;
+      }
+      return rows;
     },
   };
   engine = {
@@ -151,5 +157,56 @@ describe('a worker of older code', () => {
     await worker.stop();
     expect(await runs(`status = 'succeeded'`)).toHaveLength(1);
     expect(await runs(`job = 'newer' and status = 'dead'`)).toHaveLength(dead);
+  });
+});
+
+describe('the floors of claims', () => {
+  /** A worker that has claimed three times, each time slowly, and whose runs have ended. */
+  const slowed = async (kind: 'daemon' | 'relay' | 'tick' | 'library') => {
+    const worker = openWorker(engine, { kind, concurrency: 5 });
+    for (let n = 0; n < 3; n++) {
+      await add(1);
+      await worker.claim();
+    }
+    for (const { end } of atWork) end();
+    await worker.idle();
+    return worker;
+  };
+
+  it.each(['tick', 'library'] as const)(
+    'are not kept by one of the kind %s, which ends when nothing is left',
+    async kind => {
+      const worker = await slowed(kind);
+      expect(worker.floors).toEqual([]);
+      await worker.stop();
+    },
+  );
+
+  it.each(['daemon', 'relay'] as const)('are kept by one of the kind %s', async kind => {
+    const worker = await slowed(kind);
+    expect(worker.floors).toMatchObject([{ queue: 'default', priority: 0 }]);
+    await worker.stop();
+  });
+
+  it('are forgotten when a slot becomes free: a run that waited for it may be due since long', async () => {
+    const worker = await slowed('daemon');
+    await addRuns(test, { job: 'holds', slot_keys: ['job:x'], slot_limits: [1] });
+    await worker.claim();
+    await until(() => Promise.resolve(atWork.length === 4), 'the handler to be at work');
+    expect(worker.floors).toHaveLength(1);
+    atWork[3]?.end();
+    await worker.idle();
+    expect(worker.floors).toEqual([]);
+    await worker.stop();
+  });
+
+  it('are forgotten when a run is given back, which is as old as before', async () => {
+    const worker = await slowed('daemon');
+    await add(6);
+    await worker.claim();
+    expect(worker.floors).toHaveLength(1);
+    await worker.stop();
+    expect(worker.floors).toEqual([]);
+    expect(await test.sql(`select count(*)::int as count from tock.job_runs_live`)).toEqual([{ count: 6 }]);
   });
 });

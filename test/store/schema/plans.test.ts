@@ -20,6 +20,7 @@ import { type ClaimPosition, claimFreeRun, claimFreeRuns } from '../../../src/st
 import { claimNotifiedRuns } from '../../../src/store/runs/claim/claim-in-queue.js';
 import { readOtherPlaces } from '../../../src/store/runs/claim/other-places.js';
 import { unblockRuns } from '../../../src/store/runs/claim/unblock.js';
+import { readBelow } from '../../../src/store/runs/claim/walk.js';
 import { enqueueRuns } from '../../../src/store/runs/enqueue/enqueue.js';
 import type { EnqueuedRow, RunShape } from '../../../src/store/runs/enqueue/enqueued-run.js';
 import {
@@ -159,6 +160,7 @@ const position = (more: Partial<ClaimPosition> = {}): ClaimPosition => ({
   isPlain: true,
   ...more,
 });
+const FLOORS = [0, 3].map(priority => ({ queue: 'default', priority, at: '2026-03-01T12:00:00Z' }));
 const claim = { limit: 2000, workerId: WORKER, leaseMs: 60_000, queues: null };
 const shape: RunShape = {
   job: 'noop',
@@ -194,6 +196,13 @@ const CLAIM_INDEX = 'job_runs_live_claim';
 const PRIMARY_KEY = 'job_runs_live_pkey';
 const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly string[]][] = [
   ['a claim from the beginning', s => claimFreeRuns(s, claim), [CLAIM_INDEX, PRIMARY_KEY]],
+  [
+    'a claim from the floors of some',
+    s => claimFreeRuns(s, { ...claim, floors: FLOORS }),
+    [CLAIM_INDEX, PRIMARY_KEY],
+  ],
+  ['a look below floors', s => readBelow(s, FLOORS), [CLAIM_INDEX]],
+  ['when the next run is due, above floors', s => readNextDue(s, null, true, FLOORS), [CLAIM_INDEX]],
   [
     'one that goes on in one queue and priority',
     s => claimFreeRuns(s, claim, [position()]),
@@ -352,6 +361,53 @@ describe('a claim', () => {
       ]);
     } finally {
       for (const each of clients) await each.end();
+      await database.close();
+      await fresh.drop();
+    }
+  });
+
+  it('above a floor reads few pages, however many runs have ended under a snapshot that is held', async () => {
+    const fresh = await createTestDatabase();
+    const database = openDatabase({ connectionString: fresh.url, connections: 1 });
+    const [holder, measuring] = [fresh.url, fresh.url].map(
+      url => new pg.Client({ connectionString: url }),
+    ) as [pg.Client, pg.Client];
+    /** Pages that a statement has read. */
+    const pagesOf = async (work: (session: Session) => Promise<unknown>) => {
+      let pages = 0;
+      await work({
+        async run(text, values = []) {
+          const { rows } = await measuring.query(`explain (analyze, buffers, format json) ${text}`, [
+            ...values,
+          ]);
+          const plan = rows[0]['QUERY PLAN'][0].Plan;
+          pages += plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+          return [];
+        },
+      });
+      return pages;
+    };
+    try {
+      await migrate(database);
+      await Promise.all([holder.connect(), measuring.connect()]);
+      await holder.query('begin isolation level repeatable read; select count(*) from pg_class');
+      const enqueue = `insert into tock.job_runs_live (job, run_at) select 'noop', tock.now() - $1::interval from generate_series(1, $2)`;
+      await database.run(enqueue, ['1 hour', 20_000]);
+      await database.run('delete from tock.job_runs_live');
+      await database.run(enqueue, ['1 minute', 10]);
+      const place = { queue: 'default', priority: 0 };
+      const floor = { ...place, at: new Date(Date.now() - 1_800_000).toISOString() };
+      const ways: ((session: Session, floors: (typeof floor)[]) => Promise<unknown>)[] = [
+        (session, [above]) => claimNotifiedRuns(session, { ...claim, limit: 2 }, place, above),
+        (session, floors) => claimFreeRuns(session, { ...claim, limit: 2, floors }),
+        (session, floors) => readNextDue(session, null, false, floors),
+      ];
+      for (const way of ways) {
+        expect(await pagesOf(session => way(session, [floor]))).toBeLessThan(100);
+        expect(await pagesOf(session => way(session, []))).toBeGreaterThan(500);
+      }
+    } finally {
+      await Promise.all([holder.end(), measuring.end()]);
       await database.close();
       await fresh.drop();
     }

@@ -3,7 +3,8 @@ import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import type { Claim, ClaimOptions, ClaimPosition, QueuePriority } from './claim.js';
 import { type ClaimedRow, claimedColumns, claimedRun, sortedAs, startLease } from './claimed-run.js';
-import { isClaimable } from './queue-priorities.js';
+import { type ClaimFloor, isClaimable } from './queue-priorities.js';
+import { walkedMs } from './walk.js';
 
 // Workers that drain one queue and priority together would each walk over what the others have claimed. So a
 // claim that continues starts where any of them has come to: the front. It is a hint, kept in three
@@ -13,7 +14,11 @@ import { isClaimable } from './queue-priorities.js';
 
 type Wanted = Pick<ClaimOptions, 'limit' | 'workerId' | 'leaseMs'> & QueuePriority;
 /** One row of a claim carries, for all of them, the ids in their order and the `run_at` of the last. */
-type Row = ClaimedRow & { readonly turns: string | null; readonly at: string | null };
+type Row = ClaimedRow & {
+  readonly turns: string | null;
+  readonly at: string | null;
+  readonly walk_ms?: number | null;
+};
 
 interface Parts {
   /** CTEs before the one that finds runs. */
@@ -21,12 +26,14 @@ interface Parts {
   readonly where: string;
   /** CTEs after `turns`, which a column of `turns` must read to be executed. */
   readonly last?: string;
+  /** Whether it says how long it took to find the runs. */
+  readonly isTimed?: boolean;
 }
 
 // The ids go to the update as an array: the planner answers a join by reading the whole table. So rows come
 // back in any order. The time is written as JSON has it, whatever style of dates this session, or that of the
 // next claim, has.
-const claimWhere = ({ first = '', where, last = '' }: Parts) => `
+const claimWhere = ({ first = '', where, last = '', isTimed = false }: Parts) => `
 with ${first}due as materialized (
   select r.id, r.run_at from tock.job_runs_live r
   where r.queue = :queue and r.priority = :priority and ${isClaimable('r')} and r.slot_keys is null and ${where}
@@ -34,13 +41,13 @@ with ${first}due as materialized (
   limit :limit::integer
   for update of r skip locked
 )${last}, turns as materialized (
-  select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, min(id) as carrier${last === '' ? '' : ', (select count(*) from front_moved)'} from due
+  select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, min(id) as carrier${last === '' ? '' : ', (select count(*) from front_moved)'}${isTimed ? `, ${walkedMs} as walk_ms` : ''} from due
 )
 update tock.job_runs_live r set ${startLease('r')}
 where r.id = any(array(select id from due))
 returning r.id, ${claimedColumns('r')},
   case when r.id = (select carrier from turns) then (select ids from turns) end as turns,
-  case when r.id = (select carrier from turns) then (select at from turns) end as at`;
+  case when r.id = (select carrier from turns) then (select at from turns) end as at${isTimed ? ',\n  (select walk_ms from turns) as walk_ms' : ''}`;
 
 const CLAIM_AFTER = statement<Wanted & { readonly afterAt: string; readonly afterId: string }, Row>(
   'claim-after',
@@ -79,9 +86,12 @@ const CLAIM_FROM_FRONT = statement<Wanted & { readonly afterAt: string; readonly
 );
 
 // The queue was not looked at: if it has no row of its own, it is open and has no limit.
-const CLAIM_NOTIFIED = statement<Wanted, Row>(
+const CLAIM_NOTIFIED = statement<Wanted & { readonly floorAt: string }, Row>(
   'claim-notified',
-  claimWhere({ where: 'not exists (select from tock.job_queues q where q.name = :queue)' }),
+  claimWhere({
+    where: `r.run_at >= :floorAt::timestamptz and not exists (select from tock.job_queues q where q.name = :queue)`,
+    isTimed: true,
+  }),
   { prepared: true },
 );
 
@@ -106,15 +116,17 @@ export async function claimAfter(
 
 /**
  * Claims due runs of a queue and priority in which a notification says that there is a new one, from its
- * beginning.
+ * beginning, or from its floor.
  * Nothing where the queue has settings of its own, and nothing that needs a slot.
  */
 export async function claimNotifiedRuns(
   session: Session,
   { limit, workerId, leaseMs }: ClaimOptions,
   { queue, priority }: QueuePriority,
+  floor: ClaimFloor | null = null,
 ): Promise<Claim> {
-  const rows = await CLAIM_NOTIFIED.run(session, { limit, workerId, leaseMs, queue, priority });
+  const floorAt = floor?.at ?? '-infinity';
+  const rows = await CLAIM_NOTIFIED.run(session, { limit, workerId, leaseMs, queue, priority, floorAt });
   const unread = { queue, priority, at: null, id: null, hasMore: false, isLimited: false, isPlain: true };
   return claimOf(rows, limit, unread);
 }
@@ -128,5 +140,6 @@ function claimOf(rows: readonly Row[], limit: number, position: ClaimPosition): 
     limited: [],
     positions: carrier ? [{ ...position, at: carrier.at, id: ids.at(-1) ?? null, hasMore }] : [],
     hasMore,
+    walkMs: carrier?.walk_ms ?? null,
   };
 }

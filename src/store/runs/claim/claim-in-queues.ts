@@ -82,6 +82,7 @@ export async function claimAfterEach(
     limited: [],
     positions: after,
     hasMore: after.some(position => position.hasMore),
+    walkMs: null,
   };
 }
 

@@ -11,6 +11,8 @@ export type ClaimRow = ClaimedRow & {
   readonly place: number | null;
   /** Of the last run of each place, as JSON has it, whatever style of dates a session has. */
   readonly at: string | null;
+  /** With the first row of a claim from the beginning. */
+  readonly walk_ms?: number | null;
   /** In the order in which they were looked at; only with the first row. */
   readonly places: readonly Place[] | null;
 };
@@ -23,7 +25,7 @@ export function claimOf(rows: readonly ClaimRow[], limit: number): Claim {
   }));
   const claimed = limited.length === 0 ? rows : rows.filter(row => !row.is_limited);
   const hasMore = positions.some(position => position.hasMore);
-  return { runs: claimed.map(claimedRun), limited, positions, hasMore };
+  return { runs: claimed.map(claimedRun), limited, positions, hasMore, walkMs: rows[0]?.walk_ms ?? null };
 }
 
 function positionsOf(

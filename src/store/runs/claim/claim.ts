@@ -23,13 +23,19 @@ import { claimAfterEach } from './claim-in-queues.js';
 import { type ClaimRow, claimOf } from './claim-rows.js';
 import { type ClaimedRun, claimedColumns, namesOfClaimed, startLease } from './claimed-run.js';
 import {
+  type ClaimFloor,
+  type FloorParameters,
+  floorParameters,
+  isAboveFloor,
   isClaimable,
   isQueueLimited,
   isQueueOpen,
   liesIn,
   openQueuePriorities,
   QUEUE_PRIORITIES,
+  QUEUE_PRIORITIES_ABOVE,
 } from './queue-priorities.js';
+import { walkedMs } from './walk.js';
 
 /** A queue and one of the priorities that its runs have. */
 export interface QueuePriority {
@@ -67,6 +73,8 @@ export interface ClaimOptions {
    * to. Default false.
    */
   readonly fromFront?: boolean;
+  /** A claim from the beginning looks above these only. Default: none. */
+  readonly floors?: readonly ClaimFloor[];
 }
 
 export interface Claim {
@@ -77,6 +85,11 @@ export interface Claim {
   readonly positions: readonly ClaimPosition[];
   /** There may be more that is due. */
   readonly hasMore: boolean;
+  /**
+   * For how long the server looked for due runs, in milliseconds. Null: it found none, or the claim continued
+   * from positions.
+   */
+  readonly walkMs: number | null;
 }
 
 interface Wanted {
@@ -92,10 +105,15 @@ interface Wanted {
  *
  * @param where a further condition on runs `r` of the queues and priorities `o`
  * @param order of the queues within a priority
+ * @param isTimed whether the first row says how long it took to find the runs
  */
 const claimFrom = (
   open: string,
-  { where = '', order }: { readonly where?: string; readonly order: string },
+  {
+    where = '',
+    order,
+    isTimed = false,
+  }: { readonly where?: string; readonly order: string; readonly isTimed?: boolean },
 ) => `
 with ${open}, shares as materialized (
   select o.*, least(o.room, ceil(:limit::integer::numeric / o.siblings)::integer) as share,
@@ -115,18 +133,19 @@ with ${open}, shares as materialized (
   select f.*, row_number() over () as turn, lead(f.place) over () is distinct from f.place as is_last from found f
   where f.priority <= coalesce((select min(w.priority) from (
     select f.priority from found f group by f.priority, f.place, f.share having count(*) >= f.share) w), f.priority)
-), claimed as (
+), ${isTimed ? `walk as materialized (select ${walkedMs} as ms, count(*) as runs from due), ` : ''}claimed as (
   update tock.job_runs_live r set ${startLease('r')}
-  where r.id = any(array(select id from due where not is_limited))
+  where r.id = any(array(select id from due where not is_limited))${isTimed ? ' and (select w.runs from walk w) > 0' : ''}
   returning r.id, ${claimedColumns('r')}
 )
-select due.id, due.is_limited, ${namesOfClaimed('c')}, due.place,
+select due.id, due.is_limited, ${namesOfClaimed('c')}, due.place,${isTimed ? ' case when due.turn = 1 then (select w.ms from walk w) end as walk_ms,' : ''}
   case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
   case when due.turn = 1 then (
     select jsonb_agg(jsonb_build_array(o.queue, o.priority, o.share, o.is_limited) order by o.place) from shares o) end as places
 from due left join claimed c on c.id = due.id order by due.turn`;
 
 const OPEN = `${QUEUE_PRIORITIES}, ${openQueuePriorities(':limit::integer')}`;
+const OPEN_ABOVE = `${QUEUE_PRIORITIES_ABOVE}, ${openQueuePriorities(':limit::integer', true)}`;
 /** Queues after the one that was served last come first, so that each has its turn, however few are taken. */
 const IN_TURN = `o.queue <= :afterQueue collate "C", o.queue`;
 
@@ -134,9 +153,15 @@ interface Turn {
   readonly afterQueue: string;
 }
 
-const CLAIM = statement<Wanted & Turn & Pick<ClaimOptions, 'queues'>, ClaimRow>(
-  'claim',
-  claimFrom(OPEN, { order: IN_TURN }),
+type Unpositioned = Wanted & Turn & Pick<ClaimOptions, 'queues'>;
+
+const CLAIM = statement<Unpositioned, ClaimRow>('claim', claimFrom(OPEN, { order: IN_TURN, isTimed: true }), {
+  prepared: true,
+});
+
+const CLAIM_ABOVE = statement<Unpositioned & FloorParameters, ClaimRow>(
+  'claim-above',
+  claimFrom(OPEN_ABOVE, { where: `and ${isAboveFloor('r', 'o')}`, order: IN_TURN, isTimed: true }),
   { prepared: true },
 );
 
@@ -170,16 +195,23 @@ const CLAIM_BEHIND = claimAt('claim-behind', '<=');
  * towards `limit`. Runs that another claim has locked are skipped, never waited for.
  *
  * @param positions where an earlier claim left off: only what comes after them is looked at, queues of a
- * priority in the order given. Null: everything
+ * priority in the order given. Null: everything above the floors
  */
 export async function claimFreeRuns(
   session: Session,
-  { limit, workerId, leaseMs, queues, jobs, afterQueue = '', fromFront = false }: ClaimOptions,
+  { limit, workerId, leaseMs, queues, jobs, afterQueue = '', fromFront = false, floors = [] }: ClaimOptions,
   positions: readonly ClaimPosition[] | null = null,
 ): Promise<Claim> {
   const wanted = { limit, workerId, leaseMs };
   if (jobs) return claimOf(await CLAIM_OF_JOBS.run(session, { ...wanted, queues, jobs, afterQueue }), limit);
-  if (positions === null) return claimOf(await CLAIM.run(session, { ...wanted, queues, afterQueue }), limit);
+  if (positions === null) {
+    const unpositioned = { ...wanted, queues, afterQueue };
+    const rows =
+      floors.length === 0
+        ? await CLAIM.run(session, unpositioned)
+        : await CLAIM_ABOVE.run(session, { ...unpositioned, ...floorParameters(floors) });
+    return claimOf(rows, limit);
+  }
   const [position] = positions;
   if (position?.isPlain && positions.length === 1)
     return await claimAfter(session, { ...wanted, fromFront }, position);
@@ -219,7 +251,7 @@ with due as materialized (
   update tock.job_runs_live r set ${startLease('r')} from due where r.id = due.id and not due.is_limited
   returning r.id, ${claimedColumns('r')}
 )
-select due.id, due.is_limited, ${namesOfClaimed('c')}, null as place, null as at, null as places
+select due.id, due.is_limited, ${namesOfClaimed('c')}, null as place, null as walk_ms, null as at, null as places
 from due left join claimed c on c.id = due.id`,
 );
 

@@ -2,7 +2,14 @@
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import type { ClaimPosition, QueuePriority } from './claim.js';
-import { isQueueLimited, isQueueOpen, isServed, openQueuePriorities } from './queue-priorities.js';
+import {
+  gapsBetween,
+  isQueueLimited,
+  isQueueOpen,
+  isServed,
+  nextBetween,
+  openQueuePriorities,
+} from './queue-priorities.js';
 
 export interface OtherPlaces {
   /**
@@ -14,18 +21,12 @@ export interface OtherPlaces {
   readonly mustRestart: boolean;
 }
 
-/** The next queue and priority after one and before another that has runs which wait for no slot. */
-const nextBetween = (after: string, before: string) => `cross join lateral (
-    select r.queue, r.priority from tock.job_runs_live r
-    where r.blocked_on is null and (r.queue, r.priority) > (${after}) and (r.queue, r.priority) < (${before})
-    order by r.queue, r.priority limit 1) n`;
-
 /** What comes after this priority in its queue is of no use: goes on with the next queue. */
 const unlessLast = (priority: string) =>
   `case when ${priority} >= (select max(k.priority) from known k) then 2147483647 else ${priority} end`;
 
 // A loose index scan between the positions, never through them: there the entries lie of all the runs that
-// have just ended. Names of queues begin with a letter or digit, so they lie between '' and '~'.
+// have just ended.
 const OTHER_PLACES = statement<
   {
     readonly names: readonly string[];
@@ -38,11 +39,7 @@ const OTHER_PLACES = statement<
   `
 with recursive known as materialized (
   select k.queue collate "C" as queue, k.priority from unnest(:names::text[], :priorities::integer[]) as k(queue, priority)
-), gaps as materialized (
-  select b.queue, b.priority, lead(b.queue, 1, '~') over borders as before_queue, lead(b.priority, 1, 0) over borders as before_priority
-  from (select '' collate "C" as queue, 0 as priority union all select k.queue, k.priority from known k) b
-  window borders as (order by b.queue, b.priority)
-), others as (
+), ${gapsBetween('known')}, others as (
   select n.queue, n.priority, g.before_queue, g.before_priority
   from gaps g ${nextBetween(`g.queue, ${unlessLast('g.priority')}`, 'g.before_queue, g.before_priority')}
   union all

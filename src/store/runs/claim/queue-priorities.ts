@@ -22,6 +22,69 @@ export const QUEUE_PRIORITIES = `recursive queue_priorities as (
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 )`;
 
+/** The next queue and priority after one and before another that has runs which wait for no slot. */
+export const nextBetween = (after: string, before: string) => `cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (${after}) and (r.queue, r.priority) < (${before})
+    order by r.queue, r.priority limit 1) n`;
+
+/**
+ * CTE `gaps`: what lies before, between and after the queues and priorities of the CTE `places`, so that a
+ * loose index scan does not walk through these. Names of queues begin with a letter or digit, so they lie
+ * between '' and '~'.
+ */
+export const gapsBetween = (places: string) => `gaps as materialized (
+  select b.queue, b.priority, lead(b.queue, 1, '~') over borders as before_queue, lead(b.priority, 1, 0) over borders as before_priority
+  from (select '' collate "C" as queue, 0 as priority union all select k.queue, k.priority from ${places} k) b
+  window borders as (order by b.queue, b.priority)
+)`;
+
+/**
+ * As {@link QUEUE_PRIORITIES}, with the floor of each, `-infinity` where none is known: see ClaimFloor. A
+ * queue and priority with a floor is taken to have runs. Uses the parameters of {@link floorParameters}.
+ */
+export const QUEUE_PRIORITIES_ABOVE = `recursive floors as materialized (
+  select f.queue collate "C" as queue, f.priority, f.floor_at
+  from unnest(:floorQueues::text[], :floorPriorities::integer[], :floorTimes::timestamptz[]) as f(queue, priority, floor_at)
+), ${gapsBetween('floors')}, others as (
+  select n.queue, n.priority, g.before_queue, g.before_priority
+  from gaps g ${nextBetween('g.queue, g.priority', 'g.before_queue, g.before_priority')}
+  union all
+  select n.queue, n.priority, p.before_queue, p.before_priority
+  from others p ${nextBetween('p.queue, p.priority', 'p.before_queue, p.before_priority')}
+), queue_priorities as (
+  select f.queue, f.priority, f.floor_at from floors f
+  union all
+  select o.queue, o.priority, timestamptz '-infinity' from others o
+)`;
+
+/**
+ * A queue and priority, and a time up to which it had no more run that could be claimed: below it lie the
+ * index entries of runs that have ended. A run may come to lie there still, if it is given back, becomes free
+ * of a limit, or was enqueued for a time in the past or by a transaction that was committed late.
+ */
+export interface ClaimFloor {
+  readonly queue: string;
+  readonly priority: number;
+  /** ISO 8601. */
+  readonly at: string;
+}
+
+export interface FloorParameters {
+  readonly floorQueues: readonly string[];
+  readonly floorPriorities: readonly number[];
+  readonly floorTimes: readonly string[];
+}
+
+export const floorParameters = (floors: readonly ClaimFloor[]): FloorParameters => ({
+  floorQueues: floors.map(floor => floor.queue),
+  floorPriorities: floors.map(floor => floor.priority),
+  floorTimes: floors.map(floor => floor.at),
+});
+
+/** Whether a run lies above the floor of its queue and priority, a row of {@link QUEUE_PRIORITIES_ABOVE}. */
+export const isAboveFloor = (run: string, place: string) => `${run}.run_at > ${place}.floor_at`;
+
 /** Whether a queue has a limit of its own; over its row, which may be null. */
 export const isQueueLimited = (queue: string) =>
   `(${queue}.concurrency is not null or ${queue}.rate_count is not null)`;
@@ -62,13 +125,14 @@ const freeQueueSlots = (queue: string) =>
  * that are not relayed.
  *
  * @param limit SQL for the most that is asked for
+ * @param hasFloors over {@link QUEUE_PRIORITIES_ABOVE}, with its floors
  */
-export const openQueuePriorities = (limit: string) => `open as materialized (
-  select p.queue, p.priority, ${isQueueLimited('q')} as is_limited,
+export const openQueuePriorities = (limit: string, hasFloors = false) => `open as materialized (
+  select p.queue, p.priority, ${hasFloors ? 'p.floor_at, ' : ''}${isQueueLimited('q')} as is_limited,
     least(${limit}, ${freeQueueSlots('q')}) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
   where ${isServed('p.queue', 'q')} and ${isQueueOpen('q')}
     and (q.concurrency is null or ${freeQueueSlots('q')} > 0)
     and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or ${isRateVoid('q')})
-    and exists (select from tock.job_runs_live r where ${liesIn('r', 'p')} and ${isClaimable('r')})
+    and exists (select from tock.job_runs_live r where ${liesIn('r', 'p')} and ${isClaimable('r')}${hasFloors ? ` and ${isAboveFloor('r', 'p')}` : ''})
 )`;

@@ -1,6 +1,7 @@
 // Store: the statements of a claim, each by itself.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
+import { readNextDue } from '../../../../src/store/reads/next-due.js';
 import {
   type Claim,
   type ClaimPosition,
@@ -9,6 +10,7 @@ import {
   readClaimable,
 } from '../../../../src/store/runs/claim/claim.js';
 import { claimNotifiedRuns } from '../../../../src/store/runs/claim/claim-in-queue.js';
+import { readBelow } from '../../../../src/store/runs/claim/walk.js';
 import { addRuns, emptyTables, whileLocked, withoutIndexes } from '../../../support/runs.js';
 import { openTestTock, type TestTock } from '../../../support/test-tock.js';
 
@@ -53,6 +55,11 @@ const rowOf = async (id: string) =>
 /** Each way to claim runs of the queue `default` and priority 0. */
 const WAYS: readonly [string, (limit: number, session?: Database) => Promise<Claim>][] = [
   ['from the beginning', (limit, session = database) => claimFreeRuns(session, { ...options, limit })],
+  [
+    'from a floor',
+    (limit, session = database) =>
+      claimFreeRuns(session, { ...options, limit, floors: [{ queue: 'default', priority: 0, at: AGO(60) }] }),
+  ],
   [
     'in one queue, where the last left off',
     (limit, session = database) => claimFreeRuns(session, { ...options, limit }, [position('default', 0)]),
@@ -150,7 +157,80 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
   it('takes nothing of queues and priorities that it does not look in', async () => {
     await addRuns(test, { queue: 'a' }, { priority: 1 }, { priority: -1 });
     const taken = idsOf(await claim(10));
-    expect(taken).toEqual(_way === 'from the beginning' ? ['3', '1', '2'] : []);
+    expect(taken).toEqual(_way.startsWith('from') ? ['3', '1', '2'] : []);
+  });
+});
+
+describe('a claim above a floor', () => {
+  const floor = { queue: 'a', priority: 0, at: AGO(2) };
+  const add = () =>
+    addRuns(
+      test,
+      { queue: 'a', run_at: AGO(2) },
+      { queue: 'a', run_at: AGO(1) },
+      { queue: 'a', priority: 1, run_at: AGO(9) },
+      { queue: 'b', run_at: AGO(9) },
+    );
+
+  it('takes nothing at it or below, and everything elsewhere', async () => {
+    await add();
+    const claim = await claimFreeRuns(database, { ...options, limit: 9, floors: [floor] });
+    expect([idsOf(claim), claim.hasMore]).toEqual([['2', '4', '3'], false]);
+    expect(idsOf(await fromStart())).toEqual(['1']);
+  });
+
+  it('in which a notification says that there is one, takes nothing below', async () => {
+    await addRuns(test, { queue: 'a', run_at: AGO(3) }, { queue: 'a', run_at: AGO(1) });
+    const wanted = { ...options, limit: 9 };
+    expect(idsOf(await claimNotifiedRuns(database, wanted, floor, floor))).toEqual(['2']);
+    expect(idsOf(await claimNotifiedRuns(database, wanted, floor))).toEqual(['1']);
+  });
+
+  it('says for how long it has looked, as one from the beginning does', async () => {
+    await add();
+    await addRuns(test, { queue: 'a' });
+    for (const floors of [[floor], []]) {
+      const { walkMs } = await claimFreeRuns(database, { ...options, limit: 1, floors });
+      expect(walkMs).toBeGreaterThan(0);
+    }
+    expect((await claimNotifiedRuns(database, { ...options, limit: 1 }, floor)).walkMs).toBeGreaterThan(0);
+    expect((await claimFreeRuns(database, { ...options, limit: 9 }, [position('b', 0)])).walkMs).toBeNull();
+    expect((await fromStart()).walkMs).toBeGreaterThan(0);
+    expect((await fromStart()).walkMs).toBeNull();
+  });
+
+  it('leaves what a look below finds: runs that could be claimed, in queues that are open', async () => {
+    const hasRuns = async () => (await readBelow(database, [floor, { ...floor, queue: 'x' }])).hasRuns;
+    const [id] = await addRuns(
+      test,
+      { queue: 'a', run_at: AGO(2) },
+      { queue: 'a', run_at: AGO(1) },
+      { queue: 'a', run_at: AGO(3), status: 'running', locked_by: WORKER, locked_until: AGO(1) },
+      { queue: 'a', run_at: AGO(3), blocked_on: 'job:x' },
+      { queue: 'b', run_at: AGO(9) },
+    );
+    expect(await readBelow(database, [floor])).toEqual({ hasRuns: true, walkMs: expect.any(Number) });
+    await test.tock.queues.pause('a');
+    expect(await hasRuns()).toBe(false);
+    await test.tock.queues.resume('a');
+    expect(await hasRuns()).toBe(true);
+    await test.sql('delete from tock.job_runs_live where id = $1', [id]);
+    expect(await hasRuns()).toBe(false);
+    expect((await readBelow(database, [])).hasRuns).toBe(false);
+  });
+
+  it('leaves what a daemon’s look finds: what is above it or elsewhere, and whatever is due later', async () => {
+    const look = async () => await readNextDue(database, null, false, [floor]);
+    await addRuns(test, { queue: 'a', run_at: AGO(2) });
+    expect(await look()).toMatchObject({ isOverdue: false, runMs: null });
+    await addRuns(test, { queue: 'a', run_at: '2026-03-02T12:00:07Z' });
+    expect(await look()).toMatchObject({ isOverdue: false, runMs: 7000 });
+    const [above] = await addRuns(test, { queue: 'a', run_at: AGO(1) });
+    expect(await look()).toMatchObject({ isOverdue: true });
+    await test.sql('delete from tock.job_runs_live where id = $1', [above]);
+    await addRuns(test, { queue: 'b', run_at: AGO(9) });
+    expect(await look()).toMatchObject({ isOverdue: true });
+    expect(await readNextDue(database, ['a'], true, [floor])).toMatchObject({ isOverdue: false });
   });
 });
 
@@ -198,7 +278,20 @@ describe('a claim that goes on', () => {
   });
 });
 
-describe('a claim from the beginning', () => {
+// Long ago, so that they make no difference; one where there is nothing.
+const FLOORS = ['a', 'b', 'c', 'm', 'narrow', 'none', 'plain', 'z'].map(queue => ({
+  queue,
+  priority: 0,
+  at: AGO(60),
+}));
+
+describe.each([
+  ['the beginning', []],
+  ['floors', FLOORS],
+])('a claim from %s', (_from, floors) => {
+  const fromStart = (limit = 10, queues: readonly string[] | null = null) =>
+    claimFreeRuns(database, { ...options, limit, queues, floors });
+
   it.each([
     ['with', (work: (database: Database) => Promise<Claim>) => work(database)],
     ['without', (work: (database: Database) => Promise<Claim>) => withoutIndexes(test, work)],
@@ -215,7 +308,7 @@ describe('a claim from the beginning', () => {
       { queue: 'blocked', blocked_on: 'job:x' },
       { queue: 'm' },
     );
-    const claim = await run(session => claimFreeRuns(session, { ...options, limit: 10 }));
+    const claim = await run(session => claimFreeRuns(session, { ...options, limit: 10, floors }));
     expect(namesOf(claim)).toEqual(['a -1', 'm 0', 'z 1', 'a 2']);
     expect(idsOf(claim)).toEqual(['4', '9', '1', '2', '3']);
     expect(claim.positions.map(each => each.id)).toEqual(['4', '9', '1', '3']);
@@ -274,7 +367,7 @@ describe('a claim from the beginning', () => {
       priority: 1,
     });
     const claimTwo = async (afterQueue: string) => {
-      const { positions } = await claimFreeRuns(database, { ...options, limit: 2, afterQueue });
+      const { positions } = await claimFreeRuns(database, { ...options, limit: 2, afterQueue, floors });
       return positions.map(({ queue, at, hasMore }) => `${queue} ${at ? 'taken' : 'not'} ${hasMore}`);
     };
     expect(await claimTwo('')).toEqual([
