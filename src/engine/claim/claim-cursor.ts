@@ -42,8 +42,18 @@ export interface ClaimCursor {
   lookSoon(): void;
   /** Adds the places that a look found. */
   looked(found: OtherPlaces, sentAt: number, answeredAt: number): void;
-  /** Moves past what a claim took. @param sent the positions with which it was sent */
-  advance(claim: Claim, sent: readonly ClaimPosition[] | null, sentAt: number, answeredAt: number): void;
+  /**
+   * Moves past what a claim took.
+   * @param sent the positions with which it was sent
+   * @param hadFloors whether it began at floors, and so has not looked for what was left behind
+   */
+  advance(
+    claim: Claim,
+    sent: readonly ClaimPosition[] | null,
+    sentAt: number,
+    answeredAt: number,
+    hadFloors?: boolean,
+  ): void;
 }
 
 /** A cursor at the beginning. */
@@ -106,11 +116,12 @@ export function createClaimCursor(): ClaimCursor {
       lookAt = Math.max(sentAt + LOOK_EVERY_MS, lookAllowedAt);
       positions = isOutdated ? null : [...(positions ?? []), ...places.map(positionAtStart)];
     },
-    advance(claim, sent, sentAt, answeredAt) {
+    advance(claim, sent, sentAt, answeredAt, hadFloors = false) {
       // Runs that were left behind were found meanwhile, or claiming them has failed.
       const isOutdated = sent !== null && positions !== sent;
       if (sent === null) {
-        pauseAfter(sentAt, answeredAt);
+        if (hadFloors) restartAt = sentAt + pauseMs;
+        else pauseAfter(sentAt, answeredAt);
         lookAt = Math.max(sentAt + LOOK_EVERY_MS, lookAllowedAt);
         front.restarted(claim);
       } else if (sent.length === 1 && !isOutdated) front.continued(claim);

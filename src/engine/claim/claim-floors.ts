@@ -1,104 +1,147 @@
 // From where claims look for due runs, once it takes long to walk over the index entries of runs that have
 // ended: they stay until a vacuum, and for as long as some session holds an older snapshot.
 //
-// Where a claim took a run, all that was due earlier had been claimed. So the next ones begin a little before
-// it, at the floor of that queue and priority. Runs may come to lie below it (see ClaimFloor). Now and then a
-// look aside asks whether there are any; if so, the next claim begins at the beginning.
+// Where a claim took a run, what was due earlier has been taken, as a rule. So the next ones begin a little
+// before it, at the floor of that queue and priority. What lies below nevertheless (see ClaimFloor) is looked
+// for aside: see looks-below.ts.
 import type { Claim } from '../../store/runs/claim/claim.js';
 import type { ClaimFloor } from '../../store/runs/claim/queue-priorities.js';
 import type { Below } from '../../store/runs/claim/walk.js';
 
-/** A walk that takes longer is worth sparing. */
+/** A walk that takes longer, and so much more for each run that was found, is worth sparing. */
 const SLOW_MS = 2;
+const SLOW_MS_PER_RUN = 0.005;
 /** So many in a row must have been slow: any single one may have had bad luck on a busy machine. */
 const SLOW_WALKS = 3;
 /** So far before the last run that was taken a floor lies: some enqueues are committed later than others. */
 const MARGIN_MS = 1000;
 /** With more queues and priorities, claims begin at the beginning. */
 const MAX_FLOORS = 100;
-/** How often to look below the floors, if that takes no time, and the share of the time that it may take. */
-const CHECK_EVERY_MS = 500;
-const CHECK_SHARE = 1 / 60;
-/** After this time at the latest, unless it would then take more than this share. */
-const MAX_CHECK_MS = 5000;
-const MAX_CHECK_SHARE = 1 / 10;
+/** The pause between looks below: a multiple of the time that a look takes, between these two. */
+const PAUSE_FACTOR = 60;
+const MIN_PAUSE_MS = 500;
+const MAX_PAUSE_MS = 5000;
+/** After a look of more than half a second the pause is longer: looks take a tenth of the time at most. */
+const MIN_PAUSE_FACTOR = 10;
 
 type Place = Pick<ClaimFloor, 'queue' | 'priority'>;
 
+/** Where a claim begins, to be read when it is sent. */
+export interface Beginning {
+  readonly floors: readonly ClaimFloor[];
+  /** Whether it looks everywhere, so that it says how long a walk takes. */
+  readonly isEverywhere: boolean;
+  /** Which answers count: those of claims that were sent since floors were last forgotten. */
+  readonly generation: number;
+}
+
 /** Times are milliseconds of any steady clock. */
 export interface ClaimFloors {
-  /** None while walks from the beginning are cheap. */
+  /** None while walks from the beginning are cheap, and until the next claim begins at the beginning. */
   readonly used: readonly ClaimFloor[];
-  /** The floor in use in a queue and priority. */
-  of(place: Place): ClaimFloor | null;
-  /** After a claim. @param from the floors that it was sent with */
-  claimed(claim: Claim, from: readonly ClaimFloor[]): void;
-  /** Whether it is time to look below the floors. */
-  mustCheck(now: number): boolean;
-  /** How long after one such look the next is due. */
+  /** A claim everywhere is sent: it begins at the floors, or, if it must, at the beginning. */
+  begin(): Beginning;
+  /** A claim in one queue and priority is sent. */
+  beginIn(place: Place): Beginning;
+  /** A claim is sent that continues from its positions. */
+  goOn(): Beginning;
+  /** Such a claim was answered. */
+  claimed(claim: Claim, from: Beginning): void;
+  /** Whether the next claim everywhere must begin at the beginning, because runs lie below the floors. */
+  readonly mustBegin: boolean;
+  /** How long after a look below the next one is due. */
   readonly pauseMs: number;
-  /** Another worker looks, or the look has failed. */
-  leaveCheck(now: number): void;
-  /** What a look below the floors has found. */
-  checked(below: Below, sentAt: number, answeredAt: number): void;
-  /** There are runs below the floors: the next claim begins at the beginning. */
+  /** What a look below has found. */
+  lookedBelow(below: Below, sentAt: number, answeredAt: number): void;
+  /** Runs may lie below: the next claim everywhere begins at the beginning. */
   forget(): void;
 }
 
-/** No floors. @param isKept whether to keep any: those that end when nothing is left need the beginning */
-export function createClaimFloors(isKept = true): ClaimFloors {
+/** No floors. @param areKept whether to keep any: those that end when nothing is left must look everywhere */
+export function createClaimFloors(areKept = true): ClaimFloors {
   const floors = new Map<string, ClaimFloor>();
-  /** Of the last claims from the beginning. */
-  let walks: readonly number[] = [];
-  let checkAt = Number.NEGATIVE_INFINITY;
-  let pauseMs = CHECK_EVERY_MS;
-  /** Kept as one array for as long as nothing changes. */
+  let isSlow = false;
+  let slowWalks = 0;
+  let mustBegin = false;
+  let generation = 0;
+  let pauseMs = MIN_PAUSE_MS;
+  /** Made anew when something has changed. */
   let used: readonly ClaimFloor[] | null = null;
-  const isSlow = () => walks.length === SLOW_WALKS && Math.min(...walks) > SLOW_MS;
+
+  const isInUse = () => isSlow && !mustBegin;
+  const readUsed = () => {
+    used ??= isInUse() ? [...floors.values()] : [];
+    return used;
+  };
+  const becomeFast = () => {
+    isSlow = false;
+    slowWalks = 0;
+  };
+  const forget = () => {
+    mustBegin = isSlow;
+    generation++;
+    floors.clear();
+    used = null;
+  };
+
+  /** A claim in one place says nothing of the others: it may end no slowness. */
+  const learnFrom = ({ walkMs, runs, limited }: Claim, from: Beginning) => {
+    if (walkMs === null || from.floors.length > 0) return;
+    const isWalkSlow = walkMs > SLOW_MS + SLOW_MS_PER_RUN * (runs.length + limited.length);
+    if (isWalkSlow) slowWalks++;
+    else if (from.isEverywhere || !isSlow) becomeFast();
+    isSlow ||= slowWalks >= SLOW_WALKS;
+  };
+
+  const raise = ({ queue, priority, at, isLimited }: Claim['positions'][number]) => {
+    const key = keyOf({ queue, priority });
+    const floorMs = Date.parse(at ?? '') - MARGIN_MS;
+    const floor = floors.get(key);
+    // Where the queue has a limit, runs that have long been due start when it lets them.
+    if (isLimited) floors.delete(key);
+    else if (floor === undefined ? !Number.isNaN(floorMs) : floorMs > Date.parse(floor.at))
+      floors.set(key, { queue, priority, at: new Date(floorMs).toISOString() });
+  };
+
   return {
     get used() {
-      used ??= isSlow() ? [...floors.values()] : [];
-      return used;
+      return readUsed();
     },
-    of: place => (isSlow() ? (floors.get(keyOf(place)) ?? null) : null),
-    claimed({ positions, walkMs }, from) {
-      if (!isKept) return;
+    begin() {
+      const from = { floors: readUsed(), isEverywhere: true, generation };
+      mustBegin = false;
       used = null;
-      if (walkMs !== null && from.length === 0) walks = [...walks, walkMs].slice(-SLOW_WALKS);
-      for (const position of positions) {
-        const { queue, priority } = position;
-        const key = keyOf(position);
-        const at = Date.parse(position.at ?? '') - MARGIN_MS;
-        // What waits for a slot of a queue lies there until it gets one.
-        if (position.isLimited) floors.delete(key);
-        else if (at > Date.parse(floors.get(key)?.at ?? EARLIEST))
-          floors.set(key, { queue, priority, at: new Date(at).toISOString() });
-      }
-      if (floors.size > MAX_FLOORS) floors.clear();
+      return from;
     },
-    mustCheck: now => isSlow() && floors.size > 0 && now >= checkAt,
+    beginIn(place) {
+      const floor = isInUse() ? floors.get(keyOf(place)) : undefined;
+      return { floors: floor === undefined ? [] : [floor], isEverywhere: false, generation };
+    },
+    goOn: () => ({ floors: [], isEverywhere: false, generation }),
+    claimed(claim, from) {
+      if (!areKept) return;
+      learnFrom(claim, from);
+      if (from.generation === generation) for (const position of claim.positions) raise(position);
+      if (floors.size > MAX_FLOORS) floors.clear();
+      used = null;
+    },
+    get mustBegin() {
+      return mustBegin;
+    },
     get pauseMs() {
       return pauseMs;
     },
-    leaveCheck(now) {
-      checkAt = now + pauseMs;
-    },
-    checked({ hasRuns, walkMs }, sentAt, answeredAt) {
+    lookedBelow({ hasRuns, walkMs }, sentAt, answeredAt) {
       const tookMs = answeredAt - sentAt;
-      const wantedMs = Math.max(CHECK_EVERY_MS, tookMs / CHECK_SHARE);
-      pauseMs = Math.min(wantedMs, Math.max(MAX_CHECK_MS, tookMs / MAX_CHECK_SHARE));
-      checkAt = sentAt + pauseMs;
+      const longest = Math.max(MAX_PAUSE_MS, MIN_PAUSE_FACTOR * tookMs);
+      pauseMs = Math.min(Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * tookMs), longest);
+      if (hasRuns) forget();
       // Vacuumed meanwhile.
-      if (walkMs <= SLOW_MS) walks = [];
+      else if (walkMs <= SLOW_MS) becomeFast();
       used = null;
-      if (hasRuns) floors.clear();
     },
-    forget() {
-      used = null;
-      floors.clear();
-    },
+    forget,
   };
 }
 
-const EARLIEST = '0001-01-01T00:00:00Z';
 const keyOf = ({ queue, priority }: Place) => `${priority} ${queue}`;

@@ -14,11 +14,11 @@ export async function claimOver(
   wanted: ClaimOptions,
   floors: ClaimFloors,
 ): Promise<Claim> {
-  const floor = floors.of(place);
+  const from = floors.beginIn(place);
   const claimed = await claimDespiteBadRows(engine, wanted, () =>
-    claimNotifiedRuns(session, wanted, place, floor),
+    claimNotifiedRuns(session, wanted, place, from.floors[0]),
   );
-  floors.claimed(claimed, floor === null ? [] : [floor]);
+  floors.claimed(claimed, from);
   return claimed;
 }
 

@@ -10,12 +10,12 @@ import {
 } from '../../store/runs/claim/claim.js';
 import { readOtherPlaces } from '../../store/runs/claim/other-places.js';
 import { takeRestartTurn } from '../../store/runs/claim/restart-turn.js';
-import { readBelow } from '../../store/runs/claim/walk.js';
 import type { Engine } from '../engine.js';
 import { claimDespiteBadRows } from '../set-aside.js';
 import { createClaimCursor } from './claim-cursor.js';
 import { type ClaimFloors, createClaimFloors } from './claim-floors.js';
 import { claimOver } from './claim-over.js';
+import { createLooksBelow } from './looks-below.js';
 
 export interface Claimer {
   /**
@@ -39,6 +39,8 @@ export interface Claimer {
    * it.
    */
   halt(): void;
+  /** No claim is to come. */
+  stop(): void;
 }
 
 export interface ClaimerOptions {
@@ -74,10 +76,22 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
   let hasMore = false;
   let claiming: Promise<number> | null = null;
   let restarting: Promise<unknown> | null = null;
-  let checking: Promise<unknown> | null = null;
   let reserved = 0;
-  /** A look below the floors has found runs, and no claim from the beginning was sent since. */
-  let hasBelow = false;
+
+  /** The next claim looks everywhere, from the beginning. */
+  const beginAnew = () => {
+    cursor.forget();
+    floors.forget();
+  };
+  const looksBelow = createLooksBelow(engine, {
+    floors,
+    // Claims that continue look for what was left behind themselves, and those of some jobs have no floors.
+    canLook: () => cursor.positions === null && jobs() === null && claimable() > 0,
+    onFound() {
+      hasMore = true;
+      onIdle();
+    },
+  });
 
   /** Sends a claim; null where there is no room for one. */
   const send = (room: number) => {
@@ -115,13 +129,13 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     }
     const { positions } = cursor;
     if (positions === null || wanted.limit < 2 * MAX_BEHIND) {
-      cursor.forget();
+      beginAnew();
       return false;
     }
     reserved = MAX_BEHIND;
     restarting = claimBehind({ ...wanted, limit: MAX_BEHIND }, positions)
       // If the claims in its place fail too, that is reported.
-      .catch(() => cursor.forget())
+      .catch(beginAnew)
       .finally(() => {
         restarting = null;
         onIdle();
@@ -145,13 +159,14 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
 
   const claimFrom = async (wanted: ClaimOptions, positions: readonly ClaimPosition[] | null) => {
     const sentAt = performance.now();
-    const from = floors.used;
-    if (positions === null && from.length === 0) hasBelow = false;
+    const from = positions === null ? floors.begin() : floors.goOn();
     const claimed = await claimDespiteBadRows(engine, wanted, () =>
-      claimFreeRuns(engine.database, { ...wanted, floors: from }, positions),
+      claimFreeRuns(engine.database, { ...wanted, floors: from.floors }, positions),
     );
-    floors.claimed(claimed, from);
-    cursor.advance(claimed, positions, sentAt, performance.now());
+    // Of other jobs it has left runs behind.
+    if (!wanted.jobs) floors.claimed(claimed, from);
+    looksBelow.begin();
+    cursor.advance(claimed, positions, sentAt, performance.now(), from.floors.length > 0);
     return { claimed, sentAt, isFromStart: positions === null };
   };
 
@@ -162,25 +177,9 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     const sentAt = performance.now();
     const wanted = { limit, workerId, leaseMs, queues };
     const claimed = await claimOver(engine, engine.database, hint, wanted, floors);
+    looksBelow.begin();
     hasMore ||= claimed.hasMore;
     return await accept(claimed, sentAt);
-  };
-
-  /** Looks for runs below the floors, if no other worker does, beside the claims: it may walk far. */
-  const checkBelow = async () => {
-    const sentAt = performance.now();
-    const from = floors.used;
-    // Until it is answered.
-    floors.leaveCheck(sentAt);
-    try {
-      if (queues === null && !(await takeRestartTurn(engine.database, floors.pauseMs))) return;
-      const below = await readBelow(engine.database, from);
-      floors.checked(below, sentAt, performance.now());
-      if (below.hasRuns) hasMore = hasBelow = true;
-    } catch {
-      // If the claims fail too, that is reported.
-      floors.leaveCheck(performance.now());
-    }
   };
 
   const claimAll = async (): Promise<number> => {
@@ -190,7 +189,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     let underWay = send(claimable());
     for (let pass = 1; underWay !== null; pass++) {
       const { claimed, sentAt, isFromStart }: Awaited<typeof underWay> = await underWay;
-      hasMore = claimed.hasMore || hasBelow;
+      hasMore = claimed.hasMore || floors.mustBegin;
       const hasLimited = claimed.limited.length > 0;
       // Runs without a slot are blocked now, and others may lie behind them. A claim that continued an
       // earlier one and came up short says nothing about what lies before.
@@ -215,11 +214,6 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
   return {
     claim(hint) {
       cursor.lookSoon();
-      if (checking === null && floors.mustCheck(performance.now()))
-        checking = checkBelow().finally(() => {
-          checking = null;
-          onIdle();
-        });
       claiming ??= (hint && jobs() === null ? claimHinted(hint) : claimAll()).then(
         total => {
           claiming = null;
@@ -245,10 +239,13 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     floors,
     async idle() {
       await claiming?.catch(() => undefined);
-      await Promise.all([restarting, checking]);
+      await restarting;
     },
     halt() {
       hasMore = false;
+    },
+    stop() {
+      looksBelow.stop();
     },
   };
 }

@@ -271,6 +271,7 @@ export class RunPipeline implements WorkerLoad {
   stop(): void {
     this.isClosed = true;
     this.isStopping = true;
+    this.claimer.stop();
     this.release();
   }
 

@@ -20,44 +20,59 @@ const claim = (walkMs: number | null, ...positions: ClaimPosition[]): Claim => (
   hasMore: false,
   walkMs,
 });
+const later = (second: number) => position({ at: `2026-03-01T12:00:${second}+00:00` });
 const FLOOR = { ...PLACE, at: '2026-03-01T12:00:09.000Z' };
+const NOTHING = { hasRuns: false, walkMs: 30 };
+
+/** A claim everywhere that took this long, and ended there. */
+const claimed = (floors: ClaimFloors, walkMs: number, ...positions: ClaimPosition[]) =>
+  floors.claimed(claim(walkMs, ...(positions.length === 0 ? [position()] : positions)), floors.begin());
 
 /** After three slow claims from the beginning. */
 function slow(...positions: ClaimPosition[]): ClaimFloors {
   const floors = createClaimFloors();
-  for (let n = 0; n < 3; n++)
-    floors.claimed(claim(2.1, ...(positions.length === 0 ? [position()] : positions)), []);
+  for (let n = 0; n < 3; n++) claimed(floors, 2.1, ...positions);
   return floors;
 }
 
 describe('createClaimFloors', () => {
   it('uses none while a walk from the beginning is cheap', () => {
     const floors = createClaimFloors();
-    for (const walkMs of [50, 50, 2, 50, 50]) floors.claimed(claim(walkMs, position()), []);
-    expect([floors.used, floors.of(PLACE), floors.mustCheck(0)]).toEqual([[], null, false]);
+    for (const walkMs of [50, 50, 2, 50, 50]) claimed(floors, walkMs);
+    expect([floors.used, floors.begin().floors, floors.beginIn(PLACE).floors]).toEqual([[], [], []]);
   });
 
   it('begins a second before the last run that was taken, once three walks in a row were slow', () => {
     const floors = slow();
-    expect([floors.used, floors.of(PLACE)]).toEqual([[FLOOR], FLOOR]);
-    expect([floors.of({ ...PLACE, priority: 1 }), floors.of({ ...PLACE, queue: 'mail' })]).toEqual([
-      null,
-      null,
+    expect([floors.used, floors.begin().floors, floors.beginIn(PLACE).floors]).toEqual([
+      [FLOOR],
+      [FLOOR],
+      [FLOOR],
     ]);
+    expect(floors.beginIn({ ...PLACE, priority: 1 }).floors).toEqual([]);
+    expect(floors.beginIn({ ...PLACE, queue: 'mail' }).floors).toEqual([]);
+    expect(floors.goOn().floors).toEqual([]);
   });
 
-  it('rises with each claim, from the floors too, and never falls', () => {
+  it('takes no claim for slow because it took many runs', () => {
+    const floors = createClaimFloors();
+    const many = { runs: Array.from({ length: 2000 }, () => ({}) as never), positions: [position()] };
+    for (let n = 0; n < 5; n++) floors.claimed({ ...claim(11), ...many }, floors.begin());
+    expect(floors.used).toEqual([]);
+    for (let n = 0; n < 3; n++) floors.claimed({ ...claim(13), ...many }, floors.begin());
+    expect(floors.used).toEqual([FLOOR]);
+  });
+
+  it('rises with each claim, wherever that began, and never falls', () => {
     const floors = slow();
-    const { used } = floors;
-    expect(floors.used).toBe(used);
-    floors.claimed(claim(0.1, position({ at: '2026-03-01T12:00:20+00:00' })), used);
+    claimed(floors, 0.1, later(20));
     expect(floors.used).toEqual([{ ...PLACE, at: '2026-03-01T12:00:19.000Z' }]);
-    floors.claimed(claim(0.1, position({ at: '2026-03-01T11:00:00+00:00' })), floors.used);
-    floors.claimed(claim(0.1, position({ at: null, id: null })), floors.used);
-    expect(floors.used).toEqual([{ ...PLACE, at: '2026-03-01T12:00:19.000Z' }]);
-    // Continued from a position: it says nothing of walks.
-    floors.claimed(claim(null), []);
-    expect(floors.used).toHaveLength(1);
+    floors.claimed(claim(null, later(30)), floors.goOn());
+    floors.claimed(claim(0.1, later(31)), floors.beginIn(PLACE));
+    expect(floors.used).toEqual([{ ...PLACE, at: '2026-03-01T12:00:30.000Z' }]);
+    claimed(floors, 0.1, position({ at: '2026-03-01T11:00:00+00:00' }));
+    claimed(floors, 0.1, position({ at: null, id: null }));
+    expect(floors.used).toEqual([{ ...PLACE, at: '2026-03-01T12:00:30.000Z' }]);
   });
 
   it('has none in a queue with a limit, where it took nothing, or for a time that is no date', () => {
@@ -68,54 +83,84 @@ describe('createClaimFloors', () => {
       position(),
     );
     expect(floors.used).toEqual([FLOOR]);
-    floors.claimed(claim(3, position({ isLimited: true })), floors.used);
+    claimed(floors, 3, position({ isLimited: true }));
     expect(floors.used).toEqual([]);
   });
 
   it('starts anew where there are too many', () => {
-    const places = Array.from({ length: 100 }, (_, priority) => position({ priority }));
-    const floors = slow(...places);
+    const floors = slow(...Array.from({ length: 100 }, (_, priority) => position({ priority })));
     expect(floors.used).toHaveLength(100);
-    floors.claimed(claim(3, position({ priority: 100 })), floors.used);
-    expect([floors.used, floors.mustCheck(1e9)]).toEqual([[], false]);
-    floors.claimed(claim(3, position()), []);
-    expect(floors.used).toEqual([FLOOR]);
-  });
-
-  it('looks below every 500 ms, less often if that takes long, but after five seconds at the latest', () => {
-    const floors = slow();
-    expect(floors.mustCheck(0)).toBe(true);
-    const checks = (tookMs: number) => {
-      floors.checked({ hasRuns: false, walkMs: tookMs }, 1000, 1000 + tookMs);
-      const { pauseMs } = floors;
-      expect([floors.mustCheck(999 + pauseMs), floors.mustCheck(1000 + pauseMs)]).toEqual([false, true]);
-      return pauseMs;
-    };
-    expect([5, 20, 100, 500, 700].map(checks)).toEqual([500, 1200, 5000, 5000, 7000]);
-    floors.leaveCheck(8000);
-    expect([floors.mustCheck(14_999), floors.mustCheck(15_000)]).toEqual([false, true]);
-  });
-
-  it('begins at the beginning after it has found runs below, and goes on with floors from there', () => {
-    const floors = slow();
-    floors.checked({ hasRuns: true, walkMs: 30 }, 0, 30);
+    claimed(floors, 3, position({ priority: 100 }));
     expect(floors.used).toEqual([]);
-    floors.claimed(claim(30, position()), []);
+    claimed(floors, 3);
     expect(floors.used).toEqual([FLOOR]);
+  });
+
+  it('pauses between looks for sixty times as long as one takes: half a second to five, or ten times as long', () => {
+    const floors = slow();
+    expect(floors.pauseMs).toBe(500);
+    const pauses = [5, 20, 100, 500, 700].map(tookMs => {
+      floors.lookedBelow(NOTHING, 1000, 1000 + tookMs);
+      return floors.pauseMs;
+    });
+    expect(pauses).toEqual([500, 1200, 5000, 5000, 7000]);
+  });
+
+  it('must begin at the beginning after a look has found runs below, once, and has floors again from there', () => {
+    const floors = slow();
+    floors.lookedBelow({ hasRuns: true, walkMs: 0.1 }, 0, 30);
+    expect([floors.mustBegin, floors.used, floors.beginIn(PLACE).floors]).toEqual([true, [], []]);
+    // Where claims continue, or in one place, they do not look everywhere.
+    floors.goOn();
+    expect(floors.mustBegin).toBe(true);
+    const from = floors.begin();
+    expect([from.floors, floors.mustBegin]).toEqual([[], false]);
+    floors.claimed(claim(30, position()), from);
+    expect([floors.used, floors.mustBegin]).toEqual([[FLOOR], false]);
+  });
+
+  it.each([
+    ['everywhere', (floors: ClaimFloors) => floors.begin()],
+    ['in a place', (floors: ClaimFloors) => floors.beginIn(PLACE)],
+    ['that continued', (floors: ClaimFloors) => floors.goOn()],
+  ])('has no floor of a claim %s that was sent before they were forgotten', (_what, begin) => {
+    const floors = slow();
+    const from = begin(floors);
     floors.forget();
-    expect([floors.used, floors.of(PLACE)]).toEqual([[], null]);
+    expect(floors.mustBegin).toBe(true);
+    floors.claimed(claim(0.1, later(20)), from);
+    expect([floors.mustBegin, floors.used]).toEqual([true, []]);
+    floors.begin();
+    expect(floors.used).toEqual([]);
   });
 
-  it('ends when looking below is cheap again', () => {
+  it('need not begin at the beginning where it does so anyway', () => {
+    const floors = createClaimFloors();
+    floors.forget();
+    expect(floors.mustBegin).toBe(false);
+  });
+
+  it('ends when looking below is cheap again, or a walk from the beginning', () => {
+    const looked = slow();
+    looked.lookedBelow({ hasRuns: false, walkMs: 2 }, 0, 40);
+    claimed(looked, 1);
+    expect(looked.used).toEqual([]);
+    const walked = slow();
+    walked.forget();
+    claimed(walked, 1);
+    expect(walked.used).toEqual([]);
+  });
+
+  it('does not end because a claim was fast in a place that has none', () => {
     const floors = slow();
-    floors.checked({ hasRuns: false, walkMs: 2 }, 0, 40);
-    floors.claimed(claim(1, position()), []);
-    expect(floors.used).toEqual([]);
+    floors.claimed(claim(0.1), floors.beginIn({ ...PLACE, queue: 'other' }));
+    expect(floors.used).toEqual([FLOOR]);
   });
 
   it('keeps none for a tick', () => {
     const floors = createClaimFloors(false);
-    for (let n = 0; n < 5; n++) floors.claimed(claim(50, position()), []);
-    expect(floors.used).toEqual([]);
+    for (let n = 0; n < 5; n++) claimed(floors, 50);
+    floors.forget();
+    expect([floors.used, floors.mustBegin]).toEqual([[], false]);
   });
 });

@@ -2,11 +2,22 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Claimer, createClaimer } from '../../../src/engine/claim/claimer.js';
 import type { Engine } from '../../../src/engine/engine.js';
+import { silentLogger } from '../../../src/model/logger.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import type { Claim } from '../../../src/store/runs/claim/claim.js';
 import { addRuns, emptyTables, type RunRow } from '../../support/runs.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 
+const NOTHING_CLAIMED: Claim = { runs: [], limited: [], positions: [], hasMore: false, walkMs: null };
+const position = (at: string) => ({
+  queue: 'default',
+  priority: 0,
+  at,
+  id: '9',
+  hasMore: false,
+  isLimited: false,
+  isPlain: true,
+});
 const WORKER = '00000000-0000-4000-8000-000000000001';
 
 let test: TestTock;
@@ -23,6 +34,10 @@ let behind: Promise<void>;
 let onIdle: () => void;
 /** For how long the server says that it has looked, instead of how long it has. */
 let walkMs: number | null;
+/** Part of a statement that the server refuses, and how often it has. */
+let refused: string | null;
+let refusals: number;
+let warnings: unknown[];
 /** What else happens when the claim of this number is accepted. */
 let onTaken: Record<number, () => unknown>;
 beforeAll(async () => {
@@ -38,11 +53,18 @@ beforeEach(async () => {
   events = [];
   onTaken = {};
   walkMs = null;
+  refused = null;
+  refusals = 0;
+  warnings = [];
   onAccept = () => undefined;
   onIdle = () => undefined;
   behind = Promise.resolve();
   const run: Database['run'] = async (text, ...rest) => {
     if (text.includes('<= (o.after_at')) await behind;
+    if (refused !== null && text.includes(refused)) {
+      refusals++;
+      throw new Error('canceling statement due to statement timeout');
+    }
     const rows = await database.run<never>(text, ...rest);
     for (const row of rows as { walk_ms?: number; walkMs?: number }[]) {
       if (typeof row.walk_ms === 'number') row.walk_ms = walkMs ?? 0;
@@ -50,7 +72,9 @@ beforeEach(async () => {
     }
     return rows;
   };
-  claimer = createClaimer({ database: { ...database, run }, settings: { leaseMs: 60_000 } } as Engine, {
+  const logger = { ...silentLogger, warn: ({ event }: { event?: unknown }) => warnings.push(event) };
+  const settings = { leaseMs: 60_000 };
+  claimer = createClaimer({ database: { ...database, run }, settings, logger } as unknown as Engine, {
     workerId: WORKER,
     queues: null,
     jobs: () => null,
@@ -320,42 +344,49 @@ describe('a claim with a hint', () => {
 describe('a claim above floors', () => {
   const at = (second: number) => `2026-03-02T12:00:${String(second).padStart(2, '0')}Z`;
   const place = { queue: 'default', priority: 0 };
+  const FLOOR = { ...place, at: '2026-03-02T12:00:09.000Z' };
   /** Three slow claims from the beginning, the last one of which took a run that was due at second 10. */
   const slowDown = async () => {
     await test.setClock('2026-03-02T12:01:00Z');
-    await test.sql(`select setval('tock.claim_front_restart', 0)`);
     walkMs = 3;
     room = 9;
     for (const second of [8, 9, 10]) {
       await add(1, { run_at: at(second) });
       await claimer.claim(place);
     }
+    expect(claimer.floors.used).toEqual([FLOOR]);
     taken = [];
   };
-  afterEach(async () => await test.setClock(null));
+  const taking = (ids: string) =>
+    until(() => Promise.resolve(taken.filter(each => each !== '').join() === ids), `${ids} to be claimed`);
+  /** As a worker does that has more to claim. */
+  const goOnByItself = () => {
+    let claims = 0;
+    onIdle = () => {
+      if (!claimer.hasMore || room - claimer.reserved <= 0) return;
+      if (++claims > 50) throw new Error('it turns in a circle');
+      void claimer.claim();
+    };
+  };
+  afterEach(async () => {
+    claimer.stop();
+    await test.setClock(null);
+  });
 
   it.each([
     ['everywhere', undefined],
     ['with a hint', place],
-  ])('%s leaves what lies below, until a look aside finds it', async (_what, hint) => {
+  ])('%s leaves what lies below, until a look finds it, with no further claim', async (_what, hint) => {
     await slowDown();
-    expect(claimer.floors.used).toEqual([{ ...place, at: at(9).replace('Z', '.000Z') }]);
-    // The look is sent at once, and finds nothing.
-    await claimer.claim(hint);
-    await claimer.idle();
+    goOnByItself();
     await add(1, { run_at: at(5) });
     await add(1, { run_at: at(10) });
     expect(await claimer.claim(hint)).toBe(1);
     expect(await claimer.claim(hint)).toBe(0);
-    expect(taken.filter(ids => ids !== '')).toEqual(['5']);
-    vi.spyOn(performance, 'now').mockReturnValue(500);
-    await test.sql(`select setval('tock.claim_front_restart', 0)`);
-    // Its answer may come before that of the claim, which then goes on by itself.
-    const claimed = await claimer.claim(hint);
+    await taking('5,4');
     await claimer.idle();
-    expect(claimer.hasMore).toBe(claimed === 0);
-    expect(claimed + (await claimer.claim(hint))).toBe(1);
-    expect(taken.filter(ids => ids !== '')).toEqual(['5', '4']);
+    expect([claimer.hasMore, claimer.floors.mustBegin]).toEqual([false, false]);
+    expect(claimer.floors.used).toEqual([{ ...FLOOR, at: '2026-03-02T12:00:04.000Z' }]);
   });
 
   it('takes what lies elsewhere at once', async () => {
@@ -365,39 +396,76 @@ describe('a claim above floors', () => {
     expect(await claimer.claim()).toBe(2);
   });
 
-  it('leaves the look to another worker that has just looked', async () => {
+  it('begins at the beginning though others answer that were sent before the look did', async () => {
     await slowDown();
+    goOnByItself();
     await add(1, { run_at: at(5) });
-    await test.sql(
-      `select setval('tock.claim_front_restart', (extract(epoch from clock_timestamp()) * 1000)::bigint)`,
-    );
-    await claimer.claim();
+    await add(1, { run_at: at(11) });
+    const sent = claimer.floors.beginIn(place);
+    await until(() => Promise.resolve(claimer.floors.mustBegin || taken.includes('4 5')), 'the look');
+    claimer.floors.claimed({ ...NOTHING_CLAIMED, positions: [position(at(11))] }, sent);
+    await taking('4 5');
     await claimer.idle();
-    expect([claimer.hasMore, taken]).toEqual([false, ['']]);
+    expect(claimer.hasMore).toBe(false);
+  });
+
+  it('looks only while there is room, and finds it then', async () => {
+    await slowDown();
+    goOnByItself();
+    room = 0;
+    await add(1, { run_at: at(5) });
+    const read = vi.spyOn(database, 'run');
+    await new Promise(resolve => setTimeout(resolve, 1200));
+    expect([taken, claimer.floors.used.length, read.mock.calls]).toEqual([[], 1, []]);
+    room = 9;
+    await taking('4');
   });
 
   it('ends when a look says that walks are fast again', async () => {
     await slowDown();
     walkMs = 1;
+    await until(() => Promise.resolve(claimer.floors.used.length === 0), 'the look');
     await add(1, { run_at: at(5) });
-    const claimed = await claimer.claim();
-    await claimer.idle();
-    expect(claimer.floors.used).toEqual([]);
-    expect(claimed + (await claimer.claim())).toBe(1);
+    expect(await claimer.claim()).toBe(1);
     expect(claimer.floors.used).toEqual([]);
   });
 
-  it('goes on where the look fails, and looks again', async () => {
+  it('goes on where looks fail, says so once, and finds it when they work again', async () => {
     await slowDown();
-    await test.sql('alter sequence tock.claim_front_restart rename to elsewhere');
+    goOnByItself();
+    refused = 'as has_runs';
     await add(1, { run_at: at(5) });
+    await until(() => Promise.resolve(warnings.length > 0), 'a warning');
+    await until(() => Promise.resolve(refusals > 1), 'another look');
     expect(await claimer.claim()).toBe(0);
-    await claimer.idle();
-    await test.sql('alter sequence tock.elsewhere rename to claim_front_restart');
-    vi.spyOn(performance, 'now').mockReturnValue(500);
-    const claimed = await claimer.claim();
-    await claimer.idle();
-    expect(claimed + (await claimer.claim())).toBe(1);
+    expect(warnings).toEqual(['claim.unlooked']);
+    refused = null;
+    await taking('4');
+  });
+
+  it('makes no look after it was stopped', async () => {
+    await slowDown();
+    await add(1, { run_at: at(5) });
+    claimer.stop();
+    await new Promise(resolve => setTimeout(resolve, 800));
+    expect([taken, claimer.hasMore]).toEqual([[], false]);
+    expect(await claimer.claim()).toBe(0);
+  });
+
+  it('begins at the beginning where a claim that continues has little room for what was left behind', async () => {
+    await slowDown();
+    await test.sql(`select setval('tock.claim_front_restart', 0)`);
+    await add(6, { run_at: at(20) });
+    room = 2;
+    onTaken[1] = () => (room = 0);
+    await claimer.claim();
+    await add(1, { run_at: at(5) });
+    expect(claimer.hasMore).toBe(true);
+    vi.spyOn(performance, 'now').mockReturnValue(60_000);
+    room = 2;
+    onTaken[2] = () => (room = 0);
+    await claimer.claim();
+    expect(taken).toEqual(['4 5', '10 6']);
   });
 });
 

@@ -403,7 +403,7 @@ describe('a claim', () => {
         (session, floors) => readNextDue(session, null, false, floors),
       ];
       for (const way of ways) {
-        expect(await pagesOf(session => way(session, [floor]))).toBeLessThan(100);
+        expect(await pagesOf(session => way(session, [floor]))).toBeLessThan(250);
         expect(await pagesOf(session => way(session, []))).toBeGreaterThan(500);
       }
     } finally {

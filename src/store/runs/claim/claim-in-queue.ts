@@ -123,7 +123,7 @@ export async function claimNotifiedRuns(
   session: Session,
   { limit, workerId, leaseMs }: ClaimOptions,
   { queue, priority }: QueuePriority,
-  floor: ClaimFloor | null = null,
+  floor?: ClaimFloor,
 ): Promise<Claim> {
   const floorAt = floor?.at ?? '-infinity';
   const rows = await CLAIM_NOTIFIED.run(session, { limit, workerId, leaseMs, queue, priority, floorAt });

@@ -86,8 +86,8 @@ export interface Claim {
   /** There may be more that is due. */
   readonly hasMore: boolean;
   /**
-   * For how long the server looked for due runs, in milliseconds. Null: it found none, or the claim continued
-   * from positions.
+   * For how long the server looked for due runs, in milliseconds. Null: it found none, or the claim says
+   * nothing of walks, as one that continues.
    */
   readonly walkMs: number | null;
 }

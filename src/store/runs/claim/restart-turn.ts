@@ -1,4 +1,5 @@
-// Which worker looks for runs that were left behind: one at a time, since each would walk over the same rows.
+// Which of the workers whose claims continue looks for runs that were left behind: one at a time, since each
+// would walk over the same rows.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 

@@ -1,0 +1,104 @@
+// A daemon whose claims begin at floors: the server says of each walk that it was slow.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Daemon, startDaemon } from '../../src/daemon/daemon.js';
+import { readSettings } from '../../src/engine/engine.js';
+import type { Worker } from '../../src/engine/worker/worker-interface.js';
+import { defineJob } from '../../src/index.js';
+import { createRegistry } from '../../src/model/job/registry.js';
+import { silentLogger } from '../../src/model/logger.js';
+import { type Database, openDatabase, type Session } from '../../src/store/connection/database.js';
+import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+
+const noop = defineJob({ name: 'noop', run: () => null });
+const HOUR_AGO = () => new Date(Date.now() - 3_600_000);
+
+let test: TestTock;
+let database: Database;
+let daemon: Daemon;
+/** Which statements were sent, by what only they have. */
+let sent: string[];
+let workers: Set<Worker>;
+beforeEach(async () => {
+  test = await openTestTock([noop]);
+  database = openDatabase({ connectionString: test.url });
+  sent = [];
+  workers = new Set();
+});
+afterEach(async () => {
+  await daemon.stop();
+  await database.close();
+  await test.close();
+});
+
+/** A daemon that has executed some runs, one after the other, and sleeps. */
+const start = async (listen: boolean) => {
+  const slow = (session: Session): Session['run'] => {
+    return async <Row>(...statement: Parameters<Session['run']>) => {
+      if (statement[0].includes('as walk_ms')) sent.push('claim');
+      if (statement[0].includes('as has_runs')) sent.push('look below');
+      const rows = await session.run<Row & { walk_ms?: number; walkMs?: number }>(...statement);
+      for (const row of rows) {
+        if (typeof row.walk_ms === 'number') row.walk_ms = 100;
+        if (typeof row.walkMs === 'number') row.walkMs = 100;
+      }
+      return rows;
+    };
+  };
+  const sessionOver: Database['sessionOver'] = (...listening) => {
+    const session = database.sessionOver(...listening);
+    return { ...session, run: slow(session) };
+  };
+  const engine = {
+    database: { ...database, run: slow(database), sessionOver },
+    registry: createRegistry([noop]),
+    logger: silentLogger,
+    settings: readSettings({}),
+    isolation: null,
+    hooks: {},
+    operator: null,
+    appName: null,
+    workers,
+  };
+  daemon = await startDaemon(engine, { listen });
+  for (let n = 0; n < 4; n++) {
+    await test.tock.enqueue(noop);
+    await ended();
+  }
+  await until(
+    () => Promise.resolve([...workers].some(worker => worker.floors.length > 0)),
+    'claims to begin at floors',
+  );
+};
+const ended = () =>
+  until(
+    async () =>
+      (await test.sql<{ live: boolean }>(`select exists (select from tock.job_runs_live) as live`))[0]
+        ?.live === false,
+    'all runs to end',
+  );
+
+describe.each([
+  ['that listens', true],
+  ['that polls', false],
+])('a daemon %s', (_what, listens) => {
+  it('executes a run that was enqueued for the past, though it sleeps and all else lies above', async () => {
+    await start(listens);
+    await test.tock.enqueue(noop, null, { runAt: HOUR_AGO() });
+    await ended();
+    expect(sent).toContain('look below');
+  });
+
+  it('executes what is enqueued while looks find old runs, and then comes to rest', async () => {
+    await start(listens);
+    for (let burst = 0; burst < 10; burst++) {
+      for (let n = 0; n < 20; n++) await test.tock.enqueue(noop, null, n === 7 ? { runAt: HOUR_AGO() } : {});
+      await new Promise(resolve => setTimeout(resolve, 150));
+    }
+    await ended();
+    await until(() => Promise.resolve([...workers].every(worker => !worker.hasMore)), 'nothing more');
+    await new Promise(resolve => setTimeout(resolve, 300));
+    sent = [];
+    await new Promise(resolve => setTimeout(resolve, 1000));
+    expect(sent.filter(each => each === 'claim').length).toBeLessThan(10);
+  });
+});
