@@ -15,7 +15,7 @@ const MEASURED = 500;
 
 export const behind = {
   name: 'behind',
-  title: 'From enqueue to the start of the handler, after many runs have ended under a held snapshot, p50',
+  title: 'From enqueue to start, after many runs have ended under a held snapshot, p50',
   unit: 'ms',
   better: 'lower',
   digits: 2,

@@ -129,7 +129,8 @@ export function createClaimCursor(): ClaimCursor {
       // A claim that came up short has reached the end, and what comes next may be anywhere.
       const canContinue =
         claim.hasMore && claim.positions.length > 0 && !claim.positions.some(position => position.isLimited);
-      const moved = canContinue ? advanced(sent, claim.positions) : null;
+      const { unasked = [] } = claim;
+      const moved = canContinue ? [...unasked, ...advanced(sent, claim.positions)] : null;
       positions = isOutdated ? moved && positions && furthestBack(moved, positions) : moved;
     },
   };

@@ -57,8 +57,12 @@ export interface ClaimFloors {
   forget(): void;
 }
 
-/** No floors. @param areKept whether to keep any: those that end when nothing is left must look everywhere */
-export function createClaimFloors(areKept = true): ClaimFloors {
+/**
+ * No floors.
+ * @param areKept whether to keep any: those that end when nothing is left must look everywhere
+ * @param onUse called after each claim that leaves floors in use
+ */
+export function createClaimFloors(areKept = true, onUse: () => void = () => undefined): ClaimFloors {
   const floors = new Map<string, ClaimFloor>();
   let isSlow = false;
   let slowWalks = 0;
@@ -124,6 +128,7 @@ export function createClaimFloors(areKept = true): ClaimFloors {
       if (from.generation === generation) for (const position of claim.positions) raise(position);
       if (floors.size > MAX_FLOORS) floors.clear();
       used = null;
+      if (isInUse() && floors.size > 0) onUse();
     },
     get mustBegin() {
       return mustBegin;

@@ -72,7 +72,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
   const { workerId, queues, jobs, claimable, accept, onExhausted, onIdle, keepsFloors } = options;
   const { leaseMs } = engine.settings;
   const cursor = createClaimCursor();
-  const floors = createClaimFloors(keepsFloors);
+  const floors = createClaimFloors(keepsFloors, () => looksBelow.begin());
   let hasMore = false;
   let claiming: Promise<number> | null = null;
   let restarting: Promise<unknown> | null = null;
@@ -165,7 +165,6 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     );
     // Of other jobs it has left runs behind.
     if (!wanted.jobs) floors.claimed(claimed, from);
-    looksBelow.begin();
     cursor.advance(claimed, positions, sentAt, performance.now(), from.floors.length > 0);
     return { claimed, sentAt, isFromStart: positions === null };
   };
@@ -177,7 +176,6 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     const sentAt = performance.now();
     const wanted = { limit, workerId, leaseMs, queues };
     const claimed = await claimOver(engine, engine.database, hint, wanted, floors);
-    looksBelow.begin();
     hasMore ||= claimed.hasMore;
     return await accept(claimed, sentAt);
   };

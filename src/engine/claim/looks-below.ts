@@ -6,7 +6,7 @@ import type { Engine } from '../engine.js';
 import type { ClaimFloors } from './claim-floors.js';
 
 export interface LooksBelow {
-  /** To be called when floors may have come into use. */
+  /** To be called when floors are in use. Looks until they no longer are. */
   begin(): void;
   /** No more looks. One that is under way is not waited for, and changes nothing. */
   stop(): void;

@@ -157,6 +157,19 @@ describe('createClaimFloors', () => {
     expect(floors.used).toEqual([FLOOR]);
   });
 
+  it('says when a claim leaves floors in use', () => {
+    let uses = 0;
+    const floors = createClaimFloors(true, () => uses++);
+    for (let n = 0; n < 2; n++) claimed(floors, 3);
+    expect(uses).toBe(0);
+    claimed(floors, 3);
+    floors.claimed(claim(0.1, later(20)), floors.beginIn(PLACE));
+    expect(uses).toBe(2);
+    floors.forget();
+    floors.claimed(claim(null, later(20)), floors.goOn());
+    expect(uses).toBe(2);
+  });
+
   it('keeps none for a tick', () => {
     const floors = createClaimFloors(false);
     for (let n = 0; n < 5; n++) claimed(floors, 50);

@@ -205,6 +205,50 @@ describe('a claim', () => {
   });
 });
 
+describe('claims in more queues than one claim looks at', () => {
+  const QUEUES = 300;
+  beforeEach(async () => {
+    await test.sql(
+      `insert into tock.job_runs_live (job, payload, status, queue, priority, run_at)
+       select 'noop', '{}', 'queued', 'q' || i % $1, i / $1 % 2, '2026-03-02T12:00:00Z'::timestamptz + i * interval '1 ms'
+       from generate_series(0, $1 * 8 - 1) i`,
+      [QUEUES],
+    );
+    room = 400;
+  });
+  /** From 0. */
+  const numbers = () => taken.flatMap(ids => (ids === '' ? [] : ids.split(' ').map(id => Number(id) - 1)));
+
+  it('take each run once, the more urgent ones first', async () => {
+    await claimer.claim();
+    expect(numbers().toSorted((one, other) => one - other)).toEqual(
+      Array.from({ length: QUEUES * 8 }, (_, n) => n),
+    );
+    const priorities = numbers().map(n => Math.floor(n / QUEUES) % 2);
+    expect(priorities.slice(0, QUEUES * 4)).not.toContain(1);
+    expect(claimer.hasMore).toBe(false);
+  });
+
+  it('come to each queue, before any has given more than a few', async () => {
+    onTaken[4] = () => (room = 0);
+    await claimer.claim();
+    const counts = new Map<number, number>();
+    for (const n of numbers()) counts.set(n % QUEUES, (counts.get(n % QUEUES) ?? 0) + 1);
+    expect(counts.size).toBe(QUEUES);
+    expect(Math.max(...counts.values())).toBeLessThanOrEqual(4);
+  });
+
+  it('take an urgent run first when somebody has enqueued one', async () => {
+    onTaken[1] = () => (room = 0);
+    await claimer.claim();
+    await add(1, { priority: -1, queue: 'urgent' });
+    room = 50;
+    onTaken[2] = () => (room = 0);
+    await claimer.claim();
+    expect(taken[1]?.split(' ')[0]).toBe(String(QUEUES * 8 + 1));
+  });
+});
+
 describe('a claim of runs that were left behind', () => {
   const addMany = async (count: number) =>
     await test.sql(

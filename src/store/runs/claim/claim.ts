@@ -18,6 +18,7 @@
 // that ends.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
+import { choosePositions } from './chosen-positions.js';
 import { claimAfter } from './claim-in-queue.js';
 import { claimAfterEach } from './claim-in-queues.js';
 import { type ClaimRow, claimOf } from './claim-rows.js';
@@ -83,6 +84,8 @@ export interface Claim {
   readonly limited: readonly string[];
   /** The queues and priorities that were looked at. */
   readonly positions: readonly ClaimPosition[];
+  /** Positions in which it was not to look, because there were too many: as they were. Default: none. */
+  readonly unasked?: readonly ClaimPosition[];
   /** There may be more that is due. */
   readonly hasMore: boolean;
   /**
@@ -215,8 +218,11 @@ export async function claimFreeRuns(
   const [position] = positions;
   if (position?.isPlain && positions.length === 1)
     return await claimAfter(session, { ...wanted, fromFront }, position);
-  if (positions.every(each => each.isPlain)) return await claimAfterEach(session, wanted, positions);
-  return claimOf(await CLAIM_ON.run(session, { ...wanted, ...parametersOf(positions) }), limit);
+  const { asked, unasked } = choosePositions(positions);
+  const claim = asked.every(each => each.isPlain)
+    ? await claimAfterEach(session, wanted, asked)
+    : claimOf(await CLAIM_ON.run(session, { ...wanted, ...parametersOf(asked) }), limit);
+  return unasked.length === 0 ? claim : { ...claim, unasked, hasMore: true };
 }
 
 /**

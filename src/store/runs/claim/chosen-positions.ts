@@ -1,0 +1,33 @@
+// From which of many queues and priorities one claim takes runs. Each costs it a look into the index, so from a
+// thousand it takes few runs each, dearly; from some of them it takes more, and from the others the next time.
+import type { ClaimPosition } from './claim.js';
+
+const MAX_POSITIONS = 256;
+
+interface Chosen {
+  readonly asked: readonly ClaimPosition[];
+  /** For the next claims, as they were. */
+  readonly unasked: readonly ClaimPosition[];
+}
+
+/** The first positions of the most urgent priorities, in the order given within each. */
+export function choosePositions(positions: readonly ClaimPosition[], most = MAX_POSITIONS): Chosen {
+  if (positions.length <= most) return { asked: positions, unasked: [] };
+  const counts = new Map<number, number>();
+  for (const { priority } of positions) counts.set(priority, (counts.get(priority) ?? 0) + 1);
+  /** How many of each priority are still to be chosen. */
+  const wanted = new Map<number, number>();
+  let left = most;
+  for (const [priority, count] of [...counts].toSorted(([one], [other]) => one - other)) {
+    wanted.set(priority, Math.min(count, left));
+    left -= Math.min(count, left);
+  }
+  const asked: ClaimPosition[] = [];
+  const unasked: ClaimPosition[] = [];
+  for (const position of positions) {
+    const count = wanted.get(position.priority) ?? 0;
+    wanted.set(position.priority, count - 1);
+    (count > 0 ? asked : unasked).push(position);
+  }
+  return { asked, unasked };
+}
