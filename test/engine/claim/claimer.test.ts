@@ -211,7 +211,7 @@ describe('claims in more queues than one claim looks at', () => {
     await test.sql(
       `insert into tock.job_runs_live (job, payload, status, queue, priority, run_at)
        select 'noop', '{}', 'queued', 'q' || i % $1, i / $1 % 2, '2026-03-02T12:00:00Z'::timestamptz + i * interval '1 ms'
-       from generate_series(0, $1 * 8 - 1) i`,
+       from generate_series(0, $1 * 32 - 1) i`,
       [QUEUES],
     );
     room = 400;
@@ -220,22 +220,22 @@ describe('claims in more queues than one claim looks at', () => {
   const numbers = () => taken.flatMap(ids => (ids === '' ? [] : ids.split(' ').map(id => Number(id) - 1)));
 
   it('take each run once, the more urgent ones first', async () => {
-    await claimer.claim();
+    do await claimer.claim();
+    while (claimer.hasMore && taken.length < 50);
     expect(numbers().toSorted((one, other) => one - other)).toEqual(
-      Array.from({ length: QUEUES * 8 }, (_, n) => n),
+      Array.from({ length: QUEUES * 32 }, (_, n) => n),
     );
     const priorities = numbers().map(n => Math.floor(n / QUEUES) % 2);
-    expect(priorities.slice(0, QUEUES * 4)).not.toContain(1);
+    expect(priorities.slice(0, QUEUES * 16)).not.toContain(1);
     expect(claimer.hasMore).toBe(false);
   });
 
   it('come to each queue, before any has given more than a few', async () => {
-    onTaken[4] = () => (room = 0);
-    await claimer.claim();
+    while (taken.length < 4) await claimer.claim();
     const counts = new Map<number, number>();
     for (const n of numbers()) counts.set(n % QUEUES, (counts.get(n % QUEUES) ?? 0) + 1);
     expect(counts.size).toBe(QUEUES);
-    expect(Math.max(...counts.values())).toBeLessThanOrEqual(4);
+    expect(Math.max(...counts.values())).toBeLessThanOrEqual(8);
   });
 
   it('take an urgent run first when somebody has enqueued one', async () => {
@@ -245,7 +245,7 @@ describe('claims in more queues than one claim looks at', () => {
     room = 50;
     onTaken[2] = () => (room = 0);
     await claimer.claim();
-    expect(taken[1]?.split(' ')[0]).toBe(String(QUEUES * 8 + 1));
+    expect(taken[1]?.split(' ')[0]).toBe(String(QUEUES * 32 + 1));
   });
 });
 

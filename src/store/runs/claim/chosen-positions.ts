@@ -1,5 +1,5 @@
-// From which of many queues and priorities one claim takes runs. Each costs it a look into the index, so from a
-// thousand it takes few runs each, dearly; from some of them it takes more, and from the others the next time.
+// From which of many queues and priorities one claim takes runs. Each costs a descent into the index, however
+// few runs it gives: so a claim takes more runs from some of them, and the next one from the others.
 import type { ClaimPosition } from './claim.js';
 
 const MAX_POSITIONS = 256;
