@@ -125,7 +125,9 @@ export function createClaimFloors(areKept = true, onUse: () => void = () => unde
     claimed(claim, from) {
       if (!areKept) return;
       learnFrom(claim, from);
-      if (from.generation === generation) for (const position of claim.positions) raise(position);
+      // While walks are fast, none is needed: this is done for each claim.
+      const isNeeded = slowWalks > 0 && from.generation === generation;
+      if (isNeeded) for (const position of claim.positions) raise(position);
       if (floors.size > MAX_FLOORS) floors.clear();
       used = null;
       if (isInUse() && floors.size > 0) onUse();

@@ -26,6 +26,15 @@ describe('choosePositions', () => {
     expect(chosen('a1 b0 c1 d0 e0', 2)).toEqual(['b0 d0', 'a1 c1 e0']);
   });
 
+  it('takes more of very many, so that eight claims come to each', () => {
+    const names = Array.from({ length: 17 }, (_, n) => `q0${n}`);
+    const { asked, unasked } = choosePositions(
+      names.map(name => ({ ...position(name), priority: 0 })),
+      2,
+    );
+    expect([asked.length, unasked.length]).toEqual([3, 14]);
+  });
+
   it('goes on to the next priorities while there is room', () => {
     expect(chosen('a2 b0 c-1 d2 e0 f2', 4)).toEqual(['a2 b0 c-1 e0', 'd2 f2']);
   });
