@@ -21,7 +21,7 @@ export interface Throughput {
    * @param payloadLength in characters
    */
   recordEnd(now: number, payloadLength?: number): void;
-  /** Counts a claim that brought runs: where they need a slot, until they were admitted. */
+  /** Counts a claim that brought runs. */
   recordClaim(sentAt: number, answeredAt: number): void;
   /** How many runs to hold besides those that are executing. */
   prefetchTarget(now: number): number;

@@ -175,7 +175,6 @@ export class RunPipeline implements WorkerLoad {
     const { admitted, failure } = await admitDespiteBadRows(this.engine, limited, ids =>
       claimLimitedRuns(this.engine.database, ids, this.lease),
     );
-    if (admitted.length > 0) this.throughput.recordClaim(claimedAt, performance.now());
     await this.acceptRuns(admitted, admittedAt);
     if (failure !== null) throw failure.error;
     return runs.length + admitted.length;
