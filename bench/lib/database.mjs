@@ -93,6 +93,14 @@ export async function connect(url) {
   };
 }
 
+/** A session whose transaction has looked at the database, so that no later dead row can be removed until it is closed. */
+export async function holdSnapshot(url) {
+  const session = await connect(url);
+  await session.rows('begin isolation level repeatable read');
+  await session.rows('select count(*) from pg_class');
+  return session;
+}
+
 let made = 0;
 
 /** Makes a database; `drop` it at the end. */

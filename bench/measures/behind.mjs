@@ -6,7 +6,7 @@ import { contestant } from '../contestants/index.mjs';
 import { median } from '../figures.mjs';
 import { startChild } from '../lib/child.mjs';
 import { monotonicMs } from '../lib/clock.mjs';
-import { connect, settle, withDatabase } from '../lib/database.mjs';
+import { holdSnapshot, settle, withDatabase } from '../lib/database.mjs';
 import { figure, fill, inTurn, percentiles, untilDone } from '../lib/measure.mjs';
 
 const PACE_MS = 10;
@@ -40,7 +40,7 @@ export const behind = {
         await install(url);
         await settle(sql);
         // No vacuum between, as while one is at work elsewhere.
-        const holder = await hold(url);
+        const holder = await holdSnapshot(url);
         try {
           if (ended > 0) await endMany(who, url, fast, ended);
           return await measureStarts({ who, url, config, producing: await producer(url) });
@@ -85,12 +85,4 @@ async function measureStarts({ who, url, config, producing }) {
   const { latencies } = await child.result;
   await producing.close();
   return percentiles(latencies.slice(WARM));
-}
-
-/** A repeatable-read transaction that has looked at the database. */
-async function hold(url) {
-  const session = await connect(url);
-  await session.rows('begin isolation level repeatable read');
-  await session.rows('select count(*) from pg_class');
-  return session;
 }

@@ -1,7 +1,7 @@
 // Whether a snapshot that somebody holds open slows the claims: dead rows cannot be removed under it.
 // In: a server. Out: runs/s after so many runs under a snapshot and without; the ratio of each contestant to itself.
 import { contestant } from '../contestants/index.mjs';
-import { connect, withDatabase } from '../lib/database.mjs';
+import { holdSnapshot, withDatabase } from '../lib/database.mjs';
 import { drain, fill, inTurn } from '../lib/measure.mjs';
 
 /** How many runs are measured, after `runs` of them have left their dead rows. */
@@ -26,7 +26,7 @@ export const snapshot = {
       await withDatabase(server, async ({ url, sql }) => {
         await (await contestant(who)).install(url);
         await fill(who, url, count);
-        const holder = held ? await hold(url) : null;
+        const holder = held ? await holdSnapshot(url) : null;
         try {
           const report = await drain({ who, settings: config, url, sql, count, nodeFlags });
           const [, from] = report.marks.findLast(([done]) => done <= runs) ?? [0, 0];
@@ -51,11 +51,3 @@ export const snapshot = {
     };
   },
 };
-
-/** A repeatable-read transaction that has looked at the database. */
-async function hold(url) {
-  const session = await connect(url);
-  await session.rows('begin isolation level repeatable read');
-  await session.rows('select count(*) from pg_class');
-  return session;
-}

@@ -4,7 +4,7 @@ import { fork } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { track } from '../lib/child.mjs';
-import { connect, settle, withDatabase } from '../lib/database.mjs';
+import { holdSnapshot, settle, withDatabase } from '../lib/database.mjs';
 import { figure, rowOf, untilDone } from '../lib/measure.mjs';
 import { openSoak } from '../lib/soak-worker.mjs';
 import { growth } from '../lib/trend.mjs';
@@ -77,7 +77,7 @@ async function soakFor({ tock, url, sql, minutes, say }) {
   const beside = [
     every(BEAT_MS, stopping.signal, async () => await enqueueSome(tock, enqueued)),
     every(pruneEvery(minutes) * 60_000, stopping.signal, async () => await tock.prune({ keep: '1d' })),
-    holdSnapshot(url, hold, minute, stopping.signal),
+    holdMeanwhile(url, hold, minute, stopping.signal),
   ];
   // One that fails ends the soak.
   const failed = Promise.all(beside);
@@ -170,13 +170,11 @@ async function enqueueSome(tock, enqueued) {
   enqueued.quick++;
 }
 
-async function holdSnapshot(url, { from, until }, minute, signal) {
+async function holdMeanwhile(url, { from, until }, minute, signal) {
   const wait = async at =>
     await sleep(Math.max(0, at - minute()) * 60_000, undefined, { signal }).catch(() => undefined);
   await wait(from);
-  const session = await connect(url);
-  await session.rows('begin isolation level repeatable read');
-  await session.rows('select count(*) from pg_class');
+  const session = await holdSnapshot(url);
   await wait(until);
   await session.close();
 }

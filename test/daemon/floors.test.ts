@@ -7,6 +7,7 @@ import { defineJob } from '../../src/index.js';
 import { createRegistry } from '../../src/model/job/registry.js';
 import { silentLogger } from '../../src/model/logger.js';
 import { type Database, openDatabase, type Session } from '../../src/store/connection/database.js';
+import { withSlowWalks } from '../support/slow-walks.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 
 const noop = defineJob({ name: 'noop', run: () => null });
@@ -32,18 +33,11 @@ afterEach(async () => {
 
 /** A daemon that has executed some runs, one after the other, and sleeps. */
 const start = async (listen: boolean) => {
-  const slow = (session: Session): Session['run'] => {
-    return async <Row>(...statement: Parameters<Session['run']>) => {
-      if (statement[0].includes('as walk_ms')) sent.push('claim');
-      if (statement[0].includes('as has_runs')) sent.push('look below');
-      const rows = await session.run<Row & { walk_ms?: number; walkMs?: number }>(...statement);
-      for (const row of rows) {
-        if (typeof row.walk_ms === 'number') row.walk_ms = 100;
-        if (typeof row.walkMs === 'number') row.walkMs = 100;
-      }
-      return rows;
-    };
-  };
+  const slow = (session: Session) =>
+    withSlowWalks(session, text => {
+      if (text.includes('as walk_ms')) sent.push('claim');
+      if (text.includes('as has_runs')) sent.push('look below');
+    });
   const sessionOver: Database['sessionOver'] = (...listening) => {
     const session = database.sessionOver(...listening);
     return { ...session, run: slow(session) };

@@ -465,6 +465,17 @@ describe('a claim above floors', () => {
     await taking('4');
   });
 
+  it('looks though another worker has just looked, whose floors may be others', async () => {
+    await slowDown();
+    goOnByItself();
+    await test.sql(
+      `select setval('tock.claim_front_restart', (extract(epoch from clock_timestamp()) * 1000)::bigint + 60000)`,
+    );
+    await add(1, { run_at: at(5) });
+    await taking('4');
+    expect(claimer.floors.mustBegin).toBe(false);
+  });
+
   it('ends when a look says that walks are fast again', async () => {
     await slowDown();
     walkMs = 1;

@@ -8,6 +8,7 @@ import { createRegistry } from '../../../src/model/job/registry.js';
 import { silentLogger } from '../../../src/model/logger.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { addRuns } from '../../support/runs.js';
+import { withSlowWalks } from '../../support/slow-walks.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 /** A handler at work: what ends it, and its signal. */
@@ -36,16 +37,7 @@ beforeEach(async () => {
   const database = openDatabase({ connectionString: test.url });
   const recorded: Database = {
     ...database,
-    async run<Row>(...statement: Parameters<Database['run']>) {
-      statements.push(statement[0]);
-      const rows = await database.run<Row & { walk_ms?: number; walkMs?: number }>(...statement);
-      // As where many runs have ended since the last vacuum.
-      for (const row of rows) {
-        if (typeof row.walk_ms === 'number') row.walk_ms = 100;
-        if (typeof row.walkMs === 'number') row.walkMs = 100;
-      }
-      return rows;
-    },
+    run: withSlowWalks(database, text => statements.push(text)),
   };
   engine = {
     database: recorded,

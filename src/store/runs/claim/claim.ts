@@ -257,7 +257,7 @@ with due as materialized (
   update tock.job_runs_live r set ${startLease('r')} from due where r.id = due.id and not due.is_limited
   returning r.id, ${claimedColumns('r')}
 )
-select due.id, due.is_limited, ${namesOfClaimed('c')}, null as place, null as walk_ms, null as at, null as places
+select due.id, due.is_limited, ${namesOfClaimed('c')}, null as place, null as at, null as places
 from due left join claimed c on c.id = due.id`,
 );
 
