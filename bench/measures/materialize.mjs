@@ -6,7 +6,7 @@ import { figure, inTurn } from '../lib/measure.mjs';
 import { define, makeDue } from '../schedules-database.mjs';
 
 /** As many definitions as one transaction materializes. */
-const BATCH = 500;
+const BATCH = 1000;
 
 /** The rows of an occurrence, with the same indexes and keys, and nothing else: no locks, no schedule, no cursor. */
 const INSERT = `

@@ -1394,15 +1394,16 @@ select (select count(*) from made)::integer as made, (select count(*) from notif
 -- insert-occurrences
 with planned as materialized (
   select nextval('tock.job_runs_id_seq') as id, o.* from (
-    select p.definition_id, d.job, d.queue, d.priority, d.max_attempts, p.key, p.occurrence_count, p.skip_reason, p.trigger,
+    select p.definition_id, d.job, d.queue, d.priority, d.max_attempts, p.key, p.occurrence_count,
+      p.trigger, p.skip_reason,
       case when p.payload is null then d.payload else nullif(p.payload, 'null') end as payload,
       to_timestamp(p.scheduled_for / 1000) as scheduled_for, to_timestamp(p.run_at / 1000) as run_at,
       to_timestamp(p.start_by / 1000) as start_by, to_timestamp(p.interval_start / 1000) as interval_start,
       case when p.slots is not null then array(select jsonb_array_elements_text(p.slots -> 'keys')) end as slot_keys,
       case when p.slots is not null then array(select jsonb_array_elements_text(p.slots -> 'limits')::integer) end as slot_limits
     from unnest($1::bigint[], $2::float8[], $3::float8[], $4::float8[], $5::float8[],
-      $6::integer[], $7::text[], $8::text[], $9::text[], $10::jsonb[], $11::jsonb[]) with ordinality
-      as p(definition_id, scheduled_for, run_at, start_by, interval_start, occurrence_count, key, skip_reason, trigger, payload, slots, place)
+      $6::integer[], $7::text[], $8::jsonb[], $9::jsonb[], $10::text[], $11::text[]) with ordinality
+      as p(definition_id, scheduled_for, run_at, start_by, interval_start, occurrence_count, key, payload, slots, trigger, skip_reason, place)
     join tock.job_definitions d on d.id = p.definition_id
     order by p.place) o
 ), taken as (
@@ -1440,6 +1441,41 @@ with planned as materialized (
 )
 select (select count(*) from queued)::int as runs, (select count(*) from skipped)::int as skips,
   exists (select from noted) as "outboxWritten";
+
+-- insert-runs-and-move-cursors
+with moved as (
+  update tock.job_definitions d
+set cursor = greatest(d.cursor, to_timestamp(u.cursor / 1000)), next_at = to_timestamp(u.next_at / 1000),
+  remaining_count = u.remaining
+from unnest($1::bigint[], $2::float8[], $3::float8[], $4::integer[]) as u(id, cursor, next_at, remaining)
+where d.id = u.id
+  returning d.id, d.job, d.queue, d.priority, d.max_attempts, d.payload
+), planned as materialized (
+  select nextval('tock.job_runs_id_seq') as id, o.* from (
+    select p.definition_id, d.job, d.queue, d.priority, d.max_attempts, p.key, p.occurrence_count,
+      'cron'::text as trigger,
+      case when p.payload is null then d.payload else nullif(p.payload, 'null') end as payload,
+      to_timestamp(p.scheduled_for / 1000) as scheduled_for, to_timestamp(p.run_at / 1000) as run_at,
+      to_timestamp(p.start_by / 1000) as start_by, to_timestamp(p.interval_start / 1000) as interval_start,
+      case when p.slots is not null then array(select jsonb_array_elements_text(p.slots -> 'keys')) end as slot_keys,
+      case when p.slots is not null then array(select jsonb_array_elements_text(p.slots -> 'limits')::integer) end as slot_limits
+    from unnest($5::bigint[], $6::float8[], $7::float8[], $8::float8[], $9::float8[],
+      $10::integer[], $11::text[], $12::jsonb[], $13::jsonb[]) with ordinality
+      as p(definition_id, scheduled_for, run_at, start_by, interval_start, occurrence_count, key, payload, slots, place)
+    join moved d on d.id = p.definition_id
+    order by p.place) o
+), fresh as (
+  insert into tock.job_occurrences (definition_id, scheduled_for, run_id)
+  select definition_id, scheduled_for, id from planned order by definition_id, scheduled_for
+  on conflict do nothing
+  returning run_id
+), queued as (
+  insert into tock.job_runs_live (id, definition_id, job, queue, priority, max_attempts, payload, scheduled_for, run_at, interval_start, occurrence_count, trigger, idempotency_key, start_by, slot_keys, slot_limits, status)
+  select id, definition_id, job, queue, priority, max_attempts, payload, scheduled_for, run_at, interval_start, occurrence_count, trigger, key, start_by, slot_keys, slot_limits, 'queued'
+  from planned join fresh on fresh.run_id = planned.id order by id
+  returning id
+)
+select count(*)::int as runs from queued;
 
 -- insert-skipped-span
 -- Without a key: the row stands for a span, and a backfill may yet make a run of each occurrence in it. The
@@ -1703,12 +1739,14 @@ where c.is_only and (c.check_at <= tock.now() or c.checked_at not between tock.n
 for update skip locked;
 
 -- lock-due-definitions
-select id, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, expect_within_ms::float8, max_duration_ms::float8, active_window, outside_window, queue, priority, max_attempts, on_dead, (extract(epoch from cursor) * 1000)::float8 as cursor_ms
+select id, name, job, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, active_window, outside_window, (extract(epoch from cursor) * 1000)::float8 as cursor_ms,
+  (extract(epoch from next_at) * 1000)::float8 as next_ms
 from tock.job_definitions
 where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null
-  and ($1::bigint[] is null or id = any($1))
+  and (next_at, id) > (to_timestamp($1::float8 / 1000), $2::bigint)
+  and ($3::bigint[] is null or id = any($3))
 order by next_at, id
-limit $2
+limit $4
 for update skip locked;
 
 -- lock-figures

@@ -2,11 +2,12 @@
 
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
-import { fingerprintOf, type StoredColumns, scheduleOfColumns } from '../../model/planning/definition.js';
+import { fingerprintOf, scheduleOfColumns } from '../../model/planning/definition.js';
 import { MAX_COUNTED } from '../../model/planning/plan-occurrences.js';
 import type { SkipReason } from '../../model/run/states.js';
 import { type CompiledSchedule, compileSchedule } from '../../model/schedule/compile.js';
 import type { Session } from '../../store/connection/database.js';
+import type { PlanningColumns } from '../../store/definitions/stated-columns.js';
 import { type StoredDefinition, UNSTATED_COLUMNS } from '../../store/definitions/stored-definition.js';
 import { type DefinitionRecord, listDefinitions } from '../../store/reads/runs.js';
 import { insertSkippedSpan, type SkippedSpan } from '../../store/runs/occurrences/skipped-span.js';
@@ -45,13 +46,13 @@ export function storedFingerprint(row: StoredDefinition): string {
 /**
  * The compiled schedule; null where there is none. @throws TockError TOCK_BAD_SCHEDULE for one that is broken
  */
-export function scheduleOf(row: StoredColumns): CompiledSchedule | null {
+export function scheduleOf(row: PlanningColumns): CompiledSchedule | null {
   const spec = scheduleOfColumns(row);
   return spec === null ? null : compileSchedule(spec, row.name);
 }
 
 /** As {@link scheduleOf}, but null for a definition that cannot be evaluated: it expects nothing. */
-export function workingSchedule(row: StoredColumns): CompiledSchedule | null {
+export function workingSchedule(row: PlanningColumns): CompiledSchedule | null {
   try {
     return scheduleOf(row);
   } catch {

@@ -8,22 +8,24 @@ import type { Session } from '../../store/connection/database.js';
 import {
   countLiveRuns,
   type DueDefinition,
+  type DuePosition,
+  FIRST_DUE,
   lockDueDefinitions,
-  moveCursors,
   readClockAndLive,
 } from '../../store/definitions/due.js';
 import { readTaken } from '../../store/definitions/occurrences.js';
-import { type InsertedRows, insertOccurrences, type NewRow } from '../../store/runs/materialize.js';
+import { type InsertedRows, insertAndMove, type NewRow } from '../../store/runs/materialize.js';
 import { displaceRuns } from '../../store/runs/overlap.js';
 import { isDataError } from '../../store/runs/set-aside.js';
 import type { Engine } from '../engine.js';
 import { type Broken, brokenOf, inSavepoints, markBroken } from './broken-definition.js';
+import { DueWalk } from './due-walk.js';
 import { followUp } from './follow-chains.js';
 import { workingSchedule } from './locked-definition.js';
 import { rowsOf } from './occurrence-rows.js';
 import { createScheduleCache, type ScheduleOf } from './schedule-cache.js';
 
-const BATCH = 500;
+const BATCH = 1000;
 /** Once a batch has this many runs to insert, the definitions that are left wait for the next batch. */
 const MAX_ROWS = 5000;
 
@@ -41,22 +43,25 @@ export interface MaterializeResult {
  */
 export async function materialize(engine: Engine): Promise<MaterializeResult> {
   const scheduleOf = createScheduleCache();
+  const walk = new DueWalk();
   const batches: Batch[] = [];
   let hasFailed = false;
-  const next = async (): Promise<Batch> => {
-    const batch = await materializeDue(engine, scheduleOf);
+  const next = async (from: DuePosition): Promise<Batch> => {
+    const batch = await materializeDue(engine, { scheduleOf, walk, from });
     batches.push(batch);
     return batch;
   };
   const rest = async (): Promise<void> => {
     try {
-      while (!hasFailed && (await next()).definitions > 0);
+      for (let from = walk.position; !hasFailed; from = walk.position)
+        if ((await next(from)).definitions === 0 && walk.end(from)) return;
     } catch (error) {
       hasFailed = true;
       throw error;
     }
   };
-  const first = await next();
+  const first = await next(FIRST_DUE);
+  if (first.definitions < BATCH) walk.goBackTo(FIRST_DUE);
   if (first.definitions > 0) await allOf(first.definitions < BATCH ? [rest()] : [rest(), rest()]);
   if (batches.some(batch => batch.outboxWritten)) await followUp(engine);
   return {
@@ -82,10 +87,13 @@ type Batch = MaterializeResult & { readonly outboxWritten: boolean };
  * A batch; where it fails because of what some definition holds, each by itself, and those that fail are
  * marked broken.
  */
-async function materializeDue(engine: Engine, scheduleOf: ScheduleOf): Promise<Batch> {
+async function materializeDue(
+  engine: Engine,
+  options: Pick<BatchOptions, 'scheduleOf' | 'walk' | 'from'>,
+): Promise<Batch> {
   const materializeOnce = (isEachByItself: boolean) =>
     engine.database.transaction(session =>
-      materializeBatch(session, engine, { ids: null, isEachByItself, scheduleOf }),
+      materializeBatch(session, engine, { ...options, ids: null, isEachByItself }),
     );
   try {
     return await materializeOnce(false);
@@ -104,7 +112,7 @@ export async function materializeBeforeEdit(
   engine: Engine,
   ids: readonly string[],
 ): Promise<void> {
-  const options = { ids, isEachByItself: true, scheduleOf: createScheduleCache() };
+  const options = { ids, isEachByItself: true, scheduleOf: createScheduleCache(), from: FIRST_DUE };
   while (ids.length > 0 && (await materializeBatch(session, engine, options)).definitions > 0);
 }
 
@@ -113,15 +121,20 @@ interface BatchOptions {
   readonly ids: readonly string[] | null;
   readonly isEachByItself: boolean;
   readonly scheduleOf: ScheduleOf;
+  readonly from: DuePosition;
+  /** Of all definitions. Default: none. */
+  readonly walk?: DueWalk;
 }
 
 async function materializeBatch(
   session: Session,
   engine: Engine,
-  { ids, isEachByItself, scheduleOf }: BatchOptions,
+  { ids, isEachByItself, scheduleOf, from, walk }: BatchOptions,
 ): Promise<Batch> {
-  const due = await lockDueDefinitions(session, BATCH, ids);
-  if (due.length === 0) return { definitions: 0, runs: 0, skips: 0, broken: [], outboxWritten: false };
+  const due = await lockDueDefinitions(session, BATCH, ids, from);
+  const last = due.at(-1);
+  if (!last) return { definitions: 0, runs: 0, skips: 0, broken: [], outboxWritten: false };
+  walk?.reach(last);
   const { now, live: liveUpToTwo } = await readClockAndLive(
     session,
     due.map(definition => definition.id),
@@ -136,8 +149,11 @@ async function materializeBatch(
   const plans: Planned[] = [];
   const broken: Broken[] = [];
   let planned = 0;
-  for (const definition of due) {
-    if (planned >= MAX_ROWS) break;
+  for (const [index, definition] of due.entries()) {
+    if (planned >= MAX_ROWS) {
+      walk?.goBackTo(due[index - 1] ?? from);
+      break;
+    }
     try {
       const plan = planDefinition(definition, scheduleOf, live[definition.id] ?? 0, now);
       plans.push({ definition, plan, rows: rowsOf(engine, definition, plan) });
@@ -191,12 +207,8 @@ async function withoutTaken(
 
 async function write(session: Session, plans: readonly Planned[]): Promise<InsertedRows> {
   await displace(session, plans);
-  const made = await insertOccurrences(
-    session,
-    plans.flatMap(each => each.rows),
-  );
-  await moveCursors(session, cursorsOf(plans));
-  return made;
+  const rows = plans.flatMap(each => each.rows);
+  return await insertAndMove(session, rows, cursorsOf(plans));
 }
 
 async function writeSingly(

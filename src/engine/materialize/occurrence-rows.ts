@@ -1,6 +1,7 @@
 // The rows that occurrences become: runs and skips, each under its occurrence.
 
 import type { Occurrence } from '../../model/job/job.js';
+import type { StoredColumns } from '../../model/planning/definition.js';
 import type { Plan, PlannedRun } from '../../model/planning/plan-occurrences.js';
 import { definitionKey, jobLimit, type Limit } from '../../model/run/limits.js';
 import type { DueDefinition } from '../../store/definitions/due.js';
@@ -25,10 +26,9 @@ export function rowsOf(engine: Engine, definition: DueDefinition, plan: Plan): N
   }));
   for (const run of plan.runs) {
     const { slot_keys, slot_limits } = slotsOf(engine, definition, run.isSerial);
-    const payload = payloadFor(engine, definition, run);
     rows.push({
       definition_id: id,
-      payload: payload === definition.payload ? undefined : payload,
+      payload: computedPayload(engine, definition, run),
       key: occurrenceKey(id, run.scheduledFor),
       scheduled_for: run.scheduledFor,
       run_at: run.runAt,
@@ -69,8 +69,12 @@ export function slotsOf(
  * UTC.
  */
 export function occurrenceKey(definitionId: string, instant: number): string {
-  return `cron:${definitionId}:${iso(instant).replace('.000Z', 'Z')}`;
+  // Definitions that are due together mostly share the instant.
+  if (instant !== latest.instant) latest = { instant, text: iso(instant).replace('.000Z', 'Z') };
+  return `cron:${definitionId}:${latest.text}`;
 }
+
+let latest = { instant: Number.NaN, text: '' };
 
 export function iso(ms: number): string {
   return new Date(ms).toISOString();
@@ -82,13 +86,25 @@ export function iso(ms: number): string {
  */
 export function payloadFor(
   engine: Engine,
-  definition: Pick<DueDefinition, 'name' | 'job' | 'payload'>,
-  run: Pick<PlannedRun, 'scheduledFor' | 'intervalStart' | 'occurrenceCount'>,
+  definition: Pick<StoredColumns, 'name' | 'job' | 'payload'>,
+  run: OccurrenceRun,
+): unknown {
+  const computed = computedPayload(engine, definition, run);
+  return computed === undefined ? definition.payload : computed;
+}
+
+type OccurrenceRun = Pick<PlannedRun, 'scheduledFor' | 'intervalStart' | 'occurrenceCount'>;
+
+/** As {@link payloadFor}; undefined where code does not compute it. */
+function computedPayload(
+  engine: Engine,
+  definition: Pick<StoredColumns, 'name' | 'job'>,
+  run: OccurrenceRun,
 ): unknown {
   const payload: unknown = engine.registry.jobs.get(definition.job)?.schedule?.payload;
-  if (typeof payload !== 'function' || definition.name !== definition.job) return definition.payload;
+  if (typeof payload !== 'function' || definition.name !== definition.job) return undefined;
   try {
-    return (payload as (occurrence: Occurrence) => unknown)({
+    const computed = (payload as (occurrence: Occurrence) => unknown)({
       scheduledFor: new Date(run.scheduledFor),
       dataInterval: {
         start: new Date(run.intervalStart ?? run.scheduledFor),
@@ -96,6 +112,7 @@ export function payloadFor(
       },
       occurrenceCount: run.occurrenceCount,
     });
+    return computed === undefined ? null : computed;
   } catch {
     return null;
   }

@@ -3,25 +3,37 @@
 // Ticks share the work: each locks definitions that no other has locked, and reads the clock after that, so
 // that no other tick's cursor is past it. The lock saves work; that an occurrence runs once is held by
 // job_occurrences.
-import type { StoredColumns } from '../../model/planning/definition.js';
 import { MAX_BUFFERED } from '../../model/planning/plan-occurrences.js';
 import type { Session } from '../connection/database.js';
 import { numberArray } from '../connection/number-array.js';
 import { statement } from '../connection/statement.js';
-import { STORED_COLUMNS } from './stated-columns.js';
+import { PLANNING_COLUMNS, type PlanningColumns } from './stated-columns.js';
 
-/** A definition for materializing. Durations and the cursor in milliseconds. */
-export interface DueDefinition extends StoredColumns {
+/** A definition for materializing. Durations, the cursor and the next occurrence in milliseconds. */
+export interface DueDefinition extends PlanningColumns {
   readonly id: string;
   readonly cursor_ms: number;
+  /** -Infinity where it was never planned. */
+  readonly next_ms: number;
 }
 
-const LOCK_DUE = statement<{ readonly limit: number; readonly ids: readonly string[] | null }, DueDefinition>(
+/** After which of the due definitions a batch begins, in the order in which they are due. */
+export type DuePosition = Pick<DueDefinition, 'id' | 'next_ms'>;
+
+/** Before all of them. */
+export const FIRST_DUE: DuePosition = { id: '0', next_ms: Number.NEGATIVE_INFINITY };
+
+const LOCK_DUE = statement<
+  { readonly limit: number; readonly ids: readonly string[] | null; afterMs: number; afterId: string },
+  DueDefinition
+>(
   'lock-due-definitions',
   `
-select id, ${STORED_COLUMNS}, (extract(epoch from cursor) * 1000)::float8 as cursor_ms
+select id, ${PLANNING_COLUMNS}, (extract(epoch from cursor) * 1000)::float8 as cursor_ms,
+  (extract(epoch from next_at) * 1000)::float8 as next_ms
 from tock.job_definitions
 where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null
+  and (next_at, id) > (to_timestamp(:afterMs::float8 / 1000), :afterId::bigint)
   and (:ids::bigint[] is null or id = any(:ids))
 order by next_at, id
 limit :limit
@@ -31,13 +43,15 @@ for update skip locked`,
 /**
  * Locks due definitions until the transaction ends, longest due first. Skips locked ones.
  * @param ids only these; null: all
+ * @param after where it begins: batches from the beginning walk over all that was due before them
  */
 export async function lockDueDefinitions(
   session: Session,
   limit: number,
   ids: readonly string[] | null,
+  after: DuePosition = FIRST_DUE,
 ): Promise<DueDefinition[]> {
-  return await LOCK_DUE.run(session, { limit, ids });
+  return await LOCK_DUE.run(session, { limit, ids, afterMs: after.next_ms, afterId: after.id });
 }
 
 /** The database's time in epoch milliseconds, and the live runs of definitions, by id. */
@@ -83,26 +97,29 @@ export interface MovedCursor {
   readonly remaining: number | null;
 }
 
-const MOVE_CURSORS = statement<Record<'ids' | 'cursors' | 'nextAt' | 'remaining', string>, unknown>(
-  'move-cursors',
-  `
-update tock.job_definitions d
+/** Parameters of {@link MOVE}. */
+export type CursorColumns = Readonly<Record<'ids' | 'cursors' | 'nextAt' | 'remaining', string>>;
+
+/** Moves the cursors of definitions `d`; none ever moves back. */
+export const MOVE = `update tock.job_definitions d
 set cursor = greatest(d.cursor, to_timestamp(u.cursor / 1000)), next_at = to_timestamp(u.next_at / 1000),
   remaining_count = u.remaining
 from unnest(:ids::bigint[], :cursors::float8[], :nextAt::float8[], :remaining::integer[]) as u(id, cursor, next_at, remaining)
-where d.id = u.id`,
-);
+where d.id = u.id`;
+
+export const cursorColumns = (cursors: readonly MovedCursor[]): CursorColumns => ({
+  ids: numberArray(cursors, each => each.id),
+  // Whole milliseconds: a cursor that stays must not become later by a rounding error.
+  cursors: numberArray(cursors, each => Math.floor(each.cursor)),
+  nextAt: numberArray(cursors, each => each.nextAt),
+  remaining: numberArray(cursors, each => each.remaining),
+});
+
+const MOVE_CURSORS = statement<CursorColumns, unknown>('move-cursors', `\n${MOVE}`);
 
 /** Moves cursors on; none ever moves back. The caller holds the locks. */
 export async function moveCursors(session: Session, cursors: readonly MovedCursor[]): Promise<void> {
-  if (cursors.length === 0) return;
-  await MOVE_CURSORS.run(session, {
-    ids: numberArray(cursors, each => each.id),
-    // Whole milliseconds: a cursor that stays must not become later by a rounding error.
-    cursors: numberArray(cursors, each => Math.floor(each.cursor)),
-    nextAt: numberArray(cursors, each => each.nextAt),
-    remaining: numberArray(cursors, each => each.remaining),
-  });
+  if (cursors.length > 0) await MOVE_CURSORS.run(session, cursorColumns(cursors));
 }
 
 const SPEND_REMAINING = statement<{ readonly id: string; readonly count: number }, unknown>(

@@ -1,6 +1,6 @@
 // The columns of job_definitions that code or an operator states. Durations are read as milliseconds.
 import type { ExpressionBuilder } from 'kysely';
-import type { DefinitionColumns } from '../../model/planning/definition.js';
+import type { DefinitionColumns, StoredColumns } from '../../model/planning/definition.js';
 import type { Schema } from '../schema/tables.js';
 
 /** All of them: leaving one out does not compile. */
@@ -57,7 +57,27 @@ export const selectDurations = (eb: ExpressionBuilder<Schema & { d: Schema['tock
     eb.cast<number | null>('d.max_duration_ms', 'float8').as('max_duration_ms'),
   ] as const;
 
+const selected = (columns: readonly Column[]): string =>
+  columns.map(column => (COLUMNS[column] === 'duration' ? `${column}::float8` : column)).join(', ');
+
 /** All of them, as a list for a statement's SELECT. */
-export const STORED_COLUMNS = STATED_COLUMNS.map(column =>
-  COLUMNS[column] === 'duration' ? `${column}::float8` : column,
-).join(', ');
+export const STORED_COLUMNS = selected(STATED_COLUMNS);
+
+const UNPLANNED = [
+  'payload',
+  'pause_on_failure_count',
+  'expect_within_ms',
+  'max_duration_ms',
+  'queue',
+  'priority',
+  'max_attempts',
+  'on_dead',
+] as const satisfies readonly Column[];
+
+/** Those that decide which occurrences a definition has, and when. */
+export type PlanningColumns = Omit<StoredColumns, (typeof UNPLANNED)[number]>;
+
+/** Those, as a list for a statement's SELECT. */
+export const PLANNING_COLUMNS = selected(
+  STATED_COLUMNS.filter(column => !(UNPLANNED as readonly string[]).includes(column)),
+);

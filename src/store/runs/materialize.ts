@@ -12,6 +12,13 @@
 import type { Session } from '../connection/database.js';
 import { numberArray } from '../connection/number-array.js';
 import { statement } from '../connection/statement.js';
+import {
+  type CursorColumns,
+  cursorColumns,
+  MOVE,
+  type MovedCursor,
+  moveCursors,
+} from '../definitions/due.js';
 import { insertRuns, writeOutbox } from './transition.js';
 
 /**
@@ -63,7 +70,7 @@ const OF_BOTH = {
   idempotency_key: 'key',
 };
 
-interface Columns {
+interface RunColumns {
   readonly definitionIds: string;
   readonly scheduledFor: string;
   readonly runAt: string;
@@ -71,55 +78,63 @@ interface Columns {
   readonly intervalStart: string;
   readonly counts: string;
   readonly keys: readonly string[];
-  readonly skipReasons: readonly (string | null)[];
-  readonly triggers: readonly string[];
-  readonly payloads: readonly (string | null)[];
-  readonly slots: readonly (string | null)[];
+  readonly payloads: readonly (string | null)[] | null;
+  readonly slots: readonly (string | null)[] | null;
 }
 
-// Columns as arrays, and what the definition has is read from it: sent as JSON, a row took twice as long.
-// Ids are given in the order of the rows. `taken`: a chained occurrence that was skipped may run after all,
-// after a retry of its parent.
-const INSERT = statement<Columns, InsertedRows>(
-  'insert-occurrences',
-  `
-with planned as materialized (
+interface Columns extends RunColumns {
+  readonly triggers: readonly string[];
+  readonly skipReasons: readonly (string | null)[];
+}
+
+// Columns as arrays, and what the definition has is read from it: sent as JSON, a row took twice as long. An
+// array that would hold nulls only is null itself. Ids are given in the order of the rows.
+const planned = (definitions: string, kind: 'runs' | 'runs and skips') => `planned as materialized (
   select nextval('tock.job_runs_id_seq') as id, o.* from (
-    select p.definition_id, d.job, d.queue, d.priority, d.max_attempts, p.key, p.occurrence_count, p.skip_reason, p.trigger,
+    select p.definition_id, d.job, d.queue, d.priority, d.max_attempts, p.key, p.occurrence_count,
+      ${kind === 'runs' ? `'cron'::text as trigger` : 'p.trigger, p.skip_reason'},
       case when p.payload is null then d.payload else nullif(p.payload, 'null') end as payload,
       to_timestamp(p.scheduled_for / 1000) as scheduled_for, to_timestamp(p.run_at / 1000) as run_at,
       to_timestamp(p.start_by / 1000) as start_by, to_timestamp(p.interval_start / 1000) as interval_start,
       case when p.slots is not null then array(select jsonb_array_elements_text(p.slots -> 'keys')) end as slot_keys,
       case when p.slots is not null then array(select jsonb_array_elements_text(p.slots -> 'limits')::integer) end as slot_limits
     from unnest(:definitionIds::bigint[], :scheduledFor::float8[], :runAt::float8[], :startBy::float8[], :intervalStart::float8[],
-      :counts::integer[], :keys::text[], :skipReasons::text[], :triggers::text[], :payloads::jsonb[], :slots::jsonb[]) with ordinality
-      as p(definition_id, scheduled_for, run_at, start_by, interval_start, occurrence_count, key, skip_reason, trigger, payload, slots, place)
-    join tock.job_definitions d on d.id = p.definition_id
+      :counts::integer[], :keys::text[], :payloads::jsonb[], :slots::jsonb[]${kind === 'runs' ? '' : ', :triggers::text[], :skipReasons::text[]'}) with ordinality
+      as p(definition_id, scheduled_for, run_at, start_by, interval_start, occurrence_count, key, payload, slots${kind === 'runs' ? '' : ', trigger, skip_reason'}, place)
+    join ${definitions} d on d.id = p.definition_id
     order by p.place) o
-), taken as (
-  update tock.job_occurrences o set run_id = p.id from planned p
-  where o.definition_id = p.definition_id and o.scheduled_for = p.scheduled_for and p.trigger = 'chain' and p.skip_reason is null
-    and exists (select from tock.job_runs_finished f where f.id = o.run_id and f.status = 'skipped')
-  returning o.run_id
-), fresh as (
+)`;
+
+/** CTE `fresh`: the occurrences of `planned` that had no row yet. */
+const FRESH = `fresh as (
   insert into tock.job_occurrences (definition_id, scheduled_for, run_id)
   select definition_id, scheduled_for, id from planned order by definition_id, scheduled_for
   on conflict do nothing
   returning run_id
-), chosen as (
+)`;
+
+const queueRuns = (from: string) =>
+  insertRuns('job_runs_live', `${from} order by id`, {
+    ...OF_BOTH,
+    start_by: 'start_by',
+    slot_keys: 'slot_keys',
+    slot_limits: 'slot_limits',
+    status: `'queued'`,
+  });
+
+// `taken`: a chained occurrence that was skipped may run after all, after a retry of its parent.
+const INSERT = statement<Columns, InsertedRows>(
+  'insert-occurrences',
+  `
+with ${planned('tock.job_definitions', 'runs and skips')}, taken as (
+  update tock.job_occurrences o set run_id = p.id from planned p
+  where o.definition_id = p.definition_id and o.scheduled_for = p.scheduled_for and p.trigger = 'chain' and p.skip_reason is null
+    and exists (select from tock.job_runs_finished f where f.id = o.run_id and f.status = 'skipped')
+  returning o.run_id
+), ${FRESH}, chosen as (
   select run_id from fresh union all select run_id from taken
 ), queued as (
-  ${insertRuns(
-    'job_runs_live',
-    'planned join chosen on chosen.run_id = planned.id where skip_reason is null order by id',
-    {
-      ...OF_BOTH,
-      start_by: 'start_by',
-      slot_keys: 'slot_keys',
-      slot_limits: 'slot_limits',
-      status: `'queued'`,
-    },
-  )}
+  ${queueRuns('planned join chosen on chosen.run_id = planned.id where skip_reason is null')}
   returning id
 ), skipped as (
   ${insertRuns(
@@ -133,27 +148,72 @@ select (select count(*) from queued)::int as runs, (select count(*) from skipped
   exists (select from noted) as "outboxWritten"`,
 );
 
+// Most batches have runs only: one statement, without what skips need. What moves the definitions also gives
+// what runs take from them.
+const INSERT_RUNS_AND_MOVE = statement<RunColumns & CursorColumns, Pick<InsertedRows, 'runs'>>(
+  'insert-runs-and-move-cursors',
+  `
+with moved as (
+  ${MOVE}
+  returning d.id, d.job, d.queue, d.priority, d.max_attempts, d.payload
+), ${planned('moved', 'runs')}, ${FRESH}, queued as (
+  ${queueRuns('planned join fresh on fresh.run_id = planned.id')}
+  returning id
+)
+select count(*)::int as runs from queued`,
+);
+
 /**
  * Inserts rows; what has a row of its occurrence already is left out. The caller holds the locks of the
  * definitions.
  */
 export async function insertOccurrences(session: Session, rows: readonly NewRow[]): Promise<InsertedRows> {
-  const none = { runs: 0, skips: 0, outboxWritten: false };
-  if (rows.length === 0) return none;
+  if (rows.length === 0) return NONE;
   const columns: Columns = {
-    definitionIds: numberArray(rows, row => row.definition_id),
-    scheduledFor: numberArray(rows, row => row.scheduled_for),
-    runAt: numberArray(rows, row => row.run_at),
-    startBy: numberArray(rows, row => row.start_by),
-    intervalStart: numberArray(rows, row => row.interval_start),
-    counts: numberArray(rows, row => row.occurrence_count),
-    keys: rows.map(row => row.key),
-    skipReasons: rows.map(row => row.skip_reason),
+    ...runColumns(rows),
     triggers: rows.map(row => row.trigger),
-    payloads: rows.map(row => (row.payload === undefined ? null : (JSON.stringify(row.payload) ?? 'null'))),
-    slots: rows.map(row =>
+    skipReasons: rows.map(row => row.skip_reason),
+  };
+  return (await INSERT.first(session, columns)) ?? NONE;
+}
+
+/** As {@link insertOccurrences}, and moves the cursors of the definitions. */
+export async function insertAndMove(
+  session: Session,
+  rows: readonly NewRow[],
+  cursors: readonly MovedCursor[],
+): Promise<InsertedRows> {
+  if (rows.length > 0 && rows.every(row => row.skip_reason === null && row.trigger === 'cron')) {
+    const made = await INSERT_RUNS_AND_MOVE.first(session, {
+      ...runColumns(rows),
+      ...cursorColumns(cursors),
+    });
+    return { ...NONE, ...made };
+  }
+  const made = await insertOccurrences(session, rows);
+  await moveCursors(session, cursors);
+  return made;
+}
+
+const NONE: InsertedRows = { runs: 0, skips: 0, outboxWritten: false };
+
+const runColumns = (rows: readonly NewRow[]): RunColumns => ({
+  definitionIds: numberArray(rows, row => row.definition_id),
+  scheduledFor: numberArray(rows, row => row.scheduled_for),
+  runAt: numberArray(rows, row => row.run_at),
+  startBy: numberArray(rows, row => row.start_by),
+  intervalStart: numberArray(rows, row => row.interval_start),
+  counts: numberArray(rows, row => row.occurrence_count),
+  keys: rows.map(row => row.key),
+  payloads: someOf(
+    rows.map(row => (row.payload === undefined ? null : (JSON.stringify(row.payload) ?? 'null'))),
+  ),
+  slots: someOf(
+    rows.map(row =>
       row.slot_keys === null ? null : JSON.stringify({ keys: row.slot_keys, limits: row.slot_limits }),
     ),
-  };
-  return (await INSERT.first(session, columns)) ?? none;
-}
+  ),
+});
+
+const someOf = <Value>(values: readonly (Value | null)[]) =>
+  values.every(value => value === null) ? null : values;

@@ -270,9 +270,14 @@ describe('a materialization', () => {
     const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })] });
     await test.sql(`insert into tock.job_definitions (name, job, origin, cron, catchup, cursor)
       select 'by-hand-' || n, 'worker', 'runtime', '* * * * *', case when n % 2 = 0 then 'latest' else 'none' end,
-        tock.now() - interval '10 minutes' from generate_series(1, 502) n`);
-    expect((await tock.tick()).materialized).toEqual({ definitions: 502, runs: 502, skips: 502, broken: [] });
-    expect(await batchesOf('job_definitions', `name like 'by-hand-%'`)).toEqual([2, 500]);
+        tock.now() - interval '10 minutes' from generate_series(1, 1002) n`);
+    expect((await tock.tick()).materialized).toEqual({
+      definitions: 1002,
+      runs: 1002,
+      skips: 1002,
+      broken: [],
+    });
+    expect(await batchesOf('job_definitions', `name like 'by-hand-%'`)).toEqual([2, 1000]);
     expect((await tock.tick()).materialized).toEqual({ definitions: 0, runs: 0, skips: 0, broken: [] });
   });
 
@@ -289,11 +294,11 @@ describe('a materialization', () => {
   it('fails when one of two batches does, and makes up for it later', async () => {
     const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })] });
     await test.sql(`insert into tock.job_definitions (name, job, origin, cron, cursor)
-      select 'by-hand-' || n, 'worker', 'runtime', '* * * * *', tock.now() - interval '1 minute' from generate_series(1, 502) n`);
+      select 'by-hand-' || n, 'worker', 'runtime', '* * * * *', tock.now() - interval '1 minute' from generate_series(1, 1002) n`);
     await test.sql(`create function public.refuse() returns trigger language plpgsql as
         $$ begin raise exception 'refused' using errcode = 'lock_not_available'; end $$;
       create trigger refuse before update on tock.job_definitions for each row
-        when (old.name = 'by-hand-502') execute function public.refuse()`);
+        when (old.name = 'by-hand-1002') execute function public.refuse()`);
     await expect(tock.tick()).rejects.toThrow('refused');
     await test.sql('drop trigger refuse on tock.job_definitions');
     expect((await tock.tick()).materialized).toEqual({ definitions: 2, runs: 2, skips: 0, broken: [] });
@@ -452,32 +457,57 @@ describe('live runs', () => {
 });
 
 describe('many definitions at once', () => {
-  it('go on while a batch waits: two are under way, each definition in one of them', async () => {
+  const define = async (count: number) => {
     await test.sql(
       `insert into tock.job_definitions (name, job, origin, cron, cursor, next_at)
-       select 'each-' || n, 'each', 'runtime', '1 12 * * *', tock.now(), tock.now() from generate_series(1, 1500) n`,
+       select 'each-' || n, 'each', 'runtime', '1 12 * * *', tock.now(), tock.now() from generate_series(1, $1::int) n`,
+      [count],
     );
     await test.setClock('2026-03-01T12:01:00Z');
-    const [{ id }] = (await test.sql(`select id from tock.job_definitions where name = 'each-700'`)) as [
-      { id: string },
-    ];
-    const tock = test.another({ jobs: [] });
-    const made = async () =>
-      (await test.sql<{ count: number }>('select count(*)::int from tock.job_runs_live'))[0]?.count;
-    let ticking: Promise<unknown> | undefined;
-    // The second batch waits for somebody who has inserted one of its occurrences; the third does not.
+  };
+  const made = async () =>
+    (await test.sql<{ count: number }>('select count(*)::int from tock.job_runs_live'))[0]?.count;
+  /** While another session has inserted the occurrence of this definition, for which its batch waits. */
+  const whileTaken = async (name: string, work: () => Promise<void>) => {
+    const [{ id } = { id: '' }] = await test.sql<{ id: string }>(
+      'select id from tock.job_definitions where name = $1',
+      [name],
+    );
     await whileHeld(
       test,
       `insert into tock.job_occurrences (definition_id, scheduled_for, run_id) values ($1, '2026-03-01T12:01:00Z', 0)`,
       [id],
-      async () => {
-        ticking = tock.tick();
-        await until(async () => (await made()) === 1000, 'the first and the third batch');
-      },
+      work,
     );
-    expect(await ticking).toMatchObject({ materialized: { definitions: 1500, runs: 1500, skips: 0 } });
+  };
+
+  it('go on while a batch waits: two are under way, each definition in one of them', async () => {
+    await define(3000);
+    const tock = test.another({ jobs: [] });
+    let ticking: Promise<unknown> | undefined;
+    // The second batch waits; the third does not.
+    await whileTaken('each-1400', async () => {
+      ticking = tock.tick();
+      await until(async () => (await made()) === 2000, 'the first and the third batch');
+    });
+    expect(await ticking).toMatchObject({ materialized: { definitions: 3000, runs: 3000, skips: 0 } });
     expect(
       await test.sql('select count(distinct definition_id)::int, count(*)::int as all from tock.job_runs'),
-    ).toEqual([{ count: 1500, all: 1500 }]);
+    ).toEqual([{ count: 3000, all: 3000 }]);
+  });
+
+  it('are walked over once more for those that another session had locked', async () => {
+    await define(3000);
+    const tock = test.another({ jobs: [] });
+    let ticking: Promise<unknown> | undefined;
+    // Released when batches have gone on after it, and one is still under way.
+    await whileTaken('each-2900', async () => {
+      const isLocked = `select from tock.job_definitions where name = 'each-3' for update`;
+      await whileHeld(test, isLocked, [], async () => {
+        ticking = tock.tick();
+        await until(async () => (await made()) === 2000, 'two batches');
+      });
+    });
+    expect(await ticking).toMatchObject({ materialized: { definitions: 3000, runs: 3000 } });
   });
 });

@@ -8,7 +8,7 @@ import {
   slotsOf,
 } from '../../../src/engine/materialize/occurrence-rows.js';
 import { type AnyJob, defineJob, type JobSchedule } from '../../../src/index.js';
-import type { Occurrence } from '../../../src/model/job/job.js';
+import type { Json, Occurrence } from '../../../src/model/job/job.js';
 import { createRegistry } from '../../../src/model/job/registry.js';
 import type { Plan, PlannedRun } from '../../../src/model/planning/plan-occurrences.js';
 import type { DueDefinition } from '../../../src/store/definitions/due.js';
@@ -23,7 +23,7 @@ const definition = {
   queue: 'mail',
   priority: 3,
   max_attempts: 4,
-} as unknown as DueDefinition;
+} as unknown as DueDefinition & { readonly payload: Json };
 const planned = (more: Partial<PlannedRun> = {}): PlannedRun => ({
   scheduledFor: AT,
   runAt: AT + 5000,

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { occurrenceKey } from '../../../src/engine/materialize/occurrence-rows.js';
 import { type Database, openDatabase, type Session } from '../../../src/store/connection/database.js';
-import { insertOccurrences, type NewRow } from '../../../src/store/runs/materialize.js';
+import { insertAndMove, insertOccurrences, type NewRow } from '../../../src/store/runs/materialize.js';
 import { emptyTables } from '../../support/runs.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 
@@ -163,5 +163,77 @@ describe('insertOccurrences', () => {
       await expect(within('50ms', [row(1)], async () => undefined)).rejects.toMatchObject({ code: '55P03' });
     });
     expect(await batch).toMatchObject({ runs: 1 });
+  });
+
+  describe('insertAndMove', () => {
+    const LATER = AT + 3_600_000;
+    const cursor = (id: string, remaining: number | null = null) => ({
+      id,
+      cursor: AT + 0.7,
+      nextAt: remaining === 0 ? null : LATER,
+      remaining,
+    });
+    const moved = async () =>
+      await test.sql('select id, cursor, next_at, remaining_count from tock.job_definitions order by id');
+    const CURSORS = [cursor('1', 4), cursor('2', 0)];
+    const MOVED = [
+      { id: '1', cursor: new Date(AT), next_at: new Date(LATER), remaining_count: 4 },
+      { id: '2', cursor: new Date(AT), next_at: null, remaining_count: 0 },
+    ];
+    const RUN =
+      'select job, queue, priority, max_attempts, payload, trigger, slot_keys, idempotency_key from tock.job_runs';
+
+    beforeEach(() => test.sql(`update tock.job_definitions set cursor = '2026-03-01T00:00Z'`));
+
+    it('writes runs as insertOccurrences does, and moves all cursors', async () => {
+      const rows = [
+        row(1, { definition_id: '2', payload: undefined, slot_keys: null, slot_limits: null }),
+        row(0, { payload: undefined }),
+        row(1),
+        row(2, { payload: null }),
+      ];
+      await insert(...rows);
+      const bare = await test.sql(`${RUN} order by id`);
+      await test.sql('delete from tock.job_runs_live');
+      await test.sql('delete from tock.job_occurrences');
+      expect(await insertAndMove(database, rows, CURSORS)).toEqual({
+        runs: 4,
+        skips: 0,
+        outboxWritten: false,
+      });
+      expect(await test.sql(`${RUN} order by id`)).toEqual(bare);
+      expect(bare[1]).toMatchObject({
+        queue: 'mail',
+        priority: 3,
+        max_attempts: 4,
+        payload: { hours: 'its own' },
+      });
+      expect(await moved()).toEqual(MOVED);
+    });
+
+    it('leaves out occurrences that have a row already, and moves past them', async () => {
+      await insert(row(0), skip(1));
+      expect(await insertAndMove(database, [row(0), row(1), row(2)], CURSORS)).toMatchObject({ runs: 1 });
+      expect(await statuses()).toEqual(['0 queued', '1 skipped', '2 queued']);
+      expect(await moved()).toEqual(MOVED);
+    });
+
+    it('moves the cursors too where there are skips, or no rows at all', async () => {
+      expect(await insertAndMove(database, [skip(0), row(1)], CURSORS)).toEqual({
+        runs: 1,
+        skips: 1,
+        outboxWritten: true,
+      });
+      expect(await moved()).toEqual(MOVED);
+      const further = [{ ...cursor('1'), cursor: LATER, nextAt: LATER + 1 }];
+      expect(await insertAndMove(database, [], further)).toMatchObject({ runs: 0, skips: 0 });
+      expect((await moved())[0]).toMatchObject({ cursor: new Date(LATER), remaining_count: null });
+    });
+
+    it('moves no cursor back', async () => {
+      await insertAndMove(database, [row(0)], [{ ...cursor('1'), cursor: LATER }]);
+      await insertAndMove(database, [row(1)], [cursor('1')]);
+      expect((await moved())[0]).toMatchObject({ cursor: new Date(LATER) });
+    });
   });
 });
