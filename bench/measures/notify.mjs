@@ -13,6 +13,8 @@ const ENQUEUE = {
   tock: `select tock.enqueue('noop', '{"n": 1}')`,
   graphile: `select graphile_worker.add_job('noop', '{"n": 1}'::json)`,
 };
+/** For so long it executes before anything counts: one that is not notified finds its first run by polling. */
+const WARM_MS = 4000;
 /** A worker that listens, and that has nothing to do with what is enqueued. */
 const ASLEEP = { tock: { queues: ['nothing'] }, graphile: { task: 'nothing' } };
 
@@ -21,7 +23,7 @@ export const notify = {
   title: `Single enqueues of ${SESSIONS} sessions, a transaction each`,
   unit: 'enqueues/s',
   better: 'higher',
-  defaults: { rounds: 3, seconds: 5 },
+  defaults: { rounds: 3, seconds: 10 },
   async run({ url: server, rounds, seconds, say, only, nodeFlags }) {
     const { settings: tock } = await contestant('tock');
     const { settings: graphile } = await contestant('graphile');
@@ -47,9 +49,15 @@ export const notify = {
         const child = startChild({ role: 'serve', who, settings: config, url, nodeFlags });
         await child.next('started');
         await sleep(500);
-        const count = await enqueueFor(seconds, url, ENQUEUE[who]);
-        const executed = child.latest.done ?? 0;
-        if (isBusy) await untilDone(() => child.latest.done ?? 0, count, child.result);
+        const done = () => child.latest.done ?? 0;
+        const warm = async () => {
+          if (!isBusy) return;
+          while (done() === 0) await Promise.race([sleep(50), child.result]);
+          await sleep(WARM_MS);
+        };
+        const options = { url, text: ENQUEUE[who], warm, done };
+        const { count, perSecond, executed } = await enqueueFor(seconds, options);
+        if (isBusy) await untilDone(done, count, child.result);
         child.tell('stop');
         const { handled } = await child.result;
         if (isBusy) await demandFinished(who, sql, { handled, expected: count });
@@ -58,7 +66,7 @@ export const notify = {
           if (waiting !== count || handled !== 0)
             throw new Error(`${who}: ${count} were enqueued, ${waiting} wait, ${handled} were executed`);
         }
-        return { value: count / seconds, executed: executed / seconds };
+        return { value: perSecond, executed };
       });
     const rows = await inTurn({ variants, rounds, measure, say, unit: 'enqueues/s' });
     const first = isBusy => variants.findIndex(each => each.who === 'tock' && each.isBusy === isBusy);
@@ -77,18 +85,37 @@ export const notify = {
   },
 };
 
-async function enqueueFor(seconds, url, text) {
+/**
+ * Enqueues until `warm` is over, and for so many seconds more. Returns how many, and of these seconds how many
+ * were enqueued and executed in each.
+ */
+async function enqueueFor(seconds, { url, text, warm, done }) {
   const sessions = await Promise.all(Array.from({ length: SESSIONS }, () => connect(url)));
   let count = 0;
-  const until = performance.now() + seconds * 1000;
-  await Promise.all(
-    sessions.map(async session => {
-      while (performance.now() < until) {
-        await session.rows(text);
-        count++;
-      }
-    }),
-  );
-  for (const session of sessions) await session.close();
-  return count;
+  let isOver = false;
+  const enqueue = async session => {
+    while (!isOver) {
+      await session.rows(text);
+      count++;
+    }
+  };
+  const measured = async () => {
+    await warm();
+    const before = { count, done: done() };
+    const began = performance.now();
+    await sleep(seconds * 1000);
+    const elapsed = (performance.now() - began) / 1000;
+    return { perSecond: (count - before.count) / elapsed, executed: (done() - before.done) / elapsed };
+  };
+  try {
+    const enqueuing = Promise.all(sessions.map(enqueue));
+    // It ends before the others only if it fails.
+    const rates = await Promise.race([measured(), enqueuing]);
+    isOver = true;
+    await enqueuing;
+    return { ...rates, count };
+  } finally {
+    isOver = true;
+    for (const session of sessions) await session.close();
+  }
 }
