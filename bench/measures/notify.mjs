@@ -109,11 +109,12 @@ async function enqueueFor(seconds, { url, text, warm, done }) {
   };
   try {
     const enqueuing = Promise.all(sessions.map(enqueue));
-    // It ends before the others only if it fails.
-    const rates = await Promise.race([measured(), enqueuing]);
+    const rates = measured();
+    // An enqueue that fails ends the measurement.
+    await Promise.race([rates, enqueuing]);
     isOver = true;
     await enqueuing;
-    return { ...rates, count };
+    return { ...(await rates), count };
   } finally {
     isOver = true;
     for (const session of sessions) await session.close();

@@ -3474,10 +3474,10 @@ from tock.claim_front_restart last,
 
 -- unblock
 with keys as (
-  select k.key, (select r.slot_limits[array_position(r.slot_keys, k.key)] from tock.job_runs_live r
-      where r.blocked_on = k.key order by r.priority, r.run_at, r.id limit 1)
-    - (select count(*) from tock.job_slots s where s.concurrency_key = k.key) as free
-  from unnest($1::text[]) as k(key)
+  select k.key, f.slot_limit - (select count(*) from tock.job_slots s where s.concurrency_key = k.key) as free
+  from unnest($1::text[]) as k(key) cross join lateral (
+    select r.slot_limits[array_position(r.slot_keys, k.key)] as slot_limit from tock.job_runs_live r
+    where r.blocked_on = k.key order by r.priority, r.run_at, r.id limit 1) f
 ), next as materialized (
   select n.id from keys k cross join lateral (
     select r.id from tock.job_runs_live r where r.blocked_on = k.key and k.key not like 'definition:%'

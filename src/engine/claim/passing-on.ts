@@ -12,7 +12,12 @@ export interface SlotPassing<Run> {
   recordClaim(sentAt: number): void;
   /** Which of these runs may pass on their slots; null: none. To be ended by `end`. */
   begin(ending: readonly Run[]): PassingOn<Run> | null;
-  end(passingOn: PassingOn<Run>): void;
+  /**
+   * @param count how many runs got a slot. If none did, nothing is passed on until runs were waiting for slots
+   */
+  end(passingOn: PassingOn<Run>, count: number): void;
+  /** Runs were waiting for slots that ended runs had held. */
+  recordUnblocked(): void;
 }
 
 export interface SlotPassingOptions<Run> {
@@ -24,11 +29,15 @@ export interface SlotPassingOptions<Run> {
   readonly room: () => number;
 }
 
-/** Nothing is passed on before the first claim. */
+/**
+ * Nothing is passed on before the first claim. Where each key has a few runs only, hardly any waits for
+ * another: then it would cost more than it saves, and keep room for runs that do not come.
+ */
 export function createSlotPassing<Run>(options: SlotPassingOptions<Run>): SlotPassing<Run> {
   const { leaseMs, queues, holdsSlot, room } = options;
   let claimedAt = Number.NEGATIVE_INFINITY;
   let awaited = 0;
+  let isInVain = false;
   return {
     get awaited() {
       return awaited;
@@ -37,15 +46,19 @@ export function createSlotPassing<Run>(options: SlotPassingOptions<Run>): SlotPa
       claimedAt = sentAt;
     },
     begin(ending) {
-      if (performance.now() - claimedAt > MAX_UNSEEN_MS) return null;
+      if (isInVain || performance.now() - claimedAt > MAX_UNSEEN_MS) return null;
       const count = ending.filter(holdsSlot).length;
       const limit = count === 0 ? 0 : Math.min(count, room());
       if (limit <= 0) return null;
       awaited += limit;
       return { limit, leaseMs, queues, holdsSlot };
     },
-    end({ limit }) {
+    end({ limit }, count) {
       awaited -= limit;
+      isInVain = count === 0;
+    },
+    recordUnblocked() {
+      isInVain = false;
     },
   };
 }

@@ -14,10 +14,17 @@ export interface Committed {
   readonly dead: readonly string[];
 }
 
-/** Unblocks runs, pauses failing definitions and makes followers. Never throws: a failure is logged. */
-export async function afterCommit(engine: Engine, { freed, outboxWritten, dead }: Committed): Promise<void> {
+/**
+ * Unblocks runs, pauses failing definitions and makes followers. Never throws: a failure is logged. Returns
+ * how many were unblocked.
+ */
+export async function afterCommit(
+  engine: Engine,
+  { freed, outboxWritten, dead }: Committed,
+): Promise<number> {
+  let unblocked = 0;
   try {
-    if (freed && freed.length > 0) await unblockRuns(engine.database, freed);
+    if (freed && freed.length > 0) unblocked = await unblockRuns(engine.database, freed);
     if (dead.length > 0) await pauseAndLog(engine, dead);
     if (outboxWritten) await followUp(engine);
   } catch (error) {
@@ -26,6 +33,7 @@ export async function afterCommit(engine: Engine, { freed, outboxWritten, dead }
       'what follows from ended runs could not be done now; the next reaping does it',
     );
   }
+  return unblocked;
 }
 
 async function pauseAndLog(engine: Engine, dead: readonly string[]): Promise<void> {

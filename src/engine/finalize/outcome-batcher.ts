@@ -38,6 +38,8 @@ export interface OutcomeHolder<Entry extends Finalization> {
   readonly passingOn: (entries: readonly Entry[]) => PassingOn<Entry> | null;
   /** Called once for each `passingOn` that was not null, with the runs that were claimed by then. */
   readonly onPassedOn: (passingOn: PassingOn<Entry>, claimed: readonly ClaimedRun[], sentAt: number) => void;
+  /** Runs have waited for slots that became free with a batch. */
+  readonly onUnblocked: () => void;
   /** Called when no rejected outcome is left. */
   readonly onResumed: () => void;
 }
@@ -142,8 +144,10 @@ export class OutcomeBatcher<Entry extends Finalization> {
     }
     const accepted = failed.length === 0 ? entries : without(entries, failed);
     const dead = accepted.filter(entry => entry.outcome.transition === 'exhaust' && !gone.has(entry.id));
-    if (freed.length > 0 || outboxWritten || dead.length > 0)
-      await afterCommit(engine, { freed, outboxWritten, dead: dead.map(entry => entry.id) });
+    if (freed.length > 0 || outboxWritten || dead.length > 0) {
+      const committed = { freed, outboxWritten, dead: dead.map(entry => entry.id) };
+      if ((await afterCommit(engine, committed)) > 0) holder.onUnblocked();
+    }
     for (const entry of accepted) holder.onWritten(entry, !gone.has(entry.id), arePassedOn);
     let isAccepted = accepted.length > 0;
     for (const { part, error } of failed) {

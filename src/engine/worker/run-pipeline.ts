@@ -107,9 +107,10 @@ export class RunPipeline implements WorkerLoad {
         this.onWritten(active, outcome, isWritten, arePassedOn),
       passingOn: entries => this.slotPassing.begin(entries),
       onPassedOn: (passingOn, claimed, sentAt) => {
-        this.slotPassing.end(passingOn);
+        this.slotPassing.end(passingOn, claimed.length);
         this.acceptRuns(claimed, sentAt).catch(onChange);
       },
+      onUnblocked: () => this.slotPassing.recordUnblocked(),
       onResumed: onChange,
     });
   }

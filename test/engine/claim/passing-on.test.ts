@@ -34,8 +34,23 @@ describe('slots of runs that end', () => {
     expect(second?.limit).toBe(1);
     expect(passing.awaited).toBe(3);
     expect(passing.begin(['limited 5'])).toBeNull();
-    if (first !== null) passing.end(first);
+    if (first !== null) passing.end(first, 2);
     expect(passing.awaited).toBe(1);
     expect(passing.begin(['limited 5'])?.limit).toBe(1);
+  });
+
+  it('are kept after none was wanted, until a run has waited for one', () => {
+    const passOnTo = (count: number) => {
+      passing.recordClaim(performance.now());
+      const passingOn = passing.begin(['limited']);
+      if (passingOn !== null) passing.end(passingOn, count);
+      return passingOn !== null;
+    };
+    expect(passOnTo(1)).toBe(true);
+    expect(passOnTo(0)).toBe(true);
+    expect(passOnTo(1)).toBe(false);
+    expect(passing.awaited).toBe(0);
+    passing.recordUnblocked();
+    expect(passOnTo(1)).toBe(true);
   });
 });

@@ -26,6 +26,7 @@ let before: (ids: string, text: string) => unknown;
 let answered: (ids: string) => unknown;
 let done: string[];
 let resumed: number;
+let unblocked: number;
 let repeated: string[];
 let canWrite: (id: string) => boolean;
 beforeAll(async () => {
@@ -38,7 +39,7 @@ beforeEach(async () => {
   await emptyTables(test);
   await test.setClock('2026-03-02T12:00:00Z');
   log = collectLines();
-  [sent, done, repeated, resumed] = [[], [], [], 0];
+  [sent, done, repeated, resumed, unblocked] = [[], [], [], 0, 0];
   before = () => undefined;
   answered = () => undefined;
   canWrite = () => true;
@@ -64,6 +65,7 @@ beforeEach(async () => {
     onWritten: (entry, isWritten) => done.push(`${entry.id} ${isWritten}`),
     passingOn: () => null,
     onPassedOn: () => undefined,
+    onUnblocked: () => unblocked++,
     onResumed: () => resumed++,
   });
 });
@@ -102,6 +104,27 @@ const refusing = (code: string) => Object.assign(new Error(`refused ${code}`), {
 const rowOf = async (id: string) => (await test.sql('select * from tock.job_runs where id = $1', [id]))[0];
 
 describe('outcomes', () => {
+  it('say whether a run was waiting for a slot that they freed', async () => {
+    const [wanted = '', unwanted = ''] = await hold(2);
+    const limited = (key: string) => ({ slot_keys: [key], slot_limits: [1] });
+    const [waiting] = await addRuns(test, { ...limited('job:a'), blocked_on: 'job:a' });
+    for (const [id, key] of [
+      [wanted, 'job:a'],
+      [unwanted, 'job:b'],
+    ])
+      await test.sql(
+        'insert into tock.job_slots (concurrency_key, slot, run_id, fence) values ($1, 1, $2, 3)',
+        [key, id],
+      );
+    add([unwanted]);
+    await ended(1);
+    expect(unblocked).toBe(0);
+    add([wanted]);
+    await ended(2);
+    expect(unblocked).toBe(1);
+    expect(await rowOf(waiting ?? '')).toMatchObject({ blocked_on: null });
+  });
+
   it('gather for 3 ms, and are written together', async () => {
     const ids = await hold(3);
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });

@@ -5,15 +5,16 @@
 import type { Database, Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 
-// The limit of a key is what the first run that waits for it says. Turns of a definition go by occurrence.
+// The limit of a key is what the first run that waits for it says. Turns of a definition go by occurrence. Of
+// a key for which no run waits, as most are, nothing more is read.
 const UNBLOCK = statement<{ readonly keys: readonly string[] }, { readonly count: number }>(
   'unblock',
   `
 with keys as (
-  select k.key, (select r.slot_limits[array_position(r.slot_keys, k.key)] from tock.job_runs_live r
-      where r.blocked_on = k.key order by r.priority, r.run_at, r.id limit 1)
-    - (select count(*) from tock.job_slots s where s.concurrency_key = k.key) as free
-  from unnest(:keys::text[]) as k(key)
+  select k.key, f.slot_limit - (select count(*) from tock.job_slots s where s.concurrency_key = k.key) as free
+  from unnest(:keys::text[]) as k(key) cross join lateral (
+    select r.slot_limits[array_position(r.slot_keys, k.key)] as slot_limit from tock.job_runs_live r
+    where r.blocked_on = k.key order by r.priority, r.run_at, r.id limit 1) f
 ), next as materialized (
   select n.id from keys k cross join lateral (
     select r.id from tock.job_runs_live r where r.blocked_on = k.key and k.key not like 'definition:%'
