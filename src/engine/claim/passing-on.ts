@@ -13,7 +13,7 @@ export interface SlotPassing<Run> {
   /** Which of these runs may pass on their slots; null: none. To be ended by `end`. */
   begin(ending: readonly Run[]): PassingOn<Run> | null;
   /**
-   * @param count how many runs got a slot. If none did, nothing is passed on until runs were waiting for slots
+   * @param count how many runs got a slot. If none did, nothing is passed on until a run has waited for one
    */
   end(passingOn: PassingOn<Run>, count: number): void;
   /** Runs were waiting for slots that ended runs had held. */
