@@ -52,7 +52,11 @@ export const notify = {
         const done = () => child.latest.done ?? 0;
         const warm = async () => {
           if (!isBusy) return;
-          while (done() === 0) await Promise.race([sleep(50), child.result]);
+          const until = performance.now() + 60_000;
+          while (done() === 0) {
+            if (performance.now() > until) throw new Error(`${who}: nothing was executed within a minute`);
+            await Promise.race([sleep(50), child.result]);
+          }
           await sleep(WARM_MS);
         };
         const options = { url, text: ENQUEUE[who], warm, done };

@@ -1448,7 +1448,7 @@ with moved as (
 set cursor = greatest(d.cursor, to_timestamp(u.cursor / 1000)), next_at = to_timestamp(u.next_at / 1000),
   remaining_count = u.remaining
 from unnest($1::bigint[], $2::float8[], $3::float8[], $4::integer[]) as u(id, cursor, next_at, remaining)
-where d.id = u.id
+where d.id = u.id and d.id = any($1::bigint[])
   returning d.id, d.job, d.queue, d.priority, d.max_attempts, d.payload
 ), planned as materialized (
   select nextval('tock.job_runs_id_seq') as id, o.* from (
@@ -1808,7 +1808,7 @@ update tock.job_definitions d
 set cursor = greatest(d.cursor, to_timestamp(u.cursor / 1000)), next_at = to_timestamp(u.next_at / 1000),
   remaining_count = u.remaining
 from unnest($1::bigint[], $2::float8[], $3::float8[], $4::integer[]) as u(id, cursor, next_at, remaining)
-where d.id = u.id;
+where d.id = u.id and d.id = any($1::bigint[]);
 
 -- mute-alerts
 insert into tock.alert_mutes as m (name, until, note) values ($1, $2, $3)

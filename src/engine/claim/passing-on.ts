@@ -4,6 +4,8 @@ import type { PassingOn } from '../../store/runs/finalize.js';
 
 /** Slots are passed on for so long without a claim, which sees more urgent runs of other keys and queues. */
 const MAX_UNSEEN_MS = 500;
+/** After so many slots in a row that no run was waiting for, none is passed on until a run has waited. */
+const MAX_IN_VAIN = 100;
 
 export interface SlotPassing<Run> {
   /** Runs that may come with outcomes that are being written. */
@@ -12,9 +14,7 @@ export interface SlotPassing<Run> {
   recordClaim(sentAt: number): void;
   /** Which of these runs may pass on their slots; null: none. To be ended by `end`. */
   begin(ending: readonly Run[]): PassingOn<Run> | null;
-  /**
-   * @param count how many runs got a slot. If none did, nothing is passed on until a run has waited for one
-   */
+  /** @param count how many runs got a slot */
   end(passingOn: PassingOn<Run>, count: number): void;
   /** Runs were waiting for slots that ended runs had held. */
   recordUnblocked(): void;
@@ -37,7 +37,7 @@ export function createSlotPassing<Run>(options: SlotPassingOptions<Run>): SlotPa
   const { leaseMs, queues, holdsSlot, room } = options;
   let claimedAt = Number.NEGATIVE_INFINITY;
   let awaited = 0;
-  let isInVain = false;
+  let inVain = 0;
   return {
     get awaited() {
       return awaited;
@@ -46,7 +46,7 @@ export function createSlotPassing<Run>(options: SlotPassingOptions<Run>): SlotPa
       claimedAt = sentAt;
     },
     begin(ending) {
-      if (isInVain || performance.now() - claimedAt > MAX_UNSEEN_MS) return null;
+      if (inVain >= MAX_IN_VAIN || performance.now() - claimedAt > MAX_UNSEEN_MS) return null;
       const count = ending.filter(holdsSlot).length;
       const limit = count === 0 ? 0 : Math.min(count, room());
       if (limit <= 0) return null;
@@ -55,10 +55,10 @@ export function createSlotPassing<Run>(options: SlotPassingOptions<Run>): SlotPa
     },
     end({ limit }, count) {
       awaited -= limit;
-      isInVain = count === 0;
+      inVain = count === 0 ? inVain + limit : 0;
     },
     recordUnblocked() {
-      isInVain = false;
+      inVain = 0;
     },
   };
 }

@@ -25,8 +25,11 @@ export class DueWalk {
     if (isAfter(this.#position, last)) this.#position = last;
   }
 
-  /** A batch that began here has found nothing. Returns whether nothing is left. */
-  end(began: DuePosition): boolean {
+  /**
+   * A batch that began here has found nothing, so the next one begins at the beginning. Returns whether this
+   * one did: then nothing is left but what a batch beside it has locked.
+   */
+  foundNothing(began: DuePosition): boolean {
     this.#position = FIRST_DUE;
     return began === FIRST_DUE;
   }

@@ -54,7 +54,7 @@ export async function materialize(engine: Engine): Promise<MaterializeResult> {
   const rest = async (): Promise<void> => {
     try {
       for (let from = walk.position; !hasFailed; from = walk.position)
-        if ((await next(from)).definitions === 0 && walk.end(from)) return;
+        if ((await next(from)).definitions === 0 && walk.foundNothing(from)) return;
     } catch (error) {
       hasFailed = true;
       throw error;

@@ -95,7 +95,7 @@ export function payloadFor(
 
 type OccurrenceRun = Pick<PlannedRun, 'scheduledFor' | 'intervalStart' | 'occurrenceCount'>;
 
-/** As {@link payloadFor}; undefined where code does not compute it. */
+/** As {@link payloadFor}; undefined where it is that of the definition. */
 function computedPayload(
   engine: Engine,
   definition: Pick<StoredColumns, 'name' | 'job'>,
@@ -104,7 +104,7 @@ function computedPayload(
   const payload: unknown = engine.registry.jobs.get(definition.job)?.schedule?.payload;
   if (typeof payload !== 'function' || definition.name !== definition.job) return undefined;
   try {
-    const computed = (payload as (occurrence: Occurrence) => unknown)({
+    return (payload as (occurrence: Occurrence) => unknown)({
       scheduledFor: new Date(run.scheduledFor),
       dataInterval: {
         start: new Date(run.intervalStart ?? run.scheduledFor),
@@ -112,7 +112,6 @@ function computedPayload(
       },
       occurrenceCount: run.occurrenceCount,
     });
-    return computed === undefined ? null : computed;
   } catch {
     return null;
   }

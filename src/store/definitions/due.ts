@@ -100,12 +100,13 @@ export interface MovedCursor {
 /** Parameters of {@link MOVE}. */
 export type CursorColumns = Readonly<Record<'ids' | 'cursors' | 'nextAt' | 'remaining', string>>;
 
+// The ids are there twice: for a join alone the planner may read the whole table.
 /** Moves the cursors of definitions `d`; none ever moves back. */
 export const MOVE = `update tock.job_definitions d
 set cursor = greatest(d.cursor, to_timestamp(u.cursor / 1000)), next_at = to_timestamp(u.next_at / 1000),
   remaining_count = u.remaining
 from unnest(:ids::bigint[], :cursors::float8[], :nextAt::float8[], :remaining::integer[]) as u(id, cursor, next_at, remaining)
-where d.id = u.id`;
+where d.id = u.id and d.id = any(:ids::bigint[])`;
 
 export const cursorColumns = (cursors: readonly MovedCursor[]): CursorColumns => ({
   ids: numberArray(cursors, each => each.id),

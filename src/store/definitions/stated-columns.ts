@@ -63,7 +63,7 @@ const selected = (columns: readonly Column[]): string =>
 /** All of them, as a list for a statement's SELECT. */
 export const STORED_COLUMNS = selected(STATED_COLUMNS);
 
-const UNPLANNED = [
+const NOT_FOR_PLANNING = [
   'payload',
   'pause_on_failure_count',
   'expect_within_ms',
@@ -75,9 +75,9 @@ const UNPLANNED = [
 ] as const satisfies readonly Column[];
 
 /** Those that decide which occurrences a definition has, and when. */
-export type PlanningColumns = Omit<StoredColumns, (typeof UNPLANNED)[number]>;
+export type PlanningColumns = Omit<StoredColumns, (typeof NOT_FOR_PLANNING)[number]>;
 
 /** Those, as a list for a statement's SELECT. */
 export const PLANNING_COLUMNS = selected(
-  STATED_COLUMNS.filter(column => !(UNPLANNED as readonly string[]).includes(column)),
+  STATED_COLUMNS.filter(column => !(NOT_FOR_PLANNING as readonly string[]).includes(column)),
 );

@@ -177,7 +177,7 @@ export async function insertOccurrences(session: Session, rows: readonly NewRow[
   return (await INSERT.first(session, columns)) ?? NONE;
 }
 
-/** As {@link insertOccurrences}, and moves the cursors of the definitions. */
+/** As {@link insertOccurrences}, and moves cursors: those of all definitions that have rows, and others. */
 export async function insertAndMove(
   session: Session,
   rows: readonly NewRow[],

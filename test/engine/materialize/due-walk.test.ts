@@ -35,8 +35,8 @@ describe('DueWalk', () => {
   it('has ended once nothing is found from the beginning, and only then', () => {
     const walk = new DueWalk();
     walk.reach(at(5000, '10'));
-    expect(walk.end(walk.position)).toBe(false);
+    expect(walk.foundNothing(walk.position)).toBe(false);
     expect(walk.position).toBe(FIRST_DUE);
-    expect(walk.end(walk.position)).toBe(true);
+    expect(walk.foundNothing(walk.position)).toBe(true);
   });
 });

@@ -48,6 +48,54 @@ describe('a worker', () => {
     expect(daemon.outcomeCounts).toMatchObject({ succeeded: 6000, lost: 0, failed: 0 });
   });
 
+  it('passes slots on no more where no run waits for one, and again once one has waited', async () => {
+    const job = defineJob({
+      name: 'keyed',
+      concurrency: { limit: 1, key: payload => String((payload as { key: number }).key) },
+      run: () => null,
+    });
+    const tock = test.another({ jobs: [job] });
+    const database = openDatabase({ connectionString: test.url });
+    let passedOn = 0;
+    const watched: Database = {
+      ...database,
+      run(...given) {
+        if (given[0].includes('successors as (')) passedOn++;
+        return database.run(...given);
+      },
+    };
+    const engine = {
+      database: watched,
+      registry: createRegistry([job]),
+      logger: silentLogger,
+      settings: readSettings({}),
+      isolation: null,
+      hooks: {},
+      operator: null,
+      appName: null,
+      workers: new Set<Worker>(),
+    };
+    const worker = openWorker(engine, { kind: 'library', concurrency: 50 });
+    let expected = 0;
+    /** Executes runs of these keys. Returns how many statements passed slots on meanwhile. */
+    const execute = async (keys: readonly number[]) => {
+      const before = passedOn;
+      await tock.enqueueMany(keys.map(key => ({ job, payload: { key } })));
+      expected += keys.length;
+      await until(async () => {
+        await worker.claim();
+        return (await count('succeeded')) === expected;
+      }, `${expected} runs to be executed`);
+      return passedOn - before;
+    };
+    const apart = Array.from({ length: 3000 }, (_, key) => key);
+    expect(await execute(apart)).toBeGreaterThan(0);
+    expect(await execute(apart)).toBe(0);
+    expect(await execute(Array.from({ length: 20 }, () => 7))).toBeGreaterThan(0);
+    await worker.stop();
+    await database.close();
+  });
+
   it('goes on claiming by itself, also where handlers end before the claim has', async () => {
     const job = defineJob({ name: 'instant', run: () => null });
     const tock = test.another({ jobs: [job] });

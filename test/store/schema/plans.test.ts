@@ -12,7 +12,7 @@ import {
 } from '../../../src/store/alerts/evaluation.js';
 import { readDueWatches, readLongRuns, readWaitingQueues } from '../../../src/store/alerts/facts.js';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
-import { readClockAndLive } from '../../../src/store/definitions/due.js';
+import { lockDueDefinitions, readClockAndLive } from '../../../src/store/definitions/due.js';
 import type { Ticker } from '../../../src/store/definitions/ticks.js';
 import { askWhetherIdle, readNextDue } from '../../../src/store/reads/next-due.js';
 import { admitUnderOneKey } from '../../../src/store/runs/claim/admit-one-key.js';
@@ -30,6 +30,7 @@ import {
   readEndedAttempts,
 } from '../../../src/store/runs/finalize.js';
 import { renewLeases, writeProgress } from '../../../src/store/runs/leases.js';
+import { insertAndMove } from '../../../src/store/runs/materialize.js';
 import { reapRuns } from '../../../src/store/runs/reap.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
 import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
@@ -185,6 +186,24 @@ const rows = (more: Partial<RunShape> = {}): EnqueuedRow[] =>
 
 const ids = Array.from({ length: 500 }, (_, n) => String(n + 1));
 
+/** As many definitions as are materialized at once, and a run of each. */
+const definitions = Array.from({ length: 1000 }, (_, n) => String(n + 1));
+const AT = Date.parse('2026-03-02T12:00:00Z');
+const materialized = definitions.map(id => ({
+  definition_id: id,
+  key: `cron:${id}`,
+  scheduled_for: AT,
+  run_at: AT,
+  start_by: null,
+  interval_start: null,
+  occurrence_count: 1,
+  skip_reason: null,
+  slot_keys: null,
+  slot_limits: null,
+  trigger: 'cron' as const,
+}));
+const cursors = definitions.map(id => ({ id, cursor: AT, nextAt: AT + 1000, remaining: null }));
+
 const alerts = {
   waitMs: 60_000,
   waitQueues: null,
@@ -282,7 +301,17 @@ const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly st
     s => finalize(s, {}, { limit: 500, leaseMs: 1, queues: null, holdsSlot: () => true }),
     [PRIMARY_KEY, 'job_runs_live_blocked'],
   ],
-  ['how many runs definitions have', s => readClockAndLive(s, ids), ['job_runs_live_definition']],
+  [
+    'locking due definitions',
+    s => lockDueDefinitions(s, 1000, null, { id: '7', next_ms: AT }),
+    ['job_definitions_due'],
+  ],
+  ['how many runs definitions have', s => readClockAndLive(s, definitions), ['job_runs_live_definition']],
+  [
+    'inserting runs and moving cursors',
+    s => insertAndMove(s, materialized, cursors),
+    ['job_definitions_pkey'],
+  ],
   ['enqueueing with keys', s => enqueueRuns(s, rows()), ['job_keys_pkey']],
   ['enqueueing with live keys', s => enqueueRuns(s, rows({ is_live: true })), ['job_runs_live_key']],
 ];

@@ -86,7 +86,6 @@ select * from claimed
 union all
 select o.*, false, ${nullsOfClaimed} from others o
 order by priority, run_at, id`,
-  { prepared: true },
 );
 
 /** A run that found no slot, and where it lies. */
