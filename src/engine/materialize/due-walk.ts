@@ -8,21 +8,21 @@ import { type DuePosition, FIRST_DUE } from '../../store/definitions/due.js';
  * last.
  */
 export class DueWalk {
-  #position = FIRST_DUE;
+  private reached = FIRST_DUE;
 
   /** Where the next batch begins. */
   get position(): DuePosition {
-    return this.#position;
+    return this.reached;
   }
 
   /** A batch has locked its definitions, up to this one. If the next one was faster, nothing changes. */
   reach(last: DuePosition): void {
-    if (isAfter(last, this.#position)) this.#position = last;
+    if (isAfter(last, this.reached)) this.reached = last;
   }
 
   /** A batch has left definitions after this one to the next batch. */
   goBackTo(last: DuePosition): void {
-    if (isAfter(this.#position, last)) this.#position = last;
+    if (isAfter(this.reached, last)) this.reached = last;
   }
 
   /**
@@ -30,7 +30,7 @@ export class DueWalk {
    * one did: then nothing is left but what a batch beside it has locked.
    */
   foundNothing(began: DuePosition): boolean {
-    this.#position = FIRST_DUE;
+    this.reached = FIRST_DUE;
     return began === FIRST_DUE;
   }
 }

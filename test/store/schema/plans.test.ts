@@ -186,10 +186,12 @@ const rows = (more: Partial<RunShape> = {}): EnqueuedRow[] =>
 
 const ids = Array.from({ length: 500 }, (_, n) => String(n + 1));
 
-/** As many definitions as are materialized at once, and a run of each. */
+/** As many definitions as are materialized at once. */
 const definitions = Array.from({ length: 1000 }, (_, n) => String(n + 1));
 const AT = Date.parse('2026-03-02T12:00:00Z');
-const materialized = definitions.map(id => ({
+/** A run of each hundredth definition: of a twentieth of the table, PostgreSQL 15 rather reads all of it. */
+const due = Array.from({ length: 200 }, (_, n) => String(n * 100 + 1));
+const materialized = due.map(id => ({
   definition_id: id,
   key: `cron:${id}`,
   scheduled_for: AT,
@@ -202,7 +204,7 @@ const materialized = definitions.map(id => ({
   slot_limits: null,
   trigger: 'cron' as const,
 }));
-const cursors = definitions.map(id => ({ id, cursor: AT, nextAt: AT + 1000, remaining: null }));
+const cursors = due.map(id => ({ id, cursor: AT, nextAt: AT + 1000, remaining: null }));
 
 const alerts = {
   waitMs: 60_000,
