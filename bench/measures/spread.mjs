@@ -16,7 +16,7 @@ export const spread = {
   unit: '%',
   better: 'higher',
   digits: 1,
-  defaults: { rounds: 3, runs: 100_000 },
+  defaults: { rounds: 3, runs: 400_000 },
   async run({ url: server, rounds, runs, say, nodeFlags, only }) {
     const { settings } = await contestant('graphile');
     const variants = [

@@ -53,6 +53,11 @@ export interface ClaimerOptions {
   readonly keepsFloors: boolean;
   /** How many more runs the worker may claim, without what is reserved. */
   readonly claimable: () => number;
+  /**
+   * Where there is more, room for fewer runs than this is worth no claim that follows another at once; but room
+   * for 500 always is.
+   */
+  readonly worthClaiming: () => number;
   /** Accepts claimed runs. Returns how many. @param sentAt when the claim was sent, by performance.now() */
   readonly accept: (claim: Claim, sentAt: number) => Promise<number>;
   /** There was more, and now there is not. */
@@ -64,12 +69,14 @@ export interface ClaimerOptions {
 /** How often one call claims again when what it found needs a slot. */
 const MAX_PASSES = 20;
 const MAX_PER_CLAIM = 2000;
+const ALWAYS_WORTH_CLAIMING = 500;
 /** How many runs a claim of those left behind takes. If there are more, the next claims go on there. */
 const MAX_BEHIND = 100;
 
 /** A claimer that has claimed nothing yet. */
 export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer {
-  const { workerId, queues, jobs, claimable, accept, onExhausted, onIdle, keepsFloors } = options;
+  const { workerId, queues, jobs, claimable, worthClaiming, accept, onExhausted, onIdle, keepsFloors } =
+    options;
   const { leaseMs } = engine.settings;
   const cursor = createClaimCursor();
   const floors = createClaimFloors(keepsFloors, () => looksBelow.begin());
@@ -195,7 +202,9 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
         failure === undefined && pass < MAX_PASSES && (hasMore || hasLimited || !isFromStart);
       // The server looks for the next runs while these start; but runs that need a slot must be blocked
       // first.
-      underWay = goesOn() && !hasLimited ? send(claimable() - claimed.runs.length) : null;
+      const room = claimable() - claimed.runs.length;
+      const isWorthIt = !hasMore || room >= Math.min(worthClaiming(), ALWAYS_WORTH_CLAIMING);
+      underWay = goesOn() && !hasLimited && isWorthIt ? send(room) : null;
       try {
         total += await accept(claimed, sentAt);
       } catch (error) {

@@ -14,10 +14,9 @@ import {
 } from '../../store/runs/finalize.js';
 import type { Engine } from '../engine.js';
 import { afterCommit } from './after-commit.js';
+import { createOutcomeGathering, MAX_BATCH, type OutcomeGathering } from './outcome-gathering.js';
 import { refusedOutcome } from './refused-outcome.js';
 
-const MAX_BATCH = 2000;
-const FLUSH_AFTER_MS = 3;
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 5000;
 /** After this many rejected batches in a row, the rest waits for the next round. */
@@ -27,6 +26,8 @@ export interface OutcomeHolder<Entry extends Finalization> {
   readonly workerId: string;
   /** Whether the lease still lasts; otherwise the outcome is given up. */
   readonly canWrite: (entry: Entry) => boolean;
+  /** Whether other runs wait for this one to end: then its outcome is not gathered for long. */
+  readonly isAwaited: (entry: Entry) => boolean;
   /** Called before outcomes are sent again. Must not throw. */
   readonly beforeResend: (entries: readonly Entry[]) => Promise<void>;
   /**
@@ -53,8 +54,8 @@ interface Batch<Entry> {
 }
 
 /**
- * Gathers outcomes and writes them in batches: at 2,000, or when the previous batch is written, or 3 ms after
- * the first, or when `flushSoon` says that no other is coming.
+ * Writes outcomes in batches: see {@link createOutcomeGathering}; or at once, when `flushSoon` says that no
+ * other is coming.
  *
  * Rejected outcomes, for whatever reason, are kept and sent again, with growing pauses, for as long as the
  * lease lasts. The fence makes a repetition harmless, and an outcome that was written though the reply was
@@ -64,8 +65,7 @@ interface Batch<Entry> {
 export class OutcomeBatcher<Entry extends Finalization> {
   private readonly engine: Engine;
   private readonly holder: OutcomeHolder<Entry>;
-  private waiting: Entry[] = [];
-  private timer: NodeJS.Timeout | undefined;
+  private readonly gathering: OutcomeGathering<Entry>;
   private batchesUnderWay = 0;
   private rejected: Batch<Entry>[] = [];
   private heldUp = false;
@@ -79,6 +79,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
   constructor(engine: Engine, holder: OutcomeHolder<Entry>) {
     this.engine = engine;
     this.holder = holder;
+    this.gathering = createOutcomeGathering({ isAwaited: holder.isAwaited, send: this.flush });
   }
 
   /** The server accepted nothing of the last batch, and nothing since: claim no more than necessary. */
@@ -88,29 +89,26 @@ export class OutcomeBatcher<Entry extends Finalization> {
 
   /** Calls `onWritten` when the outcome is written. */
   add(entry: Entry): void {
-    this.waiting.push(entry);
-    if (this.waiting.length >= MAX_BATCH) this.flush();
-    else if (this.batchesUnderWay === 0) this.timer ??= setTimeout(this.flush, FLUSH_AFTER_MS);
+    this.gathering.add(entry, this.batchesUnderWay === 0);
   }
 
   /** No other outcome is expected soon: writes now, or as soon as the previous batch is written. */
   flushSoon(): void {
     if (this.batchesUnderWay === 0) this.flush();
+    else this.gathering.expectNoOther();
   }
 
   private readonly flush = (): void => {
-    clearTimeout(this.timer);
-    this.timer = undefined;
+    this.gathering.stopWaiting();
     // The next retry takes them along.
     if (this.heldUp && !this.isRetrying) return;
-    const entries = this.waiting;
-    this.waiting = [];
+    const entries = this.gathering.take(Number.POSITIVE_INFINITY);
     if (entries.length === 0) return;
     this.batchesUnderWay++;
+    const sentAt = performance.now();
     void this.writeNew(entries).finally(() => {
       this.batchesUnderWay--;
-      // Whatever gathered meanwhile: the slower the database, the larger the batches.
-      if (this.batchesUnderWay === 0) this.flush();
+      if (this.batchesUnderWay === 0) this.gathering.batchDone(entries.length, sentAt);
     });
   };
 
@@ -224,10 +222,9 @@ export class OutcomeBatcher<Entry extends Finalization> {
   private async resendOnce(): Promise<boolean> {
     const batches = this.rejected;
     this.rejected = [];
-    if (this.heldUp && this.waiting.length > 0) {
-      const entries = this.waiting.slice(0, MAX_BATCH);
+    if (this.heldUp && this.gathering.length > 0) {
+      const entries = this.gathering.take(MAX_BATCH);
       batches.unshift({ entries, mayBeWritten: false, substitute: null });
-      this.waiting = this.waiting.slice(MAX_BATCH);
     }
     const unsent: Batch<Entry>[] = [];
     let isAnyAccepted = false;

@@ -5,7 +5,7 @@ import type { Ending, Outcome } from '../../model/run/decide.js';
 import { noOutcomes, type OutcomeCounts } from '../../model/run/outcome-counts.js';
 import type { Session } from '../../store/connection/database.js';
 import { claimLimitedRuns } from '../../store/runs/claim/admit.js';
-import { type Claim, type QueuePriority } from '../../store/runs/claim/claim.js';
+import type { Claim, ClaimOptions, QueuePriority } from '../../store/runs/claim/claim.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Finalization } from '../../store/runs/finalize.js';
 import { claimById } from '../claim/claim-by-id.js';
@@ -30,7 +30,7 @@ import { Reports } from './reports.js';
 import type { WorkerOptions } from './worker-interface.js';
 import type { WorkerRow } from './worker-row.js';
 
-/** A prefetched run that could not start for this long is released, so that others may take it. */
+/** Prefetched runs that cannot start for so long, as handlers have become slow, are released to others. */
 const MAX_PREFETCHED_MS = 300;
 
 export interface PipelineOptions extends Pick<WorkerOptions, 'queues' | 'isSuperseded'> {
@@ -59,6 +59,7 @@ export class RunPipeline implements WorkerLoad {
 
   private readonly engine: Engine;
   private readonly options: PipelineOptions;
+  private readonly lease: Pick<ClaimOptions, 'workerId' | 'leaseMs'>;
   private readonly prefetchBuffer: PrefetchBuffer<ActiveRun>;
   private readonly throughput = createThroughput();
   private readonly slotPassing: SlotPassing<PendingOutcome>;
@@ -70,8 +71,10 @@ export class RunPipeline implements WorkerLoad {
 
   constructor(engine: Engine, options: PipelineOptions) {
     const { workerId, queues, keepsFloors, isSuperseded, onChange } = options;
+    const holdsSlot = ({ active }: PendingOutcome) => active.run.slot_keys !== null;
     this.engine = engine;
     this.options = options;
+    this.lease = { workerId, leaseMs: engine.settings.leaseMs };
     this.capacity = options.capacity;
     this.claimer = createClaimer(engine, {
       workerId,
@@ -79,6 +82,7 @@ export class RunPipeline implements WorkerLoad {
       jobs: () => (isSuperseded?.() ? [...engine.registry.jobs.keys()] : null),
       keepsFloors,
       claimable: () => this.claimable,
+      worthClaiming: () => this.prefetchTarget / 2,
       accept: (claim, sentAt) => {
         this.slotPassing.recordClaim(sentAt);
         return this.accept(claim, sentAt);
@@ -87,14 +91,13 @@ export class RunPipeline implements WorkerLoad {
       onIdle: () => this.refill(),
     });
     this.prefetchBuffer = createPrefetchBuffer<ActiveRun>(MAX_PREFETCHED_MS, () => {
-      // Handlers have become slow.
       this.throughput.reset(performance.now());
       this.release();
     });
     this.slotPassing = createSlotPassing<PendingOutcome>({
       leaseMs: engine.settings.leaseMs,
       queues: queues ?? null,
-      holdsSlot: ({ active }) => active.run.slot_keys !== null,
+      holdsSlot,
       room: () => (isSuperseded?.() || this.hasSuccessors ? 0 : this.claimable),
     });
     this.reports = new Reports(engine, workerId);
@@ -102,6 +105,7 @@ export class RunPipeline implements WorkerLoad {
       workerId,
       canWrite: ({ active }) =>
         isHeld(active, engine.settings.leaseMs) && performance.now() < this.writesUntil,
+      isAwaited: holdsSlot,
       beforeResend: entries => this.reports.flush(entries.map(({ active }) => active)),
       onWritten: ({ active, outcome }, isWritten, arePassedOn) =>
         this.onWritten(active, outcome, isWritten, arePassedOn),
@@ -291,9 +295,5 @@ export class RunPipeline implements WorkerLoad {
 
   claimed(): Promise<unknown> {
     return Promise.all([this.notified.idle(), this.claimer.idle()]);
-  }
-
-  private get lease() {
-    return { workerId: this.options.workerId, leaseMs: this.engine.settings.leaseMs };
   }
 }

@@ -24,6 +24,7 @@ let test: TestTock;
 let database: Database;
 let claimer: Claimer;
 let room: number;
+let worthClaiming: number;
 /** Ids that were accepted, a text for each claim; those that need a slot in brackets. */
 let taken: string[];
 let events: string[];
@@ -49,6 +50,7 @@ beforeEach(async () => {
   vi.spyOn(performance, 'now').mockReturnValue(0);
   await emptyTables(test);
   room = 2;
+  worthClaiming = 0;
   taken = [];
   events = [];
   onTaken = {};
@@ -80,6 +82,7 @@ beforeEach(async () => {
     jobs: () => null,
     keepsFloors: true,
     claimable: () => Math.max(0, room - claimer.reserved),
+    worthClaiming: () => worthClaiming,
     async accept({ runs, limited }: Claim) {
       await onAccept(runs.length);
       taken.push([...runs.map(run => run.id), ...limited.map(id => `[${id}]`)].join(' '));
@@ -150,6 +153,36 @@ describe('a claim', () => {
     expect(await claimer.claim()).toBe(3);
     expect(taken).toEqual(['1 2 3']);
   });
+
+  it('is followed at once by another only where there is room for enough runs, or no more was found', async () => {
+    await add(7);
+    room = 3;
+    worthClaiming = 2;
+    // What was taken is in the room still, as the claimer counts it.
+    onTaken[1] = () => (room = 1);
+    expect(await claimer.claim()).toBe(3);
+    expect([taken, claimer.hasMore, events]).toEqual([['1 2 3'], true, ['rest']]);
+    room = 5;
+    worthClaiming = 9;
+    expect(await claimer.claim()).toBe(4);
+    expect([taken.slice(1), claimer.hasMore]).toEqual([['4 5 6 7', ''], false]);
+  });
+
+  it.each([
+    [2500, [2000, 500]],
+    [2499, [2000]],
+  ])(
+    'is followed at once by another where there is room for 500, whatever is worth it: %d',
+    async (many, counts) => {
+      await test.sql(
+        `insert into tock.job_runs_live (job, payload, status) select 'noop', '{}', 'queued' from generate_series(1, 2600)`,
+      );
+      [room, worthClaiming] = [many, 1000];
+      onTaken[1] = () => (room = 0);
+      await claimer.claim();
+      expect(taken.map(ids => ids.split(' ').length)).toEqual(counts);
+    },
+  );
 
   it('asks for two thousand at most', async () => {
     await test.sql(

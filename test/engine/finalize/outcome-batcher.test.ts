@@ -61,6 +61,7 @@ beforeEach(async () => {
   batcher = new OutcomeBatcher<Finalization>({ database: watched, logger: log.logger } as Engine, {
     workerId: WORKER,
     canWrite: entry => canWrite(entry.id),
+    isAwaited: () => false,
     beforeResend: async entries => void repeated.push(entries.map(each => each.id).join()),
     onWritten: (entry, isWritten) => done.push(`${entry.id} ${isWritten}`),
     passingOn: () => null,
@@ -152,7 +153,9 @@ describe('outcomes', () => {
     expect(sent).toHaveLength(1);
     add(many.slice(1999));
     await idle();
-    // The last one waited for the batch before, and no longer.
+    // The last one waited for the batch before, and then for others.
+    vi.advanceTimersByTime(30);
+    await idle();
     expect(sent.slice(1).map(ids => ids.split(',').length)).toEqual([2000, 1]);
   });
 

@@ -1,0 +1,77 @@
+// When the outcomes that wait are sent: how many go together, and how long they wait for others.
+import { performance } from 'node:perf_hooks';
+
+export const MAX_BATCH = 2000;
+const SEND_AFTER_MS = 3;
+/** After a batch of this size, outcomes come quickly: the next one is gathered for longer. */
+const QUICK_BATCH = 50;
+const GATHER_MS = 30;
+const MAX_GATHERED = 500;
+
+export interface OutcomeGathering<Entry> {
+  readonly length: number;
+  /** @param isFree no batch is under way */
+  add(entry: Entry, isFree: boolean): void;
+  /** No other outcome is expected soon: the batch under way is followed at once. */
+  expectNoOther(): void;
+  /** Called when no batch is under way any more. @param sentAt of the last one, by performance.now() */
+  batchDone(size: number, sentAt: number): void;
+  /** Waits for no others, until the next is added. */
+  stopWaiting(): void;
+  /** The first of those that wait; they wait no longer. */
+  take(count: number): readonly Entry[];
+}
+
+export interface GatheringOptions<Entry> {
+  /** Other runs wait for this one to end. */
+  readonly isAwaited: (entry: Entry) => boolean;
+  /** Takes what waits, and sends it. */
+  readonly send: () => void;
+}
+
+/**
+ * Calls `send` at 2,000, or when the previous batch is written, or 3 ms after the first. After a batch of 50
+ * or more, the next one is sent 30 ms after that was, or with 500 outcomes, or with an awaited one: each
+ * statement has a cost of its own, and workers with small batches fill the cores with it.
+ */
+export function createOutcomeGathering<Entry>(options: GatheringOptions<Entry>): OutcomeGathering<Entry> {
+  const { isAwaited, send } = options;
+  let waiting: Entry[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let isGathering = false;
+  let isNoOtherExpected = false;
+
+  const isEnough = (added: readonly Entry[]) => waiting.length >= MAX_GATHERED || added.some(isAwaited);
+
+  return {
+    get length() {
+      return waiting.length;
+    },
+    add(entry, isFree) {
+      waiting.push(entry);
+      if (waiting.length >= MAX_BATCH || (isGathering && isEnough([entry]))) send();
+      else if (isFree) timer ??= setTimeout(send, SEND_AFTER_MS);
+    },
+    expectNoOther() {
+      isNoOtherExpected = true;
+    },
+    batchDone(size, sentAt) {
+      const waitMs = size < QUICK_BATCH ? 0 : GATHER_MS - (performance.now() - sentAt);
+      // Whatever gathered meanwhile: the slower the database, the larger the batches.
+      if (waitMs <= 0 || isNoOtherExpected || isEnough(waiting)) return send();
+      isGathering = true;
+      timer = setTimeout(send, waitMs);
+    },
+    stopWaiting() {
+      clearTimeout(timer);
+      timer = undefined;
+      isGathering = false;
+      isNoOtherExpected = false;
+    },
+    take(count) {
+      const taken = waiting.slice(0, count);
+      waiting = waiting.slice(count);
+      return taken;
+    },
+  };
+}
