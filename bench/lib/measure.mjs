@@ -105,7 +105,8 @@ export const unevenness = rounds =>
 
 /**
  * Measures each variant once a round, the order turning with the rounds. `measure(variant)` gives a number, or an
- * object with `value` and whatever else is worth keeping.
+ * object with `value` and whatever else is worth keeping. A contestant that fails, as graphile-worker does where it
+ * stops before all its jobs are completed, is measured once more; ours is not.
  */
 export async function inTurn({ variants, rounds, measure, say, unit, digits = 0 }) {
   const found = new Map(variants.map(variant => [variant.label, []]));
@@ -114,7 +115,11 @@ export async function inTurn({ variants, rounds, measure, say, unit, digits = 0 
   for (let round = 0; round < rounds; round++) {
     for (let turn = 0; turn < variants.length; turn++) {
       const variant = variants[(round + turn) % variants.length];
-      const measured = await measure(variant, round);
+      const measured = await measure(variant, round).catch(error => {
+        if (variant.who === 'tock' || variant.who === undefined) throw error;
+        say.line(`  ${variant.label} failed, and is measured again: ${error.message}`);
+        return measure(variant, round);
+      });
       const each = typeof measured === 'number' ? { value: measured } : measured;
       found.get(variant.label).push(each);
       say.progress(++done, total, `${variant.label}: ${figure(each.value, digits)} ${unit}`);
