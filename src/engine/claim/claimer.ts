@@ -54,8 +54,8 @@ export interface ClaimerOptions {
   /** How many more runs the worker may claim, without what is reserved. */
   readonly claimable: () => number;
   /**
-   * Where there is more, room for fewer runs than this is worth no claim that follows another at once; but room
-   * for 500 always is.
+   * Where there is more, room for fewer runs than this is worth no claim that follows another at once; but
+   * room for 500 always is.
    */
   readonly worthClaiming: () => number;
   /** Accepts claimed runs. Returns how many. @param sentAt when the claim was sent, by performance.now() */
