@@ -5,7 +5,7 @@
  * Prefetched runs start within about this time: that of two claims, since the next one is sent when half of
  * the runs have started: else slow claims would be small, and make up for it by being many.
  */
-const MIN_PREFETCH_MS = 100;
+const MIN_PREFETCH_MS = 50;
 const MAX_PREFETCH_MS = 1000;
 const CLAIMS_AHEAD = 2;
 /** Limits on what one process holds, whatever the backlog: runs, and characters of payload. */

@@ -17,11 +17,11 @@ describe('createThroughput', () => {
     expect(throughput.prefetchTarget(20_000)).toBe(0);
   });
 
-  it('prefetches what starts within 100 ms, up to its maximum', () => {
+  it('prefetches what starts within 50 ms, up to its maximum', () => {
     const throughput = createThroughput();
     const now = run(throughput, 2, 300);
-    expect(throughput.prefetchTarget(now)).toBeGreaterThan(160);
-    expect(throughput.prefetchTarget(now)).toBeLessThanOrEqual(200);
+    expect(throughput.prefetchTarget(now)).toBeGreaterThan(80);
+    expect(throughput.prefetchTarget(now)).toBeLessThanOrEqual(100);
     expect(throughput.prefetchTarget(run(throughput, 100, 300, now))).toBe(MAX_PREFETCHED);
   });
 
@@ -29,12 +29,12 @@ describe('createThroughput', () => {
     const throughput = createThroughput();
     const now = run(throughput, 2, 300);
     const quick = throughput.prefetchTarget(now);
-    for (let count = 0; count < 50; count++) throughput.recordClaim(1000, 1040);
+    for (let count = 0; count < 50; count++) throughput.recordClaim(1000, 1020);
     expect(throughput.prefetchTarget(now)).toBe(quick);
-    for (let count = 0; count < 50; count++) throughput.recordClaim(1000, 1100);
+    for (let count = 0; count < 50; count++) throughput.recordClaim(1000, 1050);
     expect(throughput.prefetchTarget(now) / quick).toBeCloseTo(2, 1);
     for (let count = 0; count < 50; count++) throughput.recordClaim(1000, 10_000);
-    expect(throughput.prefetchTarget(now) / quick).toBeCloseTo(10, 0);
+    expect(throughput.prefetchTarget(now) / quick).toBeCloseTo(20, 0);
   });
 
   it('prefetches fewer runs the larger their payloads are', () => {
