@@ -5,13 +5,15 @@ import {
   type ClaimOptions,
   type ClaimPosition,
   claimFreeRuns,
-  claimRunsBehind,
   type QueuePriority,
 } from '../../store/runs/claim/claim.js';
 import { readOtherPlaces } from '../../store/runs/claim/other-places.js';
 import { takeRestartTurn } from '../../store/runs/claim/restart-turn.js';
 import type { Engine } from '../engine.js';
 import { claimDespiteBadRows } from '../set-aside.js';
+import { createClaimBehind, MAX_BEHIND } from './beside/claim-behind.js';
+import { ALWAYS_WORTH_CLAIMING, createClaimBeside } from './beside/claim-beside.js';
+import { createClaimTurns } from './beside/claim-turns.js';
 import { createClaimCursor } from './claim-cursor.js';
 import { type ClaimFloors, createClaimFloors } from './claim-floors.js';
 import { claimOver } from './claim-over.js';
@@ -28,7 +30,7 @@ export interface Claimer {
   /** Whether there was more at the last claim. */
   readonly hasMore: boolean;
   readonly isClaiming: boolean;
-  /** Room that is kept for what was left behind, while that is being claimed. */
+  /** Room that is kept for claims beside the one that continues. */
   readonly reserved: number;
   /** From where claims begin. */
   readonly floors: ClaimFloors;
@@ -69,9 +71,6 @@ export interface ClaimerOptions {
 /** How often one call claims again when what it found needs a slot. */
 const MAX_PASSES = 20;
 const MAX_PER_CLAIM = 2000;
-const ALWAYS_WORTH_CLAIMING = 500;
-/** How many runs a claim of those left behind takes. If there are more, the next claims go on there. */
-const MAX_BEHIND = 100;
 
 /** A claimer that has claimed nothing yet. */
 export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer {
@@ -82,8 +81,9 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
   const floors = createClaimFloors(keepsFloors, () => looksBelow.begin());
   let hasMore = false;
   let claiming: Promise<number> | null = null;
-  let restarting: Promise<unknown> | null = null;
-  let reserved = 0;
+  /** How many runs the claims that continue may bring, or have brought and not handed over yet. */
+  let expected = 0;
+  const takeTurn = createClaimTurns();
 
   /** The next claim looks everywhere, from the beginning. */
   const beginAnew = () => {
@@ -100,23 +100,49 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     },
   });
 
+  const behind = createClaimBehind(engine, { cursor, accept, onFailed: beginAnew, onIdle });
+  const beside = createClaimBeside({
+    room: () => Math.min(room(), MAX_PER_CLAIM),
+    takeTurn,
+    claim(limit, position) {
+      const wanted = { limit, workerId, leaseMs, queues, fromFront: true };
+      return claimDespiteBadRows(engine, wanted, () => claimFreeRuns(engine.database, wanted, [position]));
+    },
+    accept,
+    onFailed: beginAnew,
+    onIdle,
+  });
+
+  const room = () => claimable() - expected;
+
   /** Sends a claim; null where there is no room for one. */
-  const send = (room: number) => {
-    if (room <= 0) return null;
+  const send = () => {
+    if (room() <= 0) return null;
     const onlyJobs = jobs();
-    const limit = Math.min(room, MAX_PER_CLAIM);
+    const limit = Math.min(room(), MAX_PER_CLAIM);
     const { afterQueue, fromFront } = cursor;
     const wanted = { limit, workerId, leaseMs, queues, jobs: onlyJobs, afterQueue, fromFront };
-    const underWay = onlyJobs === null ? claimOn(wanted) : claimFrom(wanted, null);
+    const underWay = expecting(wanted.limit, onlyJobs === null ? claimOn(wanted) : claimFrom(wanted, null));
     // It is awaited later; until then a rejection must not count as unhandled.
     underWay.catch(() => undefined);
     return underWay;
   };
 
+  const expecting = async (limit: number, underWay: ReturnType<typeof claimFrom>) => {
+    expected += limit;
+    try {
+      const answer = await underWay;
+      expected += answer.claimed.runs.length;
+      return answer;
+    } finally {
+      expected -= limit;
+    }
+  };
+
   const claimOn = async (wanted: ClaimOptions) => {
     const sentAt = performance.now();
     let { limit } = wanted;
-    if (restarting === null && cursor.mustRestart(sentAt) && (await restart(wanted, sentAt)))
+    if (!behind.isUnderWay && cursor.mustRestart(sentAt) && (await restart(wanted, sentAt)))
       limit -= MAX_BEHIND;
     const { positions } = cursor;
     if (positions !== null && cursor.mustLook(sentAt))
@@ -125,9 +151,8 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
   };
 
   /**
-   * Claims what was left behind, if no other worker does. It may walk far, and urgent runs would wait for it:
-   * so it does that beside the claim that continues, or, where there is little room, in its place.
-   * Returns whether it is beside.
+   * Claims what was left behind, if no other worker does: beside the claim that continues, or, where there is
+   * little room, in its place. Returns whether it is beside.
    */
   const restart = async (wanted: ClaimOptions, sentAt: number): Promise<boolean> => {
     if (queues === null && !(await takeRestartTurn(engine.database, cursor.pauseMs))) {
@@ -139,41 +164,28 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
       beginAnew();
       return false;
     }
-    reserved = MAX_BEHIND;
-    restarting = claimBehind({ ...wanted, limit: MAX_BEHIND }, positions)
-      // If the claims in its place fail too, that is reported.
-      .catch(beginAnew)
-      .finally(() => {
-        restarting = null;
-        onIdle();
-      });
+    behind.begin(wanted, positions);
     return true;
-  };
-
-  const claimBehind = async (wanted: ClaimOptions, positions: readonly ClaimPosition[]) => {
-    const sentAt = performance.now();
-    try {
-      const claimed = await claimDespiteBadRows(engine, wanted, () =>
-        claimRunsBehind(engine.database, wanted, positions),
-      );
-      cursor.restarted(claimed, sentAt, performance.now());
-      reserved = 0;
-      if (claimed.runs.length + claimed.limited.length > 0) await accept(claimed, sentAt);
-    } finally {
-      reserved = 0;
-    }
   };
 
   const claimFrom = async (wanted: ClaimOptions, positions: readonly ClaimPosition[] | null) => {
     const sentAt = performance.now();
+    const turn = takeTurn();
+    const [position] = positions ?? [];
+    if (position?.isPlain && positions?.length === 1 && wanted.fromFront) beside.begin(position);
     const from = positions === null ? floors.begin() : floors.goOn();
-    const claimed = await claimDespiteBadRows(engine, wanted, () =>
-      claimFreeRuns(engine.database, { ...wanted, floors: from.floors }, positions),
-    );
-    // Of other jobs it has left runs behind.
-    if (!wanted.jobs) floors.claimed(claimed, from);
-    cursor.advance(claimed, positions, sentAt, performance.now(), from.floors.length > 0);
-    return { claimed, sentAt, isFromStart: positions === null };
+    try {
+      const claimed = await claimDespiteBadRows(engine, wanted, () =>
+        claimFreeRuns(engine.database, { ...wanted, floors: from.floors }, positions),
+      );
+      // Of other jobs it has left runs behind.
+      if (!wanted.jobs) floors.claimed(claimed, from);
+      cursor.advance(claimed, positions, sentAt, performance.now(), from.floors.length > 0);
+      return { claimed, sentAt, turn, isFromStart: positions === null };
+    } catch (error) {
+      turn.over();
+      throw error;
+    }
   };
 
   /** Claims only where the hint says; the next look or claim finds the rest. */
@@ -191,9 +203,9 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     const hadMore = hasMore;
     let total = 0;
     let failure: unknown;
-    let underWay = send(claimable());
+    let underWay = send();
     for (let pass = 1; underWay !== null; pass++) {
-      const { claimed, sentAt, isFromStart }: Awaited<typeof underWay> = await underWay;
+      const { claimed, sentAt, turn, isFromStart }: Awaited<typeof underWay> = await underWay;
       hasMore = claimed.hasMore || floors.mustBegin;
       const hasLimited = claimed.limited.length > 0;
       // Runs without a slot are blocked now, and others may lie behind them. A claim that continued an
@@ -202,17 +214,22 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
         failure === undefined && pass < MAX_PASSES && (hasMore || hasLimited || !isFromStart);
       // The server looks for the next runs while these start; but runs that need a slot must be blocked
       // first.
-      const room = claimable() - claimed.runs.length;
-      const isWorthIt = !hasMore || room >= Math.min(worthClaiming(), ALWAYS_WORTH_CLAIMING);
-      underWay = goesOn() && !hasLimited && isWorthIt ? send(room) : null;
+      const isWorthIt = !hasMore || room() >= Math.min(worthClaiming(), ALWAYS_WORTH_CLAIMING);
+      underWay = goesOn() && !hasLimited && isWorthIt ? send() : null;
+      await turn.answered(claimed.positions.length === 1 ? (claimed.positions[0] ?? null) : null);
+      expected -= claimed.runs.length;
       try {
         total += await accept(claimed, sentAt);
       } catch (error) {
         // The claim that is under way has leases already, so it must still be accepted.
         failure = error;
+      } finally {
+        turn.over();
       }
-      if (hasLimited && goesOn()) underWay = send(claimable());
+      if (hasLimited && goesOn()) underWay = send();
     }
+    // What was not found here may be under way beside: a tick ends once a claim has brought nothing.
+    if (total === 0) await beside.idle();
     if (hadMore && !hasMore) onExhausted();
     if (failure !== undefined) throw failure;
     return total;
@@ -241,12 +258,12 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
       return claiming !== null;
     },
     get reserved() {
-      return reserved;
+      return behind.reserved + beside.reserved;
     },
     floors,
     async idle() {
       await claiming?.catch(() => undefined);
-      await restarting;
+      await Promise.all([behind.idle(), beside.idle()]);
     },
     halt() {
       hasMore = false;

@@ -35,6 +35,10 @@ let behind: Promise<void>;
 let onIdle: () => void;
 /** For how long the server says that it has looked, instead of how long it has. */
 let walkMs: number | null;
+/** Called with the number of a claim from the front, before it is sent, and before its answer is handed over. */
+let onFrontClaim: (number: number) => unknown;
+let onFrontAnswer: (number: number) => unknown;
+let frontClaims: number;
 /** Part of a statement that the server refuses, and how often it has. */
 let refused: string | null;
 let refusals: number;
@@ -57,6 +61,9 @@ beforeEach(async () => {
   walkMs = null;
   refused = null;
   refusals = 0;
+  frontClaims = 0;
+  onFrontClaim = () => undefined;
+  onFrontAnswer = () => undefined;
   warnings = [];
   onAccept = () => undefined;
   onIdle = () => undefined;
@@ -67,7 +74,10 @@ beforeEach(async () => {
       refusals++;
       throw new Error('canceling statement due to statement timeout');
     }
+    const front = text.includes('front_moved as') ? ++frontClaims : 0;
+    if (front > 0) await onFrontClaim(front);
     const rows = await database.run<never>(text, ...rest);
+    if (front > 0) await onFrontAnswer(front);
     for (const row of rows as { walk_ms?: number; walkMs?: number }[]) {
       if (typeof row.walk_ms === 'number') row.walk_ms = walkMs ?? 0;
       if (row.walkMs !== undefined) row.walkMs = walkMs ?? 0;
@@ -96,7 +106,11 @@ beforeEach(async () => {
     },
   });
 });
-afterEach(() => vi.restoreAllMocks());
+afterEach(async () => {
+  vi.restoreAllMocks();
+  // A claim beside would meet the next test's empty tables.
+  await claimer.idle();
+});
 afterAll(async () => {
   await database.close();
   await test.close();
@@ -393,6 +407,80 @@ describe('a claim of runs that were left behind', () => {
     room = 2;
     await claimer.claim();
     expect(numbers()).toContain(7);
+  });
+});
+
+describe('a claim beside the one that continues', () => {
+  const addMany = (count: number) =>
+    test.sql(
+      `insert into tock.job_runs (job, payload) select 'noop', '{}' from generate_series(1, ${count})`,
+    );
+  const firstAndLast = () => taken.map(ids => `${ids.split(' ')[0]}-${ids.split(' ').at(-1)}`);
+  /** From the beginning; the next ones continue. */
+  const claimOnce = async () => {
+    room = 2000;
+    onTaken[1] = () => (room = 0);
+    await claimer.claim();
+  };
+  const second = () => until(() => Promise.resolve(frontClaims > 1), 'a second claim to be sent');
+  const aMoment = () => new Promise(resolve => setTimeout(resolve, 50));
+
+  it('takes the next runs, which are accepted after those of the first', async () => {
+    await addMany(7000);
+    room = 4500;
+    onFrontAnswer = async number => {
+      if (number === 1) await second().then(aMoment);
+    };
+    await claimer.claim();
+    await claimer.idle();
+    expect(firstAndLast().slice(0, 3)).toEqual(['1-2000', '2001-4000', '4001-6000']);
+    expect(taken.join(' ').trim().split(' ')).toHaveLength(7000);
+    expect(claimer.reserved).toBe(0);
+  });
+
+  it('is not sent where there is little room beside', async () => {
+    await addMany(4500);
+    await claimOnce();
+    room = 2400;
+    onTaken[2] = () => (room = 0);
+    onFrontAnswer = aMoment;
+    await claimer.claim();
+    await claimer.idle();
+    expect([frontClaims, firstAndLast()]).toEqual([2, ['1-2000', '2001-4000', '4001-4400']]);
+  });
+
+  it('is waited for by a claim that finds nothing', async () => {
+    await addMany(2600);
+    await claimOnce();
+    room = 4500;
+    let isSecondAnswered = false;
+    onFrontClaim = async number => {
+      if (number === 1)
+        await until(() => Promise.resolve(isSecondAnswered), 'the second claim to be answered');
+    };
+    onFrontAnswer = number => {
+      if (number !== 2) return;
+      isSecondAnswered = true;
+      return aMoment();
+    };
+    await claimer.claim();
+    expect(taken.filter(ids => ids !== '').map(ids => ids.split(' ').length)).toEqual([2000, 600]);
+  });
+
+  it('that fails leaves its runs to the next claims', async () => {
+    await addMany(6000);
+    await claimOnce();
+    room = 4500;
+    onFrontClaim = number => {
+      if (number === 2) throw new Error('canceling statement due to statement timeout');
+    };
+    onFrontAnswer = async number => {
+      if (number === 1) await second().then(aMoment);
+    };
+    await claimer.claim();
+    await claimer.idle();
+    expect(firstAndLast().slice(0, 3)).toEqual(['1-2000', '2001-4000', '4001-6000']);
+    expect([claimer.reserved, claimer.hasMore]).toEqual([0, false]);
   });
 });
 
