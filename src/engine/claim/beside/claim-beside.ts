@@ -13,7 +13,7 @@ export const ALWAYS_WORTH_CLAIMING = 500;
 export interface ClaimBeside {
   /** Room that is kept for it. */
   readonly reserved: number;
-  /** Soon sends one beside the claim that continues at this position, if none is under way and there is room. */
+  /** Soon sends one beside the claim that continues at this position, if there is room for it. */
   begin(position: ClaimPosition): void;
   /** Resolves when none is under way. One that is not sent yet is given up. */
   idle(): Promise<unknown>;
