@@ -172,7 +172,8 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     const sentAt = performance.now();
     const turn = takeTurn();
     const [position] = positions ?? [];
-    if (position?.isPlain && positions?.length === 1 && wanted.fromFront) beside.begin(position);
+    const isInFront = position?.isPlain && positions?.length === 1 && wanted.fromFront;
+    if (isInFront && wanted.limit === MAX_PER_CLAIM) beside.begin(position);
     const from = positions === null ? floors.begin() : floors.goOn();
     try {
       const claimed = await claimDespiteBadRows(engine, wanted, () =>
