@@ -5,15 +5,16 @@ import {
   type ClaimOptions,
   type ClaimPosition,
   claimFreeRuns,
+  claimRunsBehind,
   type QueuePriority,
 } from '../../store/runs/claim/claim.js';
 import { readOtherPlaces } from '../../store/runs/claim/other-places.js';
 import { takeRestartTurn } from '../../store/runs/claim/restart-turn.js';
 import type { Engine } from '../engine.js';
 import { claimDespiteBadRows } from '../set-aside.js';
-import { createClaimBehind, MAX_BEHIND } from './beside/claim-behind.js';
 import { ALWAYS_WORTH_CLAIMING, createClaimBeside } from './beside/claim-beside.js';
 import { createClaimTurns } from './beside/claim-turns.js';
+import { createSideClaim } from './beside/side-claim.js';
 import { createClaimCursor } from './claim-cursor.js';
 import { type ClaimFloors, createClaimFloors } from './claim-floors.js';
 import { claimOver } from './claim-over.js';
@@ -71,6 +72,8 @@ export interface ClaimerOptions {
 /** How often one call claims again when what it found needs a slot. */
 const MAX_PASSES = 20;
 const MAX_PER_CLAIM = 2000;
+/** How many runs a claim of those left behind takes. If there are more, the next claims go on there. */
+const MAX_BEHIND = 100;
 
 /** A claimer that has claimed nothing yet. */
 export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer {
@@ -100,7 +103,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     },
   });
 
-  const behind = createClaimBehind(engine, { cursor, accept, onFailed: beginAnew, onIdle });
+  const behind = createSideClaim({ accept, onFailed: beginAnew, onIdle });
   const beside = createClaimBeside({
     room: () => Math.min(room(), MAX_PER_CLAIM),
     takeTurn,
@@ -151,12 +154,13 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
   };
 
   /**
-   * Claims what was left behind, if no other worker does: beside the claim that continues, or, where there is
-   * little room, in its place. Returns whether it is beside.
+   * Claims what was left behind, if no other worker does. It may walk far, and urgent runs would wait for it:
+   * so it does that beside the claim that continues, or, where there is little room, in its place. Returns
+   * whether it is beside.
    */
-  const restart = async (wanted: ClaimOptions, sentAt: number): Promise<boolean> => {
+  const restart = async (wanted: ClaimOptions, now: number): Promise<boolean> => {
     if (queues === null && !(await takeRestartTurn(engine.database, cursor.pauseMs))) {
-      cursor.leaveRestart(sentAt);
+      cursor.leaveRestart(now);
       return false;
     }
     const { positions } = cursor;
@@ -164,7 +168,14 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
       beginAnew();
       return false;
     }
-    behind.begin(wanted, positions);
+    const wantedBehind = { ...wanted, limit: MAX_BEHIND };
+    behind.begin(MAX_BEHIND, async sentAt => {
+      const claimed = await claimDespiteBadRows(engine, wantedBehind, () =>
+        claimRunsBehind(engine.database, wantedBehind, positions),
+      );
+      cursor.restarted(claimed, sentAt, performance.now());
+      return claimed;
+    });
     return true;
   };
 
@@ -217,7 +228,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
       // first.
       const isWorthIt = !hasMore || room() >= Math.min(worthClaiming(), ALWAYS_WORTH_CLAIMING);
       underWay = goesOn() && !hasLimited && isWorthIt ? send() : null;
-      await turn.answered(claimed.positions.length === 1 ? (claimed.positions[0] ?? null) : null);
+      await turn.answered(claimed.positions);
       expected -= claimed.runs.length;
       try {
         total += await accept(claimed, sentAt);

@@ -108,7 +108,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   vi.restoreAllMocks();
-  // A claim beside would meet the next test's empty tables.
+  // A claim beside would deadlock with the next test's TRUNCATE.
   await claimer.idle();
 });
 afterAll(async () => {

@@ -7,9 +7,9 @@ export interface ClaimTurn {
   /**
    * The claim was answered. Resolves when all that were sent earlier have been answered as well, and those
    * that ended further behind have been accepted.
-   * @param end where it ended; null: it has taken nothing, or in several places
+   * @param ends where it ended: if that is one place, it can be compared
    */
-  answered(end: ClaimPosition | null): Promise<void>;
+  answered(ends: readonly ClaimPosition[]): Promise<void>;
   /** Its runs have been accepted, or it has failed. */
   over(): void;
 }
@@ -40,9 +40,9 @@ export function createClaimTurns(): () => ClaimTurn {
     const claim: UnderWay = { end: null, accept: null };
     underWay.add(claim);
     return {
-      answered: end =>
+      answered: ends =>
         new Promise(resolve => {
-          claim.end = end;
+          claim.end = ends.length === 1 ? (ends[0] ?? null) : null;
           claim.accept = resolve;
           acceptNext();
         }),

@@ -20,8 +20,8 @@ beforeEach(() => {
 });
 
 /** The claim is answered; `over` says that its runs have been accepted. */
-const answer = async (name: string, turn: ClaimTurn, position = end(0) as ReturnType<typeof end> | null) => {
-  void turn.answered(position).then(() => accepted.push(name));
+const answer = async (name: string, turn: ClaimTurn, ...ends: ReturnType<typeof end>[]) => {
+  void turn.answered(ends).then(() => accepted.push(name));
   await settled();
 };
 const over = async (turn: ClaimTurn) => {
@@ -40,7 +40,7 @@ describe('claims that are under way at once', () => {
     await over(first);
     expect(accepted).toEqual(['first', 'second']);
     await over(second);
-    await answer('third', takeTurn(), null);
+    await answer('third', takeTurn());
     expect(accepted).toEqual(['first', 'second', 'third']);
   });
 
@@ -62,7 +62,7 @@ describe('claims that are under way at once', () => {
     await over(third);
     const fourth = takeTurn();
     takeTurn();
-    await answer('fourth', fourth, null);
+    await answer('fourth', fourth);
     expect(accepted).toEqual(['second', 'fourth']);
   });
 });
