@@ -41,7 +41,7 @@ export function createClaimBeside(options: ClaimBesideOptions): ClaimBeside {
       await turn.answered(claimed.positions);
       return claimed;
     };
-    side.begin(limit, claimInTurn, turn.over);
+    side.begin(limit, claimInTurn, () => turn.over());
   };
 
   return {
