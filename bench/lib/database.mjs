@@ -10,6 +10,9 @@ import { killChildren } from './child.mjs';
 const bench = fileURLToPath(new URL('..', import.meta.url));
 const root = path.join(bench, '..');
 
+/** On Linux. */
+const TICKS_A_SECOND = 100;
+
 /** Databases that were made and are not dropped yet, and the servers they are on. */
 const left = new Map();
 
@@ -135,6 +138,28 @@ export async function withDatabase(serverUrl, work) {
 export async function settle(sql) {
   await sql.rows('vacuum analyze');
   await sql.rows('checkpoint');
+}
+
+/**
+ * CPU seconds that a server on this machine has taken so far, with all of its processes, also those that have ended; null
+ * where they cannot be read.
+ */
+export async function serverSeconds(sql) {
+  // From the state on: the parent is second, then, from the twelfth, the ticks of CPU, of its own and of children that ended.
+  const stat = async pid =>
+    (await readFile(`/proc/${pid}/stat`, 'utf8')).split(') ').at(-1).split(' ').map(Number);
+  try {
+    const { pid } = await sql.one('select pg_backend_pid() as pid');
+    const [, server] = await stat(pid);
+    const children = (await readFile(`/proc/${server}/task/${server}/children`, 'utf8')).trim().split(' ');
+    const gone = [];
+    const each = await Promise.all([server, ...children].map(process => stat(process).catch(() => gone)));
+    return (
+      each.flatMap(fields => fields.slice(11, 15)).reduce((sum, ticks) => sum + ticks, 0) / TICKS_A_SECOND
+    );
+  } catch {
+    return null;
+  }
 }
 
 /**

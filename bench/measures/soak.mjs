@@ -4,7 +4,7 @@ import { fork } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { track } from '../lib/child.mjs';
-import { holdSnapshot, settle, withDatabase } from '../lib/database.mjs';
+import { holdSnapshot, serverSeconds, settle, withDatabase } from '../lib/database.mjs';
 import { figure, rowOf, untilDone } from '../lib/measure.mjs';
 import { openSoak } from '../lib/soak-worker.mjs';
 import { growth } from '../lib/trend.mjs';
@@ -26,6 +26,7 @@ const MB = 2 ** 20;
 const PANELS = {
   runs: { title: 'runs a second' },
   memory: { title: 'memory of the worker, MB', floor: 16 },
+  cpu: { title: 'CPU of the server, cores', floor: 0.1 },
   live: { title: 'live runs, MB with indexes', floor: 4 },
   dead: { title: 'dead rows of live runs, at most', floor: 2000 },
   others: { title: 'slots, outbox, workers, MB', floor: 1 },
@@ -83,7 +84,7 @@ async function soakFor({ tock, url, sql, minutes, say }) {
   const failed = Promise.all(beside);
   failed.catch(() => undefined);
   const apartMs = (minutes * 60_000) / SAMPLES;
-  let last = { executed: worker.total(), at: performance.now() };
+  let last = { executed: worker.total(), at: performance.now(), cpu: await serverSeconds(sql) };
   for (let sample = 1; sample <= SAMPLES; sample++) {
     let look;
     let dead = 0;
@@ -98,10 +99,12 @@ async function soakFor({ tock, url, sql, minutes, say }) {
       look = await sql.one(LOOK);
       dead = Math.max(dead, look.dead);
     }
-    const now = { executed: worker.total(), at: performance.now() };
+    const now = { executed: worker.total(), at: performance.now(), cpu: await serverSeconds(sql) };
     const values = {
       runs: ((now.executed - last.executed) * 1000) / (now.at - last.at),
       memory: worker.latest().rss / MB,
+      // Where it cannot be read, its panel is flat.
+      cpu: ((now.cpu - last.cpu) * 1000) / (now.at - last.at),
       live: look.live / MB,
       dead,
       others: look.others / MB,
@@ -114,7 +117,7 @@ async function soakFor({ tock, url, sql, minutes, say }) {
     say.progress(
       sample,
       SAMPLES,
-      `${minute().toFixed(1)} min: ${figure(values.runs)} runs/s, ${figure(values.memory)} MB, live ${values.live.toFixed(1)} MB, ${figure(values.dead)} dead rows`,
+      `${minute().toFixed(1)} min: ${figure(values.runs)} runs/s, ${figure(values.memory)} MB, ${values.cpu.toFixed(2)} cores, live ${values.live.toFixed(1)} MB, ${figure(values.dead)} dead rows`,
     );
   }
   stopping.abort();

@@ -5,7 +5,7 @@
 // statement succeeds for some run, only those are set aside whose rows hold values out of bounds.
 import { sqlState } from '../store/connection/errors.js';
 import { pauseQueue } from '../store/reads/queues.js';
-import type { Admitted } from '../store/runs/claim/admit.js';
+import { type Admitted, claimLimitedRuns, type Lease } from '../store/runs/claim/admit.js';
 import { type Claim, type ClaimOptions, claimFreeRun, readClaimable } from '../store/runs/claim/claim.js';
 import { type Blame, isDataError, probeQueue, readQueueNames, setRunAside } from '../store/runs/set-aside.js';
 import type { Engine } from './engine.js';
@@ -108,22 +108,23 @@ export async function claimDespiteBadRows(
   };
 }
 
-/** Runs `admit`. If a row's data make it fail, admits one run at a time instead. */
+/** As `claimLimitedRuns`. If a row's data make it fail, admits one run at a time instead. */
 export async function admitDespiteBadRows(
   engine: Engine,
   ids: readonly string[],
-  admit: (ids: readonly string[]) => Promise<Admitted>,
+  lease: Lease,
 ): Promise<Admitted> {
-  let first: Admitted['admitted'] = [];
+  const admit = (some: readonly string[]) => claimLimitedRuns(engine.database, some, lease);
+  let first: Admitted = { admitted: [], unblocked: [], failure: null };
   try {
     const answer = await admit(ids);
     if (answer.failure === null || !isDataError(answer.failure.error)) return answer;
-    first = answer.admitted;
+    first = answer;
   } catch (error) {
     if (!isDataError(error)) throw error;
   }
   await pauseBadQueues(engine);
-  const admittedFirst = new Set(first.map(run => run.id));
+  const admittedFirst = new Set(first.admitted.map(run => run.id));
   const { done, failure } = await oneByOne(
     engine,
     ids.filter(id => !admittedFirst.has(id)),
@@ -131,7 +132,8 @@ export async function admitDespiteBadRows(
     ({ admitted }) => admitted.length > 0,
   );
   return {
-    admitted: [...first, ...done.flatMap(admission => admission.admitted)],
+    admitted: [...first.admitted, ...done.flatMap(admission => admission.admitted)],
+    unblocked: [...first.unblocked, ...done.flatMap(admission => admission.unblocked)],
     failure: failure ?? done.find(admission => admission.failure !== null)?.failure ?? null,
   };
 }

@@ -28,8 +28,8 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
 where r.id = any($10::bigint[])
   and (select count(*) from taken) = coalesce(array_length($3::bigint[], 1), 0)
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+    then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
@@ -42,12 +42,12 @@ returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.i
 -- admit-block-flood
 update tock.job_runs_live r set blocked_on = $1::text where r.id in (
   select f.id from tock.job_runs_live f
-  where f.queue = $2 and f.priority = $3 and f.blocked_on is null and f.run_at <= tock.now() and f.status in ('queued', 'failed')
+  where f.queue = $2 and f.priority = $3 and f.run_at >= to_timestamp($4::float8 - 1) and f.blocked_on is null and f.run_at <= tock.now() and f.status in ('queued', 'failed')
     and $1::text = any(f.slot_keys) and not exists (select from tock.job_slots kept where kept.concurrency_key = $1::text and kept.run_id = f.id)
   order by f.run_at, f.id limit 1000 for update skip locked);
 
 -- admit-candidates
-select r.id, r.queue, r.priority, r.slot_keys, r.slot_limits, q.concurrency as queue_concurrency,
+select r.id, r.queue, r.priority, extract(epoch from r.run_at)::float8 as due_at, r.slot_keys, r.slot_limits, q.concurrency as queue_concurrency,
   q.rate_count is not null as has_rate,
   case when 'definition:' || r.definition_id = any(r.slot_keys) and exists (
     select from tock.job_runs_live e where e.definition_id = r.definition_id and e.scheduled_for < r.scheduled_for
@@ -73,6 +73,7 @@ with candidates as materialized (
   where r.id = any($1::bigint[]) and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+    and ($2::integer is null or hashtext(coalesce(r.slot_keys[1], '')) & 1 = $2)
   order by r.priority, r.run_at, r.id
   for update of r skip locked
 ), placed as (
@@ -100,11 +101,11 @@ with candidates as materialized (
   on conflict do nothing
   returning run_id
 ), claimed as (
-  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $2,
-    locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select run_id from taken))
+  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $3,
+    locked_until = tock.now() + $4 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select run_id from taken))
   returning r.id, r.queue, r.priority, r.run_at, r.slot_keys[1] as key, true as is_decided, true as is_claimed, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+    then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
@@ -121,9 +122,12 @@ with candidates as materialized (
   update tock.job_runs_live r set blocked_on = r.slot_keys[1]
   where r.id = any(array(select id from others where is_decided))
 )
-select * from claimed
-union all
-select o.*, false, null, null, null, null, null, null, null, null from others o
+select id, queue, priority, extract(epoch from d.run_at)::float8 as due_at, key, is_decided, is_claimed, d.fence, d.job, d.attempts, d.max_attempts, d.payload, d.idempotency_key, d.trigger, d.planned
+from (
+  select * from claimed
+  union all
+  select o.*, false, null, null, null, null, null, null, null, null from others o
+) d
 order by priority, run_at, id;
 
 -- admit-queue-tokens
@@ -259,8 +263,8 @@ with recursive queue_priorities as (
     locked_until = tock.now() + $5 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited)) and (select w.runs from walk w) > 0
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+    then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
@@ -334,8 +338,8 @@ with recursive floors as materialized (
     locked_until = tock.now() + $8 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited)) and (select w.runs from walk w) > 0
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+    then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
@@ -365,8 +369,8 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
     locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+    then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
@@ -406,8 +410,8 @@ with open as materialized (
     locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+    then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
@@ -452,8 +456,8 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
     locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+    then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
@@ -479,8 +483,8 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
     locked_until = tock.now() + $6 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+    then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
@@ -534,8 +538,8 @@ with recursive queue_priorities as (
     locked_until = tock.now() + $6 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+    then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
@@ -579,8 +583,8 @@ with open as materialized (
     locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+    then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
@@ -608,8 +612,8 @@ with due as materialized (
   update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $2,
     locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now() from due where r.id = due.id and not due.is_limited
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+    then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
@@ -653,8 +657,8 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
     locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+    then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
@@ -1227,8 +1231,8 @@ with outcome as materialized (
   update tock.job_runs_live r set blocked_on = null, status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $7,
     locked_until = tock.now() + $10 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select id from next))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is not null or r.scheduled_for is not null or r.start_by is not null or r.slot_keys is not null
-    or r.traceparent is not null then
+  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+    then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
       'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
@@ -3487,10 +3491,11 @@ with keys as (
     select r.id from tock.job_runs_live r where r.blocked_on = k.key and k.key like 'definition:%'
     order by r.scheduled_for, r.id limit greatest(k.free, 0) for update skip locked) n
 ), unblocked as (
-  update tock.job_runs_live r set blocked_on = null where r.id = any(array(select id from next)) returning r.id
+  update tock.job_runs_live r set blocked_on = null where r.id = any(array(select id from next))
+  returning r.queue, r.priority, r.run_at
 )
-select (select count(*) from unblocked)::int as count,
-  (select tock.notify('queued') from (select from unblocked limit 1) any_of_them);
+select u.queue, u.priority, to_jsonb(min(u.run_at)) #>> '{}' as at, (select tock.notify('queued')) as notified
+from unblocked u group by u.queue, u.priority order by u.priority, u.queue;
 
 -- unmute-alerts
 with soon as (update tock.alert_clock set check_at = '-infinity')

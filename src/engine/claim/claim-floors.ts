@@ -47,12 +47,14 @@ export interface ClaimFloors {
   goOn(): Beginning;
   /** Such a claim was answered. */
   claimed(claim: Claim, from: Beginning): void;
-  /** Whether the next claim everywhere must begin at the beginning, because runs lie below the floors. */
+  /** Whether a claim everywhere must come, because runs lie below the floors. */
   readonly mustBegin: boolean;
   /** How long after a look below the next one is due. */
   readonly pauseMs: number;
   /** What a look below has found. */
   lookedBelow(below: Below, sentAt: number, answeredAt: number): void;
+  /** Runs have become claimable here: the next claim everywhere begins no later. */
+  lower(places: readonly ClaimFloor[]): void;
   /** Runs may lie below: the next claim everywhere begins at the beginning. */
   forget(): void;
 }
@@ -64,6 +66,8 @@ export interface ClaimFloors {
  */
 export function createClaimFloors(areKept = true, onUse: () => void = () => undefined): ClaimFloors {
   const floors = new Map<string, ClaimFloor>();
+  /** Where the next claim everywhere must begin at the latest, whatever other claims answer until then. */
+  const lowered = new Map<string, ClaimFloor>();
   let isSlow = false;
   let slowWalks = 0;
   let mustBegin = false;
@@ -74,8 +78,13 @@ export function createClaimFloors(areKept = true, onUse: () => void = () => unde
 
   const isInUse = () => isSlow && !mustBegin;
   const readUsed = () => {
-    used ??= isInUse() ? [...floors.values()] : [];
+    used ??= isInUse() ? [...floors.keys()].flatMap(key => floorOf(key) ?? []) : [];
     return used;
+  };
+  const floorOf = (key: string) => {
+    const floor = floors.get(key);
+    const low = lowered.get(key);
+    return floor && low && isBelow(low, floor) ? low : floor;
   };
   const becomeFast = () => {
     isSlow = false;
@@ -85,6 +94,7 @@ export function createClaimFloors(areKept = true, onUse: () => void = () => unde
     mustBegin = isSlow;
     generation++;
     floors.clear();
+    lowered.clear();
     used = null;
   };
 
@@ -114,11 +124,12 @@ export function createClaimFloors(areKept = true, onUse: () => void = () => unde
     begin() {
       const from = { floors: readUsed(), isEverywhere: true, generation };
       mustBegin = false;
+      lowered.clear();
       used = null;
       return from;
     },
     beginIn(place) {
-      const floor = isInUse() ? floors.get(keyOf(place)) : undefined;
+      const floor = isInUse() ? floorOf(keyOf(place)) : undefined;
       return { floors: floor === undefined ? [] : [floor], isEverywhere: false, generation };
     },
     goOn: () => ({ floors: [], isEverywhere: false, generation }),
@@ -133,7 +144,7 @@ export function createClaimFloors(areKept = true, onUse: () => void = () => unde
       if (isInUse() && floors.size > 0) onUse();
     },
     get mustBegin() {
-      return mustBegin;
+      return mustBegin || (isSlow && [...floors].some(([key, floor]) => floorOf(key) !== floor));
     },
     get pauseMs() {
       return pauseMs;
@@ -147,8 +158,21 @@ export function createClaimFloors(areKept = true, onUse: () => void = () => unde
       else if (walkMs <= SLOW_MS) becomeFast();
       used = null;
     },
+    lower(places) {
+      for (const { queue, priority, at } of places) {
+        const key = keyOf({ queue, priority });
+        // A claim begins after its floor.
+        const place = { queue, priority, at: new Date(Date.parse(at) - 1).toISOString() };
+        const known = lowered.get(key);
+        if (known === undefined || isBelow(place, known)) lowered.set(key, place);
+      }
+      if (lowered.size > MAX_FLOORS) forget();
+      used = null;
+    },
     forget,
   };
 }
+
+const isBelow = (a: ClaimFloor, b: ClaimFloor) => Date.parse(a.at) < Date.parse(b.at);
 
 const keyOf = ({ queue, priority }: Place) => `${priority} ${queue}`;

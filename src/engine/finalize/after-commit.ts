@@ -1,7 +1,7 @@
 // What follows once transitions of runs are committed. If the process dies before it, the next reaping
 // unblocks and follows up; pausing waits for the next dead run.
 import { pauseFailing } from '../../store/definitions/pause-failing.js';
-import { unblockRuns } from '../../store/runs/claim/unblock.js';
+import { type Unblocked, unblockRuns } from '../../store/runs/claim/unblock.js';
 import type { Engine } from '../engine.js';
 import { followUp } from '../materialize/follow-chains.js';
 
@@ -16,13 +16,13 @@ export interface Committed {
 
 /**
  * Unblocks runs, pauses failing definitions and makes followers. Never throws: a failure is logged. Returns
- * how many were unblocked.
+ * where runs were unblocked.
  */
 export async function afterCommit(
   engine: Engine,
   { freed, outboxWritten, dead }: Committed,
-): Promise<number> {
-  let unblocked = 0;
+): Promise<readonly Unblocked[]> {
+  let unblocked: readonly Unblocked[] = [];
   try {
     if (freed && freed.length > 0) unblocked = await unblockRuns(engine.database, freed);
     if (dead.length > 0) await pauseAndLog(engine, dead);

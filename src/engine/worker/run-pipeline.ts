@@ -4,7 +4,6 @@ import { performance } from 'node:perf_hooks';
 import type { Ending, Outcome } from '../../model/run/decide.js';
 import { noOutcomes, type OutcomeCounts } from '../../model/run/outcome-counts.js';
 import type { Session } from '../../store/connection/database.js';
-import { claimLimitedRuns } from '../../store/runs/claim/admit.js';
 import type { Claim, ClaimOptions, QueuePriority } from '../../store/runs/claim/claim.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Finalization } from '../../store/runs/finalize.js';
@@ -114,7 +113,10 @@ export class RunPipeline implements WorkerLoad {
         this.slotPassing.end(passingOn, claimed.length);
         this.acceptRuns(claimed, sentAt).catch(onChange);
       },
-      onUnblocked: () => this.slotPassing.recordUnblocked(),
+      onUnblocked: places => {
+        this.slotPassing.recordUnblocked();
+        this.claimer.floors.lower(places);
+      },
       onResumed: onChange,
     });
   }
@@ -170,16 +172,14 @@ export class RunPipeline implements WorkerLoad {
   }
 
   private async accept({ runs, limited }: Claim, claimedAt: number): Promise<number> {
-    const { row } = this.options;
     if (runs.length > 0) this.throughput.recordClaim(claimedAt, performance.now());
     // Before the first handler starts: should it kill the process, the reaper can name the host.
-    if (runs.length + limited.length > 0 && !row.isAnnounced) await row.announce();
+    if (runs.length + limited.length > 0 && !this.options.row.isAnnounced) await this.options.row.announce();
     await this.acceptRuns(runs, claimedAt);
     if (limited.length === 0) return runs.length;
     const admittedAt = performance.now();
-    const { admitted, failure } = await admitDespiteBadRows(this.engine, limited, ids =>
-      claimLimitedRuns(this.engine.database, ids, this.lease),
-    );
+    const { admitted, unblocked, failure } = await admitDespiteBadRows(this.engine, limited, this.lease);
+    this.claimer.floors.lower(unblocked);
     await this.acceptRuns(admitted, admittedAt);
     if (failure !== null) throw failure.error;
     return runs.length + admitted.length;
@@ -251,8 +251,8 @@ export class RunPipeline implements WorkerLoad {
     countOutcome(this.engine, this.outcomeCounts, active, outcome, isWritten, durationMs);
     if (isWritten && outcome) notifyOutcome(this.engine, active.run, outcome, durationMs);
     const isSlotFree = active.run.slot_keys !== null && !arePassedOn;
-    // This run, or one that waited for its slot, may be due again.
-    if (isSlotFree || outcome?.transition === 'release') this.claimer.floors.forget();
+    // It may be due again at once.
+    if (outcome?.transition === 'release') this.claimer.floors.forget();
     if (this.activeRuns.size === 0 || !isGone(outcome) || isSlotFree) this.options.onChange();
   }
 

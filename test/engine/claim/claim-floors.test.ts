@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { type ClaimFloors, createClaimFloors } from '../../../src/engine/claim/claim-floors.js';
 import type { Claim, ClaimPosition } from '../../../src/store/runs/claim/claim.js';
+import type { ClaimFloor } from '../../../src/store/runs/claim/queue-priorities.js';
 
 const PLACE = { queue: 'default', priority: 0 };
 const position = (more: Partial<ClaimPosition> = {}): ClaimPosition => ({
@@ -21,6 +22,8 @@ const claim = (walkMs: number | null, ...positions: ClaimPosition[]): Claim => (
   walkMs,
 });
 const later = (second: number) => position({ at: `2026-03-01T12:00:${second}+00:00` });
+/** Where a run has become claimable. */
+const at = (time: string, more: Partial<ClaimFloor> = {}): ClaimFloor => ({ ...PLACE, at: time, ...more });
 const FLOOR = { ...PLACE, at: '2026-03-01T12:00:09.000Z' };
 const NOTHING = { hasRuns: false, walkMs: 30 };
 
@@ -132,6 +135,41 @@ describe('createClaimFloors', () => {
     expect([floors.mustBegin, floors.used]).toEqual([true, []]);
     floors.begin();
     expect(floors.used).toEqual([]);
+  });
+
+  it('begins no later than where runs have become claimable, once, whatever other claims answer until then', () => {
+    const floors = slow();
+    const underWay = floors.goOn();
+    expect(floors.mustBegin).toBe(false);
+    floors.lower([at('2026-03-01T11:00:00.000007+00:00')]);
+    floors.lower([at('2026-03-01T11:30:00+00:00'), at('2026-03-01T12:00:40+00:00', { priority: 1 })]);
+    floors.claimed(claim(null, later(30)), underWay);
+    const lowered = [{ ...PLACE, at: '2026-03-01T10:59:59.999Z' }];
+    expect([floors.mustBegin, floors.used, floors.beginIn(PLACE).floors]).toEqual([true, lowered, lowered]);
+    expect(floors.begin().floors).toEqual(lowered);
+    expect([floors.mustBegin, floors.used]).toEqual([false, [{ ...PLACE, at: '2026-03-01T12:00:29.000Z' }]]);
+  });
+
+  it('begins no later there either if a claim that is under way makes the floor', () => {
+    const floors = slow(later(20));
+    const underWay = floors.goOn();
+    floors.lower([at('2026-03-01T12:00:10+00:00', { priority: 1 })]);
+    expect(floors.mustBegin).toBe(false);
+    floors.claimed(claim(null, position({ ...later(30), priority: 1 })), underWay);
+    expect(floors.begin().floors).toContainEqual({ ...PLACE, priority: 1, at: '2026-03-01T12:00:09.999Z' });
+  });
+
+  it('is not lowered while walks are fast', () => {
+    const floors = createClaimFloors();
+    claimed(floors, 50);
+    floors.lower([at('2026-03-01T11:00:00+00:00')]);
+    expect([floors.mustBegin, floors.used]).toEqual([false, []]);
+  });
+
+  it('must begin at the beginning where runs have become claimable in too many places', () => {
+    const floors = slow();
+    for (let n = 0; n <= 100; n++) floors.lower([at('2026-03-01T12:00:10+00:00', { queue: `q${n}` })]);
+    expect([floors.mustBegin, floors.used]).toEqual([true, []]);
   });
 
   it('need not begin at the beginning where it does so anyway', () => {

@@ -18,6 +18,7 @@ import { askWhetherIdle, readNextDue } from '../../../src/store/reads/next-due.j
 import { admitUnderOneKey } from '../../../src/store/runs/claim/admit-one-key.js';
 import { type ClaimPosition, claimFreeRun, claimFreeRuns } from '../../../src/store/runs/claim/claim.js';
 import { claimNotifiedRuns } from '../../../src/store/runs/claim/claim-in-queue.js';
+import { blockFloods } from '../../../src/store/runs/claim/floods.js';
 import { readOtherPlaces } from '../../../src/store/runs/claim/other-places.js';
 import { unblockRuns } from '../../../src/store/runs/claim/unblock.js';
 import { readBelow } from '../../../src/store/runs/claim/walk.js';
@@ -437,6 +438,16 @@ describe('a claim', () => {
         expect(await pagesOf(session => way(session, [floor]))).toBeLessThan(250);
         expect(await pagesOf(session => way(session, []))).toBeGreaterThan(500);
       }
+      /** As where two runs were blocked that had been due for so long. */
+      const flood = async (session: Session, seconds: number) => {
+        const run = { key: 'job:x', ...place, due_at: Date.now() / 1000 - seconds };
+        await blockFloods(session, [
+          { id: '1', ...run },
+          { id: '2', ...run },
+        ]);
+      };
+      expect(await pagesOf(session => flood(session, 90))).toBeLessThan(250);
+      expect(await pagesOf(session => flood(session, 4000))).toBeGreaterThan(500);
     } finally {
       await Promise.all([holder.end(), measuring.end()]);
       await database.close();

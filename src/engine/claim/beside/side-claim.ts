@@ -1,4 +1,5 @@
-// A claim beside the one that continues, at most one at a time. Room is kept for it until its runs are accepted.
+// A claim beside the one that continues, at most one at a time. Room is kept for it until its runs are
+// accepted.
 import { performance } from 'node:perf_hooks';
 import type { Claim } from '../../../store/runs/claim/claim.js';
 

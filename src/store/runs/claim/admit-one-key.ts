@@ -15,25 +15,38 @@ import {
   type ClaimedRun,
   claimedColumns,
   claimedRun,
+  namesOfClaimed,
   nullsOfClaimed,
   startLease,
 } from './claimed-run.js';
 import { isClaimable, isQueueLimited, isQueueOpen } from './queue-priorities.js';
 
-interface Params {
+interface Wanted {
   readonly ids: readonly string[];
   readonly workerId: string;
   readonly leaseMs: number;
 }
 
+/** Only of one half of the keys, 0 or 1; null: of all. */
+interface Params extends Wanted {
+  readonly half: number | null;
+}
+
+/** An admission is mostly the server's CPU, on one core: so many runs are worth a second connection. */
+const WORTH_HALVING = 500;
+
 type Row = ClaimedRow & {
   readonly queue: string;
   readonly priority: number;
+  readonly due_at: number;
   readonly key: string;
   /** Whether it was claimed or blocked here. */
   readonly is_decided: boolean;
   readonly is_claimed: boolean;
 };
+
+/** To the microsecond. */
+export const dueAt = (run: string) => `extract(epoch from ${run}.run_at)::float8`;
 
 // Window functions instead of joins: where the planner expects few rows it joins two sets of thousands in a
 // loop. What is known of a key is computed for the first of its runs only, and passed on to the others.
@@ -45,6 +58,7 @@ with candidates as materialized (
     coalesce(cardinality(r.slot_keys) = 1 and r.slot_keys[1] not like 'definition:%' and not ${isQueueLimited('q')}, false) as is_simple
   from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
   where r.id = any(:ids::bigint[]) and ${isClaimable('r')} and ${isQueueOpen('q')}
+    and (:half::integer is null or hashtext(coalesce(r.slot_keys[1], '')) & 1 = :half)
   order by r.priority, r.run_at, r.id
   for update of r skip locked
 ), placed as (
@@ -82,9 +96,12 @@ with candidates as materialized (
   update tock.job_runs_live r set blocked_on = r.slot_keys[1]
   where r.id = any(array(select id from others where is_decided))
 )
-select * from claimed
-union all
-select o.*, false, ${nullsOfClaimed} from others o
+select id, queue, priority, ${dueAt('d')} as due_at, key, is_decided, is_claimed, ${namesOfClaimed('d')}
+from (
+  select * from claimed
+  union all
+  select o.*, false, ${nullsOfClaimed} from others o
+) d
 order by priority, run_at, id`,
 );
 
@@ -94,6 +111,8 @@ export interface BlockedRun {
   readonly key: string;
   readonly queue: string;
   readonly priority: number;
+  /** In seconds since 1970. */
+  readonly due_at: number;
 }
 
 /** What became of the runs. Those that were locked or cannot be claimed are in none of the lists. */
@@ -102,18 +121,30 @@ export interface AdmittedUnderOneKey {
   readonly blocked: readonly BlockedRun[];
   /** Ids of those that need more than one slot, or whose key another admission has locked. */
   readonly undecided: readonly string[];
+  /** With half of the keys it failed; the rest is said of the others. */
+  readonly failure: { readonly error: unknown } | null;
 }
 
 /**
  * Claims those of the runs that need one slot under a job's key, for which there is one; blocks the others.
+ * Many are admitted in two halves at once, over a connection each: runs of one key are all in the same half.
  *
  * Locks: the runs' rows and the advisory locks of their keys, skipping those that are locked.
  */
-export async function admitUnderOneKey(session: Session, params: Params): Promise<AdmittedUnderOneKey> {
-  const rows = await ADMIT.run(session, params);
+export async function admitUnderOneKey(session: Session, wanted: Wanted): Promise<AdmittedUnderOneKey> {
+  const halves = wanted.ids.length < WORTH_HALVING ? [null] : [0, 1];
+  const answers = await Promise.allSettled(halves.map(half => ADMIT.run(session, { ...wanted, half })));
+  const failed = answers.find(answer => answer.status === 'rejected');
+  if (failed && answers.every(answer => answer.status === 'rejected')) throw failed.reason;
+  const rows = answers.flatMap(answer => (answer.status === 'fulfilled' ? answer.value : [])).sort(byTurn);
   return {
     admitted: rows.filter(row => row.is_claimed).map(claimedRun),
     blocked: rows.filter(row => row.is_decided && !row.is_claimed),
     undecided: rows.filter(row => !row.is_decided).map(row => row.id),
+    failure: failed ? { error: failed.reason } : null,
   };
 }
+
+/** Each half comes in this order. */
+const byTurn = (a: Row, b: Row) =>
+  a.priority - b.priority || a.due_at - b.due_at || Number(a.id) - Number(b.id);

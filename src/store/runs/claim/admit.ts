@@ -17,7 +17,7 @@ import { type Admission, admit, type Candidate, type Limit, queueKey } from '../
 import type { Database, Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { statuses } from '../transition.js';
-import { type AdmittedUnderOneKey, admitUnderOneKey, type BlockedRun } from './admit-one-key.js';
+import { type AdmittedUnderOneKey, admitUnderOneKey, dueAt } from './admit-one-key.js';
 import {
   type ClaimedRow,
   type ClaimedRun,
@@ -26,13 +26,15 @@ import {
   sortedAs,
   startLease,
 } from './claimed-run.js';
+import { blockFloods, keepsSlot } from './floods.js';
 import { isClaimable, isQueueOpen, isRateVoid } from './queue-priorities.js';
-import { unblockRuns } from './unblock.js';
+import { type Unblocked, unblockRuns } from './unblock.js';
 
 interface CandidateRow {
   readonly id: string;
   readonly queue: string;
   readonly priority: number;
+  readonly due_at: number;
   readonly slot_keys: readonly string[] | null;
   readonly slot_limits: readonly number[] | null;
   readonly queue_concurrency: number | null;
@@ -41,18 +43,11 @@ interface CandidateRow {
   readonly turn_key: string | null;
 }
 
-/**
- * Whether a run keeps its slot under a key from an earlier attempt: then it waits neither for a slot nor for
- * a turn.
- */
-const keepsSlot = (run: string, key: string) =>
-  `exists (select from tock.job_slots kept where kept.concurrency_key = ${key} and kept.run_id = ${run}.id)`;
-
 const TURN_KEY = `'definition:' || r.definition_id`;
 const LOCK_CANDIDATES = statement<{ readonly ids: readonly string[] }, CandidateRow>(
   'admit-candidates',
   `
-select r.id, r.queue, r.priority, r.slot_keys, r.slot_limits, q.concurrency as queue_concurrency,
+select r.id, r.queue, r.priority, ${dueAt('r')} as due_at, r.slot_keys, r.slot_limits, q.concurrency as queue_concurrency,
   q.rate_count is not null as has_rate,
   case when ${TURN_KEY} = any(r.slot_keys) and exists (
     select from tock.job_runs_live e where e.definition_id = r.definition_id and e.scheduled_for < r.scheduled_for
@@ -155,27 +150,16 @@ where r.id = any(:admitted::bigint[])
 returning r.id, ${claimedColumns('r')}`,
 );
 
-// The rest of a flood, so that the next claim does not have to look at it a handful at a time.
-const BLOCK_FLOOD = statement<
-  { readonly key: string; readonly queue: string; readonly priority: number },
-  unknown
->(
-  'admit-block-flood',
-  `
-update tock.job_runs_live r set blocked_on = :key::text where r.id in (
-  select f.id from tock.job_runs_live f
-  where f.queue = :queue and f.priority = :priority and ${isClaimable('f')}
-    and :key::text = any(f.slot_keys) and not ${keepsSlot('f', ':key::text')}
-  order by f.run_at, f.id limit 1000 for update skip locked)`,
-);
-
 /** Runs that were claimed; and what failed after that. They are leased, and must be executed all the same. */
 export interface Admitted {
   readonly admitted: readonly ClaimedRun[];
+  /** Where runs were unblocked, because slots became free meanwhile. */
+  readonly unblocked: readonly Unblocked[];
   readonly failure: { readonly error: unknown } | null;
 }
 
-interface Lease {
+/** Of whom, and for how long. */
+export interface Lease {
   readonly workerId: string;
   readonly leaseMs: number;
 }
@@ -192,28 +176,29 @@ export async function claimLimitedRuns(
   ids: readonly string[],
   lease: Lease,
 ): Promise<Admitted> {
-  if (ids.length === 0) return { admitted: [], failure: null };
-  const first = await admitUnderOneKey(database, { ids, ...lease });
+  if (ids.length === 0) return { admitted: [], unblocked: [], failure: null };
+  const { undecided, failure, ...first } = await admitUnderOneKey(database, { ids, ...lease });
   const admitted = [...first.admitted];
+  let unblocked: readonly Unblocked[] = [];
   try {
-    const others = await admitOthers(database, first.undecided, lease);
+    const others = await admitOthers(database, undecided, lease);
     admitted.push(...others.admitted);
     const blocked = [...first.blocked, ...others.blocked];
-    for (const flood of floodsOf(blocked)) await BLOCK_FLOOD.run(database, flood);
-    await unblockRuns(database, [...new Set(blocked.map(each => each.key))].sort());
+    await blockFloods(database, blocked);
+    unblocked = await unblockRuns(database, [...new Set(blocked.map(each => each.key))].sort());
   } catch (error) {
     if (admitted.length === 0) throw error;
     // What the next claim does not find, the reaper does.
-    return { admitted, failure: { error } };
+    return { admitted, unblocked, failure: { error } };
   }
-  return { admitted, failure: null };
+  return { admitted, unblocked, failure };
 }
 
 async function admitOthers(
   database: Database,
   ids: readonly string[],
   lease: Lease,
-): Promise<Omit<AdmittedUnderOneKey, 'undecided'>> {
+): Promise<Pick<AdmittedUnderOneKey, 'admitted' | 'blocked'>> {
   if (ids.length === 0) return { admitted: [], blocked: [] };
   return await database.transaction(async session => {
     const rows = await LOCK_CANDIDATES.run(session, { ids });
@@ -232,8 +217,8 @@ async function admitOthers(
     const admitted = await carryOut(session, admission, queues, lease);
     const byId = new Map(rows.map(row => [row.id, row]));
     const blocked = admission.blocked.map(({ id, key }) => {
-      const { queue = '', priority = 0 } = byId.get(id) ?? {};
-      return { id, key, queue, priority };
+      const { queue = '', priority = 0, due_at = 0 } = byId.get(id) ?? {};
+      return { id, key, queue, priority, due_at };
     });
     return { admitted, blocked };
   });
@@ -283,15 +268,4 @@ async function carryOut(
     nextMs: moved.map(queue => queue.first_ms + (spent.get(queue.name) ?? 0) * queue.step),
   });
   return sortedAs(rows.map(claimedRun), admitted);
-}
-
-/** Where several runs of one key were blocked at once, there may be many more. */
-function floodsOf(blocked: readonly BlockedRun[]): Omit<BlockedRun, 'id'>[] {
-  const floods = new Map<string, { key: string; queue: string; priority: number; count: number }>();
-  for (const { key, queue, priority } of blocked) {
-    const name = JSON.stringify([key, queue, priority]);
-    const flood = floods.get(name) ?? { key, queue, priority, count: 0 };
-    floods.set(name, { ...flood, count: flood.count + 1 });
-  }
-  return [...floods.values()].filter(flood => flood.count > 1);
 }

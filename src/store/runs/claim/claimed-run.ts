@@ -51,7 +51,8 @@ type Planned = Pick<
 /** A row of {@link claimedColumns}. */
 export interface ClaimedRow extends Omit<ClaimedRun, keyof Planned | 'payload' | 'payload_length'> {
   readonly payload: string | null;
-  readonly planned: Planned | null;
+  /** Of a run that is limited and no more, its slot keys. */
+  readonly planned: Planned | NonNullable<Planned['slot_keys']> | null;
 }
 
 /** The assignments of a claim to a run. Parameters: :workerId, and :leaseMs in milliseconds. */
@@ -63,14 +64,15 @@ const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::flo
 
 /**
  * The columns of a claimed run besides its id, for the `returning` of the update that claims it. What only a
- * planned or limited run has comes as one column, null for others: most runs of a large backlog are neither,
- * and each column of each row costs on both sides.
+ * planned, traced or limited run has comes as one column, null for others: most runs of a large backlog are
+ * none of these, and each column of each row costs on both sides. To build an object costs most: a run that
+ * is limited and no more has an array there.
  */
 export const claimedColumns = (
   run: string,
 ) => `${run}.fence, ${run}.job, ${run}.attempts, ${run}.max_attempts, ${run}.payload::text, ${run}.idempotency_key, ${run}.trigger,
-  case when ${run}.definition_id is not null or ${run}.scheduled_for is not null or ${run}.start_by is not null or ${run}.slot_keys is not null
-    or ${run}.traceparent is not null then
+  case when ${run}.definition_id is null and ${run}.scheduled_for is null and ${run}.start_by is null and ${run}.traceparent is null
+    then to_jsonb(${run}.slot_keys) else
     jsonb_build_object('occurrence_count', ${run}.occurrence_count, 'slot_keys', ${run}.slot_keys,
       'scheduled_for', ${epochMs(`${run}.scheduled_for`)}, 'interval_start', ${epochMs(`${run}.interval_start`)},
       'is_late', coalesce(${run}.fence = 1 and ${run}.start_by < tock.now(), false))
@@ -101,7 +103,7 @@ const UNPLANNED: Planned = {
 
 /** Reads a row of {@link claimedColumns}. */
 export function claimedRun(row: ClaimedRow): ClaimedRun {
-  const planned = row.planned ?? UNPLANNED;
+  const planned = plannedOf(row);
   return {
     id: row.id,
     fence: row.fence,
@@ -120,8 +122,13 @@ export function claimedRun(row: ClaimedRow): ClaimedRun {
     is_late: planned.is_late,
     window: planned.window ?? null,
     trace: planned.trace ?? null,
-    defect: row.planned === null ? null : defectOf(planned),
+    defect: planned === UNPLANNED ? null : defectOf(planned),
   };
+}
+
+function plannedOf({ planned }: ClaimedRow): Planned {
+  if (planned === null) return UNPLANNED;
+  return 'occurrence_count' in planned ? planned : { ...UNPLANNED, slot_keys: planned };
 }
 
 /** In JSON, infinite instants are text. */

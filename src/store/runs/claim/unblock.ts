@@ -4,10 +4,17 @@
 // a key, and too much of it does no harm: what finds no slot is blocked again.
 import type { Database, Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
+import type { QueuePriority } from './claim.js';
+
+/** Where runs were unblocked. */
+export interface Unblocked extends QueuePriority {
+  /** When the first of them was due, as JSON has it. */
+  readonly at: string;
+}
 
 // The limit of a key is what the first run that waits for it says. Turns of a definition go by occurrence. Of
 // a key for which no run waits, as most are, nothing more is read.
-const UNBLOCK = statement<{ readonly keys: readonly string[] }, { readonly count: number }>(
+const UNBLOCK = statement<{ readonly keys: readonly string[] }, Unblocked>(
   'unblock',
   `
 with keys as (
@@ -24,16 +31,19 @@ with keys as (
     select r.id from tock.job_runs_live r where r.blocked_on = k.key and k.key like 'definition:%'
     order by r.scheduled_for, r.id limit greatest(k.free, 0) for update skip locked) n
 ), unblocked as (
-  update tock.job_runs_live r set blocked_on = null where r.id = any(array(select id from next)) returning r.id
+  update tock.job_runs_live r set blocked_on = null where r.id = any(array(select id from next))
+  returning r.queue, r.priority, r.run_at
 )
-select (select count(*) from unblocked)::int as count,
-  (select tock.notify('queued') from (select from unblocked limit 1) any_of_them)`,
+select u.queue, u.priority, to_jsonb(min(u.run_at)) #>> '{}' as at, (select tock.notify('queued')) as notified
+from unblocked u group by u.queue, u.priority order by u.priority, u.queue`,
 );
 
-/** Unblocks runs under keys that may have free slots. Runs that are locked are skipped. Returns how many. */
-export async function unblockRuns(session: Session, keys: readonly string[]): Promise<number> {
-  if (keys.length === 0) return 0;
-  return (await UNBLOCK.first(session, { keys }))?.count ?? 0;
+/**
+ * Unblocks runs under keys that may have free slots. Runs that are locked are skipped. Returns where those
+ * lie that were unblocked.
+ */
+export async function unblockRuns(session: Session, keys: readonly string[]): Promise<readonly Unblocked[]> {
+  return keys.length === 0 ? [] : await UNBLOCK.run(session, { keys });
 }
 
 // The slot of a run that has ended, or waits for its next attempt: its process died before it gave it back.

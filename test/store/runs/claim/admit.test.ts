@@ -115,8 +115,12 @@ describe('claimLimitedRuns', () => {
     const closed = openDatabase({ connectionString: test.url });
     await closed.close();
     const options = { workerId: WORKER, leaseMs: 60_000 };
-    expect(await claimLimitedRuns(closed, [], options)).toEqual({ admitted: [], failure: null });
-    expect(await unblockRuns(closed, [])).toBe(0);
+    expect(await claimLimitedRuns(closed, [], options)).toEqual({
+      admitted: [],
+      unblocked: [],
+      failure: null,
+    });
+    expect(await unblockRuns(closed, [])).toEqual([]);
   });
 
   it('skips what another session has locked', async () => {
@@ -135,6 +139,22 @@ describe('claimLimitedRuns', () => {
     );
     expect(await admission).toEqual([]);
     expect(await blocked()).toEqual({ 1: 'job:x' });
+  });
+
+  it('says where a run lies that was blocked while the slot became free', async () => {
+    await place('job:x', 1, '99');
+    const ids = await addRuns(test, keyed(1, { run_at: AGO(5) }));
+    const run: Database['run'] = async (...query) => {
+      const rows = await database.run(...query);
+      await test.sql('delete from tock.job_slots');
+      return rows as never;
+    };
+    const lease = { workerId: WORKER, leaseMs: 60_000 };
+    const { admitted: none, unblocked } = await claimLimitedRuns({ ...database, run }, ids, lease);
+    expect(none).toEqual([]);
+    expect(unblocked).toMatchObject([{ queue: 'default', priority: 0 }]);
+    expect(new Date(unblocked[0]?.at ?? '').toISOString()).toBe(AGO(5));
+    expect(await blocked()).toEqual({});
   });
 
   it('admits no run where a slot was taken meanwhile without the key’s lock', async () => {
@@ -284,7 +304,75 @@ describe('runs of a definition that go one after another', () => {
   });
 });
 
+describe('many runs that need one slot', () => {
+  const MANY = 600;
+  /** One after another, each of the keys in turn. */
+  const addMany = async (keys: readonly string[], limit: number) =>
+    await addRuns(
+      test,
+      ...Array.from({ length: MANY }, (_, n) => ({
+        slot_keys: [`job:${keys[n % keys.length]}`],
+        slot_limits: [limit],
+        run_at: new Date(Date.parse(AGO(5)) + n).toISOString(),
+      })),
+    );
+  const KEYS = Array.from({ length: 50 }, (_, n) => `k${n}`);
+
+  it('are admitted in two halves, and start in their order', async () => {
+    const ids = await addMany(KEYS, MANY);
+    let sent = 0;
+    const run: Database['run'] = (...query) => {
+      sent++;
+      return database.run(...query);
+    };
+    const lease = { workerId: WORKER, leaseMs: 60_000 };
+    const answer = await claimLimitedRuns({ ...database, run }, ids.toReversed(), lease);
+    expect(answer.admitted.map(run => run.id)).toEqual(ids);
+    expect(answer.admitted[0]?.slot_keys).toEqual(['job:k0']);
+    expect(sent).toBe(2);
+    expect(await test.sql('select count(*)::int as taken from tock.job_slots')).toEqual([{ taken: MANY }]);
+  });
+
+  it('keep to the limit of each key', async () => {
+    const ids = await addMany(KEYS, 3);
+    const first = await admitted(ids);
+    expect(first).toEqual(ids.slice(0, 150));
+    expect(Object.keys(await blocked())).toHaveLength(MANY - 150);
+  });
+
+  it('that fail in one half do not hold up the other', async () => {
+    const ids = await addMany(KEYS, MANY);
+    await test.sql(`alter table tock.job_slots add constraint refused check (concurrency_key <> 'job:k7')`);
+    try {
+      const lease = { workerId: WORKER, leaseMs: 60_000 };
+      const answer = await claimLimitedRuns(database, ids, lease);
+      expect(answer.failure?.error).toMatchObject({ constraint: 'refused' });
+      const keys = new Set(answer.admitted.flatMap(run => run.slot_keys));
+      expect(keys.size).toBeGreaterThan(0);
+      expect(keys).not.toContain('job:k7');
+      expect(answer.admitted).toHaveLength((keys.size * MANY) / KEYS.length);
+      const held = await test.sql(`select id from tock.job_runs_live where status = 'running' order by id`);
+      expect(held.map(row => row['id'])).toEqual(answer.admitted.map(run => run.id));
+    } finally {
+      await test.sql('alter table tock.job_slots drop constraint refused');
+    }
+  });
+});
+
 describe('a flood under one key', () => {
+  it('begins with the first that was blocked: before it lie thousands that have ended, maybe', async () => {
+    await place('job:x', 1, '99');
+    const [, ...later] = await addRuns(
+      test,
+      keyed(1, { run_at: AGO(9) }),
+      keyed(1, { run_at: AGO(3) }),
+      keyed(1, { run_at: AGO(2) }),
+      keyed(1, { run_at: AGO(1) }),
+    );
+    expect(await admitted(later.slice(0, 2))).toEqual([]);
+    expect(Object.keys(await blocked())).toEqual(later);
+  });
+
   it('is blocked as a whole once two of it found no slot', async () => {
     await place('job:x', 1, '99');
     const ids = await addRuns(
@@ -332,6 +420,13 @@ describe('a flood under one key', () => {
 
 describe('unblockRuns', () => {
   const waits = (row: RunRow = {}) => keyed(3, { blocked_on: 'job:x', ...row });
+  /** Where runs were unblocked, and when the first of them was due. */
+  const unblock = async (...keys: string[]) =>
+    (await unblockRuns(database, keys)).map(({ queue, priority, at }) => [
+      queue,
+      priority,
+      new Date(at).toISOString(),
+    ]);
 
   it('unblocks as many as there are free slots, by priority, time and id', async () => {
     await addRuns(
@@ -344,19 +439,24 @@ describe('unblockRuns', () => {
     );
     await place('job:x', 3, '99');
     await place('job:y', 1, '98');
-    expect(await unblockRuns(database, ['job:x'])).toBe(2);
+    expect(await unblock('job:x')).toEqual([['default', 0, AGO(2)]]);
     expect(Object.keys(await blocked())).toEqual(['2', '4', '5']);
-    expect(await unblockRuns(database, ['job:z'])).toBe(0);
-    expect(await unblockRuns(database, [])).toBe(0);
+    expect(await unblock('job:z')).toEqual([]);
+    expect(await unblock()).toEqual([]);
     await test.sql('delete from tock.job_slots');
-    expect(await unblockRuns(database, ['job:x', 'job:y'])).toBe(3);
+    expect(await unblock('job:x', 'job:y')).toEqual([
+      ['default', -5, expect.any(String)],
+      ['default', 0, AGO(1)],
+      ['default', 1, AGO(9)],
+    ]);
     expect(await blocked()).toEqual({});
   });
 
   it('takes the limit of this key, among several, from the first run that waits', async () => {
     const row = { slot_keys: ['job:a', 'job:x'], slot_limits: [1, 1] };
     await addRuns(test, waits(row), waits({ ...row, slot_limits: [1, 2], priority: -1 }), waits(row));
-    expect(await withoutIndexes(test, session => unblockRuns(session, ['job:x']))).toBe(2);
+    await withoutIndexes(test, session => unblockRuns(session, ['job:x']));
+    expect(Object.keys(await blocked())).toHaveLength(1);
   });
 
   it('needs no index for its order', async () => {
@@ -367,14 +467,15 @@ describe('unblockRuns', () => {
       waits({ run_at: AGO(2) }),
       waits({ run_at: AGO(9) }),
     );
-    expect(await withoutIndexes(test, session => unblockRuns(session, ['job:x']))).toBe(3);
+    await withoutIndexes(test, session => unblockRuns(session, ['job:x']));
     expect(Object.keys(await blocked())).toEqual(['1']);
   });
 
   it('unblocks none where more slots are held than the limit now allows', async () => {
     await addRuns(test, waits());
     for (const slot of [1, 2, 3, 4]) await place('job:x', slot, `9${slot}`);
-    expect(await unblockRuns(database, ['job:x'])).toBe(0);
+    expect(await unblock('job:x')).toEqual([]);
+    expect(await blocked()).toEqual({ 1: 'job:x' });
   });
 
   it('unblocks runs of a definition by their occurrence, whatever their priority', async () => {
@@ -385,7 +486,7 @@ describe('unblockRuns', () => {
       serial(5, { ...row, run_at: NOW }),
       serial(5, row),
     );
-    expect(await unblockRuns(database, ['definition:7'])).toBe(1);
+    await unblock('definition:7');
     expect(Object.keys(await blocked())).toEqual(['1', '3']);
   });
 
@@ -394,7 +495,7 @@ describe('unblockRuns', () => {
     ['definition:7', serial(1, { blocked_on: 'definition:7' })],
   ])('passes over what another has locked, under %s', async (key, row) => {
     await addRuns(test, row, row);
-    expect(await whileLocked(test, ['1'], () => unblockRuns(database, [key]))).toBeGreaterThanOrEqual(1);
+    await whileLocked(test, ['1'], () => unblock(key));
     expect(Object.keys(await blocked())).toEqual(['1']);
   });
 

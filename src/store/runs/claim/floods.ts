@@ -1,0 +1,54 @@
+// Where several runs of one key found no slot at once, there may be many more: they are blocked as well, so
+// that the next claim does not have to look at them a handful at a time.
+import type { Session } from '../../connection/database.js';
+import { statement } from '../../connection/statement.js';
+import type { BlockedRun } from './admit-one-key.js';
+import { isClaimable } from './queue-priorities.js';
+
+/**
+ * Whether a run keeps its slot under a key from an earlier attempt: then it waits neither for a slot nor for
+ * a turn.
+ */
+export const keepsSlot = (run: string, key: string) =>
+  `exists (select from tock.job_slots kept where kept.concurrency_key = ${key} and kept.run_id = ${run}.id)`;
+
+interface Flood {
+  readonly key: string;
+  readonly queue: string;
+  readonly priority: number;
+  /** When the first of them was due, in seconds since 1970. */
+  readonly dueAt: number;
+}
+
+// It lies behind the first run that was blocked: before that may lie the index entries of many that have
+// ended. A second earlier, because some are enqueued by transactions that are committed late.
+const BLOCK_FLOOD = statement<Flood, unknown>(
+  'admit-block-flood',
+  `
+update tock.job_runs_live r set blocked_on = :key::text where r.id in (
+  select f.id from tock.job_runs_live f
+  where f.queue = :queue and f.priority = :priority and f.run_at >= to_timestamp(:dueAt::float8 - 1) and ${isClaimable('f')}
+    and :key::text = any(f.slot_keys) and not ${keepsSlot('f', ':key::text')}
+  order by f.run_at, f.id limit 1000 for update skip locked)`,
+);
+
+/** Blocks up to a thousand more runs of each key, queue and priority in which several were blocked. */
+export async function blockFloods(session: Session, blocked: readonly BlockedRun[]): Promise<void> {
+  for (const flood of floodsOf(blocked)) await BLOCK_FLOOD.run(session, flood);
+}
+
+function floodsOf(blocked: readonly BlockedRun[]): Flood[] {
+  const byPlace = new Map<string, BlockedRun[]>();
+  for (const run of blocked) {
+    const place = JSON.stringify([run.key, run.queue, run.priority]);
+    const runs = byPlace.get(place);
+    if (runs) runs.push(run);
+    else byPlace.set(place, [run]);
+  }
+  return [...byPlace.values()].flatMap(runs => {
+    const [first] = runs;
+    if (first === undefined || runs.length < 2) return [];
+    const { key, queue, priority } = first;
+    return [{ key, queue, priority, dueAt: Math.min(...runs.map(run => run.due_at)) }];
+  });
+}
