@@ -99,7 +99,11 @@ async function soakFor({ tock, url, sql, minutes, say }) {
       look = await sql.one(LOOK);
       dead = Math.max(dead, look.dead);
     }
-    const now = { executed: worker.total(), at: performance.now(), cpu: await serverSeconds(sql) };
+    const now = {
+      executed: worker.total(),
+      at: performance.now(),
+      cpu: (await serverSeconds(sql)) ?? last.cpu,
+    };
     const values = {
       runs: ((now.executed - last.executed) * 1000) / (now.at - last.at),
       memory: worker.latest().rss / MB,

@@ -12,6 +12,7 @@ import { checkName } from '../model/names.js';
 import type { Operator } from '../model/operator.js';
 import { checkRetryPolicy } from '../model/run/retry.js';
 import type { Database } from '../store/connection/database.js';
+import type { ClaimFloor } from '../store/runs/claim/queue-priorities.js';
 import type { Isolation } from './execute/isolate/isolation.js';
 import type { RelaySeam } from './execute/relay-seam.js';
 import type { Tracing } from './tracing/tracing.js';
@@ -37,6 +38,11 @@ export interface Engine {
   readonly operator: Operator | null;
   /** Who the app is in the audit; null: the role of the database. */
   readonly appName: string | null;
+}
+
+/** Runs have become claimable here: the next claim of each worker of this process begins no later. */
+export function lowerFloors({ workers }: Engine, places: readonly ClaimFloor[]): void {
+  for (const worker of workers) worker.lowerFloors(places);
 }
 
 /** All durations in milliseconds. */

@@ -123,11 +123,26 @@ export async function admitDespiteBadRows(
   } catch (error) {
     if (!isDataError(error)) throw error;
   }
-  await pauseBadQueues(engine);
   const admittedFirst = new Set(first.admitted.map(run => run.id));
+  const others = ids.filter(id => !admittedFirst.has(id)).slice(0, MAX_CLAIMED_SINGLY);
+  try {
+    return await admitSingly(engine, first, others, admit);
+  } catch (error) {
+    if (first.admitted.length === 0) throw error;
+    return { ...first, failure: { error } };
+  }
+}
+
+async function admitSingly(
+  engine: Engine,
+  first: Admitted,
+  others: readonly string[],
+  admit: (ids: readonly string[]) => Promise<Admitted>,
+): Promise<Admitted> {
+  await pauseBadQueues(engine);
   const { done, failure } = await oneByOne(
     engine,
-    ids.filter(id => !admittedFirst.has(id)),
+    others,
     id => admit([id]),
     ({ admitted }) => admitted.length > 0,
   );

@@ -15,6 +15,8 @@ const SLOW_MS_PER_RUN = 0.005;
 const SLOW_WALKS = 3;
 /** So far before the last run that was taken a floor lies: some enqueues are committed later than others. */
 const MARGIN_MS = 1000;
+/** No floor lies in the years before, which ISO 8601 and PostgreSQL write in different ways. */
+const EARLIEST_MS = Date.parse('0001-01-02T00:00:00Z');
 /** With more queues and priorities, claims begin at the beginning. */
 const MAX_FLOORS = 100;
 /** The pause between looks below: a multiple of the time that a look takes, between these two. */
@@ -31,7 +33,7 @@ export interface Beginning {
   readonly floors: readonly ClaimFloor[];
   /** Whether it looks everywhere, so that it says how long a walk takes. */
   readonly isEverywhere: boolean;
-  /** Which answers count: those of claims that were sent since floors were last forgotten. */
+  /** Which answers count: those of claims that were sent since floors were last lowered or forgotten. */
   readonly generation: number;
 }
 
@@ -66,25 +68,21 @@ export interface ClaimFloors {
  */
 export function createClaimFloors(areKept = true, onUse: () => void = () => undefined): ClaimFloors {
   const floors = new Map<string, ClaimFloor>();
-  /** Where the next claim everywhere must begin at the latest, whatever other claims answer until then. */
-  const lowered = new Map<string, ClaimFloor>();
   let isSlow = false;
   let slowWalks = 0;
   let mustBegin = false;
+  let mustCome = false;
   let generation = 0;
+  /** The generation of the last claim everywhere: those that go on have not looked for what changed since. */
+  let begun = 0;
   let pauseMs = MIN_PAUSE_MS;
   /** Made anew when something has changed. */
   let used: readonly ClaimFloor[] | null = null;
 
   const isInUse = () => isSlow && !mustBegin;
   const readUsed = () => {
-    used ??= isInUse() ? [...floors.keys()].flatMap(key => floorOf(key) ?? []) : [];
+    used ??= isInUse() ? [...floors.values()] : [];
     return used;
-  };
-  const floorOf = (key: string) => {
-    const floor = floors.get(key);
-    const low = lowered.get(key);
-    return floor && low && isBelow(low, floor) ? low : floor;
   };
   const becomeFast = () => {
     isSlow = false;
@@ -94,7 +92,6 @@ export function createClaimFloors(areKept = true, onUse: () => void = () => unde
     mustBegin = isSlow;
     generation++;
     floors.clear();
-    lowered.clear();
     used = null;
   };
 
@@ -113,7 +110,7 @@ export function createClaimFloors(areKept = true, onUse: () => void = () => unde
     const floor = floors.get(key);
     // Where the queue has a limit, runs that have long been due start when it lets them.
     if (isLimited) floors.delete(key);
-    else if (floor === undefined ? !Number.isNaN(floorMs) : floorMs > Date.parse(floor.at))
+    else if (floor === undefined ? floorMs > EARLIEST_MS : floorMs > Date.parse(floor.at))
       floors.set(key, { queue, priority, at: new Date(floorMs).toISOString() });
   };
 
@@ -124,15 +121,16 @@ export function createClaimFloors(areKept = true, onUse: () => void = () => unde
     begin() {
       const from = { floors: readUsed(), isEverywhere: true, generation };
       mustBegin = false;
-      lowered.clear();
+      mustCome = false;
+      begun = generation;
       used = null;
       return from;
     },
     beginIn(place) {
-      const floor = isInUse() ? floorOf(keyOf(place)) : undefined;
+      const floor = isInUse() ? floors.get(keyOf(place)) : undefined;
       return { floors: floor === undefined ? [] : [floor], isEverywhere: false, generation };
     },
-    goOn: () => ({ floors: [], isEverywhere: false, generation }),
+    goOn: () => ({ floors: [], isEverywhere: false, generation: begun }),
     claimed(claim, from) {
       if (!areKept) return;
       learnFrom(claim, from);
@@ -144,7 +142,7 @@ export function createClaimFloors(areKept = true, onUse: () => void = () => unde
       if (isInUse() && floors.size > 0) onUse();
     },
     get mustBegin() {
-      return mustBegin || (isSlow && [...floors].some(([key, floor]) => floorOf(key) !== floor));
+      return mustBegin || mustCome;
     },
     get pauseMs() {
       return pauseMs;
@@ -160,19 +158,20 @@ export function createClaimFloors(areKept = true, onUse: () => void = () => unde
     },
     lower(places) {
       for (const { queue, priority, at } of places) {
-        const key = keyOf({ queue, priority });
         // A claim begins after its floor.
-        const place = { queue, priority, at: new Date(Date.parse(at) - 1).toISOString() };
-        const known = lowered.get(key);
-        if (known === undefined || isBelow(place, known)) lowered.set(key, place);
+        const lowMs = Date.parse(at) - 1;
+        const key = keyOf({ queue, priority });
+        const floor = floors.get(key);
+        if (!(lowMs > EARLIEST_MS)) return forget();
+        if (floor === undefined || Date.parse(floor.at) <= lowMs) continue;
+        floors.set(key, { queue, priority, at: new Date(lowMs).toISOString() });
+        mustCome = isSlow;
       }
-      if (lowered.size > MAX_FLOORS) forget();
+      if (places.length > 0) generation++;
       used = null;
     },
     forget,
   };
 }
-
-const isBelow = (a: ClaimFloor, b: ClaimFloor) => Date.parse(a.at) < Date.parse(b.at);
 
 const keyOf = ({ queue, priority }: Place) => `${priority} ${queue}`;

@@ -1,8 +1,8 @@
 // What follows once transitions of runs are committed. If the process dies before it, the next reaping
 // unblocks and follows up; pausing waits for the next dead run.
 import { pauseFailing } from '../../store/definitions/pause-failing.js';
-import { type Unblocked, unblockRuns } from '../../store/runs/claim/unblock.js';
-import type { Engine } from '../engine.js';
+import { unblockRuns } from '../../store/runs/claim/unblock.js';
+import { type Engine, lowerFloors } from '../engine.js';
 import { followUp } from '../materialize/follow-chains.js';
 
 export interface Committed {
@@ -16,15 +16,19 @@ export interface Committed {
 
 /**
  * Unblocks runs, pauses failing definitions and makes followers. Never throws: a failure is logged. Returns
- * where runs were unblocked.
+ * in how many queues and priorities runs were unblocked.
  */
 export async function afterCommit(
   engine: Engine,
   { freed, outboxWritten, dead }: Committed,
-): Promise<readonly Unblocked[]> {
-  let unblocked: readonly Unblocked[] = [];
+): Promise<number> {
+  let count = 0;
   try {
-    if (freed && freed.length > 0) unblocked = await unblockRuns(engine.database, freed);
+    if (freed && freed.length > 0) {
+      const unblocked = await unblockRuns(engine.database, freed);
+      lowerFloors(engine, unblocked);
+      count = unblocked.length;
+    }
     if (dead.length > 0) await pauseAndLog(engine, dead);
     if (outboxWritten) await followUp(engine);
   } catch (error) {
@@ -33,7 +37,7 @@ export async function afterCommit(
       'what follows from ended runs could not be done now; the next reaping does it',
     );
   }
-  return unblocked;
+  return count;
 }
 
 async function pauseAndLog(engine: Engine, dead: readonly string[]): Promise<void> {

@@ -5,7 +5,6 @@ import { TockError } from '../../model/errors.js';
 import type { Outcome } from '../../model/run/decide.js';
 import { isConnectionFailure, isUnstorable, sqlState } from '../../store/connection/errors.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
-import type { Unblocked } from '../../store/runs/claim/unblock.js';
 import {
   type FailedPart,
   type Finalization,
@@ -40,8 +39,8 @@ export interface OutcomeHolder<Entry extends Finalization> {
   readonly passingOn: (entries: readonly Entry[]) => PassingOn<Entry> | null;
   /** Called once for each `passingOn` that was not null, with the runs that were claimed by then. */
   readonly onPassedOn: (passingOn: PassingOn<Entry>, claimed: readonly ClaimedRun[], sentAt: number) => void;
-  /** Runs have waited for slots that became free with a batch; where they lie. */
-  readonly onUnblocked: (unblocked: readonly Unblocked[]) => void;
+  /** Runs have waited for slots that became free with a batch. */
+  readonly onUnblocked: () => void;
   /** Called when no rejected outcome is left. */
   readonly onResumed: () => void;
 }
@@ -145,8 +144,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
     const dead = accepted.filter(entry => entry.outcome.transition === 'exhaust' && !gone.has(entry.id));
     if (freed.length > 0 || outboxWritten || dead.length > 0) {
       const committed = { freed, outboxWritten, dead: dead.map(entry => entry.id) };
-      const unblocked = await afterCommit(engine, committed);
-      if (unblocked.length > 0) holder.onUnblocked(unblocked);
+      if ((await afterCommit(engine, committed)) > 0) holder.onUnblocked();
     }
     for (const entry of accepted) holder.onWritten(entry, !gone.has(entry.id), arePassedOn);
     let isAccepted = accepted.length > 0;

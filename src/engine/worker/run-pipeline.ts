@@ -14,7 +14,7 @@ import { type Claimer, createClaimer } from '../claim/claimer.js';
 import { createSlotPassing, type SlotPassing } from '../claim/passing-on.js';
 import { createPrefetchBuffer, type PrefetchBuffer } from '../claim/prefetch-buffer.js';
 import { createThroughput } from '../claim/throughput.js';
-import type { Engine } from '../engine.js';
+import { type Engine, lowerFloors } from '../engine.js';
 import { abort } from '../execute/abort.js';
 import { type ActiveRun, activeRun, isHeld } from '../execute/active-run.js';
 import { endingsAtCrash } from '../execute/crash.js';
@@ -113,10 +113,7 @@ export class RunPipeline implements WorkerLoad {
         this.slotPassing.end(passingOn, claimed.length);
         this.acceptRuns(claimed, sentAt).catch(onChange);
       },
-      onUnblocked: places => {
-        this.slotPassing.recordUnblocked();
-        this.claimer.floors.lower(places);
-      },
+      onUnblocked: () => this.slotPassing.recordUnblocked(),
       onResumed: onChange,
     });
   }
@@ -179,7 +176,7 @@ export class RunPipeline implements WorkerLoad {
     if (limited.length === 0) return runs.length;
     const admittedAt = performance.now();
     const { admitted, unblocked, failure } = await admitDespiteBadRows(this.engine, limited, this.lease);
-    this.claimer.floors.lower(unblocked);
+    lowerFloors(this.engine, unblocked);
     await this.acceptRuns(admitted, admittedAt);
     if (failure !== null) throw failure.error;
     return runs.length + admitted.length;
@@ -251,7 +248,7 @@ export class RunPipeline implements WorkerLoad {
     countOutcome(this.engine, this.outcomeCounts, active, outcome, isWritten, durationMs);
     if (isWritten && outcome) notifyOutcome(this.engine, active.run, outcome, durationMs);
     const isSlotFree = active.run.slot_keys !== null && !arePassedOn;
-    // It may be due again at once.
+    // The run may be due again at once.
     if (outcome?.transition === 'release') this.claimer.floors.forget();
     if (this.activeRuns.size === 0 || !isGone(outcome) || isSlotFree) this.options.onChange();
   }

@@ -42,6 +42,8 @@ export interface Worker {
   readonly hasMore: boolean;
   /** From where its claims begin; none: from the beginning. */
   readonly floors: readonly ClaimFloor[];
+  /** Runs have become claimable here: its next claim everywhere begins no later. */
+  lowerFloors(places: readonly ClaimFloor[]): void;
   /** Claims no more. The runs it holds are executed. */
   close(): void;
   /** Claims no more, and releases runs that have not started, including those of a claim under way. */

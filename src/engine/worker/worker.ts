@@ -63,6 +63,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     get floors() {
       return pipeline.claimer.floors.used;
     },
+    lowerFloors: places => pipeline.claimer.floors.lower(places),
     close: () => pipeline.close(),
     beginStop: () => pipeline.stop(),
     claimOne: runId => pipeline.claimOne(runId),

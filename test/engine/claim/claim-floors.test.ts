@@ -137,39 +137,57 @@ describe('createClaimFloors', () => {
     expect(floors.used).toEqual([]);
   });
 
-  it('begins no later than where runs have become claimable, once, whatever other claims answer until then', () => {
+  it('begins no later than where runs have become claimable, until a later run is taken there', () => {
     const floors = slow();
-    const underWay = floors.goOn();
     expect(floors.mustBegin).toBe(false);
     floors.lower([at('2026-03-01T11:00:00.000007+00:00')]);
     floors.lower([at('2026-03-01T11:30:00+00:00'), at('2026-03-01T12:00:40+00:00', { priority: 1 })]);
-    floors.claimed(claim(null, later(30)), underWay);
     const lowered = [{ ...PLACE, at: '2026-03-01T10:59:59.999Z' }];
     expect([floors.mustBegin, floors.used, floors.beginIn(PLACE).floors]).toEqual([true, lowered, lowered]);
     expect(floors.begin().floors).toEqual(lowered);
-    expect([floors.mustBegin, floors.used]).toEqual([false, [{ ...PLACE, at: '2026-03-01T12:00:29.000Z' }]]);
+    // That claim failed, or came to nothing there.
+    expect([floors.mustBegin, floors.used]).toEqual([false, lowered]);
+    claimed(floors, 30, later(30));
+    expect(floors.used).toEqual([{ ...PLACE, at: '2026-03-01T12:00:29.000Z' }]);
   });
 
-  it('begins no later there either if a claim that is under way makes the floor', () => {
-    const floors = slow(later(20));
-    const underWay = floors.goOn();
-    floors.lower([at('2026-03-01T12:00:10+00:00', { priority: 1 })]);
-    expect(floors.mustBegin).toBe(false);
-    floors.claimed(claim(null, position({ ...later(30), priority: 1 })), underWay);
-    expect(floors.begin().floors).toContainEqual({ ...PLACE, priority: 1, at: '2026-03-01T12:00:09.999Z' });
-  });
+  it.each(['goOn', 'begin'] as const)(
+    'is not raised by a claim that was sent before runs became claimable: %s',
+    sent => {
+      const floors = slow();
+      const underWay = floors[sent]();
+      floors.lower([at('2026-03-01T11:00:00+00:00'), at('2026-03-01T12:00:05+00:00', { priority: 1 })]);
+      // Nor is a floor made by one that goes on, and has not looked since.
+      const goesOn = floors.goOn();
+      for (const from of [underWay, goesOn])
+        floors.claimed(claim(null, later(30), position({ ...later(30), priority: 1 })), from);
+      expect(floors.used).toEqual([{ ...PLACE, at: '2026-03-01T10:59:59.999Z' }]);
+      floors.begin();
+      floors.claimed(claim(null, later(30)), floors.goOn());
+      expect(floors.used).toEqual([{ ...PLACE, at: '2026-03-01T12:00:29.000Z' }]);
+    },
+  );
 
-  it('is not lowered while walks are fast', () => {
-    const floors = createClaimFloors();
-    claimed(floors, 50);
-    floors.lower([at('2026-03-01T11:00:00+00:00')]);
-    expect([floors.mustBegin, floors.used]).toEqual([false, []]);
-  });
-
-  it('must begin at the beginning where runs have become claimable in too many places', () => {
+  it('stays where what has become claimable lies above, and while walks are fast', () => {
     const floors = slow();
-    for (let n = 0; n <= 100; n++) floors.lower([at('2026-03-01T12:00:10+00:00', { queue: `q${n}` })]);
-    expect([floors.mustBegin, floors.used]).toEqual([true, []]);
+    floors.lower([at('2026-03-01T12:00:10+00:00')]);
+    floors.lower([]);
+    expect([floors.mustBegin, floors.used]).toEqual([false, [FLOOR]]);
+    const fast = createClaimFloors();
+    claimed(fast, 50);
+    fast.lower([at('2026-03-01T11:00:00+00:00')]);
+    expect([fast.mustBegin, fast.used]).toEqual([false, []]);
+  });
+
+  it.each([
+    ['the first year', '0001-01-01T00:00:00+00:00'],
+    ['a time that is no date here, as offsets with seconds make', '1880-01-01T00:53:28+00:53:28'],
+  ])('must begin at the beginning where runs of %s have become claimable', (_what, time) => {
+    const floors = slow();
+    floors.lower([at(time)]);
+    expect([floors.mustBegin, floors.used, floors.begin().floors]).toEqual([true, [], []]);
+    floors.claimed(claim(30, position({ at: time })), floors.begin());
+    expect(floors.used).toEqual([]);
   });
 
   it('need not begin at the beginning where it does so anyway', () => {

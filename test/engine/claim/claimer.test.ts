@@ -428,8 +428,14 @@ describe('a claim beside the one that continues', () => {
   it('takes the next runs, which are accepted after those of the first', async () => {
     await addMany(7000);
     room = 4500;
+    let isFirstDone = false;
+    onFrontClaim = async number => {
+      if (number === 2) await until(() => Promise.resolve(isFirstDone), 'the first to be carried out');
+    };
     onFrontAnswer = async number => {
-      if (number === 1) await second().then(aMoment);
+      if (number !== 1) return;
+      isFirstDone = true;
+      await second().then(aMoment);
     };
     await claimer.claim();
     await claimer.idle();

@@ -6,8 +6,8 @@ import type { Worker } from '../../../src/engine/worker/worker-interface.js';
 import { defineJob } from '../../../src/index.js';
 import { createRegistry } from '../../../src/model/job/registry.js';
 import { silentLogger } from '../../../src/model/logger.js';
-import { type Database, openDatabase, type Session } from '../../../src/store/connection/database.js';
-import { addRuns, type RunRow } from '../../support/runs.js';
+import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { addRuns } from '../../support/runs.js';
 import { withSlowWalks } from '../../support/slow-walks.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 
@@ -178,64 +178,6 @@ describe('the floors of claims', () => {
     const worker = await slowed(kind);
     expect(worker.floors).toMatchObject([{ queue: 'default', priority: 0 }]);
     await worker.stop();
-  });
-
-  const LIMITED: RunRow = { job: 'holds', slot_keys: ['job:x'], slot_limits: [1] };
-  const HOUR_AGO = '2026-03-02T11:00:00.000Z';
-  const LOWERED = [{ queue: 'default', priority: 0, at: '2026-03-02T10:59:59.999Z' }];
-  const atWorkAre = async (count: number) =>
-    await until(() => Promise.resolve(atWork.length === count), 'the handlers to be at work');
-
-  it('stay where a slot becomes free for which no run waits', async () => {
-    const worker = await slowed('daemon');
-    await addRuns(test, LIMITED);
-    await worker.claim();
-    await atWorkAre(4);
-    const { floors } = worker;
-    atWork[3]?.end();
-    await worker.idle();
-    expect(worker.floors).toEqual(floors);
-    await worker.stop();
-  });
-
-  it('are lowered to a run that gets the slot of another one, which may be due since long', async () => {
-    const worker = await slowed('daemon');
-    await addRuns(test, { ...LIMITED, priority: -5 });
-    await worker.claim();
-    await atWorkAre(4);
-    // Less urgent than the other one, which so does not pass its slot on.
-    await addRuns(test, { ...LIMITED, blocked_on: 'job:x', run_at: HOUR_AGO });
-    statements = [];
-    atWork[3]?.end();
-    await worker.idle();
-    expect(worker.floors).toEqual(expect.arrayContaining(LOWERED));
-    await worker.claim();
-    await atWorkAre(5);
-    expect(worker.floors).not.toEqual(expect.arrayContaining(LOWERED));
-    expect(statements.join()).not.toContain('as has_runs');
-    await worker.stop(0);
-  });
-
-  it('are lowered to a run that is blocked while the slot becomes free', async () => {
-    let isHeld = true;
-    const { database } = engine;
-    const freeing: Session['run'] = async (...query) => {
-      const rows = await database.run(...query);
-      if (query[0].includes('pg_try_advisory_xact_lock') && isHeld) {
-        isHeld = false;
-        await test.sql('delete from tock.job_slots');
-      }
-      return rows as never;
-    };
-    engine = { ...engine, database: { ...database, run: freeing } };
-    const worker = await slowed('daemon');
-    await test.sql(`insert into tock.job_slots values ('job:x', 1, 99, 1)`);
-    const [id = ''] = await addRuns(test, { ...LIMITED, run_at: HOUR_AGO });
-    expect(await worker.claimOne(id)).toBe(false);
-    expect(worker.floors).toEqual(LOWERED);
-    await worker.claim();
-    await atWorkAre(4);
-    await worker.stop(0);
   });
 
   it('are forgotten when a run is given back, which is as old as before', async () => {

@@ -20,7 +20,7 @@ interface Flood {
   readonly dueAt: number;
 }
 
-// It lies behind the first run that was blocked: before that may lie the index entries of many that have
+// A flood is looked for from its first blocked run on: before it may lie the entries of many that have
 // ended. A second earlier, because some are enqueued by transactions that are committed late.
 const BLOCK_FLOOD = statement<Flood, unknown>(
   'admit-block-flood',

@@ -1,0 +1,104 @@
+// Engine: an admission in two halves, one of which fails because of a row's data.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Engine, readSettings } from '../../src/engine/engine.js';
+import { admitDespiteBadRows } from '../../src/engine/set-aside.js';
+import { createRegistry } from '../../src/model/job/registry.js';
+import { silentLogger } from '../../src/model/logger.js';
+import { openDatabase, type Session } from '../../src/store/connection/database.js';
+import { addRuns } from '../support/runs.js';
+import { openTestTock, type TestTock } from '../support/test-tock.js';
+
+const LEASE = { workerId: '00000000-0000-4000-8000-000000000001', leaseMs: 60_000 };
+const MANY = 600;
+/** An app's constraint refuses the slots of one. */
+const KEYS = Array.from({ length: 50 }, (_, n) => `job:k${n}`);
+const BAD = 'job:k7';
+
+let test: TestTock;
+let engine: Engine;
+let ids: readonly string[];
+/** Called with each statement before it is sent; may throw. */
+let onSend: (text: string) => void;
+beforeEach(async () => {
+  test = await openTestTock();
+  onSend = () => undefined;
+  const database = openDatabase({ connectionString: test.url });
+  const run: Session['run'] = async (...query) => {
+    onSend(query[0]);
+    return await database.run(...query);
+  };
+  engine = {
+    database: { ...database, run },
+    registry: createRegistry([]),
+    logger: silentLogger,
+    settings: readSettings({}),
+    isolation: null,
+    hooks: {},
+    operator: null,
+    appName: null,
+    workers: new Set(),
+  };
+  ids = await addRuns(
+    test,
+    ...Array.from({ length: MANY }, (_, n) => ({
+      slot_keys: [KEYS[n % KEYS.length] ?? ''],
+      slot_limits: [MANY],
+    })),
+  );
+  await test.sql(`alter table tock.job_slots add constraint refused check (concurrency_key <> '${BAD}')`);
+});
+afterEach(async () => {
+  await engine.database.close();
+  await test.close();
+});
+
+const count = async (where: string) =>
+  (await test.sql<{ count: number }>(`select count(*)::int as count from tock.job_runs where ${where}`))[0]
+    ?.count;
+
+describe('admitDespiteBadRows', () => {
+  it('admits a hundred of the bad half one by one, and sets aside the bad ones among them', async () => {
+    let halves = 0;
+    onSend = text => {
+      if (text.includes('pg_try_advisory_xact_lock')) halves++;
+    };
+    const { admitted, failure } = await admitDespiteBadRows(engine, ids, LEASE);
+    expect(failure).toBeNull();
+    // The two halves, and then one at a time.
+    expect(halves).toBe(102);
+    expect(await count(`status = 'running'`)).toBe(admitted.length);
+    expect(await count(`status = 'dead'`)).toBeGreaterThan(0);
+    const queued = `select id::text as id from tock.job_runs_live where status = 'queued' order by id`;
+    for (let n = 0; n < 5; n++) {
+      const rest = await test.sql<{ id: string }>(queued);
+      await admitDespiteBadRows(
+        engine,
+        rest.map(row => row.id),
+        LEASE,
+      );
+    }
+    expect(await count(`status = 'running'`)).toBe(MANY - MANY / KEYS.length);
+    expect(await count(`status = 'dead' and slot_keys = '{${BAD}}'`)).toBe(MANY / KEYS.length);
+  });
+
+  it('returns those of the other half where nothing more works, since they are leased', async () => {
+    onSend = text => {
+      if (text.includes('job_queues') && !text.includes('job_runs_live'))
+        throw Object.assign(new Error('the connection is lost'), { code: '08006' });
+    };
+    const { admitted, failure } = await admitDespiteBadRows(engine, ids, LEASE);
+    expect(failure?.error).toMatchObject({ code: '08006' });
+    expect(admitted.length).toBeGreaterThan(0);
+    expect(await count(`status = 'running'`)).toBe(admitted.length);
+  });
+
+  it('fails where none was admitted', async () => {
+    onSend = text => {
+      if (text.includes('pg_try_advisory_xact_lock'))
+        throw Object.assign(new Error('a value is out of range'), { code: '22003' });
+      if (text.includes('job_queues'))
+        throw Object.assign(new Error('the connection is lost'), { code: '08006' });
+    };
+    await expect(admitDespiteBadRows(engine, ids, LEASE)).rejects.toThrow('the connection is lost');
+  });
+});
