@@ -58,7 +58,8 @@ beforeEach(async () => {
       return rows;
     },
   };
-  batcher = new OutcomeBatcher<Finalization>({ database: watched, logger: log.logger } as Engine, {
+  const engine = { database: watched, logger: log.logger, workers: new Set() } as unknown as Engine;
+  batcher = new OutcomeBatcher<Finalization>(engine, {
     workerId: WORKER,
     canWrite: entry => canWrite(entry.id),
     isAwaited: () => false,
