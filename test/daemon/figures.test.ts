@@ -1,10 +1,8 @@
 // The daemon counts ended runs with its beats.
 import { expect, it } from 'vitest';
 import { startDaemon } from '../../src/daemon/daemon.js';
-import { readSettings } from '../../src/engine/engine.js';
-import { createRegistry } from '../../src/model/job/registry.js';
-import { silentLogger } from '../../src/model/logger.js';
 import { openDatabase } from '../../src/store/connection/database.js';
+import { engineOver } from '../support/engine.js';
 import { reuseTestTock, until } from '../support/test-tock.js';
 
 it('counts what ended in minutes that are over, with each beat', async () => {
@@ -19,22 +17,7 @@ it('counts what ended in minutes that are over, with each beat', async () => {
     from (select date_bin('1 minute', tock.now() - interval '10 min', 'epoch') as at) a`,
   );
   await end();
-  const daemon = await startDaemon(
-    {
-      database,
-      registry: createRegistry([]),
-      logger: silentLogger,
-      settings: readSettings({}),
-      isolation: null,
-      hooks: {},
-      operator: null,
-      appName: null,
-      workers: new Set(),
-    },
-    {},
-    undefined,
-    { maxPauseMs: 100 },
-  );
+  const daemon = await startDaemon(engineOver(database, []), {}, undefined, { maxPauseMs: 100 });
   try {
     const counted = async () =>
       await test.sql(`select from tock.figures_by_minute where job = 'quick' and run_count = 1`);

@@ -1,12 +1,10 @@
 // A daemon whose claims begin at floors: the server says of each walk that it was slow.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.js';
-import { readSettings } from '../../src/engine/engine.js';
 import type { Worker } from '../../src/engine/worker/worker-interface.js';
 import { defineJob } from '../../src/index.js';
-import { createRegistry } from '../../src/model/job/registry.js';
-import { silentLogger } from '../../src/model/logger.js';
 import { type Database, openDatabase, type Session } from '../../src/store/connection/database.js';
+import { engineOver } from '../support/engine.js';
 import { withSlowWalks } from '../support/slow-walks.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 
@@ -42,17 +40,7 @@ const start = async (listen: boolean) => {
     const session = database.sessionOver(...listening);
     return { ...session, run: slow(session) };
   };
-  const engine = {
-    database: { ...database, run: slow(database), sessionOver },
-    registry: createRegistry([noop]),
-    logger: silentLogger,
-    settings: readSettings({}),
-    isolation: null,
-    hooks: {},
-    operator: null,
-    appName: null,
-    workers,
-  };
+  const engine = engineOver({ ...database, run: slow(database), sessionOver }, [noop], { workers });
   daemon = await startDaemon(engine, { listen });
   for (let n = 0; n < 4; n++) {
     await test.tock.enqueue(noop);

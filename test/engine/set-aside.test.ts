@@ -1,10 +1,9 @@
 // Engine: an admission in two halves, one of which fails because of a row's data.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Engine, readSettings } from '../../src/engine/engine.js';
+import type { Engine } from '../../src/engine/engine.js';
 import { admitDespiteBadRows } from '../../src/engine/set-aside.js';
-import { createRegistry } from '../../src/model/job/registry.js';
-import { silentLogger } from '../../src/model/logger.js';
 import { openDatabase, type Session } from '../../src/store/connection/database.js';
+import { engineOver } from '../support/engine.js';
 import { addRuns } from '../support/runs.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
@@ -27,17 +26,7 @@ beforeEach(async () => {
     onSend(query[0]);
     return await database.run(...query);
   };
-  engine = {
-    database: { ...database, run },
-    registry: createRegistry([]),
-    logger: silentLogger,
-    settings: readSettings({}),
-    isolation: null,
-    hooks: {},
-    operator: null,
-    appName: null,
-    workers: new Set(),
-  };
+  engine = engineOver({ ...database, run }, []);
   ids = await addRuns(
     test,
     ...Array.from({ length: MANY }, (_, n) => ({

@@ -1,14 +1,13 @@
 // A worker whose claims begin at floors, and a run that has been due for an hour and gets a slot.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Engine, readSettings } from '../../../src/engine/engine.js';
+import type { Engine } from '../../../src/engine/engine.js';
 import { endCompleted } from '../../../src/engine/finalize/completed.js';
 import { reap } from '../../../src/engine/reap.js';
 import { openWorker } from '../../../src/engine/worker/worker.js';
 import type { Worker } from '../../../src/engine/worker/worker-interface.js';
 import { defineJob } from '../../../src/index.js';
-import { createRegistry } from '../../../src/model/job/registry.js';
-import { silentLogger } from '../../../src/model/logger.js';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
+import { engineOver } from '../../support/engine.js';
 import { addRuns, type RunRow } from '../../support/runs.js';
 import { withSlowWalks } from '../../support/slow-walks.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
@@ -62,17 +61,7 @@ beforeEach(async () => {
     await onAnswer(query[0]);
     return rows as never;
   };
-  engine = {
-    database: { ...database, run },
-    registry: createRegistry(jobs),
-    logger: silentLogger,
-    settings: readSettings({}),
-    isolation: null,
-    hooks: {},
-    operator: null,
-    appName: null,
-    workers: new Set<Worker>(),
-  };
+  engine = engineOver({ ...database, run }, jobs);
   worker = openWorker(engine, { kind: 'daemon', concurrency: 5 });
   for (let n = 0; n < 3; n++) {
     await addRuns(test, { job: 'ends' });

@@ -1,12 +1,9 @@
 // Runs on their way through a worker: prefetched, executed once, in order; or released.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readSettings } from '../../../src/engine/engine.js';
 import { openWorker } from '../../../src/engine/worker/worker.js';
-import type { Worker } from '../../../src/engine/worker/worker-interface.js';
 import { defineJob } from '../../../src/index.js';
-import { createRegistry } from '../../../src/model/job/registry.js';
-import { silentLogger } from '../../../src/model/logger.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { engineOver } from '../../support/engine.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 describe('a worker', () => {
@@ -64,17 +61,7 @@ describe('a worker', () => {
         return database.run(...given);
       },
     };
-    const engine = {
-      database: watched,
-      registry: createRegistry([job]),
-      logger: silentLogger,
-      settings: readSettings({}),
-      isolation: null,
-      hooks: {},
-      operator: null,
-      appName: null,
-      workers: new Set<Worker>(),
-    };
+    const engine = engineOver(watched, [job]);
     const worker = openWorker(engine, { kind: 'library', concurrency: 50 });
     let expected = 0;
     /** Executes runs of these keys. Returns how many statements passed slots on meanwhile. */
@@ -101,17 +88,7 @@ describe('a worker', () => {
     const tock = test.another({ jobs: [job] });
     await tock.enqueueMany(Array.from({ length: 500 }, () => ({ job })));
     const database = openDatabase({ connectionString: test.url });
-    const engine = {
-      database,
-      registry: createRegistry([job]),
-      logger: silentLogger,
-      settings: readSettings({}),
-      isolation: null,
-      hooks: {},
-      operator: null,
-      appName: null,
-      workers: new Set<Worker>(),
-    };
+    const engine = engineOver(database, [job]);
     const worker = openWorker(engine, { kind: 'library', concurrency: 10 });
     // Once, and nobody else does: as while a daemon waits for the reaper.
     await worker.claim();
@@ -139,17 +116,7 @@ describe('a worker', () => {
         return rows;
       },
     };
-    const engine = {
-      database: slow,
-      registry: createRegistry([job]),
-      logger: silentLogger,
-      settings: readSettings({}),
-      isolation: null,
-      hooks: {},
-      operator: null,
-      appName: null,
-      workers: new Set<Worker>(),
-    };
+    const engine = engineOver(slow, [job]);
     const worker = openWorker(engine, { kind: 'library', concurrency: 10 });
     const claimed = worker.claim();
     await until(async () => (await count('running')) === 5, 'the server to have claimed');

@@ -1,12 +1,10 @@
 // Engine: how a worker drains, and what it no longer claims.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Engine, readSettings } from '../../../src/engine/engine.js';
+import type { Engine } from '../../../src/engine/engine.js';
 import { openWorker } from '../../../src/engine/worker/worker.js';
-import type { Worker } from '../../../src/engine/worker/worker-interface.js';
 import { defineJob } from '../../../src/index.js';
-import { createRegistry } from '../../../src/model/job/registry.js';
-import { silentLogger } from '../../../src/model/logger.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { engineOver } from '../../support/engine.js';
 import { addRuns } from '../../support/runs.js';
 import { withSlowWalks } from '../../support/slow-walks.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
@@ -39,17 +37,7 @@ beforeEach(async () => {
     ...database,
     run: withSlowWalks(database, text => statements.push(text)),
   };
-  engine = {
-    database: recorded,
-    registry: createRegistry([job]),
-    logger: silentLogger,
-    settings: readSettings({}),
-    isolation: null,
-    hooks: {},
-    operator: null,
-    appName: null,
-    workers: new Set<Worker>(),
-  };
+  engine = engineOver(recorded, [job]);
 });
 afterEach(async () => {
   await engine.database.close();

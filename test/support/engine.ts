@@ -1,0 +1,24 @@
+// An engine as a process has it, over a database that a test may watch or break.
+import { type Engine, readSettings } from '../../src/engine/engine.js';
+import type { AnyJob } from '../../src/model/job/job.js';
+import { createRegistry } from '../../src/model/job/registry.js';
+import { silentLogger } from '../../src/model/logger.js';
+import type { Database } from '../../src/store/connection/database.js';
+
+/** Silent, with default settings, no hooks and no workers. */
+export const engineOver = (
+  database: Database,
+  jobs: readonly AnyJob[] = [],
+  more: Partial<Engine> = {},
+): Engine => ({
+  database,
+  registry: createRegistry(jobs),
+  logger: silentLogger,
+  settings: readSettings({}),
+  isolation: null,
+  hooks: {},
+  operator: null,
+  appName: null,
+  workers: new Set(),
+  ...more,
+});
