@@ -17,7 +17,7 @@ it('counts what ended in minutes that are over, with each beat', async () => {
     from (select date_bin('1 minute', tock.now() - interval '10 min', 'epoch') as at) a`,
   );
   await end();
-  const daemon = await startDaemon(engineOver(database, []), {}, undefined, { maxPauseMs: 100 });
+  const daemon = await startDaemon(engineOver(database), {}, undefined, { maxPauseMs: 100 });
   try {
     const counted = async () =>
       await test.sql(`select from tock.figures_by_minute where job = 'quick' and run_count = 1`);

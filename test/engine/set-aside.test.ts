@@ -9,8 +9,8 @@ import { openTestTock, type TestTock } from '../support/test-tock.js';
 
 const LEASE = { workerId: '00000000-0000-4000-8000-000000000001', leaseMs: 60_000 };
 const MANY = 600;
-/** An app's constraint refuses the slots of one. */
 const KEYS = Array.from({ length: 50 }, (_, n) => `job:k${n}`);
+/** A constraint refuses its slots. */
 const BAD = 'job:k7';
 
 let test: TestTock;
@@ -26,7 +26,7 @@ beforeEach(async () => {
     onSend(query[0]);
     return await database.run(...query);
   };
-  engine = engineOver({ ...database, run }, []);
+  engine = engineOver({ ...database, run });
   ids = await addRuns(
     test,
     ...Array.from({ length: MANY }, (_, n) => ({

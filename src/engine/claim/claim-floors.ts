@@ -70,7 +70,9 @@ export function createClaimFloors(areKept = true, onUse: () => void = () => unde
   const floors = new Map<string, ClaimFloor>();
   let isSlow = false;
   let slowWalks = 0;
+  /** Floors were forgotten since the last claim everywhere. */
   let mustBegin = false;
+  /** A floor was lowered since then. */
   let mustCome = false;
   let generation = 0;
   /** The generation of the last claim everywhere: those that go on have not looked for what changed since. */

@@ -2,12 +2,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type BeatAlerts, createBeatAlerts } from '../../../src/daemon/beat-alerts.js';
 import { sendHeartbeat } from '../../../src/engine/alerts/heartbeat.js';
-import { type Engine, readSettings } from '../../../src/engine/engine.js';
 import { defineJob } from '../../../src/index.js';
 import { readAlerts } from '../../../src/model/alerts/read-alerts.js';
-import { createRegistry } from '../../../src/model/job/registry.js';
 import { openDatabase } from '../../../src/store/connection/database.js';
 import { capturingLogger, type LogLine } from '../../../src/testing/captured-logs.js';
+import { engineOver } from '../../support/engine.js';
 import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
 import { openReceiver, type Receiver } from './receiver.js';
 
@@ -90,22 +89,14 @@ describe('a daemon’s beat', () => {
     test = await reuseTestTock([job], { alerts: { rules: [] } });
     await test.tock.register();
     const database = openDatabase({ connectionString: test.url });
-    const engine: Engine = {
-      database,
-      registry: createRegistry([job]),
+    const engine = engineOver(database, [job], {
       logger,
-      settings: readSettings({}),
-      isolation: null,
-      hooks: {},
-      operator: null,
-      appName: null,
-      workers: new Set(),
       alerting: readAlerts({
         channels: [{ slack: mail.url }],
         rules: [{ when: 'broken' }],
         heartbeat: heartbeat(),
       }),
-    };
+    });
     const close = async () => {
       await database.close();
       await mail.close();

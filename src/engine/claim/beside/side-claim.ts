@@ -19,7 +19,7 @@ export interface SideClaim {
 
 export interface SideClaimOptions {
   readonly accept: (claim: Claim, sentAt: number) => Promise<unknown>;
-  /** It is not reported: if the claims that continue fail too, that is. */
+  /** It has failed. That is not reported: if the claims that continue fail too, theirs is. */
   readonly onFailed: () => void;
   /** It is over, and keeps no room. */
   readonly onIdle: () => void;
