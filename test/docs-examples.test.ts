@@ -170,7 +170,7 @@ describe('docs/operations.md', () => {
     );
     await refused('worker', 'create table tock.mine ()');
     await refused('worker', 'drop table tock.job_runs_finished_default');
-    await refused('worker', 'alter table tock.job_runs_live drop constraint job_runs_live_counts_check');
+    await refused('worker', 'alter table tock.job_runs_live drop constraint job_runs_live_slots_check');
     await refused(
       'worker',
       `create or replace function tock.now() returns timestamptz language sql as 'select null::timestamptz'`,

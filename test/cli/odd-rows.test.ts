@@ -2,6 +2,7 @@
 // of them keeps a command from showing the others.
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { dropBounds } from '../support/bounds.js';
 import { type CliHarness, openCliHarness } from './cli-harness.js';
 
 let harness: CliHarness;
@@ -14,9 +15,7 @@ beforeAll(async () => {
   await client.connect();
   try {
     for (const table of ['job_runs_live', 'job_definitions', 'job_queues'])
-      await client.query(`do $$ declare name text; begin
-        for name in select conname from pg_constraint where conrelid = 'tock.${table}'::regclass and contype = 'c' and coninhcount = 0
-        loop execute format('alter table tock.${table} drop constraint %I', name); end loop; end $$`);
+      await client.query(dropBounds(table));
     const made = await client.query<{ id: string }>(`
       with of_steady as (select id from tock.job_definitions where name = 'steady'), live as (
         insert into tock.job_runs_live (job, status, run_at, definition_id, scheduled_for, interval_start, start_by, created_at, started_at,

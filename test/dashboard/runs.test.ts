@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { makeLink } from '../../src/dashboard/links.js';
 import { type FilterText, queryOf, readFilter, readFilterText } from '../../src/dashboard/runs/filter.js';
 import { defineJob } from '../../src/index.js';
+import { dropBounds } from '../support/bounds.js';
 import { addRuns, emptyTables } from '../support/runs.js';
 import { reuseTestTock, type TestTock } from '../support/test-tock.js';
 import { type Pages, pagesOf, words } from './runs-kit.js';
@@ -521,6 +522,7 @@ describe('/runs/:id', () => {
   });
 
   it('bears a row that was written by hand', async () => {
+    await test.sql(dropBounds('job_runs'));
     await test.sql(
       `insert into tock.job_runs_finished (id, job, status, finished_at, errors, progress, output, scheduled_for, created_at, started_at)
        values (5, 'odd', 'dead', tock.now(), '[7, {"at": "never", "attempt": 1, "name": "E", "message": "m", "startedAt": "soon"}]', '[]', '[]', 'infinity', '-infinity', 'infinity')`,

@@ -128,7 +128,7 @@ async function addEnded(
 ): Promise<void> {
   await test.sql(
     `insert into tock.job_runs (job, definition_id, status, attempts, fence, run_at, created_at, started_at, finished_at, errors, skip_reason)
-     select $1, (select id from tock.job_definitions where name = $1), $2, 1, 1, e.at, e.at, e.at, e.at + interval '1.8 seconds',
+     select $1::text, (select id from tock.job_definitions where name = $1), $2::text, 1, 1, e.at, e.at, e.at, e.at + interval '1.8 seconds',
        case when $2 = 'dead' then jsonb_build_array(jsonb_build_object('at', e.at, 'attempt', 1, 'name', 'SmtpError', 'code', 'EAUTH',
          'message', '535 authentication failed', 'stack', null)) else '[]' end,
        case when $2 = 'skipped' then 'overlap' end

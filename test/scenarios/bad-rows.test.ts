@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createTock, defineJob, type Tock } from '../../src/index.js';
 import type { LogLine } from '../../src/testing/captured-logs.js';
 import { capturingLogger } from '../../src/testing/captured-logs.js';
+import { dropBounds } from '../support/bounds.js';
 import { whileLocked } from '../support/runs.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
@@ -37,15 +38,6 @@ afterEach(async () => {
   await test.close();
 });
 
-/** What the migration holds back, as if it had come later than the rows. */
-const dropChecks = async (table: string) => {
-  const checks = await test.sql<{ name: string }>(
-    `select conname as name from pg_constraint where conrelid = $1::regclass and contype = 'c' and coninhcount = 0`,
-    [table],
-  );
-  for (const { name } of checks) await test.sql(`alter table ${table} drop constraint ${name}`);
-  return checks.length;
-};
 const insertLive = async (columns: Readonly<Record<string, unknown>>) => {
   const row = { job: 'quick', payload: '{}', status: 'queued', ...columns };
   const names = Object.keys(row);
@@ -77,7 +69,7 @@ describe('live runs', () => {
     ],
     ['an occurrence that no Date can hold', { scheduled_for: '290000-01-01' }, /scheduled_for 290000-01-01/],
   ])('go on beside %s, which is dead with the reason and can be retried', async (_what, columns, reason) => {
-    await dropChecks('tock.job_runs_live');
+    await test.sql(dropBounds('job_runs_live'));
     const before = await innocents(3);
     // The first that any claim finds.
     const bad = await insertLive({ ...columns, run_at: '2026-03-01T00:00:00Z' });
@@ -99,7 +91,7 @@ describe('live runs', () => {
   });
 
   it('go on beside several bad ones in several queues, also where a run needs a place', async () => {
-    await dropChecks('tock.job_runs_live');
+    await test.sql(dropBounds('job_runs_live'));
     const bad = [
       await insertLive({ fence: MOST, queue: 'mail', run_at: '2026-03-01T00:00:00Z' }),
       await insertLive({ fence: MOST, run_at: '2026-03-01T00:00:00Z' }),
@@ -123,25 +115,29 @@ describe('live runs', () => {
   });
 
   it('are not joined by a finished one that no claim could take: its retry is refused with the reason', async () => {
+    await test.sql('alter domain tock.count_from_0 drop constraint count_in_0_to_1000000000');
     const [made] = await test.sql<{ id: string }>(
       `insert into tock.job_runs_finished (id, job, status, finished_at, fence)
        values (nextval('tock.job_runs_id_seq'), 'quick', 'dead', tock.now(), 2147483646) returning id`,
     );
+    await test.sql(
+      'alter domain tock.count_from_0 add constraint count_in_bounds check (value <= 1000000000) not valid',
+    );
     await expect(tock.runs.retry(made?.id ?? '')).rejects.toMatchObject({
       code: 'TOCK_BAD_STATE',
-      message: expect.stringMatching(/job_runs_live_counts_check.*enqueue a new one/),
+      message: expect.stringMatching(/count_in_bounds.*enqueue a new one/),
     });
     expect(await tock.runs.get(made?.id ?? '')).toMatchObject({ status: 'dead' });
   });
 
   it('go on beside one that is waited for by hand', async () => {
-    await dropChecks('tock.job_runs_live');
+    await test.sql(dropBounds('job_runs_live'));
     const bad = await insertLive({ fence: MOST });
     expect(await tock.runs.wait(bad)).toMatchObject({ status: 'dead', errors: [{ code: 'TOCK_BAD_ROW' }] });
   });
 
   it('are reaped beside one whose errors are none; those that a worker holds are left to it', async () => {
-    await dropChecks('tock.job_runs_live');
+    await test.sql(dropBounds('job_runs_live'));
     const lease = {
       status: 'running',
       attempts: 1,
@@ -166,8 +162,8 @@ describe('live runs', () => {
 
 describe('definitions', () => {
   it.each<[string, string, RegExp]>([
-    ['a queue that no run can have', `queue = repeat('q', 9000)`, /job_runs_live_texts_check/],
-    ['endless attempts', `max_attempts = 2147483647`, /job_runs_live_counts_check/],
+    ['a queue that no run can have', `queue = repeat('q', 9000)`, /name_of_1_to_200_bytes/],
+    ['endless attempts', `max_attempts = 2147483647`, /count_in_1_to_1000000000/],
     ['a cursor before all time', `cursor = '-infinity'`, /cursor/],
     ['a deadline beyond all time', `start_deadline_ms = 9000000000000000000`, /timestamp out of range/],
   ])(
@@ -176,7 +172,7 @@ describe('definitions', () => {
       await expect(
         test.sql(`update tock.job_definitions set ${change} where name = 'hourly'`),
       ).rejects.toMatchObject({ code: '23514' });
-      await dropChecks('tock.job_definitions');
+      await test.sql(dropBounds('job_definitions'));
       await test.sql(`update tock.job_definitions set ${change} where name = 'hourly'`);
       await test.advance('1m');
       expect((await tock.tick()).materialized).toMatchObject({ runs: 1, broken: ['hourly'] });
@@ -187,7 +183,7 @@ describe('definitions', () => {
   );
 
   it('are edited beside one that cannot be materialized', async () => {
-    await dropChecks('tock.job_definitions');
+    await test.sql(dropBounds('job_definitions'));
     await test.sql(`update tock.job_definitions set queue = repeat('q', 9000) where name = 'hourly'`);
     await test.advance('1m');
     const edited = test.another({
@@ -202,7 +198,7 @@ describe('definitions', () => {
     const other = defineJob({ name: 'other', schedule: { after: 'hourly' }, run: () => 'done' });
     const more = test.another({ jobs: [...jobs, other] });
     await more.register();
-    await dropChecks('tock.job_definitions');
+    await test.sql(dropBounds('job_definitions'));
     await test.sql(`update tock.job_definitions set queue = repeat('q', 9000) where name = 'follower'`);
     await test.advance('1m');
     await more.tick();
@@ -210,7 +206,7 @@ describe('definitions', () => {
       { status: 'succeeded', trigger: 'chain' },
     ]);
     expect((await more.schedules.list({ name: 'follower' }))[0]?.brokenReason).toMatch(
-      /job_runs_live_texts_check/,
+      /name_of_1_to_200_bytes/,
     );
     expect(await test.sql('select * from tock.job_outbox')).toEqual([]);
   });
@@ -225,7 +221,7 @@ describe('queues', () => {
     await tock.queues.set('mail', { window: '00:00-23:59' });
     if (isRefused)
       await expect(test.sql(`update tock.job_queues set ${change}`)).rejects.toMatchObject({ code: '23514' });
-    await dropChecks('tock.job_queues');
+    await test.sql(dropBounds('job_queues'));
     await test.sql(`update tock.job_queues set ${change}`);
     const mail = await tock.enqueue(quick, {}, { queue: 'mail' });
     const good = await innocents(3);
@@ -257,7 +253,7 @@ describe('a constraint of somebody’s own, with which a statement fails for all
   });
 
   it('ends no run that cannot be reaped, but for one whose row is out of bounds', async () => {
-    await dropChecks('tock.job_runs_live');
+    await test.sql(dropBounds('job_runs_live'));
     const expired = {
       status: 'running',
       attempts: 1,

@@ -1,8 +1,12 @@
 // Room: test support. Describes the schema as text, the same on every supported version of PostgreSQL.
-// In: a migrated database. Out: tables, columns, constraints, indexes, functions and comments; no month partitions.
+// In: a migrated database. Out: domains, tables, columns, constraints, indexes, functions and comments; no month partitions.
 import type { Database } from '../../src/store/connection/database.js';
 
 const QUERIES: Readonly<Record<string, string>> = {
+  domains: `
+    select t.oid::regtype || ' as ' || format_type(t.typbasetype, t.typtypmod) || ' ' || k.conname || ' ' || pg_get_constraintdef(k.oid) as line
+    from pg_type t left join pg_constraint k on k.contypid = t.oid
+    where t.typnamespace = $1::regnamespace and t.typtype = 'd' order by t.typname, k.conname`,
   columns: `
     select c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
       || case when a.attnotnull then ' not null' else '' end || coalesce(' default ' || pg_get_expr(d.adbin, d.adrelid), '') as line

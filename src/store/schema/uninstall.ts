@@ -140,10 +140,10 @@ async function countRows(session: Session, table: Counted): Promise<RowCount> {
   return { count: (await firstRow(session, query))?.count ?? 0, isEstimate: false };
 }
 
-const LIST_OWN = statement<
-  { names: readonly string[] },
-  { kind: 'routine' | 'sequence' | 'table'; name: string }
->(
+/** Tables use functions as defaults, and have columns of the domains, so they go first. */
+const ORDER = ['table', 'sequence', 'domain', 'routine'] as const;
+
+const LIST_OWN = statement<{ names: readonly string[] }, { kind: (typeof ORDER)[number]; name: string }>(
   'list-own-objects',
   `
 select case c.relkind when 'S' then 'sequence' else 'table' end as kind, format('%I.%I', n.nspname, c.relname) as name
@@ -155,11 +155,12 @@ union all
 select 'routine', p.oid::regprocedure::text
 from pg_namespace n join pg_proc p on p.pronamespace = n.oid
 where n.nspname = 'tock' and p.proname = any(:names::text[])
+union all
+select 'domain', format('%I.%I', n.nspname, t.typname)
+from pg_namespace n join pg_type t on t.typnamespace = n.oid
+where n.nspname = 'tock' and t.typtype = 'd' and t.typname = any(:names::text[])
 order by 1, 2`,
 );
-
-/** Tables use functions as defaults, so they go first. */
-const ORDER = ['table', 'sequence', 'routine'] as const;
 
 /**
  * Drops the schema in one transaction, in which each statement waits at most 5 s for a lock. Drops what the
@@ -207,7 +208,7 @@ export function requireNoWorkers(workers: readonly AliveWorker[]): void {
 }
 
 const MADE =
-  /^\s*create (?:or replace |unlogged )*(?:table|sequence|function|procedure) (?:if not exists )?tock\.(\w+)/gm;
+  /^\s*create (?:or replace |unlogged )*(?:table|sequence|domain|function|procedure) (?:if not exists )?tock\.(\w+)/gm;
 
 /** What the migrations of this version have ever made. */
 async function madeNames(): Promise<string[]> {

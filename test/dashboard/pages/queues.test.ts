@@ -21,7 +21,7 @@ const worker = '11111111-1111-4111-8111-111111111111';
 const runs = async (queue: string, status: string, count: number, minutes = 0, job = 'plain') => {
   const rows = await kit.sql<{ id: string }>(
     `insert into tock.job_runs_live (job, queue, status, run_at, started_at, locked_by, locked_until, slot_keys, slot_limits)
-     select $4, $1, $2, tock.now() - $3 * interval '1 minute', case when $2 = 'running' then tock.now() - interval '3 minutes' end,
+     select $4::text, $1, $2, tock.now() - $3 * interval '1 minute', case when $2 = 'running' then tock.now() - interval '3 minutes' end,
        case when $2 = 'running' then $6::uuid end, case when $2 = 'running' then tock.now() + interval '1 minute' end,
        case when $4 = 'single' then array['job:single'] end, case when $4 = 'single' then array[1] end
      from generate_series(1, $5::int) returning id::text as id`,

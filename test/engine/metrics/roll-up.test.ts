@@ -9,6 +9,7 @@ import { FINISHED_STATUSES } from '../../../src/model/run/states.js';
 import { openDatabase } from '../../../src/store/connection/database.js';
 import { watchWriters } from '../../../src/store/figures/roll-up.js';
 import { readOutcomes } from '../../../src/store/reads/metrics/rollup.js';
+import { dropBounds } from '../../support/bounds.js';
 import { openTestTock } from '../../support/test-tock.js';
 import { until } from '../../support/until.js';
 import {
@@ -99,6 +100,7 @@ describe('the roll-up', () => {
   });
 
   it('is not stopped by rows that nobody could have written', async () => {
+    await kit.test.sql(dropBounds('job_runs'));
     await kit.test.sql(
       `insert into tock.job_runs_finished (job, status, skip_reason, run_at, started_at, finished_at) values
         ('odd', 'succeeded', 'what', '-infinity', 'infinity', $1), ('odd', 'succeeded', null, 'infinity', '-infinity', $1),

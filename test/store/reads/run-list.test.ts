@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type RunMatch, readRunMatch } from '../../../src/model/run/run-match.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { countRuns, listRunPage, readMatchingRuns } from '../../../src/store/reads/runs/run-list.js';
+import { dropBounds } from '../../support/bounds.js';
 import { addRuns, emptyTables } from '../../support/runs.js';
 import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
 
@@ -104,6 +105,7 @@ describe('a filter of runs', () => {
   });
 
   it('shows a row that was written by hand', async () => {
+    await test.sql(dropBounds('job_runs'));
     await test.sql(
       `insert into tock.job_runs_finished (id, job, status, finished_at, errors, progress) values
         (100, 'odd', 'dead', tock.now(), '"no array"', '{"fraction": 1e300}'), (101, 'odd', 'dead', tock.now(), '[7, {"message": {}}]', '[]')`,

@@ -5,7 +5,7 @@ import { isDataError } from '../../../src/store/runs/set-aside.js';
 describe('isDataError', () => {
   it.each([
     ['a number that does not fit', { code: '22003' }, true],
-    ['a constraint', { code: '23514', constraint: 'job_runs_live_times_check' }, true],
+    ['a constraint', { code: '23514', constraint: 'instant_in_years_1_to_9999' }, true],
     ['a row that is too long for an index', { code: '54000' }, true],
     ['a partition that is being replaced', { code: '23514' }, false],
     ['a key that another has used', { code: '23505', constraint: 'job_runs_live_pkey' }, false],

@@ -99,18 +99,31 @@ const IS_NO_PERIOD = `not exists (
   select from pg_inherits i where i.inhrelid = c.oid and i.inhparent in ('tock.job_runs_finished'::regclass, 'tock.job_logs'::regclass))`;
 
 const CATALOGUE = `
-select 'tock.' || c.relname as "table", a.attname as "column", format_type(a.atttypid, a.atttypmod) as type,
+select 'tock.' || c.relname as "table", a.attname as "column",
+  case when t.typtype = 'd' then format_type(t.typbasetype, t.typtypmod) else format_type(a.atttypid, a.atttypmod) end as type,
   not a.attnotnull as "isNullable", a.atthasdef or a.attidentity <> '' as "hasDefault"
 from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+join pg_type t on t.oid = a.atttypid
 where c.relnamespace = 'tock'::regnamespace and c.relkind in ('r', 'p', 'v', 'm')
   and ${IS_NO_PERIOD}
 order by c.relname, a.attnum`;
 
-/** Checks of the form `column = ANY (ARRAY[…])`. */
+/** Checks of the form `column = ANY (ARRAY[…])`, of tables and of the types of columns; and what partitions take. */
 const CHECKS = `
 select 'tock.' || c.relname as "table", pg_get_constraintdef(k.oid) as text
 from pg_constraint k join pg_class c on c.oid = k.conrelid
-where c.relnamespace = 'tock'::regnamespace and k.contype = 'c' and ${IS_NO_PERIOD}`;
+where c.relnamespace = 'tock'::regnamespace and k.contype = 'c' and ${IS_NO_PERIOD}
+union all
+select 'tock.' || c.relname, replace(pg_get_constraintdef(k.oid), '(VALUE = ', '(' || a.attname || ' = ')
+from pg_constraint k join pg_attribute a on a.atttypid = k.contypid and not a.attisdropped join pg_class c on c.oid = a.attrelid
+where c.relnamespace = 'tock'::regnamespace and c.relkind in ('r', 'p') and k.contype = 'c' and ${IS_NO_PERIOD}
+union all
+select 'tock.' || c.relname, 'CHECK ((status = ANY (ARRAY[' || string_agg(quote_literal(w.word[1]) || '::text', ', ') || '])))'
+from pg_partition_tree('tock.job_runs') t join pg_class c on c.oid = t.relid
+  cross join pg_inherits i join pg_class p on p.oid = i.inhrelid
+  cross join lateral regexp_matches(pg_get_expr(p.relpartbound, p.oid), '''(\\w+)''', 'g') w(word)
+where i.inhparent = 'tock.job_runs'::regclass and ${IS_NO_PERIOD}
+group by c.relname`;
 
 describe('the type Schema', () => {
   let database: TestDatabase;

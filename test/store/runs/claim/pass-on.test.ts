@@ -189,10 +189,10 @@ describe('the slot of a run that ends', () => {
   });
 
   it('is freed where the row of the run that waits makes the statement fail', async () => {
-    await test.sql('alter table tock.job_runs_live drop constraint job_runs_live_counts_check');
+    await test.sql('alter domain tock.count_from_0 drop constraint count_in_0_to_1000000000');
     await addRuns(test, held('job:x'), waits('job:x', { fence: 2_147_483_647 }));
     await test.sql(
-      'alter table tock.job_runs_live add constraint job_runs_live_counts_check check (fence <= 2147483647)',
+      'alter domain tock.count_from_0 add constraint count_in_0_to_1000000000 check (value <= 2147483647)',
     );
     await place('job:x', 1, '1');
     expect(await end(['1'])).toEqual({ claimed: [], freed: ['job:x'], lost: [], failed: [] });
