@@ -193,8 +193,8 @@ create domain tock.slot_keys as text[]
   constraint slot_keys_are_at_most_100 check (cardinality(value) <= 100 and array_position(value, null) is null);
 create domain tock.slot_limits as integer[]
   constraint slot_limits_from_1 check (array_position(value, null) is null and 1 <= all (value));
-create domain tock.json_array as jsonb constraint json_is_array check (jsonb_typeof(value) = 'array');
-create domain tock.json_object as jsonb constraint json_is_object check (jsonb_typeof(value) = 'object');
+create domain tock.error_list as jsonb constraint errors_are_an_array check (jsonb_typeof(value) = 'array');
+create domain tock.progress_object as jsonb constraint progress_is_an_object check (jsonb_typeof(value) = 'object');
 
 create table tock.job_runs (
   id                   bigint not null default nextval('tock.job_runs_id_seq'),
@@ -227,9 +227,9 @@ create table tock.job_runs (
   slot_limits          tock.slot_limits,
   blocked_on           text,
   payload              jsonb,
-  progress             tock.json_object,
+  progress             tock.progress_object,
   output               jsonb,
-  errors               tock.json_array not null default '[]',
+  errors               tock.error_list not null default '[]',
   skip_reason          text,
   traceparent          text,
   last_traceparent     text
