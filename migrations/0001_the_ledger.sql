@@ -178,9 +178,9 @@ create unlogged sequence tock.claim_front_restart as bigint minvalue -9223372036
 
 -- Bounds of everything that statements compute with, so that no single run can make a statement over many fail. They are
 -- domains, not checks of the table: PostgreSQL reads each check of a table anew for each statement that writes to it, which
--- was most of what a statement with a single run cost. It reads a domain once in a session, and checks only the columns that
--- a statement assigns. Names are checked in full where runs are enqueued and defined. Which statuses there are, the
--- partitions say.
+-- was most of what a statement with a single run cost. It reads a domain once in a session, and an update checks only the
+-- columns that it assigns. Names are checked in full where runs are enqueued and defined. Which statuses there are, the
+-- partitions say. A column that a later migration adds has a plain type: with a domain, all of history would be written anew.
 create domain tock.instant as timestamptz
   constraint instant_in_years_1_to_9999 check (value >= '0001-01-01Z' and value < '10000-01-01Z');
 create domain tock.count_from_0 as integer constraint count_in_0_to_1000000000 check (value between 0 and 1000000000);
@@ -1531,13 +1531,14 @@ create table tock.figures_retried (
   run_id           bigint not null,
   generation       integer not null,
   finished_at      timestamptz not null,
-  job              text not null,
-  queue            text collate "C" not null,
+  -- The types of a run, so that a union of both is read as one.
+  job              tock.short_name not null,
+  queue            tock.short_name collate "C" not null,
   status           text not null,
   skip_reason      text,
-  occurrence_count integer not null,
-  run_at           timestamptz not null,
-  started_at       timestamptz,
+  occurrence_count tock.count_from_1 not null,
+  run_at           tock.instant not null,
+  started_at       tock.instant,
   primary key (run_id, generation)
 );
 
