@@ -1,4 +1,5 @@
 // The measures, in the order in which they are taken.
+import { alone } from './alone.mjs';
 import { behind } from './behind.mjs';
 import { cost } from './cost.mjs';
 import { enqueue } from './enqueue.mjs';
@@ -29,6 +30,7 @@ import { watched } from './watched.mjs';
 export const MEASURES = [
   throughput,
   cost,
+  alone,
   logs,
   processes,
   share,

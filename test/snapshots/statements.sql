@@ -1711,6 +1711,10 @@ union all
 select 'routine', p.oid::regprocedure::text
 from pg_namespace n join pg_proc p on p.pronamespace = n.oid
 where n.nspname = 'tock' and p.proname = any($1::text[])
+union all
+select 'domain', format('%I.%I', n.nspname, t.typname)
+from pg_namespace n join pg_type t on t.typnamespace = n.oid
+where n.nspname = 'tock' and t.typtype = 'd' and t.typname = any($1::text[])
 order by 1, 2;
 
 -- list-relations
