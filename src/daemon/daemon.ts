@@ -107,6 +107,8 @@ export async function startDaemon(
   const stopping = new AbortController();
   const hint = createEnqueueHint(queues);
   let isSleeping = false;
+  /** The last pass claimed what a notice had named, and nothing waits for room. */
+  let isSettled = false;
   const noticeClaim = createNoticeClaim({
     worker,
     hint,
@@ -149,6 +151,7 @@ export async function startDaemon(
   /** Does what is due, then looks what is due next; often it only looks. Returns the ms to sleep. */
   const pass = async (): Promise<number> => {
     const startedAt = performance.now();
+    isSettled = false;
     const isBeat = mustRegister;
     if (isBeat) await registerOrGoOn();
     mustRegister = false;
@@ -185,7 +188,9 @@ export async function startDaemon(
       const askedAt = performance.now();
       const due = await readNextDue(engine.database, queues, checksReaping(plan, askedAt), worker.floors);
       const look = { askedAt, answeredAt: performance.now(), due };
-      plan = afterLook(plan, look, { ...done, hasRoom: worker.claimable > 0 }, pollMs);
+      const hasRoom = worker.claimable > 0;
+      isSettled = hasRoom && (notified ?? 0) > 0;
+      plan = afterLook(plan, look, { ...done, hasRoom }, pollMs);
     }
     return Math.min(sleepMs(plan, performance.now(), pollMs, isClaiming), sleeper.maxSleepMs());
   };
@@ -193,7 +198,10 @@ export async function startDaemon(
   const sleep = async (ms: number) => {
     const until = performance.now() + ms;
     isSleeping = true;
-    await worker.change(ms);
+    let cause = await worker.change(ms);
+    // That its runs have ended is then no reason to look: what was enqueued meanwhile has sent a notice.
+    while (cause === 'idle' && isSettled && !sleeper.isAwake && listener?.session)
+      cause = await worker.change(Math.max(1, until - performance.now()));
     isSleeping = false;
     if (sleeper.isAwake || performance.now() < until - 1) plan = afterWake(plan);
   };

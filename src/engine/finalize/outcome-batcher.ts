@@ -30,11 +30,10 @@ export interface OutcomeHolder<Entry extends Finalization> {
   readonly isAwaited: (entry: Entry) => boolean;
   /** Called before outcomes are sent again. Must not throw. */
   readonly beforeResend: (entries: readonly Entry[]) => Promise<void>;
-  /**
-   * Called once for each outcome: `isWritten` is false where the lease was lost, `arePassedOn` is true where
-   * all slots of the batch were passed on, so that none is free now.
-   */
-  readonly onWritten: (entry: Entry, isWritten: boolean, arePassedOn: boolean) => void;
+  /** Called once for each outcome: `isWritten` is false where the lease was lost. */
+  readonly onWritten: (entry: Entry, isWritten: boolean) => void;
+  /** Slots became free with a batch, under whatever limit, and were not passed on. */
+  readonly onFreed: () => void;
   /** Which of the runs may pass on their slots, to runs of this worker; null: none. */
   readonly passingOn: (entries: readonly Entry[]) => PassingOn<Entry> | null;
   /** Called once for each `passingOn` that was not null, with the runs that were claimed by then. */
@@ -132,7 +131,6 @@ export class OutcomeBatcher<Entry extends Finalization> {
       passingOn as PassingOn<Finalization> | null,
     );
     if (passingOn !== null) holder.onPassedOn(passingOn, claimed, sentAt);
-    const arePassedOn = claimed.length > 0 && freed.length === 0;
     let gone = lost;
     try {
       if (mayBeWritten && lost.size > 0) gone = await this.withoutWritten(entries, lost);
@@ -146,7 +144,8 @@ export class OutcomeBatcher<Entry extends Finalization> {
       const committed = { freed, outboxWritten, dead: dead.map(entry => entry.id) };
       if ((await afterCommit(engine, committed)) > 0) holder.onUnblocked();
     }
-    for (const entry of accepted) holder.onWritten(entry, !gone.has(entry.id), arePassedOn);
+    for (const entry of accepted) holder.onWritten(entry, !gone.has(entry.id));
+    if (freed.length > 0) holder.onFreed();
     let isAccepted = accepted.length > 0;
     for (const { part, error } of failed) {
       const rest = substitute === null ? { ...batch, entries: part } : batch;
@@ -175,7 +174,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
       { event: 'finalize.failed', run_id: first.id, error: String(error), code: sqlState(error) },
       'PostgreSQL refuses even the constant text; the lease will expire',
     );
-    this.holder.onWritten(first, false, false);
+    this.holder.onWritten(first, false);
     return true;
   }
 
@@ -261,7 +260,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
       { event: 'finalize.lost', runs: expired.size, error: String(this.lastError) },
       'outcomes could not be written while their leases lasted; the runs will be tried again',
     );
-    for (const entry of expired) this.holder.onWritten(entry, false, false);
+    for (const entry of expired) this.holder.onWritten(entry, false);
     return held;
   }
 }

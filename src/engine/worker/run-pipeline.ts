@@ -38,7 +38,7 @@ export interface PipelineOptions extends Pick<WorkerOptions, 'queues' | 'isSuper
   readonly row: WorkerRow;
   readonly keepsFloors: boolean;
   /** Called when something changed that a tick or daemon may wait for. */
-  readonly onChange: () => void;
+  readonly onChange: (cause?: 'idle') => void;
 }
 
 interface PendingOutcome extends Finalization {
@@ -86,7 +86,7 @@ export class RunPipeline implements WorkerLoad {
         this.slotPassing.recordClaim(sentAt);
         return this.accept(claim, sentAt);
       },
-      onExhausted: onChange,
+      onExhausted: () => onChange(),
       onIdle: () => this.refill(),
     });
     this.prefetchBuffer = createPrefetchBuffer<ActiveRun>(MAX_PREFETCHED_MS, () => {
@@ -106,15 +106,15 @@ export class RunPipeline implements WorkerLoad {
         isHeld(active, engine.settings.leaseMs) && performance.now() < this.writesUntil,
       isAwaited: holdsSlot,
       beforeResend: entries => this.reports.flush(entries.map(({ active }) => active)),
-      onWritten: ({ active, outcome }, isWritten, arePassedOn) =>
-        this.onWritten(active, outcome, isWritten, arePassedOn),
+      onWritten: ({ active, outcome }, isWritten) => this.onWritten(active, outcome, isWritten),
+      onFreed: () => onChange(),
       passingOn: entries => this.slotPassing.begin(entries),
       onPassedOn: (passingOn, claimed, sentAt) => {
         this.slotPassing.end(passingOn, claimed.length);
-        this.acceptRuns(claimed, sentAt).catch(onChange);
+        this.acceptRuns(claimed, sentAt).catch(() => onChange());
       },
       onUnblocked: () => this.slotPassing.recordUnblocked(),
-      onResumed: onChange,
+      onResumed: () => onChange(),
     });
   }
 
@@ -241,16 +241,17 @@ export class RunPipeline implements WorkerLoad {
     this.outcomes.add({ id: active.run.id, fence: active.run.fence, outcome, active });
   }
 
-  private onWritten(active: ActiveRun, outcome: Outcome | null, isWritten: boolean, arePassedOn = false) {
+  private onWritten(active: ActiveRun, outcome: Outcome | null, isWritten: boolean): void {
     this.activeRuns.delete(active);
     this.engine.relay?.onWritten(active);
     const durationMs = active.startedAt === null ? 0 : performance.now() - active.startedAt;
     countOutcome(this.engine, this.outcomeCounts, active, outcome, isWritten, durationMs);
     if (isWritten && outcome) notifyOutcome(this.engine, active.run, outcome, durationMs);
-    const isSlotFree = active.run.slot_keys !== null && !arePassedOn;
     // The run may be due again at once.
     if (outcome?.transition === 'release') this.claimer.floors.forget();
-    if (this.activeRuns.size === 0 || !isGone(outcome) || isSlotFree) this.options.onChange();
+    // What was committed by the handler may have freed a slot.
+    if (!isWritten || !isGone(outcome) || active.isCommitted) this.options.onChange();
+    else if (this.activeRuns.size === 0) this.options.onChange('idle');
   }
 
   private refill(): void {

@@ -1,33 +1,39 @@
 // Waiting that ends when something has changed, even if it changed before the wait began.
 
+/** Why a wait has ended. `idle`: no run is left, and nothing else has changed. */
+export type WakeCause = 'time' | 'idle' | 'change';
+
 export interface Wakeup {
   /** Resolves after `ms`, or when `wake` is called; at once if it was called while nothing waited. */
-  readonly change: (ms: number) => Promise<void>;
-  readonly wake: () => void;
+  readonly change: (ms: number) => Promise<WakeCause>;
+  /** @param cause default `change` */
+  readonly wake: (cause?: Exclude<WakeCause, 'time'>) => void;
 }
 
 export function createWakeup(): Wakeup {
-  let wakers: (() => void)[] = [];
-  let hasChanged = false;
+  let wakers: ((cause: WakeCause) => void)[] = [];
+  /** While nothing waits. */
+  let missed: Exclude<WakeCause, 'time'> | null = null;
   return {
     async change(ms) {
-      if (hasChanged) {
-        hasChanged = false;
-        return;
+      if (missed !== null) {
+        const cause = missed;
+        missed = null;
+        return cause;
       }
-      await new Promise<void>(resolve => {
-        const timer = setTimeout(resolve, ms);
-        wakers.push(() => {
+      return await new Promise<WakeCause>(resolve => {
+        const timer = setTimeout(resolve, ms, 'time');
+        wakers.push(cause => {
           clearTimeout(timer);
-          resolve();
+          resolve(cause);
         });
       });
     },
-    wake: () => {
+    wake: (cause = 'change') => {
       const woken = wakers;
       wakers = [];
-      hasChanged = woken.length === 0;
-      for (const wakeOne of woken) wakeOne();
+      if (woken.length === 0) missed = missed === 'change' ? missed : cause;
+      for (const wakeOne of woken) wakeOne(cause);
     },
   };
 }

@@ -5,6 +5,7 @@ import type { Session } from '../../store/connection/database.js';
 import type { QueuePriority } from '../../store/runs/claim/claim.js';
 import type { ClaimFloor } from '../../store/runs/claim/queue-priorities.js';
 import type { RunAtWork } from '../execute/crash.js';
+import type { WakeCause } from './wakeup.js';
 
 export interface WorkerOptions {
   readonly kind: 'tick' | 'daemon' | 'library' | 'manual' | 'relay';
@@ -51,7 +52,7 @@ export interface Worker {
   /** Claims one run by its id, if it is due and free. */
   claimOne(runId: string): Promise<boolean>;
   /** Resolves after `ms`, or when a run ends or `wake` is called, even if that was since the last call. */
-  change(ms: number): Promise<void>;
+  change(ms: number): Promise<WakeCause>;
   readonly wake: () => void;
   /** Soon checks whether an operator asked to cancel a run, if this worker holds it. */
   readonly checkCancel: (runId: string) => void;

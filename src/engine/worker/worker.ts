@@ -68,7 +68,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     beginStop: () => pipeline.stop(),
     claimOne: runId => pipeline.claimOne(runId),
     change,
-    wake,
+    wake: () => wake(),
     checkCancel: heartbeat.checkCancel,
     atWork: () => runsAtWork(activeRuns),
     async crash(thrown) {

@@ -1,0 +1,133 @@
+// What a daemon does when runs end: it looks for others only where some may wait that no notice has named. No poll and
+// no beat comes meanwhile.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Daemon, startDaemon } from '../../src/daemon/daemon.js';
+import { defineJob } from '../../src/index.js';
+import { type Database, openDatabase, type Session } from '../../src/store/connection/database.js';
+import { definedStatements } from '../../src/store/connection/statement.js';
+import { engineOver } from '../support/engine.js';
+import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+
+const POLL_MS = 600_000;
+/** None during the test. */
+const BEAT = { expression: '0 0 1 1 *', maxPauseMs: POLL_MS };
+const held = new Map<string, () => void>();
+const started: string[] = [];
+/** Ends when `end` says so. */
+const waits = defineJob({
+  name: 'waits',
+  run: async (_, { n }: { n: string }) => {
+    started.push(n);
+    await new Promise<void>(resolve => void held.set(n, resolve));
+  },
+});
+const end = (n: string) => held.get(n)?.();
+
+let test: TestTock;
+let database: Database;
+let daemon: Daemon | undefined;
+/** Names of the statements that were sent. */
+let sent: string[];
+beforeEach(async () => {
+  test = await openTestTock([waits]);
+  database = openDatabase({ connectionString: test.url });
+  sent = [];
+  started.length = 0;
+});
+afterEach(async () => {
+  for (const release of held.values()) release();
+  await daemon?.stop();
+  daemon = undefined;
+  await database.close();
+  await test.close();
+});
+
+const start = async (concurrency: number) => {
+  const names = new Map([...definedStatements()].map(([name, { text }]) => [text, name]));
+  const watched =
+    (session: Session): Session['run'] =>
+    (text, ...rest) => {
+      sent.push(names.get(text) ?? 'another');
+      return session.run(text, ...rest);
+    };
+  const sessionOver: Database['sessionOver'] = (...listening) => {
+    const session = database.sessionOver(...listening);
+    return { ...session, run: watched(session) };
+  };
+  const engine = engineOver({ ...database, run: watched(database), sessionOver }, [waits]);
+  daemon = await startDaemon(engine, { concurrency }, POLL_MS, BEAT);
+  await quiet();
+};
+/** Until it sleeps, and waits for no transaction that could not see that. */
+const quiet = async () => {
+  let before = -1;
+  await until(async () => {
+    const isQuiet = before === sent.length;
+    before = sent.length;
+    if (!isQuiet) await sleep(1500);
+    return isQuiet;
+  }, 'the daemon to sleep');
+};
+const isStarted = (n: string) => until(async () => started.includes(n), `run ${n} to start`);
+const isEnded = (id: string) =>
+  until(async () => (await test.tock.runs.get(id))?.status === 'succeeded', `run ${id} to end`);
+const searches = () => sent.filter(name => /^(?:claim|next-due)/.test(name));
+
+describe('a daemon whose last run ends', () => {
+  it('looks for no others where a notice has brought it, and is woken by the next', async () => {
+    await start(4);
+    sent.length = 0;
+    const id = await test.tock.enqueue(waits, { n: 'a' });
+    await isStarted('a');
+    await until(async () => searches().length === 2, 'the look after the claim');
+    end('a');
+    await isEnded(id);
+    await quiet();
+    expect(searches()).toEqual(['claim-notified', 'next-due']);
+    await test.tock.enqueue(waits, { n: 'b' });
+    await isStarted('b');
+  });
+
+  it('looks for those that had no room', async () => {
+    await start(1);
+    await test.tock.enqueue(waits, { n: 'a' });
+    await isStarted('a');
+    await test.tock.enqueueMany(['b', 'c', 'd'].map(n => ({ job: waits, payload: { n } })));
+    await quiet();
+    const all = ['a', 'b', 'c', 'd'];
+    for (const n of all) {
+      await isStarted(n);
+      end(n);
+    }
+    expect(started).toEqual(all);
+  });
+
+  it('looks for those that the limit of a queue has kept, also while others execute', async () => {
+    await test.tock.queues.set('one', { concurrency: 1 });
+    await start(4);
+    await test.tock.enqueue(waits, { n: 'another' });
+    await isStarted('another');
+    for (const n of ['a', 'b']) await test.tock.enqueue(waits, { n }, { queue: 'one' });
+    await isStarted('a');
+    await quiet();
+    expect(started).toEqual(['another', 'a']);
+    end('a');
+    await isStarted('b');
+  });
+
+  it('looks for what waits after one that did not succeed', async () => {
+    const fails = defineJob({
+      name: 'waits',
+      retry: { maxAttempts: 2, backoff: () => '10ms' },
+      run: ctx => {
+        started.push(`attempt ${ctx.attempt}`);
+        if (ctx.attempt === 1) throw new Error('once');
+      },
+    });
+    const engine = engineOver(database, [fails]);
+    daemon = await startDaemon(engine, {}, POLL_MS, BEAT);
+    await isEnded(await test.tock.enqueue(waits, { n: 'x' }));
+    expect(started).toEqual(['attempt 1', 'attempt 2']);
+  });
+});
