@@ -107,7 +107,10 @@ export async function startDaemon(
   const stopping = new AbortController();
   const hint = createEnqueueHint(queues);
   let isSleeping = false;
-  /** The last pass claimed what a notice had named, and nothing waits for room. */
+  /**
+   * The last pass claimed what a notice had named, and nothing waited for room. Others would have sent a notice
+   * too, so that once these have ended it looks before it claims.
+   */
   let isSettled = false;
   const noticeClaim = createNoticeClaim({
     worker,
@@ -198,12 +201,10 @@ export async function startDaemon(
   const sleep = async (ms: number) => {
     const until = performance.now() + ms;
     isSleeping = true;
-    let cause = await worker.change(ms);
-    // That its runs have ended is then no reason to look: what was enqueued meanwhile has sent a notice.
-    while (cause === 'idle' && isSettled && !sleeper.isAwake && listener?.session)
-      cause = await worker.change(Math.max(1, until - performance.now()));
+    const cause = await worker.change(ms);
     isSleeping = false;
-    if (sleeper.isAwake || performance.now() < until - 1) plan = afterWake(plan);
+    const claims = cause === 'idle' ? !isSettled : performance.now() < until - 1;
+    if (sleeper.isAwake || claims) plan = afterWake(plan);
   };
 
   const work = async () => {

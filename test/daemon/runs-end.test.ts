@@ -1,5 +1,4 @@
-// What a daemon does when runs end: it looks for others only where some may wait that no notice has named. No poll and
-// no beat comes meanwhile.
+// What a daemon does when runs end: whatever may start now starts. No poll and no beat comes meanwhile.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.js';
@@ -75,7 +74,7 @@ const isEnded = (id: string) =>
 const searches = () => sent.filter(name => /^(?:claim|next-due)/.test(name));
 
 describe('a daemon whose last run ends', () => {
-  it('looks for no others where a notice has brought it, and is woken by the next', async () => {
+  it('looks before it claims where a notice has brought it, and is woken by the next', async () => {
     await start(4);
     sent.length = 0;
     const id = await test.tock.enqueue(waits, { n: 'a' });
@@ -84,9 +83,20 @@ describe('a daemon whose last run ends', () => {
     end('a');
     await isEnded(id);
     await quiet();
-    expect(searches()).toEqual(['claim-notified', 'next-due']);
+    expect(searches()).toEqual(['claim-notified', 'next-due', 'next-due']);
     await test.tock.enqueue(waits, { n: 'b' });
     await isStarted('b');
+  });
+
+  it('starts one in time that its handler has enqueued for later', async () => {
+    await start(4);
+    await test.tock.enqueue(waits, { n: 'a' });
+    await isStarted('a');
+    await until(async () => searches().at(-1) === 'next-due', 'the look after the claim');
+    await test.tock.enqueue(waits, { n: 'later' }, { delay: '1s' });
+    end('a');
+    await isStarted('later');
+    expect(started).toEqual(['a', 'later']);
   });
 
   it('looks for those that had no room', async () => {

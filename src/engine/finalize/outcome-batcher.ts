@@ -30,10 +30,11 @@ export interface OutcomeHolder<Entry extends Finalization> {
   readonly isAwaited: (entry: Entry) => boolean;
   /** Called before outcomes are sent again. Must not throw. */
   readonly beforeResend: (entries: readonly Entry[]) => Promise<void>;
-  /** Called once for each outcome: `isWritten` is false where the lease was lost. */
-  readonly onWritten: (entry: Entry, isWritten: boolean) => void;
-  /** Slots became free with a batch, under whatever limit, and were not passed on. */
-  readonly onFreed: () => void;
+  /**
+   * Called once for each outcome: `isWritten` is false where the lease was lost, `isSlotFree` is true where slots
+   * became free with the batch, under whatever limit, and were not passed on.
+   */
+  readonly onWritten: (entry: Entry, isWritten: boolean, isSlotFree: boolean) => void;
   /** Which of the runs may pass on their slots, to runs of this worker; null: none. */
   readonly passingOn: (entries: readonly Entry[]) => PassingOn<Entry> | null;
   /** Called once for each `passingOn` that was not null, with the runs that were claimed by then. */
@@ -144,8 +145,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
       const committed = { freed, outboxWritten, dead: dead.map(entry => entry.id) };
       if ((await afterCommit(engine, committed)) > 0) holder.onUnblocked();
     }
-    for (const entry of accepted) holder.onWritten(entry, !gone.has(entry.id));
-    if (freed.length > 0) holder.onFreed();
+    for (const entry of accepted) holder.onWritten(entry, !gone.has(entry.id), freed.length > 0);
     let isAccepted = accepted.length > 0;
     for (const { part, error } of failed) {
       const rest = substitute === null ? { ...batch, entries: part } : batch;
@@ -174,7 +174,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
       { event: 'finalize.failed', run_id: first.id, error: String(error), code: sqlState(error) },
       'PostgreSQL refuses even the constant text; the lease will expire',
     );
-    this.holder.onWritten(first, false);
+    this.holder.onWritten(first, false, false);
     return true;
   }
 
@@ -260,7 +260,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
       { event: 'finalize.lost', runs: expired.size, error: String(this.lastError) },
       'outcomes could not be written while their leases lasted; the runs will be tried again',
     );
-    for (const entry of expired) this.holder.onWritten(entry, false);
+    for (const entry of expired) this.holder.onWritten(entry, false, false);
     return held;
   }
 }

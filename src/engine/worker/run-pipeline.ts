@@ -106,8 +106,8 @@ export class RunPipeline implements WorkerLoad {
         isHeld(active, engine.settings.leaseMs) && performance.now() < this.writesUntil,
       isAwaited: holdsSlot,
       beforeResend: entries => this.reports.flush(entries.map(({ active }) => active)),
-      onWritten: ({ active, outcome }, isWritten) => this.onWritten(active, outcome, isWritten),
-      onFreed: () => onChange(),
+      onWritten: ({ active, outcome }, isWritten, isSlotFree) =>
+        this.onWritten(active, outcome, isWritten, isSlotFree),
       passingOn: entries => this.slotPassing.begin(entries),
       onPassedOn: (passingOn, claimed, sentAt) => {
         this.slotPassing.end(passingOn, claimed.length);
@@ -237,11 +237,13 @@ export class RunPipeline implements WorkerLoad {
   }
 
   private write(active: ActiveRun, outcome: Outcome | null): void {
-    if (active.isCommitted || outcome === null) return this.onWritten(active, outcome, active.isCommitted);
+    // What the handler has committed may have freed a slot.
+    if (active.isCommitted || outcome === null)
+      return this.onWritten(active, outcome, active.isCommitted, active.isCommitted);
     this.outcomes.add({ id: active.run.id, fence: active.run.fence, outcome, active });
   }
 
-  private onWritten(active: ActiveRun, outcome: Outcome | null, isWritten: boolean): void {
+  private onWritten(active: ActiveRun, outcome: Outcome | null, isWritten: boolean, isSlotFree: boolean) {
     this.activeRuns.delete(active);
     this.engine.relay?.onWritten(active);
     const durationMs = active.startedAt === null ? 0 : performance.now() - active.startedAt;
@@ -249,8 +251,7 @@ export class RunPipeline implements WorkerLoad {
     if (isWritten && outcome) notifyOutcome(this.engine, active.run, outcome, durationMs);
     // The run may be due again at once.
     if (outcome?.transition === 'release') this.claimer.floors.forget();
-    // What was committed by the handler may have freed a slot.
-    if (!isWritten || !isGone(outcome) || active.isCommitted) this.options.onChange();
+    if (!isWritten || !isGone(outcome) || isSlotFree) this.options.onChange();
     else if (this.activeRuns.size === 0) this.options.onChange('idle');
   }
 

@@ -11,7 +11,7 @@ export interface Wakeup {
 }
 
 export function createWakeup(): Wakeup {
-  let wakers: ((cause: WakeCause) => void)[] = [];
+  const wakers = new Set<(cause: WakeCause) => void>();
   /** While nothing waits. */
   let missed: Exclude<WakeCause, 'time'> | null = null;
   return {
@@ -22,18 +22,18 @@ export function createWakeup(): Wakeup {
         return cause;
       }
       return await new Promise<WakeCause>(resolve => {
-        const timer = setTimeout(resolve, ms, 'time');
-        wakers.push(cause => {
+        const end = (cause: WakeCause) => {
           clearTimeout(timer);
+          wakers.delete(end);
           resolve(cause);
-        });
+        };
+        const timer = setTimeout(end, ms, 'time');
+        wakers.add(end);
       });
     },
     wake: (cause = 'change') => {
-      const woken = wakers;
-      wakers = [];
-      if (woken.length === 0) missed = missed === 'change' ? missed : cause;
-      for (const wakeOne of woken) wakeOne(cause);
+      if (wakers.size === 0) missed = missed === 'change' ? missed : cause;
+      for (const end of [...wakers]) end(cause);
     },
   };
 }

@@ -64,7 +64,6 @@ beforeEach(async () => {
     canWrite: entry => canWrite(entry.id),
     isAwaited: () => false,
     beforeResend: async entries => void repeated.push(entries.map(each => each.id).join()),
-    onFreed: () => undefined,
     onWritten: (entry, isWritten) => done.push(`${entry.id} ${isWritten}`),
     passingOn: () => null,
     onPassedOn: () => undefined,
