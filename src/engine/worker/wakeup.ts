@@ -33,7 +33,7 @@ export function createWakeup(): Wakeup {
     },
     wake: (cause = 'change') => {
       if (wakers.size === 0) missed = missed === 'change' ? missed : cause;
-      for (const end of [...wakers]) end(cause);
+      for (const end of wakers) end(cause);
     },
   };
 }
