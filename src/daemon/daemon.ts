@@ -108,8 +108,8 @@ export async function startDaemon(
   const hint = createEnqueueHint(queues);
   let isSleeping = false;
   /**
-   * The last pass claimed what a notice had named, and nothing waited for room. Others would have sent a notice
-   * too, so that once these have ended it looks before it claims.
+   * The last pass claimed what a notice had named, and nothing waited for room. Other runs would have sent a
+   * notice too, so that once these have ended it looks before it claims.
    */
   let isSettled = false;
   const noticeClaim = createNoticeClaim({

@@ -31,8 +31,8 @@ export interface OutcomeHolder<Entry extends Finalization> {
   /** Called before outcomes are sent again. Must not throw. */
   readonly beforeResend: (entries: readonly Entry[]) => Promise<void>;
   /**
-   * Called once for each outcome: `isWritten` is false where the lease was lost, `isSlotFree` is true where slots
-   * became free with the batch, under whatever limit, and were not passed on.
+   * Called once for each outcome: `isWritten` is false where the lease was lost, `isSlotFree` is true where
+   * slots became free with the batch, under whatever limit, and were not passed on.
    */
   readonly onWritten: (entry: Entry, isWritten: boolean, isSlotFree: boolean) => void;
   /** Which of the runs may pass on their slots, to runs of this worker; null: none. */
