@@ -3256,7 +3256,8 @@ select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id
 release savepoint tock_part;
 
 -- remove worker
-delete from tock.workers where id = $1;
+with gone as (delete from tock.workers where id = $1)
+select tock.wake(null, 'queued') as woken where $2::boolean;
 
 -- renew-leases
 with mine as materialized (
@@ -3316,7 +3317,7 @@ select id, definition_id, tock.now(), priority, attempts,
   fence + 1, releases, generation + 1, occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger,
   idempotency_key, payload, errors, slot_keys, slot_limits, live_key, traceparent, 'queued'
 from gone order by id
-returning id::text as id;
+returning id::text as id, (select tock.notify('queued')) as notified;
 
 -- rollback-to-savepoint
 rollback to savepoint tock_part;

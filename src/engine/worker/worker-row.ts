@@ -11,7 +11,8 @@ export interface WorkerRow {
   readonly refresh: () => Promise<void>;
   /** Shows that the worker claims no more. */
   drain(): Promise<void>;
-  remove(): Promise<void>;
+  /** `wakes`: other daemons look for what it has left. */
+  remove(wakes: boolean): Promise<void>;
 }
 
 interface WorkerRowOptions {
@@ -65,8 +66,8 @@ export function workerRow(
     async drain() {
       await drainWorker.run(database, { id }).catch(() => undefined);
     },
-    async remove() {
-      if (announced) await removeWorker.run(database, { id }).catch(() => undefined);
+    async remove(wakes) {
+      if (announced) await removeWorker.run(database, { id, wakes }).catch(() => undefined);
     },
   };
 }

@@ -42,7 +42,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     await pipeline.claimed();
     await worker.idle();
     heartbeat.stop();
-    await row.remove();
+    await row.remove(pipeline.outcomeCounts.claimed > 0);
   };
 
   const worker: Worker = {

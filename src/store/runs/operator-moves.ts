@@ -105,7 +105,7 @@ select id, definition_id, tock.now(), priority, attempts,
   fence + 1, releases, generation + 1, occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger,
   idempotency_key, payload, errors, slot_keys, slot_limits, live_key, traceparent, '${TRANSITIONS.retry.to}'
 from gone order by id
-returning id::text as id`,
+returning id::text as id, (select tock.notify('queued')) as notified`,
 );
 
 /**

@@ -32,9 +32,11 @@ export const drainWorker = statement<{ id: string }, never>(
 update tock.workers set draining = true where id = :id`,
 );
 
-export const removeWorker = statement<{ id: string }, never>(
+/** Removes the row. `wakes`: other daemons look for the runs and slots that this worker has left. */
+export const removeWorker = statement<{ id: string; wakes: boolean }, unknown>(
   'remove worker',
-  'delete from tock.workers where id = :id',
+  `with gone as (delete from tock.workers where id = :id)
+select tock.wake(null, 'queued') as woken where :wakes::boolean`,
 );
 
 /** Whether a worker has reported lately, over its row: it has not missed two heartbeats. */

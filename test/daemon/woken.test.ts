@@ -1,0 +1,171 @@
+// What wakes a daemon that sleeps: runs that are due before its next look, retries, and what a worker leaves that
+// stops. No poll and no beat comes meanwhile.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Daemon, startDaemon } from '../../src/daemon/daemon.js';
+import { defineJob } from '../../src/index.js';
+import { type Database, openDatabase } from '../../src/store/connection/database.js';
+import { engineOver } from '../support/engine.js';
+import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+
+const POLL_MS = 600_000;
+/** None during the test. */
+const BEAT = { expression: '0 0 1 1 *', maxPauseMs: POLL_MS };
+/** A daemon that has begun to sleep looks 50 ms, 200 ms and 1 s later once more, and then needs a notice. */
+const LAST_LOOK_MS = 1500;
+let attempts: { readonly n: string; readonly attempt: number; readonly worker: string }[];
+let releases: (() => void)[];
+let database: Database;
+let test: TestTock;
+const daemons: Daemon[] = [];
+
+/** The same job in two workers. Where it `does` something, the first waits until it is released. */
+const jobOf = (worker: string) =>
+  defineJob({
+    name: 'noted',
+    retry: { backoff: () => '2s', maxAttempts: 2 },
+    run: async (ctx, { n, does }: { n: string; does?: 'fail' | 'wait' }) => {
+      attempts.push({ n, attempt: ctx.attempt, worker });
+      if (worker === 'other') return;
+      if (does === undefined) return;
+      await new Promise<void>(resolve => {
+        releases.push(resolve);
+        ctx.signal.addEventListener('abort', () => resolve());
+      });
+      ctx.signal.throwIfAborted();
+      if (does === 'fail') throw new Error('failed');
+    },
+  });
+const noted = jobOf('first');
+
+beforeEach(async () => {
+  attempts = [];
+  releases = [];
+  test = await openTestTock([noted]);
+  database = openDatabase({ connectionString: test.url });
+});
+afterEach(async () => {
+  for (const release of releases) release();
+  await Promise.all(daemons.splice(0).map(each => each.stop()));
+  await database.close();
+  await test.close();
+});
+
+const start = async (worker = 'first', drainMs = 10_000) => {
+  const engine = engineOver(database, [jobOf(worker)]);
+  const settings = { ...engine.settings, drainMs };
+  const daemon = await startDaemon({ ...engine, settings }, {}, POLL_MS, BEAT);
+  daemons.push(daemon);
+  return daemon;
+};
+const asleep = () => sleep(LAST_LOOK_MS);
+const isStarted = (n: string, attempt = 1) =>
+  until(
+    async () => attempts.some(each => each.n === n && each.attempt === attempt),
+    `attempt ${attempt} of ${n} to start`,
+  );
+
+describe('a daemon that sleeps is woken', () => {
+  it('by a run that is due soon, however it was enqueued', async () => {
+    await start();
+    const enqueues: Record<string, () => Promise<unknown>> = {
+      one: () => test.tock.enqueue(noted, { n: 'one' }, { delay: '1s' }),
+      many: () => test.tock.enqueueMany([{ job: noted, payload: { n: 'many' }, delay: '1s' }]),
+      debounced: () => test.tock.enqueue(noted, { n: 'debounced' }, { key: 'a', debounce: '1s' }),
+      sql: () =>
+        test.sql(`select tock.enqueue('noted', '{"n": "sql"}', run_at => now() + interval '1 second')`),
+    };
+    for (const [n, enqueue] of Object.entries(enqueues)) {
+      await asleep();
+      await enqueue();
+      await isStarted(n);
+    }
+    expect(attempts.map(({ n }) => n)).toEqual(Object.keys(enqueues));
+    const [early] = await test.sql('select id from tock.job_runs where started_at < run_at');
+    expect(early).toBeUndefined();
+  });
+
+  it('by the commit of a transaction that took longer than the delay', async () => {
+    await start();
+    await asleep();
+    await database.transaction(async session => {
+      await session.run(
+        `select tock.enqueue('noted', '{"n": "long"}', run_at => now() + interval '1 second')`,
+        [],
+      );
+      await sleep(1500);
+    });
+    await isStarted('long');
+    expect(attempts).toHaveLength(1);
+  });
+
+  it('by a retry', async () => {
+    const daemon = await start();
+    const id = await test.tock.enqueue(noted, { n: 'again' }, { delay: '1h' });
+    await test.tock.runs.cancel(id);
+    await asleep();
+    expect(daemon.outcomeCounts.claimed).toBe(0);
+    await test.tock.runs.retry(id);
+    await isStarted('again');
+  });
+
+  it('by a worker that stops, for the run that this interrupts', async () => {
+    const first = await start('first', 0);
+    await test.tock.enqueue(noted, { n: 'interrupted', does: 'wait' });
+    await isStarted('interrupted');
+    await start('other');
+    await asleep();
+    await first.stop();
+    await until(async () => attempts.length === 2, 'the other to start it');
+    expect(attempts.map(({ worker }) => worker)).toEqual(['first', 'other']);
+  });
+
+  it('by a worker that stops, for the next attempt of its runs', async () => {
+    const first = await start();
+    await test.tock.enqueue(noted, { n: 'failed', does: 'fail' });
+    await isStarted('failed');
+    await start('other');
+    await asleep();
+    const stopped = first.stop();
+    for (const release of releases.splice(0)) release();
+    await stopped;
+    await isStarted('failed', 2);
+    expect(attempts.map(({ worker }) => worker)).toEqual(['first', 'other']);
+  });
+
+  it('by a worker that stops, for the slot of a queue that its last run has freed', async () => {
+    await test.tock.queues.set('default', { concurrency: 1 });
+    const first = await start();
+    await test.tock.enqueue(noted, { n: 'last', does: 'wait' });
+    await isStarted('last');
+    await start('other');
+    await test.tock.enqueue(noted, { n: 'next' });
+    await asleep();
+    const stopped = first.stop();
+    await sleep(200);
+    for (const release of releases.splice(0)) release();
+    await stopped;
+    await isStarted('next');
+    expect(attempts.at(-1)).toMatchObject({ n: 'next', worker: 'other' });
+  });
+});
+
+describe('no daemon is woken', () => {
+  it('by a run that the next look finds in time', async () => {
+    const notices: string[] = [];
+    const listener = await database.pool.connect();
+    listener.on('notification', ({ payload }) => notices.push(payload ?? ''));
+    await listener.query('listen tock');
+    await start();
+    await asleep();
+    notices.length = 0;
+    await test.tock.enqueue(noted, { n: 'later' }, { delay: '7s' });
+    await test.tock.enqueueMany([{ job: noted, payload: { n: 'later' }, delay: '7s' }]);
+    await test.tock.enqueue(noted, { n: 'later' }, { key: 'a', debounce: '7s' });
+    await test.sql(`select tock.enqueue('noted', '{"n": "later"}', run_at => now() + interval '7 seconds')`);
+    await test.tock.enqueue(noted, { n: 'soon' }, { delay: '5s', priority: 3 });
+    await until(async () => notices.length > 0, 'the notice of the last');
+    expect(notices).toEqual(['queued:3:default']);
+    listener.release(true);
+  });
+});
