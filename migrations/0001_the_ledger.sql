@@ -634,13 +634,25 @@ end $$;
 
 comment on function tock.wake(text[], text) is 'Wakes listening daemons, if one that claims from any of the queues may be asleep. Null: from all queues.';
 
--- A daemon that sleeps looks every five seconds. What is due before its next look has to wake it, so that it knows when to
--- claim; one second more is for the look itself.
+-- A daemon that sleeps looks every five seconds. What is due before its next look wakes it to look now, so that it knows when
+-- to claim. One second more is for the look itself.
 create function tock.next_look_at() returns timestamptz
 language sql stable parallel safe
 as $$ select tock.now() + interval '6 seconds' $$;
 
-comment on function tock.next_look_at() is 'Until when a daemon that is not woken may overlook a new run: one that is due by then wakes it.';
+comment on function tock.next_look_at() is 'A run that is due by then wakes sleeping daemons when it is enqueued; a later one is found by their next look.';
+
+-- `due_payload` is for a run that is due now. One that is due soon has the payload `soon`, so that daemons need not hurry.
+create function tock.wake_for(run_at timestamptz, queues text[], due_payload text default 'queued') returns void
+language plpgsql volatile
+as $$
+begin
+  if wake_for.run_at <= tock.next_look_at() then
+    perform tock.wake(wake_for.queues, case when wake_for.run_at <= tock.now() then due_payload else 'soon' end);
+  end if;
+end $$;
+
+comment on function tock.wake_for(timestamptz, text[], text) is 'Wakes listening daemons for a new run, if it is due before their next look and one that claims from any of the queues may be asleep.';
 
 -- SQL and the library enqueue through the functions below, never by an insert of their own. They run with the owner's
 -- rights: a role that enqueues needs EXECUTE on them and no right on any table, and cannot choose what they have no
@@ -734,9 +746,7 @@ begin
     new_id, enqueue.job, coalesce(enqueue.payload, '{}'), enqueue.idempotency_key, coalesce(enqueue.run_at, tock.now()),
     new_queue, coalesce(enqueue.priority, defaults.priority, 0),
     coalesce(enqueue.max_attempts, defaults.max_attempts, 10), 'api', tock.valid_traceparent(enqueue.traceparent), 'queued');
-  if enqueue.run_at is null or enqueue.run_at <= tock.next_look_at() then
-    perform tock.wake(array[new_queue], 'queued');
-  end if;
+  perform tock.wake_for(coalesce(enqueue.run_at, tock.now()), array[new_queue]);
   return new_id;
 end $$;
 
@@ -759,10 +769,8 @@ begin
     enqueue_one.queue, enqueue_one.priority, enqueue_one.max_attempts, enqueue_one.trigger,
     tock.valid_traceparent(enqueue_one.traceparent), 'queued'
   where tock.require_name(enqueue_one.job, 'job') and tock.require_name(enqueue_one.queue, 'queue')
-  returning r.id, r.run_at <= tock.next_look_at() as wakes into made;
-  if made.wakes then
-    perform tock.wake(array[enqueue_one.queue], 'queued:' || enqueue_one.priority || ':' || enqueue_one.queue);
-  end if;
+  returning r.id, r.run_at into made;
+  perform tock.wake_for(made.run_at, array[enqueue_one.queue], 'queued:' || enqueue_one.priority || ':' || enqueue_one.queue);
   return made.id;
 end $$;
 
@@ -815,9 +823,8 @@ select (select string_agg(id::text, ',' order by id) from input) as ids,
     select string_agg(i.id || ':' || coalesce((select old.run_id::text from tock.job_keys old where old.idempotency_key = i.key), ''), ',')
     from input i left join keyed k on k.run_id = i.id
     where i.key is not null and k.run_id is null) end as refused,
-  -- At most once per statement.
-  case when min(run_at) <= tock.next_look_at() then
-    tock.wake(case when count(*) <= 100 then array(select distinct i.queue from input i) end, 'queued')::text end as woken
+  -- Once per statement.
+  tock.wake_for(min(run_at), case when count(*) <= 100 then array(select distinct i.queue from input i) end)::text as woken
 from made;
 end $$;
 
@@ -871,9 +878,13 @@ with input as materialized (
   where r.status = 'queued' and r.attempts = 0 and r.job = excluded.job and (select bounds from replacing) -> excluded.live_key is not null
   returning r.id, r.live_key, r.run_at
 ), woken as (
-  -- At most once per statement.
-  select tock.wake(case when (select count(*) from input) <= 100 then array(select distinct i.queue from input i) end, 'queued') from (
-    select from (select run_at from made union all select run_at from live) m where m.run_at <= tock.next_look_at() limit 1) due
+  -- Once per statement. A run that was replaced, and is due no sooner than before, wakes none: daemons look when it would have
+  -- been due.
+  select tock.wake_for(min(w.run_at), case when (select count(*) from input) <= 100 then array(select distinct i.queue from input i) end) from (
+    select run_at from made
+    union all
+    select run_at from live l where l.run_at < coalesce((
+      select old.run_at from tock.job_runs_live old where old.id = l.id and old.blocked_on is null), 'infinity')) w
 )
 select i.place, m.id is not null or coalesce(l.id = i.id, false) as made, l.id is not null and not exists (select from input n where n.id = l.id) as replaced,
   coalesce(m.id, l.id, k.run_id, old.run_id, there.id)::text as id, (select count(*) from woken)::text as woken

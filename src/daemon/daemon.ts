@@ -3,7 +3,6 @@
 import { performance } from 'node:perf_hooks';
 import { createEnqueueHint } from '../engine/claim/enqueue-hint.js';
 import { startListener } from '../engine/claim/listen.js';
-import { createNoticeLimiter } from '../engine/claim/notice-limiter.js';
 import { register } from '../engine/definitions/register.js';
 import type { Engine } from '../engine/engine.js';
 import { materialize } from '../engine/materialize/materialize.js';
@@ -33,6 +32,7 @@ import {
   whileClaiming,
 } from './next-pass.js';
 import { createNoticeClaim } from './notice-claim.js';
+import { createNoticeReceiver } from './notice-receiver.js';
 import { refusableStep } from './refusable-step.js';
 import { createSleeper, NO_SLEEPER } from './sleeper.js';
 
@@ -61,7 +61,8 @@ export interface Daemon {
 }
 
 const UPKEEP_EVERY_MS = 3_600_000;
-const POLL_LISTENING_MS = 5000;
+/** How long it sleeps at most. `tock.next_look_at()` has the same time, and a second more. */
+export const POLL_LISTENING_MS = 5000;
 const POLL_MS = 1000;
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 5000;
@@ -118,21 +119,16 @@ export async function startDaemon(
     isSleeping: () => isSleeping && !sleeper.isAwake,
     session: () => listener?.session ?? null,
   });
-  const limiter = createNoticeLimiter(() => noticeClaim.start());
+  const notices = createNoticeReceiver({
+    worker,
+    hint,
+    claim: () => noticeClaim.start(),
+    onReap() {
+      plan = afterReapNotice(plan, performance.now());
+    },
+  });
   const listener =
-    options.listen === false
-      ? null
-      : startListener(
-          engine,
-          notice => {
-            if (notice.kind === 'cancel') worker.checkCancel(notice.runId);
-            else if (notice.kind === 'reap') {
-              plan = afterReapNotice(plan, performance.now());
-              limiter.notice();
-            } else if (hint.record(notice.queuePriority)) limiter.notice();
-          },
-          () => sleeper.sayAgain(),
-        );
+    options.listen === false ? null : startListener(engine, notices.receive, () => sleeper.sayAgain());
   const registerOrGoOn = refusableStep(
     engine,
     { name: 'register', consequence: 'the jobs cannot be registered now' },
@@ -175,7 +171,7 @@ export async function startDaemon(
     // An idle worker claims a hinted run first and looks for others once that has started.
     const claimHint = materializes || worker.running > 0 || sleeper.isAwake ? null : hinted;
     const claimed = (notified ?? 0) + (claims ? await worker.claim(claimHint ?? undefined) : 0);
-    if (claimed > 0 || worker.hasMore) limiter.found();
+    if (claimed > 0 || worker.hasMore) notices.found();
     const done = {
       startedAt,
       materialized: materializes,
@@ -253,7 +249,7 @@ export async function startDaemon(
       worker.beginStop();
       stopping.abort();
       beat.stop();
-      limiter.close();
+      notices.close();
       worker.wake();
       await working;
       const noted = noteOwnStop(engine);

@@ -1,11 +1,13 @@
 // What wakes a daemon that sleeps: runs that are due before its next look, retries, and what a worker leaves that
 // stops. No poll and no beat comes meanwhile.
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { PoolClient } from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Daemon, startDaemon } from '../../src/daemon/daemon.js';
+import { type Daemon, POLL_LISTENING_MS, startDaemon } from '../../src/daemon/daemon.js';
 import { defineJob } from '../../src/index.js';
 import { type Database, openDatabase } from '../../src/store/connection/database.js';
 import { engineOver } from '../support/engine.js';
+import { insertSleeper } from '../support/sleepers.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 
 const POLL_MS = 600_000;
@@ -133,6 +135,24 @@ describe('a daemon that sleeps is woken', () => {
     expect(attempts.map(({ worker }) => worker)).toEqual(['first', 'other']);
   });
 
+  it('by a worker that waits for its last run to end, for the next attempt of another', async () => {
+    const first = await start();
+    await test.tock.enqueue(noted, { n: 'long', does: 'wait' });
+    await isStarted('long');
+    await test.tock.enqueue(noted, { n: 'failed', does: 'fail' });
+    await isStarted('failed');
+    await start('other');
+    await asleep();
+    const stopped = first.stop();
+    const [endLong, endFailed] = releases.splice(0);
+    endFailed?.();
+    await isStarted('failed', 2);
+    expect(attempts.at(-1)?.worker).toBe('other');
+    expect(first.outcomeCounts.succeeded).toBe(0);
+    endLong?.();
+    await stopped;
+  });
+
   it('by a worker that stops, for the slot of a queue that its last run has freed', async () => {
     await test.tock.queues.set('default', { concurrency: 1 });
     const first = await start();
@@ -151,21 +171,64 @@ describe('a daemon that sleeps is woken', () => {
 });
 
 describe('no daemon is woken', () => {
-  it('by a run that the next look finds in time', async () => {
-    const notices: string[] = [];
-    const listener = await database.pool.connect();
+  let notices: string[];
+  let listener: PoolClient;
+  /** Those since the last call. A notice arrives after all that were committed before. */
+  const heard = async () => {
+    await listener.query(`select pg_notify('tock', 'mark')`);
+    await until(async () => notices.includes('mark'), 'the last notice');
+    return notices.splice(0).filter(each => each !== 'mark');
+  };
+  beforeEach(async () => {
+    notices = [];
+    listener = await database.pool.connect();
     listener.on('notification', ({ payload }) => notices.push(payload ?? ''));
     await listener.query('listen tock');
-    await start();
+    await insertSleeper(test);
+  });
+  afterEach(() => listener.release(true));
+
+  it('by a run that the next look finds in time', async () => {
+    const [row] = await test.sql(
+      `select extract(epoch from tock.next_look_at() - tock.now())::integer * 1000 as ms`,
+    );
+    expect(row?.['ms']).toBe(POLL_LISTENING_MS + 1000);
+    const enqueueAll = async (delay: `${number}s`) => {
+      await test.tock.enqueue(noted, { n: 'one' }, { delay, priority: 3 });
+      await test.tock.enqueueMany([{ job: noted, payload: { n: 'many' }, delay }]);
+      await test.tock.enqueue(noted, { n: 'debounced' }, { key: delay, debounce: delay });
+      await test.sql(`select tock.enqueue('noted', '{"n": "sql"}', run_at => now() + $1::interval)`, [delay]);
+    };
+    await enqueueAll('7s');
+    expect(await heard()).toEqual([]);
+    await enqueueAll('5s');
+    expect(await heard()).toEqual(['soon', 'soon', 'soon', 'soon']);
+  });
+
+  it('by a run that is replaced and due no sooner', async () => {
+    const debounce = async (key: string, ms: number) =>
+      await test.tock.enqueue(noted, { n: key }, { key, debounce: ms });
+    await debounce('a', 2000);
+    expect(await heard()).toEqual(['soon']);
+    await debounce('a', 2000);
+    await debounce('a', 4000);
+    expect(await heard()).toEqual([]);
+    await debounce('a', 1000);
+    expect(await heard()).toEqual(['soon']);
+    await debounce('b', 9000);
+    expect(await heard()).toEqual([]);
+    await debounce('b', 1000);
+    expect(await heard()).toEqual(['soon']);
+    await test.sql(`update tock.job_runs_live set blocked_on = 'job:noted' where live_key = 'a'`);
+    await debounce('a', 2000);
+    expect(await heard()).toEqual(['soon']);
+  });
+
+  it('by a worker that has claimed nothing', async () => {
+    const daemon = await start();
     await asleep();
-    notices.length = 0;
-    await test.tock.enqueue(noted, { n: 'later' }, { delay: '7s' });
-    await test.tock.enqueueMany([{ job: noted, payload: { n: 'later' }, delay: '7s' }]);
-    await test.tock.enqueue(noted, { n: 'later' }, { key: 'a', debounce: '7s' });
-    await test.sql(`select tock.enqueue('noted', '{"n": "later"}', run_at => now() + interval '7 seconds')`);
-    await test.tock.enqueue(noted, { n: 'soon' }, { delay: '5s', priority: 3 });
-    await until(async () => notices.length > 0, 'the notice of the last');
-    expect(notices).toEqual(['queued:3:default']);
-    listener.release(true);
+    await heard();
+    await daemon.stop();
+    expect(await heard()).toEqual([]);
   });
 });

@@ -3256,8 +3256,7 @@ select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id
 release savepoint tock_part;
 
 -- remove worker
-with gone as (delete from tock.workers where id = $1)
-select tock.wake(null, 'queued') as woken where $2::boolean;
+delete from tock.workers where id = $1;
 
 -- renew-leases
 with mine as materialized (
@@ -3511,6 +3510,9 @@ update tock.alert_channels set run_id = $1, free_at = tock.now() + $2::float8 * 
 
 -- validate-bounds
 select tock.validate_bounds();
+
+-- wake sleepers
+select tock.wake(null, 'queued') as woken;
 
 -- watch-writers
 update tock.figures_progress set watched_until = $1, writers = array(select distinct w.virtualtransaction from (select l.virtualtransaction from pg_locks l

@@ -11,8 +11,7 @@ export interface WorkerRow {
   readonly refresh: () => Promise<void>;
   /** Shows that the worker claims no more. */
   drain(): Promise<void>;
-  /** `wakes`: other daemons look for what it has left. */
-  remove(wakes: boolean): Promise<void>;
+  remove(): Promise<void>;
 }
 
 interface WorkerRowOptions {
@@ -66,8 +65,8 @@ export function workerRow(
     async drain() {
       await drainWorker.run(database, { id }).catch(() => undefined);
     },
-    async remove(wakes) {
-      if (announced) await removeWorker.run(database, { id, wakes }).catch(() => undefined);
+    async remove() {
+      if (announced) await removeWorker.run(database, { id }).catch(() => undefined);
     },
   };
 }

@@ -1,6 +1,7 @@
 // A worker: its run pipeline, its heartbeat, and its row in `workers`.
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
+import { wakeSleepers } from '../../store/runs/sleepers.js';
 import type { Engine } from '../engine.js';
 import { runsAtWork } from '../execute/crash.js';
 import { startHeartbeat } from './heartbeat.js';
@@ -36,13 +37,17 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     pipeline.reports.logs.flush(activeRuns),
   );
 
+  const wakeOthers = () => wakeSleepers.run(engine.database, {}).catch(() => undefined);
+
   /** The leases are renewed until the last outcome is written. */
   const leave = async () => {
     // A claim under way may have leases already; what it brings is released.
     await pipeline.claimed();
     await worker.idle();
     heartbeat.stop();
-    await row.remove(pipeline.outcomeCounts.claimed > 0);
+    await row.remove();
+    // Runs that it gave back, that are to be tried again, or that waited for a slot.
+    if (pipeline.outcomeCounts.claimed > 0) await wakeOthers();
   };
 
   const worker: Worker = {
@@ -83,8 +88,13 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
       pipeline.stop();
       const until = performance.now() + graceMs;
       if (activeRuns.size > 0) await row.drain();
-      while (activeRuns.size > 0 && performance.now() < until)
+      let left = 0;
+      while (activeRuns.size > 0 && performance.now() < until) {
+        const { released, failed } = pipeline.outcomeCounts;
+        if (released + failed > left) await wakeOthers();
+        left = released + failed;
         await change(Math.max(1, until - performance.now()));
+      }
       pipeline.abortAll();
       await leave();
       engine.workers.delete(worker);

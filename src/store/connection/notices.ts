@@ -3,9 +3,11 @@
 import { isName } from '../../model/names.js';
 import type { QueuePriority } from '../runs/claim/claim.js';
 
-/** `queuePriority`: where there is a new run; null: anywhere. */
+/** `queuePriority`: where there is a new run that is due; null: anywhere. */
 export type Notice =
   | { readonly kind: 'queued'; readonly queuePriority: QueuePriority | null }
+  /** There is a new run, which is due before the next look. */
+  | { readonly kind: 'soon' }
   | { readonly kind: 'cancel'; readonly runId: string }
   /** A run that was handed over is decided or cancelled. */
   | { readonly kind: 'reap' };
@@ -13,7 +15,7 @@ export type Notice =
 /** Null for a payload that Tock does not send. */
 export function readNotice(payload: string): Notice | null {
   if (payload === 'queued') return { kind: 'queued', queuePriority: null };
-  if (payload === 'reap') return { kind: 'reap' };
+  if (payload === 'soon' || payload === 'reap') return { kind: payload };
   const runId = /^cancel:(\d{1,19})$/.exec(payload)?.[1];
   if (runId !== undefined) return { kind: 'cancel', runId };
   const [, number, queue] = /^queued:(-?\d{1,10}):(.{1,200})$/.exec(payload) ?? [];

@@ -26,6 +26,12 @@ export const insertSleeper = statement<Sleeper, { readonly id: string }>(
 on conflict (worker_id) do update set queues = excluded.queues returning worker_id as id`,
 );
 
+/** Wakes daemons that may be asleep: there are runs that another worker has left. */
+export const wakeSleepers = statement<object, unknown>(
+  'wake sleepers',
+  `select tock.wake(null, 'queued') as woken`,
+);
+
 /** Says that a daemon looks for runs without being woken. */
 export const deleteSleeper = statement<{ id: string }, never>(
   'delete sleeper',

@@ -32,11 +32,9 @@ export const drainWorker = statement<{ id: string }, never>(
 update tock.workers set draining = true where id = :id`,
 );
 
-/** Removes the row. `wakes`: other daemons look for the runs and slots that this worker has left. */
-export const removeWorker = statement<{ id: string; wakes: boolean }, unknown>(
+export const removeWorker = statement<{ id: string }, never>(
   'remove worker',
-  `with gone as (delete from tock.workers where id = :id)
-select tock.wake(null, 'queued') as woken where :wakes::boolean`,
+  'delete from tock.workers where id = :id',
 );
 
 /** Whether a worker has reported lately, over its row: it has not missed two heartbeats. */

@@ -139,7 +139,7 @@ export class ExecRun {
       (reason: unknown): Recorded => ({ kind: 'unwritten', reason }),
     );
     const recorded = await Promise.race([written, stopped]);
-    if (recorded.kind !== 'unwritten') await this.row.remove(false);
+    if (recorded.kind !== 'unwritten') await this.row.remove();
     return recorded;
   }
 

@@ -1,0 +1,46 @@
+// What each notice makes a daemon do. Runs that are only due soon have a limit of their own: a stream of them
+// finds nothing to claim, and must not hold up those that are due.
+import type { EnqueueHint } from '../engine/claim/enqueue-hint.js';
+import { createNoticeLimiter } from '../engine/claim/notice-limiter.js';
+import type { Worker } from '../engine/worker/worker-interface.js';
+import type { Notice } from '../store/connection/notices.js';
+
+export interface NoticeReceiver {
+  readonly receive: (notice: Notice) => void;
+  /** A claim has found runs, so the next notice has its effect at once. */
+  found(): void;
+  /** Notices have no effect from now on. */
+  readonly close: () => void;
+}
+
+interface NoticeReceiverOptions {
+  readonly worker: Pick<Worker, 'checkCancel' | 'wake'>;
+  readonly hint: EnqueueHint;
+  /** Claims what is due, or wakes the worker to do so. */
+  readonly claim: () => void;
+  /** There is something to reap. */
+  readonly onReap: () => void;
+}
+
+export function createNoticeReceiver({ worker, hint, claim, onReap }: NoticeReceiverOptions): NoticeReceiver {
+  const due = createNoticeLimiter(claim);
+  const soon = createNoticeLimiter(worker.wake);
+  return {
+    receive(notice) {
+      if (notice.kind === 'cancel') worker.checkCancel(notice.runId);
+      else if (notice.kind === 'soon') soon.notice();
+      else if (notice.kind === 'reap') {
+        onReap();
+        due.notice();
+      } else if (hint.record(notice.queuePriority)) due.notice();
+    },
+    found() {
+      due.found();
+      soon.found();
+    },
+    close() {
+      due.close();
+      soon.close();
+    },
+  };
+}

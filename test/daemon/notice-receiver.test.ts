@@ -1,0 +1,79 @@
+// What notices make a daemon do.
+import { performance } from 'node:perf_hooks';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createNoticeReceiver } from '../../src/daemon/notice-receiver.js';
+import { createEnqueueHint } from '../../src/engine/claim/enqueue-hint.js';
+import type { Notice } from '../../src/store/connection/notices.js';
+
+const SOON: Notice = { kind: 'soon' };
+const QUEUED: Notice = { kind: 'queued', queuePriority: null };
+
+let now: number;
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  now = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+const pass = (ms: number) => {
+  now += ms;
+  vi.advanceTimersByTime(ms);
+};
+
+function receiver(queues: readonly string[] | null = null) {
+  const done: string[] = [];
+  const notices = createNoticeReceiver({
+    worker: { wake: () => void done.push('wake'), checkCancel: id => void done.push(`cancel ${id}`) },
+    hint: createEnqueueHint(queues),
+    claim: () => void done.push('claim'),
+    onReap: () => void done.push('reap'),
+  });
+  return { ...notices, done };
+}
+
+describe('a notice', () => {
+  it('of each kind has its effect', () => {
+    const { receive, done } = receiver();
+    receive({ kind: 'cancel', runId: '7' });
+    receive(SOON);
+    receive(QUEUED);
+    pass(1000);
+    receive({ kind: 'reap' });
+    expect(done).toEqual(['cancel 7', 'wake', 'claim', 'reap', 'claim']);
+  });
+
+  it('of a run in a queue that the worker does not serve has none', () => {
+    const { receive, done } = receiver(['mails']);
+    receive({ kind: 'queued', queuePriority: { queue: 'reports', priority: 0 } });
+    expect(done).toEqual([]);
+    receive({ kind: 'queued', queuePriority: { queue: 'mails', priority: 0 } });
+    expect(done).toEqual(['claim']);
+  });
+
+  it('of runs that are due has its effect at once, however many there are of runs that are due soon', () => {
+    const { receive, done } = receiver();
+    for (let at = 0; at < 5000; at += 10) {
+      receive(SOON);
+      pass(10);
+    }
+    const wakes = done.length;
+    expect(wakes).toBeGreaterThan(18);
+    expect(wakes).toBeLessThan(30);
+    receive(QUEUED);
+    expect(done.slice(wakes)).toEqual(['claim']);
+  });
+
+  it('has none once the daemon stops', () => {
+    const { receive, close, done } = receiver();
+    receive(SOON);
+    receive(SOON);
+    receive(QUEUED);
+    receive(QUEUED);
+    close();
+    pass(1000);
+    expect(done).toEqual(['wake', 'claim']);
+  });
+});
