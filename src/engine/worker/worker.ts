@@ -45,9 +45,11 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     await pipeline.claimed();
     await worker.idle();
     heartbeat.stop();
+    // For runs that it gave back, that are to be tried again, or that waited for a slot. Both statements at
+    // once, so that a lost database is not waited for twice.
+    const woken = pipeline.outcomeCounts.claimed > 0 ? wakeOthers() : null;
     await row.remove();
-    // Runs that it gave back, that are to be tried again, or that waited for a slot.
-    if (pipeline.outcomeCounts.claimed > 0) await wakeOthers();
+    await woken;
   };
 
   const worker: Worker = {
