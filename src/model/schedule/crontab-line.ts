@@ -1,5 +1,5 @@
 // Refuses what belongs to a line of a crontab and not to its schedule: a variable, a time zone, a command.
-import { badSchedule, show } from './bad-schedule.js';
+import { badSchedule, cut, show } from './bad-schedule.js';
 
 const VARIABLE = /^([A-Za-z_]\w*)\s*=\s*(\S*)\s*(.*)$/s;
 const ZONE = /^(?:[A-Za-z]+\/[A-Za-z][\w/+-]*|UTC|GMT)$/i;
@@ -14,7 +14,7 @@ export function refuseCrontabLine(text: string): void {
     const isZone = /^(?:CRON_)?TZ$/i.test(variable) && value !== '';
     const fields = rest === '' ? 'the five fields' : `only ${show(rest)}`;
     const fix = isZone ? `write ${fields}, and the zone as timezone: ${show(value)}` : `write ${fields}`;
-    throw badSchedule(`cron ${show(text)} begins with ${variable}=, which belongs to a crontab; ${fix}`);
+    throw badSchedule(`cron ${show(text)} begins with ${cut(variable)}=, which belongs to a crontab; ${fix}`);
   }
   const words = text.split(/\s+/, 7);
   const length = text.startsWith('@') ? 1 : 5;

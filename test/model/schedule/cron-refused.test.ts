@@ -126,6 +126,9 @@ const REFUSED: readonly (readonly [cron: unknown, ...says: string[]])[] = [
   ['0 0 */30 2 1L', 'never comes'],
   [`${'0,'.repeat(520)}0 * * * *`, '1049 characters', '1024'],
   ['x'.repeat(2000), '2000 characters', '1024'],
+  [`${'mon'.repeat(300)}=! * * * *`, `begins with ${'mon'.repeat(20)}…=,`],
+  [`${'L'.repeat(300)}=${'V'.repeat(300)} ${'0,'.repeat(100)}0`, 'belongs to a crontab'],
+  [`${'\u0001'.repeat(300)} * * * *`, 'is not understood; a minute is 0-59'],
 ];
 
 describe('invalid cron', () => {
