@@ -76,15 +76,15 @@ with candidates as materialized (
     and ($2::integer is null or hashtext(coalesce(r.slot_keys[1], '')) & 1 = $2)
   order by r.priority, r.run_at, r.id
   for update of r skip locked
-), placed as (
-  select c.*, row_number() over (partition by key order by priority, run_at, id) as place,
-    count(*) over (partition by key) as wanted, max(slot_limit) over (partition by key) as key_limit
+), placed as materialized (
+  select c.*, row_number() over by_key as place, count(*) over by_key as wanted, max(slot_limit) over by_key as key_limit
   from candidates c where is_simple
+  window by_key as (partition by key order by priority, run_at, id rows between unbounded preceding and unbounded following)
 ), looked as materialized (
   select p.*,
     case when place = 1 then pg_try_advisory_xact_lock(hashtextextended('tock.slots:' || key, 0)) end as locks,
     case when place = 1 then array(select s.slot from tock.job_slots s where s.concurrency_key = p.key) end as slots
-  from placed p
+  from placed p where key_limit > 1
 ), turns as materialized (
   select l.*, first_value(locks) over by_key as is_locked,
     first_value(cardinality(slots)) over by_key as taken,
@@ -95,6 +95,9 @@ with candidates as materialized (
   from looked l window by_key as (partition by key order by place)
 ), taken as (
   insert into tock.job_slots (concurrency_key, slot, run_id, fence)
+  select key, 1, id, fence + 1 from placed p where key_limit <= 1 and place = 1 and slot_limit = 1
+    and (select count(*) from tock.job_slots s where s.concurrency_key = p.key) = 0
+  union all
   select key, case when taken = 0 then place else free[place] end, id, fence + 1 from turns
   where is_locked and taken + place <= slot_limit and highest <= slot_limit
   order by 1, 2
@@ -103,7 +106,7 @@ with candidates as materialized (
 ), claimed as (
   update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $3,
     locked_until = tock.now() + $4 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select run_id from taken))
-  returning r.id, r.queue, r.priority, r.run_at, r.slot_keys[1] as key, true as is_decided, true as is_claimed, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  returning r.id, r.priority, r.run_at, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
@@ -117,18 +120,17 @@ with candidates as materialized (
 ), others as (
   select id, queue, priority, run_at, key, false as is_decided from candidates where not is_simple
   union all
+  select id, queue, priority, run_at, key, true from placed where key_limit <= 1 and id not in (select run_id from taken)
+  union all
   select id, queue, priority, run_at, key, is_locked from turns where id not in (select run_id from taken)
 ), blocked as (
   update tock.job_runs_live r set blocked_on = r.slot_keys[1]
   where r.id = any(array(select id from others where is_decided))
 )
-select id, queue, priority, extract(epoch from d.run_at)::float8 as due_at, key, is_decided, is_claimed, d.fence, d.job, d.attempts, d.max_attempts, d.payload, d.idempotency_key, d.trigger, d.planned
-from (
-  select * from claimed
-  union all
-  select o.*, false, null, null, null, null, null, null, null, null from others o
-) d
-order by priority, run_at, id;
+select id, null as queue, priority, extract(epoch from c.run_at)::float8 as due_at, null as key, true as is_decided, true as is_claimed, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned
+from claimed c
+union all
+select id, queue, priority, extract(epoch from o.run_at)::float8, key, is_decided, false, null, null, null, null, null, null, null, null from others o;
 
 -- admit-queue-tokens
 with rated as (
@@ -1822,6 +1824,16 @@ where d.id = u.id and d.id = any($1::bigint[]);
 insert into tock.alert_mutes as m (name, until, note) values ($1, $2, $3)
 on conflict (name) do update set until = excluded.until, note = excluded.note
 returning m.name, m.until, m.note;
+
+-- name-limited
+with due as materialized (
+  select r.id, r.run_at, r.slot_keys is null as is_free from tock.job_runs_live r
+  where r.queue = $1 and r.priority = $2 and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+    and (r.run_at, r.id) > ($3::timestamptz, $4::bigint)
+  order by r.run_at, r.id
+  limit $5::integer
+)
+select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, coalesce(bool_or(is_free), false) as "hasFree" from due;
 
 -- new transaction id
 select pg_current_xact_id()::text as id;

@@ -144,7 +144,7 @@ const positionAtStart = ({ queue, priority }: OtherPlaces['places'][number]): Cl
   id: null,
   hasMore: true,
   isLimited: false,
-  isPlain: false,
+  needSlots: 'some',
 });
 
 /**
@@ -164,7 +164,7 @@ function advanced(
 function backTo(found: readonly ClaimPosition[], position: ClaimPosition): ClaimPosition {
   const end = found.find(each => placeOf(each) === placeOf(position));
   if (end === undefined) return position;
-  return { ...(end.hasMore ? end : position), isPlain: end.isPlain && position.isPlain };
+  return { ...(end.hasMore ? end : position), needSlots: both(end, position) };
 }
 
 /** Of two positions in one place, the one that is behind. */
@@ -175,7 +175,7 @@ function furthestBack(
   return positions.map(position => {
     const other = others.find(each => placeOf(each) === placeOf(position));
     if (other === undefined) return position;
-    return { ...(isBehind(other, position) ? other : position), isPlain: other.isPlain && position.isPlain };
+    return { ...(isBehind(other, position) ? other : position), needSlots: both(other, position) };
   });
 }
 
@@ -184,5 +184,8 @@ function earlierOr(before: readonly ClaimPosition[]): (position: ClaimPosition) 
   const known = new Map(before.map(position => [placeOf(position), position]));
   return position => known.get(placeOf(position)) ?? position;
 }
+
+const both = (one: ClaimPosition, other: ClaimPosition) =>
+  one.needSlots === other.needSlots ? one.needSlots : 'some';
 
 const placeOf = ({ queue, priority }: ClaimPosition) => `${priority} ${queue}`;

@@ -183,7 +183,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     const sentAt = performance.now();
     const turn = takeTurn();
     const [position] = positions ?? [];
-    const isInFront = position?.isPlain && positions?.length === 1 && wanted.fromFront;
+    const isInFront = position?.needSlots === 'none' && positions?.length === 1 && wanted.fromFront;
     if (isInFront && wanted.limit === MAX_PER_CLAIM) beside.begin(position);
     const from = positions === null ? floors.begin() : floors.goOn();
     try {

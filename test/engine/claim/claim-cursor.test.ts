@@ -11,7 +11,7 @@ describe('createClaimCursor', () => {
     id: '7',
     hasMore: true,
     isLimited: false,
-    isPlain: true,
+    needSlots: 'none',
     ...more,
   });
   const claim = (...positions: ClaimPosition[]): Claim => ({
@@ -89,10 +89,10 @@ describe('createClaimCursor', () => {
     it('minds slots from then on, if some of them need one', () => {
       const cursor = continued();
       const sent = cursor.positions;
-      cursor.restarted(claim(position({ id: '9', hasMore: false, isPlain: false })), 500, 502);
-      expect(cursor.positions).toEqual([position({ id: '80', isPlain: false })]);
+      cursor.restarted(claim(position({ id: '9', hasMore: false, needSlots: 'some' })), 500, 502);
+      expect(cursor.positions).toEqual([position({ id: '80', needSlots: 'some' })]);
       cursor.advance(claim(position({ id: '90' })), sent, 501, 503);
-      expect(cursor.positions).toEqual([position({ id: '80', isPlain: false })]);
+      expect(cursor.positions).toEqual([position({ id: '80', needSlots: 'some' })]);
     });
 
     it('begins at the beginning, if claiming them has failed', () => {
@@ -165,7 +165,7 @@ describe('createClaimCursor', () => {
     cursor.looked({ places: [{ queue: 'default', priority: -1 }], mustRestart: false }, 100, 101);
     expect(cursor.positions).toEqual([
       position(),
-      position({ priority: -1, at: null, id: null, isPlain: false }),
+      position({ priority: -1, at: null, id: null, needSlots: 'some' }),
     ]);
     cursor.looked({ places: [], mustRestart: true }, 200, 201);
     expect(cursor.positions).toBeNull();

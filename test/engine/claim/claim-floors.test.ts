@@ -11,7 +11,7 @@ const position = (more: Partial<ClaimPosition> = {}): ClaimPosition => ({
   id: '7',
   hasMore: false,
   isLimited: false,
-  isPlain: true,
+  needSlots: 'none',
   ...more,
 });
 const claim = (walkMs: number | null, ...positions: ClaimPosition[]): Claim => ({

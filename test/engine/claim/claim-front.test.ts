@@ -11,7 +11,15 @@ function claim(
   { id = '5', queue = 'default', priority = 0, hasMore = true } = {},
 ): Claim {
   const at = second === null ? null : `${MINUTE}${second}.000001+00:00`;
-  const position = { queue, priority, at, id: at && id, hasMore, isLimited: false, isPlain: true };
+  const position = {
+    queue,
+    priority,
+    at,
+    id: at && id,
+    hasMore,
+    isLimited: false,
+    needSlots: 'none' as const,
+  };
   return { runs: [], limited: [], positions: at === null ? [] : [position], hasMore, walkMs: null };
 }
 

@@ -16,7 +16,7 @@ const position = (at: string) => ({
   id: '9',
   hasMore: false,
   isLimited: false,
-  isPlain: true,
+  needSlots: 'none' as const,
 });
 const WORKER = '00000000-0000-4000-8000-000000000001';
 

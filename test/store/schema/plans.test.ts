@@ -159,7 +159,7 @@ const position = (more: Partial<ClaimPosition> = {}): ClaimPosition => ({
   id: '7',
   hasMore: true,
   isLimited: false,
-  isPlain: true,
+  needSlots: 'none',
   ...more,
 });
 const FLOORS = [0, 3].map(priority => ({ queue: 'default', priority, at: '2026-03-01T12:00:00Z' }));
@@ -237,7 +237,12 @@ const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly st
   ],
   [
     'one that goes on in two, where runs may need slots',
-    s => claimFreeRuns(s, claim, [position(), position({ priority: 3, isPlain: false })]),
+    s => claimFreeRuns(s, claim, [position(), position({ priority: 3, needSlots: 'some' })]),
+    [CLAIM_INDEX, PRIMARY_KEY],
+  ],
+  [
+    'one that names runs, each of which needs a slot',
+    s => claimFreeRuns(s, claim, [position({ needSlots: 'all' })]),
     [CLAIM_INDEX, PRIMARY_KEY],
   ],
   [

@@ -1,13 +1,16 @@
 // Claims runs that need one slot, under one key that many runs share: a job's concurrency. One statement,
 // where admit.ts needs a transaction of six.
 //
-// It holds the advisory lock of each key, as every admission does, but never waits for one: a key that is
-// locked is left to admit.ts. The slots that it sees may be from just before it had the lock:
+// The slots that it sees may be from just before it:
 //
 //   a slot that was freed since      it is not given; the run is blocked, and unblocked after the commit
 //   a slot that was taken since      the primary key refuses it; the run is blocked
 //   a slot above a lowered limit,    the claim that took it has the older limit, and might as well have
 //   taken since                      taken it a moment later
+//
+// Of a key with one slot no more needs to be known: its first run takes the slot if it is free. Of a key with
+// several, two admissions at once would choose the same slots. So it holds the advisory lock of such a key,
+// as admit.ts does of every key, but never waits for one: a key that is locked is left to admit.ts.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import {
@@ -36,9 +39,10 @@ interface Params extends Wanted {
 const WORTH_HALVING = 500;
 
 type Row = ClaimedRow & {
-  readonly queue: string;
   readonly priority: number;
   readonly due_at: number;
+  /** Of a run that was not claimed, as the key. */
+  readonly queue: string;
   readonly key: string;
   /** Whether it was claimed or blocked here. */
   readonly is_decided: boolean;
@@ -61,15 +65,15 @@ with candidates as materialized (
     and (:half::integer is null or hashtext(coalesce(r.slot_keys[1], '')) & 1 = :half)
   order by r.priority, r.run_at, r.id
   for update of r skip locked
-), placed as (
-  select c.*, row_number() over (partition by key order by priority, run_at, id) as place,
-    count(*) over (partition by key) as wanted, max(slot_limit) over (partition by key) as key_limit
+), placed as materialized (
+  select c.*, row_number() over by_key as place, count(*) over by_key as wanted, max(slot_limit) over by_key as key_limit
   from candidates c where is_simple
+  window by_key as (partition by key order by priority, run_at, id rows between unbounded preceding and unbounded following)
 ), looked as materialized (
   select p.*,
     case when place = 1 then pg_try_advisory_xact_lock(hashtextextended('tock.slots:' || key, 0)) end as locks,
     case when place = 1 then array(select s.slot from tock.job_slots s where s.concurrency_key = p.key) end as slots
-  from placed p
+  from placed p where key_limit > 1
 ), turns as materialized (
   select l.*, first_value(locks) over by_key as is_locked,
     first_value(cardinality(slots)) over by_key as taken,
@@ -80,6 +84,9 @@ with candidates as materialized (
   from looked l window by_key as (partition by key order by place)
 ), taken as (
   insert into tock.job_slots (concurrency_key, slot, run_id, fence)
+  select key, 1, id, fence + 1 from placed p where key_limit <= 1 and place = 1 and slot_limit = 1
+    and (select count(*) from tock.job_slots s where s.concurrency_key = p.key) = 0
+  union all
   select key, case when taken = 0 then place else free[place] end, id, fence + 1 from turns
   where is_locked and taken + place <= slot_limit and highest <= slot_limit
   order by 1, 2
@@ -87,22 +94,21 @@ with candidates as materialized (
   returning run_id
 ), claimed as (
   update tock.job_runs_live r set ${startLease('r')} where r.id = any(array(select run_id from taken))
-  returning r.id, r.queue, r.priority, r.run_at, r.slot_keys[1] as key, true as is_decided, true as is_claimed, ${claimedColumns('r')}
+  returning r.id, r.priority, r.run_at, ${claimedColumns('r')}
 ), others as (
   select id, queue, priority, run_at, key, false as is_decided from candidates where not is_simple
+  union all
+  select id, queue, priority, run_at, key, true from placed where key_limit <= 1 and id not in (select run_id from taken)
   union all
   select id, queue, priority, run_at, key, is_locked from turns where id not in (select run_id from taken)
 ), blocked as (
   update tock.job_runs_live r set blocked_on = r.slot_keys[1]
   where r.id = any(array(select id from others where is_decided))
 )
-select id, queue, priority, ${dueAt('d')} as due_at, key, is_decided, is_claimed, ${namesOfClaimed('d')}
-from (
-  select * from claimed
-  union all
-  select o.*, false, ${nullsOfClaimed} from others o
-) d
-order by priority, run_at, id`,
+select id, null as queue, priority, ${dueAt('c')} as due_at, null as key, true as is_decided, true as is_claimed, ${namesOfClaimed('c')}
+from claimed c
+union all
+select id, queue, priority, ${dueAt('o')}, key, is_decided, false, ${nullsOfClaimed} from others o`,
 );
 
 /** A run that found no slot, and where it lies. */
@@ -145,6 +151,5 @@ export async function admitUnderOneKey(session: Session, wanted: Wanted): Promis
   };
 }
 
-/** Each half comes in this order. */
 const byTurn = (a: Row, b: Row) =>
   a.priority - b.priority || a.due_at - b.due_at || Number(a.id) - Number(b.id);

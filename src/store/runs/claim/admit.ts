@@ -2,7 +2,8 @@
 // or rate.
 //
 // The slots are rows of job_slots, whose primary key is the limit. An admission holds the advisory locks of
-// its keys for one short transaction, and sees all slots that are taken. Giving one back takes no lock:
+// its keys for one short transaction, and sees all slots that are taken; only under keys of one slot may
+// admit-one-key.ts take one meanwhile, and then it begins again. Giving one back takes no lock:
 //
 //   worker A, admits run 1 (key job:x, limit 1)      worker B, finishes run 9, which holds the slot
 //   lock the row of run 1, then key job:x
@@ -150,6 +151,12 @@ where r.id = any(:admitted::bigint[])
 returning r.id, ${claimedColumns('r')}`,
 );
 
+/** A slot that was seen free was taken meanwhile, by an admission that takes no lock of its key. */
+class SlotTakenError extends Error {}
+
+/** How often an admission whose slots were taken meanwhile is tried. */
+const MAX_ATTEMPTS = 3;
+
 /** Runs that were claimed; and what failed after that. They are leased, and must be executed all the same. */
 export interface Admitted {
   readonly admitted: readonly ClaimedRun[];
@@ -200,28 +207,42 @@ async function admitOthers(
   lease: Lease,
 ): Promise<Pick<AdmittedUnderOneKey, 'admitted' | 'blocked'>> {
   if (ids.length === 0) return { admitted: [], blocked: [] };
-  return await database.transaction(async session => {
-    const rows = await LOCK_CANDIDATES.run(session, { ids });
-    const candidates = rows.map(candidateOf);
-    const keys = [...new Set(candidates.flatMap(each => each.limits.map(limit => limit.key)))];
-    if (keys.length > 0) await LOCK_KEYS.run(session, { keys });
-    const slots = await readTakenSlots(session, keys);
-    const rated = [...new Set(rows.filter(row => row.has_rate).map(row => row.queue))];
-    const queues = await lockQueueTokens(session, rated);
-    // A queue whose row another admission has locked has no tokens for us.
-    const tokens = new Map([
-      ...rated.map(name => [name, 0] as const),
-      ...queues.map(queue => [queue.name, queue.tokens] as const),
-    ]);
-    const admission = admit(candidates, { slots, tokens });
-    const admitted = await carryOut(session, admission, queues, lease);
-    const byId = new Map(rows.map(row => [row.id, row]));
-    const blocked = admission.blocked.map(({ id, key }) => {
-      const { queue = '', priority = 0, due_at = 0 } = byId.get(id) ?? {};
-      return { id, key, queue, priority, due_at };
-    });
-    return { admitted, blocked };
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await database.transaction(session => admitIn(session, ids, lease));
+    } catch (error) {
+      if (!(error instanceof SlotTakenError)) throw error;
+      // The next claim finds them.
+      if (attempt === MAX_ATTEMPTS) return { admitted: [], blocked: [] };
+    }
+  }
+}
+
+async function admitIn(
+  session: Session,
+  ids: readonly string[],
+  lease: Lease,
+): Promise<Pick<AdmittedUnderOneKey, 'admitted' | 'blocked'>> {
+  const rows = await LOCK_CANDIDATES.run(session, { ids });
+  const candidates = rows.map(candidateOf);
+  const keys = [...new Set(candidates.flatMap(each => each.limits.map(limit => limit.key)))];
+  if (keys.length > 0) await LOCK_KEYS.run(session, { keys });
+  const slots = await readTakenSlots(session, keys);
+  const rated = [...new Set(rows.filter(row => row.has_rate).map(row => row.queue))];
+  const queues = await lockQueueTokens(session, rated);
+  // A queue whose row another admission has locked has no tokens for us.
+  const tokens = new Map([
+    ...rated.map(name => [name, 0] as const),
+    ...queues.map(queue => [queue.name, queue.tokens] as const),
+  ]);
+  const admission = admit(candidates, { slots, tokens });
+  const admitted = await carryOut(session, admission, queues, lease);
+  const byId = new Map(rows.map(row => [row.id, row]));
+  const blocked = admission.blocked.map(({ id, key }) => {
+    const { queue = '', priority = 0, due_at = 0 } = byId.get(id) ?? {};
+    return { id, key, queue, priority, due_at };
   });
+  return { admitted, blocked };
 }
 
 function candidateOf(row: CandidateRow): Candidate {
@@ -267,5 +288,6 @@ async function carryOut(
     rated: moved.map(queue => queue.name),
     nextMs: moved.map(queue => queue.first_ms + (spent.get(queue.name) ?? 0) * queue.step),
   });
+  if (rows.length < admitted.length) throw new SlotTakenError();
   return sortedAs(rows.map(claimedRun), admitted);
 }

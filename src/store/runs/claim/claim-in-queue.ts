@@ -127,7 +127,15 @@ export async function claimNotifiedRuns(
 ): Promise<Claim> {
   const floorAt = floor?.at ?? '-infinity';
   const rows = await CLAIM_NOTIFIED.run(session, { limit, workerId, leaseMs, queue, priority, floorAt });
-  const unread = { queue, priority, at: null, id: null, hasMore: false, isLimited: false, isPlain: true };
+  const unread = {
+    queue,
+    priority,
+    at: null,
+    id: null,
+    hasMore: false,
+    isLimited: false,
+    needSlots: 'none' as const,
+  };
   return claimOf(rows, limit, unread);
 }
 

@@ -19,20 +19,26 @@ export type ClaimRow = ClaimedRow & {
 
 export function claimOf(rows: readonly ClaimRow[], limit: number): Claim {
   const limited = rows.filter(row => row.is_limited).map(row => row.id);
-  const positions = positionsOf(rows, rows[0]?.places ?? [], limit).map(position => ({
+  const needSlots = shareOf(limited.length, rows.length);
+  const positions: ClaimPosition[] = positionsOf(rows, rows[0]?.places ?? [], limit).map(position => ({
     ...position,
-    isPlain: limited.length === 0 && !position.isLimited,
+    needSlots: position.isLimited ? 'all' : needSlots,
   }));
   const claimed = limited.length === 0 ? rows : rows.filter(row => !row.is_limited);
   const hasMore = positions.some(position => position.hasMore);
   return { runs: claimed.map(claimedRun), limited, positions, hasMore, walkMs: rows[0]?.walk_ms ?? null };
 }
 
+function shareOf(part: number, whole: number): ClaimPosition['needSlots'] {
+  if (part === 0) return 'none';
+  return part === whole ? 'all' : 'some';
+}
+
 function positionsOf(
   rows: readonly ClaimRow[],
   places: readonly Place[],
   limit: number,
-): Omit<ClaimPosition, 'isPlain'>[] {
+): Omit<ClaimPosition, 'needSlots'>[] {
   const counts = new Map<number, number>();
   const last = new Map<number, ClaimRow>();
   for (const row of rows) {

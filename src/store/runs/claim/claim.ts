@@ -23,6 +23,7 @@ import { claimAfter } from './claim-in-queue.js';
 import { claimAfterEach } from './claim-in-queues.js';
 import { type ClaimRow, claimOf } from './claim-rows.js';
 import { type ClaimedRun, claimedColumns, namesOfClaimed, startLease } from './claimed-run.js';
+import { nameLimitedRuns } from './name-limited.js';
 import {
   type ClaimFloor,
   type FloorParameters,
@@ -55,8 +56,8 @@ export interface ClaimPosition extends QueuePriority {
   readonly hasMore: boolean;
   /** Its queue has a limit, which each claim must read again. */
   readonly isLimited: boolean;
-  /** No run that the claim saw there needs a slot under a limit. */
-  readonly isPlain: boolean;
+  /** Which of the runs that the claim saw there need a slot under a limit. */
+  readonly needSlots: 'none' | 'some' | 'all';
 }
 
 export interface ClaimOptions {
@@ -216,10 +217,15 @@ export async function claimFreeRuns(
     return claimOf(rows, limit);
   }
   const [position] = positions;
-  if (position?.isPlain && positions.length === 1)
+  if (position?.needSlots === 'none' && positions.length === 1)
     return await claimAfter(session, { ...wanted, fromFront }, position);
+  const named =
+    position?.needSlots === 'all' && positions.length === 1
+      ? await nameLimitedRuns(session, limit, position)
+      : null;
+  if (named !== null) return named;
   const { asked, unasked } = choosePositions(positions);
-  const claim = asked.every(each => each.isPlain)
+  const claim = asked.every(each => each.needSlots === 'none')
     ? await claimAfterEach(session, wanted, asked)
     : claimOf(await CLAIM_ON.run(session, { ...wanted, ...parametersOf(asked) }), limit);
   return unasked.length === 0 ? claim : { ...claim, unasked, hasMore: true };

@@ -9,7 +9,7 @@ const end = (id: number) => ({
   id: String(id),
   hasMore: true,
   isLimited: false,
-  isPlain: true,
+  needSlots: 'none' as const,
 });
 
 let takeTurn: () => ClaimTurn;

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
 import { claimLimitedRuns } from '../../../../src/store/runs/claim/admit.js';
+import { admitUnderOneKey } from '../../../../src/store/runs/claim/admit-one-key.js';
 import { fixSlots, unblockRuns } from '../../../../src/store/runs/claim/unblock.js';
 import {
   addRuns,
@@ -17,6 +18,7 @@ import { openTestTock, type TestTock } from '../../../support/test-tock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const AGO = (minutes: number) => new Date(Date.parse(NOW) - minutes * 60_000).toISOString();
+const LOCK_OF_X = `select pg_advisory_xact_lock(hashtextextended('tock.slots:job:x', 0))`;
 const WORKER = '00000000-0000-4000-8000-000000000001';
 
 let test: TestTock;
@@ -129,16 +131,72 @@ describe('claimLimitedRuns', () => {
   });
 
   it('waits for another admission under the same key, and sees the slots that it took', async () => {
-    const [id = ''] = await addRuns(test, keyed(1));
-    const lock = database.rewrite(`select pg_advisory_xact_lock(hashtextextended('tock.slots:job:x', 0))`);
+    const [id = ''] = await addRuns(test, keyed(2));
+    await place('job:x', 1, '98');
     const admission = whileWaitedFor(
       test,
-      lock,
+      database.rewrite(LOCK_OF_X),
       () => admitted([id]),
-      () => place('job:x', 1, '99'),
+      () => place('job:x', 2, '99'),
     );
     expect(await admission).toEqual([]);
     expect(await blocked()).toEqual({ 1: 'job:x' });
+  });
+
+  it('takes no lock of a key of one slot: a thousand keys would fill PostgreSQL’s table of locks', async () => {
+    const keys = Array.from({ length: 20 }, (_, n) => `job:${n}`);
+    const ids = await addRuns(test, ...keys.map(key => keyed(1, { slot_keys: [key] })));
+    const locks = await database.transaction(async session => {
+      const { admitted: runs } = await admitUnderOneKey(session, { ids, workerId: WORKER, leaseMs: 1 });
+      expect(runs.map(run => run.id)).toEqual(ids);
+      return await session.run(`select from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()`);
+    });
+    expect(locks).toHaveLength(0);
+    const [id = ''] = await addRuns(test, keyed(1));
+    const lock = database.rewrite(LOCK_OF_X);
+    expect(await whileHeld(test, lock, [], () => admitted([id]))).toEqual([id]);
+  });
+
+  it('gives no slot of a key of which any slot is taken, also above a lowered limit', async () => {
+    await place('job:x', 3, '99');
+    const [id = ''] = await addRuns(test, keyed(1));
+    expect(await admitted([id])).toEqual([]);
+    expect(await blocked()).toEqual({ 1: 'job:x' });
+  });
+
+  it('begins again where a slot that it saw free was taken without the key’s lock', async () => {
+    const rows = [
+      keyed(1, { slot_keys: ['job:a', 'job:x'], slot_limits: [1, 1] }),
+      keyed(1, { slot_keys: ['job:b', 'job:c'], slot_limits: [1, 1] }),
+    ];
+    const ids = await addRuns(test, ...rows);
+    const taken = `insert into tock.job_slots values ('job:x', 1, 99, 1)`;
+    expect(await whileWaitedFor(test, taken, () => admitted(ids))).toEqual(['2']);
+    expect(await places()).toEqual(['job:b 1: 2/1', 'job:c 1: 2/1', 'job:x 1: 99/1']);
+    expect(await blocked()).toEqual({ 1: 'job:x' });
+  });
+
+  it('leaves the runs as they are where their slots are taken again and again', async () => {
+    const ids = await addRuns(test, keyed(1, { slot_keys: ['job:a', 'job:x'], slot_limits: [1, 1] }));
+    let tries = 0;
+    const transaction: Database['transaction'] = async work => {
+      tries++;
+      await test.sql('delete from tock.job_slots');
+      return await database.transaction((session, trx) => {
+        const run: Database['run'] = async (text, values, ...rest) => {
+          // Between the reading of slots and the admission.
+          if (text.startsWith('\nwith taken as (')) await place('job:x', 1, '99');
+          return await session.run(text, values, ...rest);
+        };
+        return work({ ...session, run }, trx);
+      });
+    };
+    const lease = { workerId: WORKER, leaseMs: 60_000 };
+    const answer = await claimLimitedRuns({ ...database, transaction }, ids, lease);
+    expect(answer).toEqual({ admitted: [], unblocked: [], failure: null });
+    expect(tries).toBe(3);
+    expect(await places()).toEqual(['job:x 1: 99/1']);
+    expect(await blocked()).toEqual({});
   });
 
   it('says where a run lies that was blocked while the slot became free', async () => {

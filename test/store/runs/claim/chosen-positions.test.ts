@@ -10,7 +10,7 @@ const position = (name: string): ClaimPosition => ({
   id: null,
   hasMore: true,
   isLimited: false,
-  isPlain: true,
+  needSlots: 'none',
 });
 const chosen = (names: string, most: number) => {
   const { asked, unasked } = choosePositions(names.split(' ').map(position), most);

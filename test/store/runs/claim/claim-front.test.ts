@@ -13,7 +13,7 @@ const START: ClaimPosition = {
   id: null,
   hasMore: true,
   isLimited: false,
-  isPlain: true,
+  needSlots: 'none',
 };
 
 let test: TestTock;

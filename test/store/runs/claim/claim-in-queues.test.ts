@@ -77,7 +77,7 @@ describe('a claim after positions in several queues', () => {
               run_at: new Date(NOW - each.ago * 60_000).toISOString(),
             })),
           );
-          const positions = (isPlain: boolean) =>
+          const positions = (needSlots: ClaimPosition['needSlots']) =>
             places.map(each => ({
               queue: each.queue,
               priority: each.priority,
@@ -85,9 +85,9 @@ describe('a claim after positions in several queues', () => {
               id: each.ago === null ? null : `${each.id}`,
               hasMore: true,
               isLimited: false,
-              isPlain,
+              needSlots,
             }));
-          expect(await claimed(limit, positions(true))).toEqual(await claimed(limit, positions(false)));
+          expect(await claimed(limit, positions('none'))).toEqual(await claimed(limit, positions('some')));
         },
       ),
       { numRuns: 150 },
@@ -108,7 +108,7 @@ describe('a claim after positions in several queues', () => {
       id: null,
       hasMore: true,
       isLimited: false,
-      isPlain: true,
+      needSlots: 'none',
     });
     const claim = await claimFreeRuns(database, { ...options, limit: 9 }, [at('a'), at('b')]);
     expect([claim.runs.map(each => each.id), claim.limited]).toEqual([[plain], []]);

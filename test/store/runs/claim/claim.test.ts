@@ -42,7 +42,7 @@ const position = (queue: string, priority: number, more: Partial<ClaimPosition> 
   id: null,
   hasMore: true,
   isLimited: false,
-  isPlain: true,
+  needSlots: 'none',
   ...more,
 });
 const fromStart = (limit = 10, queues: readonly string[] | null = null) =>
@@ -74,8 +74,13 @@ const WAYS: readonly [string, (limit: number, session?: Database) => Promise<Cla
     (limit, session = database) =>
       claimFreeRuns(session, { ...options, limit }, [
         position('default', 0),
-        position('other', 1, { isPlain: false }),
+        position('other', 1, { needSlots: 'some' }),
       ]),
+  ],
+  [
+    'in one queue, where the last saw runs that need a slot, where it left off',
+    (limit, session = database) =>
+      claimFreeRuns(session, { ...options, limit }, [position('default', 0, { needSlots: 'all' })]),
   ],
   [
     'in which a notification says that there is one',
@@ -142,7 +147,7 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
     await addRuns(test, { run_at: AGO(1) }, { run_at: AGO(5) });
     const { positions } = await claim(5);
     expect(positions.filter(each => each.id !== null)).toMatchObject([
-      { queue: 'default', priority: 0, id: '1', hasMore: false, isLimited: false, isPlain: true },
+      { queue: 'default', priority: 0, id: '1', hasMore: false, isLimited: false, needSlots: 'none' },
     ]);
     expect(Date.parse(positions[0]?.at ?? '')).toBe(Date.parse(AGO(1)));
     expect(await claim(1)).toMatchObject({ runs: [], hasMore: false });
@@ -255,7 +260,7 @@ describe('a claim that goes on', () => {
 
   it('in one queue, names what needs a slot, unless nothing there did so far', async () => {
     await addRuns(test, { slot_keys: ['job:x'], slot_limits: [1] });
-    expect((await goOn([position('default', 0, { isPlain: false })])).limited).toEqual(['1']);
+    expect((await goOn([position('default', 0, { needSlots: 'some' })])).limited).toEqual(['1']);
     expect((await goOn([position('default', 0)])).limited).toEqual([]);
   });
 
@@ -414,10 +419,10 @@ describe.each([
     await test.tock.queues.set('paced', { rate: { count: 5, per: '1m' } });
     const claim = await fromStart();
     expect([idsOf(claim), claim.limited.toSorted()]).toEqual([['1'], ['2', '3', '4']]);
-    expect(claim.positions.map(each => [each.queue, each.isLimited, each.isPlain])).toEqual([
-      ['narrow', true, false],
-      ['paced', true, false],
-      ['plain', false, false],
+    expect(claim.positions.map(each => [each.queue, each.isLimited, each.needSlots])).toEqual([
+      ['narrow', true, 'all'],
+      ['paced', true, 'all'],
+      ['plain', false, 'some'],
     ]);
     expect(await rowOf('3')).toMatchObject({ status: 'queued', attempts: 0, fence: 0, locked_by: null });
   });

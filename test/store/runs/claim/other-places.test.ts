@@ -25,7 +25,7 @@ const at = (queue: string, priority: number): ClaimPosition => ({
   id: '7',
   hasMore: true,
   isLimited: false,
-  isPlain: true,
+  needSlots: 'none',
 });
 const places = async (positions: ClaimPosition[], queues: readonly string[] | null = null) => {
   const found = await readOtherPlaces(database, positions, queues);
