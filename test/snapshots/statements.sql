@@ -68,14 +68,16 @@ select pg_advisory_xact_lock(h) from (
 -- admit-one-key
 with candidates as materialized (
   select r.id, r.queue, r.priority, r.run_at, r.fence, r.slot_keys[1] as key, r.slot_limits[1] as slot_limit,
-    coalesce(cardinality(r.slot_keys) = 1 and r.slot_keys[1] not like 'definition:%' and not (q.concurrency is not null or q.rate_count is not null), false) as is_simple
-  from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
-  where r.id = any($1::bigint[]) and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    coalesce(cardinality(r.slot_keys) = 1 and r.slot_keys[1] not like 'definition:%'
+      and r.queue not in (select q.name from tock.job_queues q where (q.concurrency is not null or q.rate_count is not null)), false) as is_simple
+  from tock.job_runs_live r
+  where r.id = any($1::bigint[]) and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+    and r.queue not in (select q.name from tock.job_queues q where (q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)) is not true)
     and ($2::integer is null or hashtext(coalesce(r.slot_keys[1], '')) & 1 = $2)
   order by r.priority, r.run_at, r.id
-  for update of r skip locked
+  for update skip locked
 ), placed as materialized (
   select c.*, row_number() over by_key as place, count(*) over by_key as wanted, max(slot_limit) over by_key as key_limit
   from candidates c where is_simple

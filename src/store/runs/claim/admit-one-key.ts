@@ -59,12 +59,14 @@ const ADMIT = statement<Params, Row>(
   `
 with candidates as materialized (
   select r.id, r.queue, r.priority, r.run_at, r.fence, r.slot_keys[1] as key, r.slot_limits[1] as slot_limit,
-    coalesce(cardinality(r.slot_keys) = 1 and r.slot_keys[1] not like 'definition:%' and not ${isQueueLimited('q')}, false) as is_simple
-  from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
-  where r.id = any(:ids::bigint[]) and ${isClaimable('r')} and ${isQueueOpen('q')}
+    coalesce(cardinality(r.slot_keys) = 1 and r.slot_keys[1] not like 'definition:%'
+      and r.queue not in (select q.name from tock.job_queues q where ${isQueueLimited('q')}), false) as is_simple
+  from tock.job_runs_live r
+  where r.id = any(:ids::bigint[]) and ${isClaimable('r')}
+    and r.queue not in (select q.name from tock.job_queues q where (${isQueueOpen('q')}) is not true)
     and (:half::integer is null or hashtext(coalesce(r.slot_keys[1], '')) & 1 = :half)
   order by r.priority, r.run_at, r.id
-  for update of r skip locked
+  for update skip locked
 ), placed as materialized (
   select c.*, row_number() over by_key as place, count(*) over by_key as wanted, max(slot_limit) over by_key as key_limit
   from candidates c where is_simple
