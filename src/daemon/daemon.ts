@@ -9,10 +9,11 @@ import { materialize } from '../engine/materialize/materialize.js';
 import { createRollUp } from '../engine/metrics/roll-up.js';
 import { noteOwnStop, noteOwnTick } from '../engine/note-tick.js';
 import { reap } from '../engine/reap.js';
-import { beginUpkeep, type Upkeep } from '../engine/retention/coming-partitions.js';
 import { openWorker } from '../engine/worker/worker.js';
+import type { Notified } from '../engine/worker/worker-interface.js';
 import type { OutcomeCounts } from '../model/run/outcome-counts.js';
 import { readNextDue } from '../store/reads/next-due.js';
+import { hourlyUpkeep, inBackground } from './background.js';
 import { type BeatOptions, startBeat } from './beat.js';
 import { createBeatAlerts } from './beat-alerts.js';
 import { createDatabaseLog } from './database-log.js';
@@ -60,7 +61,6 @@ export interface Daemon {
   stop(): Promise<void>;
 }
 
-const UPKEEP_EVERY_MS = 3_600_000;
 /** How long it sleeps at most. `tock.next_look_at()` has the same time, and a second more. */
 export const POLL_LISTENING_MS = 5000;
 const POLL_MS = 1000;
@@ -108,9 +108,13 @@ export async function startDaemon(
   const stopping = new AbortController();
   const hint = createEnqueueHint(queues);
   let isSleeping = false;
+  /** What a claim found that a notice caused, until a pass or `settle` counts it. */
+  let notified: Notified | null = null;
+  /** The last pass ended with a look, and nothing waited for room. */
+  let hasLooked = false;
   /**
-   * The last pass claimed what a notice had named, and nothing waited for room. Other runs would have sent a
-   * notice too, so that once these have ended it looks before it claims.
+   * After that look a claim found all that a notice had named. Any other run would have sent a notice too, so
+   * that the daemon sleeps for as long as the look said, also once these runs have ended.
    */
   let isSettled = false;
   const noticeClaim = createNoticeClaim({
@@ -150,6 +154,7 @@ export async function startDaemon(
   /** Does what is due, then looks what is due next; often it only looks. Returns the ms to sleep. */
   const pass = async (): Promise<number> => {
     const startedAt = performance.now();
+    hasLooked = false;
     isSettled = false;
     const isBeat = mustRegister;
     if (isBeat) await registerOrGoOn();
@@ -164,13 +169,15 @@ export async function startDaemon(
     const isRefused = materializes && !(await materializeOrGoOn());
     isHealthy = !isRefused;
     if (isBeat && !isRefused) await noteOwnTick(engine, 'daemon');
-    const notified = await noticeClaim.take();
+    notified ??= await noticeClaim.take();
     // What else is due is found by the look.
     const claims = steps.claims && (materializes || notified === null || !hint.isEmpty || worker.hasMore);
     const hinted = claims ? hint.take() : null;
     // An idle worker claims a hinted run first and looks for others once that has started.
     const claimHint = materializes || worker.running > 0 || sleeper.isAwake ? null : hinted;
-    const claimed = (notified ?? 0) + (claims ? await worker.claim(claimHint ?? undefined) : 0);
+    const found = notified?.claimed ?? 0;
+    notified = null;
+    const claimed = found + (claims ? await worker.claim(claimHint ?? undefined) : 0);
     if (claimed > 0 || worker.hasMore) notices.found();
     const done = {
       startedAt,
@@ -187,18 +194,42 @@ export async function startDaemon(
       const askedAt = performance.now();
       const due = await readNextDue(engine.database, queues, checksReaping(plan, askedAt), worker.floors);
       const look = { askedAt, answeredAt: performance.now(), due };
-      const hasRoom = worker.claimable > 0;
-      isSettled = hasRoom && (notified ?? 0) > 0;
-      plan = afterLook(plan, look, { ...done, hasRoom }, pollMs);
+      hasLooked = worker.claimable > 0;
+      isSettled = hasLooked && found > 0;
+      plan = afterLook(plan, look, { ...done, hasRoom: hasLooked }, pollMs);
     }
     return Math.min(sleepMs(plan, performance.now(), pollMs, isClaiming), sleeper.maxSleepMs());
   };
 
+  /** Counts what a notice has brought. Returns whether it sleeps on: nothing else can be due. */
+  const settle = async () => {
+    notified = await noticeClaim.take();
+    if (!hasLooked || notified?.isAll !== true) return false;
+    const { claimed } = notified;
+    notified = null;
+    notices.found();
+    await sleeper.afterClaim(claimed, false);
+    isSettled = true;
+    return !sleeper.isAwake;
+  };
+
+  /** Sleeps until something is due or has changed. Returns what ended it. */
+  const wait = async (until: number) => {
+    isSleeping = true;
+    try {
+      for (;;) {
+        const cause = await worker.change(until - performance.now());
+        const sleepsOn = cause === 'claimed' ? await settle() : cause === 'idle' && isSettled;
+        if (!sleepsOn || performance.now() >= until) return cause;
+      }
+    } finally {
+      isSleeping = false;
+    }
+  };
+
   const sleep = async (ms: number) => {
     const until = performance.now() + ms;
-    isSleeping = true;
-    const cause = await worker.change(ms);
-    isSleeping = false;
+    const cause = await wait(until);
     const claims = cause === 'idle' ? !isSettled : performance.now() < until - 1;
     if (sleeper.isAwake || claims) plan = afterWake(plan);
   };
@@ -264,32 +295,5 @@ export async function startDaemon(
       await figures.done();
       await alerts.done();
     },
-  };
-}
-
-function hourlyUpkeep(engine: Engine, signal: AbortSignal) {
-  let dueAt = 0;
-  let upkeep: Upkeep | null = null;
-  return {
-    async startIfDue() {
-      if (performance.now() < dueAt) return;
-      dueAt = performance.now() + UPKEEP_EVERY_MS;
-      await upkeep?.done;
-      upkeep = await beginUpkeep(engine, signal);
-    },
-    done: async () => await upkeep?.done,
-  };
-}
-
-/** Work that never throws, beside the passes; a start while it is under way is left out. */
-function inBackground(work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) {
-  let working: Promise<void> | null = null;
-  return {
-    start() {
-      working ??= work(signal).finally(() => {
-        working = null;
-      });
-    },
-    done: async () => await working,
   };
 }

@@ -1,18 +1,18 @@
 // A daemon that sleeps and is woken by a notice claims over the connection that brought it, before its next
 // pass: the shortest way to the handler.
 import type { EnqueueHint } from '../engine/claim/enqueue-hint.js';
-import type { Worker } from '../engine/worker/worker-interface.js';
+import type { Notified, Worker } from '../engine/worker/worker-interface.js';
 import type { Session } from '../store/connection/database.js';
 
 export interface NoticeClaim {
   /** Claims where the hint says; otherwise wakes the worker, so that the next pass claims. */
   start(): void;
-  /** Waits for the claim that was started since the last call. Returns how many runs; null: no claim. */
-  take(): Promise<number | null>;
+  /** Waits for the claim that was started since the last call, and says what it found; null: no claim. */
+  take(): Promise<Notified | null>;
 }
 
 interface NoticeClaimOptions {
-  readonly worker: Pick<Worker, 'claimNotified' | 'running' | 'wake'>;
+  readonly worker: Pick<Worker, 'claimNotified' | 'running' | 'wake' | 'wakeAfterClaim'>;
   readonly hint: EnqueueHint;
   /** Whether the daemon sleeps: no pass is under way. */
   readonly isSleeping: () => boolean;
@@ -22,7 +22,7 @@ interface NoticeClaimOptions {
 
 /** No claim under way. */
 export function createNoticeClaim({ worker, hint, isSleeping, session }: NoticeClaimOptions): NoticeClaim {
-  let claim: Promise<number> | null = null;
+  let claim: Promise<Notified> | null = null;
 
   const send = () => {
     const over = session();
@@ -40,8 +40,8 @@ export function createNoticeClaim({ worker, hint, isSleeping, session }: NoticeC
       const sent = send();
       if (sent === null) return worker.wake();
       claim = sent;
-      // The pass that follows looks for other runs, or throws what the claim has thrown.
-      sent.then(worker.wake, worker.wake);
+      // The pass that follows throws what the claim has thrown.
+      sent.then(worker.wakeAfterClaim, worker.wake);
     },
     async take() {
       const taken = claim;

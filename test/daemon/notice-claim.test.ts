@@ -4,30 +4,33 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createNoticeClaim } from '../../src/daemon/notice-claim.js';
 import { createEnqueueHint } from '../../src/engine/claim/enqueue-hint.js';
+import type { Notified } from '../../src/engine/worker/worker-interface.js';
 import { type Daemon, defineJob } from '../../src/index.js';
 import type { Session } from '../../src/store/connection/database.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 
 describe('createNoticeClaim', () => {
   const PLACE = { queue: 'mail', priority: 3 };
+  const TWO: Notified = { claimed: 2, isAll: true };
   const SESSION: Session = { run: () => Promise.reject(new Error('nothing is run here')) };
   interface Given {
     readonly running?: number;
     readonly isSleeping?: boolean;
     readonly session?: Session | null;
-    readonly answer?: Promise<number> | null;
+    readonly answer?: Promise<Notified> | null;
   }
   const open = ({
     running = 0,
     isSleeping = true,
     session = SESSION,
-    answer = Promise.resolve(2),
+    answer = Promise.resolve(TWO),
   }: Given = {}) => {
     const done: string[] = [];
     const hint = createEnqueueHint(null);
     const worker = {
       running,
       wake: () => done.push('wake'),
+      wakeAfterClaim: () => done.push('wake after a claim'),
       claimNotified: () => {
         done.push('claim');
         return answer;
@@ -42,8 +45,8 @@ describe('createNoticeClaim', () => {
     hint.record(PLACE);
     claim.start();
     expect([done, hint.isEmpty]).toEqual([['claim'], true]);
-    expect(await claim.take()).toBe(2);
-    expect([done, await claim.take()]).toEqual([['claim', 'wake'], null]);
+    expect(await claim.take()).toBe(TWO);
+    expect([done, await claim.take()]).toEqual([['claim', 'wake after a claim'], null]);
   });
 
   it.each([

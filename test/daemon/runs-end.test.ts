@@ -1,5 +1,6 @@
 // What a daemon does when runs end: whatever may start now starts. No poll and no beat comes meanwhile.
 import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.js';
 import { defineJob } from '../../src/index.js';
@@ -21,6 +22,7 @@ const waits = defineJob({
     await new Promise<void>(resolve => void held.set(n, resolve));
   },
 });
+const limited = defineJob({ ...waits, name: 'limited', concurrency: { limit: 1 } });
 const end = (n: string) => held.get(n)?.();
 
 let test: TestTock;
@@ -29,7 +31,7 @@ let daemon: Daemon | undefined;
 /** Names of the statements that were sent. */
 let sent: string[];
 beforeEach(async () => {
-  test = await openTestTock([waits]);
+  test = await openTestTock([waits, limited]);
   database = openDatabase({ connectionString: test.url });
   sent = [];
   started.length = 0;
@@ -54,7 +56,7 @@ const start = async (concurrency: number) => {
     const session = database.sessionOver(...listening);
     return { ...session, run: watched(session) };
   };
-  const engine = engineOver({ ...database, run: watched(database), sessionOver }, [waits]);
+  const engine = engineOver({ ...database, run: watched(database), sessionOver }, [waits, limited]);
   daemon = await startDaemon(engine, { concurrency }, POLL_MS, BEAT);
   await quiet();
 };
@@ -74,29 +76,79 @@ const isEnded = (id: string) =>
 const searches = () => sent.filter(name => /^(?:claim|next-due)/.test(name));
 
 describe('a daemon whose last run ends', () => {
-  it('looks before it claims where a notice has brought it, and is woken by the next', async () => {
+  it('sleeps on where a notice has brought it, and is woken by the next', async () => {
     await start(4);
     sent.length = 0;
-    const id = await test.tock.enqueue(waits, { n: 'a' });
+    for (const n of ['a', 'b']) {
+      const id = await test.tock.enqueue(waits, { n });
+      await isStarted(n);
+      end(n);
+      await isEnded(id);
+      await quiet();
+    }
+    expect(searches()).toEqual(['claim-notified', 'claim-notified']);
+  });
+
+  it('looks where a notice has brought it while others execute, and sleeps on once they have ended', async () => {
+    await start(4);
+    sent.length = 0;
+    const first = await test.tock.enqueue(waits, { n: 'a' });
     await isStarted('a');
-    await until(async () => searches().length === 2, 'the look after the claim');
-    end('a');
-    await isEnded(id);
-    await quiet();
-    expect(searches()).toEqual(['claim-notified', 'next-due', 'next-due']);
-    await test.tock.enqueue(waits, { n: 'b' });
+    const second = await test.tock.enqueue(waits, { n: 'b' });
     await isStarted('b');
+    for (const [n, id] of Object.entries({ a: first, b: second })) {
+      end(n);
+      await isEnded(id);
+    }
+    await quiet();
+    expect(searches()[0]).toBe('claim-notified');
+    expect(searches()).toContain('next-due');
+    sent.length = 0;
+    const third = await test.tock.enqueue(waits, { n: 'c' });
+    await isStarted('c');
+    end('c');
+    await isEnded(third);
+    await quiet();
+    expect(searches()).toEqual(['claim-notified']);
+  });
+
+  it('counts what notices bring: where they come in a stream, it asks whether they hold up sessions', async () => {
+    await start(4);
+    await until(async () => {
+      const n = `${sent.length}`;
+      const id = await test.tock.enqueue(waits, { n });
+      await until(async () => held.has(n), `run ${n} to start`);
+      end(n);
+      await isEnded(id);
+      return sent.includes('is notify lock awaited');
+    }, 'the question');
+    expect(searches()).toContain('claim-notified');
   });
 
   it('starts one in time that its handler has enqueued for later', async () => {
     await start(4);
     await test.tock.enqueue(waits, { n: 'a' });
     await isStarted('a');
-    await until(async () => searches().at(-1) === 'next-due', 'the look after the claim');
+    await until(async () => searches().at(-1) === 'claim-notified', 'the claim');
     await test.tock.enqueue(waits, { n: 'later' }, { delay: '1s' });
     end('a');
     await isStarted('later');
     expect(started).toEqual(['a', 'later']);
+  });
+
+  it('starts those that were enqueued with it elsewhere, or need a slot', async () => {
+    await start(9);
+    const client = new pg.Client({ connectionString: test.url });
+    await client.connect();
+    await client.query('begin');
+    await test.tock.enqueue(waits, { n: 'free' }, { client });
+    await test.tock.enqueue(limited, { n: 'limited' }, { client });
+    await test.tock.enqueue(waits, { n: 'elsewhere' }, { client, queue: 'mail' });
+    await test.tock.enqueue(waits, { n: 'less urgent' }, { client, priority: 9 });
+    await client.query('commit');
+    await client.end();
+    for (const n of ['free', 'limited', 'elsewhere', 'less urgent']) await isStarted(n);
+    expect(started).toHaveLength(4);
   });
 
   it('looks for those that had no room', async () => {

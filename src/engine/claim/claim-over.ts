@@ -4,6 +4,7 @@ import type { Claim, ClaimOptions, QueuePriority } from '../../store/runs/claim/
 import { claimNotifiedRuns } from '../../store/runs/claim/claim-in-queue.js';
 import type { Engine } from '../engine.js';
 import { claimDespiteBadRows } from '../set-aside.js';
+import type { Notified } from '../worker/worker-interface.js';
 import type { ClaimFloors } from './claim-floors.js';
 
 /** Claims in one queue and priority, above its floor. What must be done singly goes over the pool. */
@@ -22,15 +23,20 @@ export async function claimOver(
   return claimed;
 }
 
+/** What such a claim has found, once its runs are `accepted`. */
+export async function notifiedOf({ runs, hasMore }: Claim, accepted: Promise<number>): Promise<Notified> {
+  return { claimed: await accepted, isAll: runs.length > 0 && !hasMore };
+}
+
 /** Waits for one claim at a time, however it ends. */
-export class ClaimUnderWay {
-  private claim: Promise<number> | null = null;
+export class ClaimUnderWay<T> {
+  private claim: Promise<T> | null = null;
 
   get isUnderWay(): boolean {
     return this.claim !== null;
   }
 
-  start(claim: Promise<number>): Promise<number> {
+  start(claim: Promise<T>): Promise<T> {
     this.claim = claim.finally(() => {
       this.claim = null;
     });

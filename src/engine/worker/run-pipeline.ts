@@ -8,7 +8,7 @@ import type { Claim, ClaimOptions, QueuePriority } from '../../store/runs/claim/
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Finalization } from '../../store/runs/finalize.js';
 import { claimById } from '../claim/claim-by-id.js';
-import { ClaimUnderWay, claimOver } from '../claim/claim-over.js';
+import { ClaimUnderWay, claimOver, notifiedOf } from '../claim/claim-over.js';
 import { claimable, type WorkerLoad } from '../claim/claimable.js';
 import { type Claimer, createClaimer } from '../claim/claimer.js';
 import { createSlotPassing, type SlotPassing } from '../claim/passing-on.js';
@@ -26,7 +26,7 @@ import { isGone, outcomeOf } from '../finalize/outcome-of.js';
 import { admitDespiteBadRows, setAside } from '../set-aside.js';
 import { countOutcome } from './outcome-counts.js';
 import { Reports } from './reports.js';
-import type { WorkerOptions } from './worker-interface.js';
+import type { Notified, WorkerOptions } from './worker-interface.js';
 import type { WorkerRow } from './worker-row.js';
 
 /** Prefetched runs that cannot start for so long, as handlers have become slow, are released to others. */
@@ -63,7 +63,7 @@ export class RunPipeline implements WorkerLoad {
   private readonly throughput = createThroughput();
   private readonly slotPassing: SlotPassing<PendingOutcome>;
   private readonly outcomes: OutcomeBatcher<PendingOutcome>;
-  private readonly notified = new ClaimUnderWay();
+  private readonly notified = new ClaimUnderWay<Notified>();
   private isStopping = false;
   /** A drain does not wait forever for a server that renews leases but accepts no outcomes. */
   private writesUntil = Number.POSITIVE_INFINITY;
@@ -150,14 +150,14 @@ export class RunPipeline implements WorkerLoad {
     return await this.claimer.claim(hint);
   }
 
-  claimNotified(place: QueuePriority, session: Session): Promise<number> | null {
+  claimNotified(place: QueuePriority, session: Session): Promise<Notified> | null {
     if (this.claimer.isClaiming || this.notified.isUnderWay || this.options.isSuperseded?.()) return null;
     const limit = Math.min(this.claimable, this.capacity);
     if (limit === 0) return null;
     const wanted = { ...this.lease, limit, queues: this.options.queues ?? null };
     const sentAt = performance.now();
     const claim = claimOver(this.engine, session, place, wanted, this.claimer.floors);
-    return this.notified.start(claim.then(claimed => this.accept(claimed, sentAt)));
+    return this.notified.start(claim.then(found => notifiedOf(found, this.accept(found, sentAt))));
   }
 
   /** Claims one run by its id, if it is due and free. */

@@ -1,19 +1,26 @@
 // Waiting that ends when something has changed, even if it changed before the wait began.
 
-/** Why a wait has ended. `idle`: no run is left, and nothing else has changed. */
-export type WakeCause = 'time' | 'idle' | 'change';
+/**
+ * Why a wait has ended. `idle`: no run is left, and nothing else has changed. `claimed`: a claim that a
+ * notice caused has been answered, and nothing has changed besides.
+ */
+export type WakeCause = 'time' | 'idle' | 'claimed' | 'change';
+type Change = Exclude<WakeCause, 'time'>;
+
+/** What was missed counts for the last of these. */
+const CHANGES: readonly Change[] = ['idle', 'claimed', 'change'];
 
 export interface Wakeup {
   /** Resolves after `ms`, or when `wake` is called; at once if it was called while nothing waited. */
   readonly change: (ms: number) => Promise<WakeCause>;
   /** @param cause default `change` */
-  readonly wake: (cause?: Exclude<WakeCause, 'time'>) => void;
+  readonly wake: (cause?: Change) => void;
 }
 
 export function createWakeup(): Wakeup {
   const wakers = new Set<(cause: WakeCause) => void>();
   /** While nothing waits. */
-  let missed: Exclude<WakeCause, 'time'> | null = null;
+  let missed: Change | null = null;
   return {
     async change(ms) {
       if (missed !== null) {
@@ -32,7 +39,7 @@ export function createWakeup(): Wakeup {
       });
     },
     wake: (cause = 'change') => {
-      if (wakers.size === 0) missed = missed === 'change' ? missed : cause;
+      if (wakers.size === 0) missed = CHANGES.findLast(each => each === missed || each === cause) ?? cause;
       for (const end of wakers) end(cause);
     },
   };

@@ -19,6 +19,14 @@ export interface WorkerOptions {
   readonly onRowRestored?: () => void;
 }
 
+/** What a claim that a notice caused has found. */
+export interface Notified {
+  /** How many runs it accepted. */
+  readonly claimed: number;
+  /** It found runs, and no other is due there that needs no slot. */
+  readonly isAll: boolean;
+}
+
 export interface Worker {
   readonly id: string;
   readonly outcomeCounts: Readonly<OutcomeCounts>;
@@ -36,9 +44,9 @@ export interface Worker {
   claim(hint?: QueuePriority): Promise<number>;
   /**
    * Claims where a notice says that there is a run, over the connection that listens. Null, and nothing is
-   * sent, if another claim is under way or there is no room. Returns how many runs it accepted.
+   * sent, if another claim is under way or there is no room.
    */
-  claimNotified(place: QueuePriority, session: Session): Promise<number> | null;
+  claimNotified(place: QueuePriority, session: Session): Promise<Notified> | null;
   /** Whether there was more at the last claim, so that it goes on claiming. */
   readonly hasMore: boolean;
   /** From where its claims begin; none: from the beginning. */
@@ -54,6 +62,8 @@ export interface Worker {
   /** Resolves after `ms`, or when a run ends or `wake` is called, even if that was since the last call. */
   change(ms: number): Promise<WakeCause>;
   readonly wake: () => void;
+  /** As `wake`, where nothing has changed but that a claim that a notice caused has been answered. */
+  readonly wakeAfterClaim: () => void;
   /** Soon checks whether an operator asked to cancel a run, if this worker holds it. */
   readonly checkCancel: (runId: string) => void;
   /** The runs whose handlers are executing. */

@@ -76,6 +76,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     claimOne: runId => pipeline.claimOne(runId),
     change,
     wake: () => wake(),
+    wakeAfterClaim: () => wake('claimed'),
     checkCancel: heartbeat.checkCancel,
     atWork: () => runsAtWork(activeRuns),
     async crash(thrown) {

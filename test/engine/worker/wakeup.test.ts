@@ -30,4 +30,18 @@ describe('a wait', () => {
     wake('idle');
     expect(await change(LONG_MS)).toBe('idle');
   });
+
+  it.each([
+    ['idle', 'claimed'],
+    ['claimed', 'idle'],
+  ] as const)('ends for an answered claim after %s and %s', async (first, second) => {
+    const { change, wake } = createWakeup();
+    wake(first);
+    wake(second);
+    expect(await change(LONG_MS)).toBe('claimed');
+    wake('claimed');
+    wake();
+    wake('claimed');
+    expect(await change(LONG_MS)).toBe('change');
+  });
 });
