@@ -218,7 +218,7 @@ export async function startDaemon(
     isSleeping = true;
     try {
       for (;;) {
-        const cause = await worker.change(until - performance.now());
+        const cause = await worker.change(Math.ceil(until - performance.now()));
         const sleepsOn = cause === 'claimed' ? await settle() : cause === 'idle' && isSettled;
         if (!sleepsOn || performance.now() >= until) return cause;
       }
