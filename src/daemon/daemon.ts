@@ -113,8 +113,8 @@ export async function startDaemon(
   /** The last pass ended with a look, and nothing waited for room. */
   let hasLooked = false;
   /**
-   * After that look a claim found all that a notice had named. Any other run would have sent a notice too, so
-   * that the daemon sleeps for as long as the look said, also once these runs have ended.
+   * What a notice had named is claimed, and a look knows what else is due. Any other run would have sent a
+   * notice too, so that the daemon sleeps for as long as the look said, also once these runs have ended.
    */
   let isSettled = false;
   const noticeClaim = createNoticeClaim({
@@ -201,10 +201,12 @@ export async function startDaemon(
     return Math.min(sleepMs(plan, performance.now(), pollMs, isClaiming), sleeper.maxSleepMs());
   };
 
-  /** Counts what a notice has brought. Returns whether it sleeps on: nothing else can be due. */
+  /** Counts what a notice has brought. Returns whether it sleeps on: no other run is known to be due. */
   const settle = async () => {
     notified = await noticeClaim.take();
-    if (!hasLooked || notified?.isAll !== true) return false;
+    if (!hasLooked || worker.hasMore || notified?.isAll === false) return false;
+    // The last pass has counted it.
+    if (notified === null) return true;
     const { claimed } = notified;
     notified = null;
     notices.found();

@@ -31,6 +31,8 @@ export function createNoticeReceiver({ worker, hint, claim, onReap }: NoticeRece
       else if (notice.kind === 'soon') soon.notice();
       else if (notice.kind === 'reap') {
         onReap();
+        // What is handed back may lie anywhere.
+        hint.record(null);
         due.notice();
       } else if (hint.record(notice.queuePriority)) due.notice();
     },

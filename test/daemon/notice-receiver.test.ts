@@ -25,13 +25,14 @@ const pass = (ms: number) => {
 
 function receiver(queues: readonly string[] | null = null) {
   const done: string[] = [];
+  const hint = createEnqueueHint(queues);
   const notices = createNoticeReceiver({
     worker: { wake: () => void done.push('wake'), checkCancel: id => void done.push(`cancel ${id}`) },
-    hint: createEnqueueHint(queues),
+    hint,
     claim: () => void done.push('claim'),
     onReap: () => void done.push('reap'),
   });
-  return { ...notices, done };
+  return { ...notices, done, hint };
 }
 
 describe('a notice', () => {
@@ -43,6 +44,17 @@ describe('a notice', () => {
     pass(1000);
     receive({ kind: 'reap' });
     expect(done).toEqual(['cancel 7', 'wake', 'claim', 'reap', 'claim']);
+  });
+
+  it('that there is something to reap leads to a look everywhere, also where another named a place', () => {
+    const { receive, done, hint } = receiver();
+    const queuePriority = { queue: 'mails', priority: 0 };
+    receive({ kind: 'queued', queuePriority });
+    expect(hint.take()).toEqual(queuePriority);
+    receive({ kind: 'queued', queuePriority });
+    receive({ kind: 'reap' });
+    pass(1000);
+    expect([done, hint.isEmpty, hint.take()]).toEqual([['claim', 'reap', 'claim'], false, null]);
   });
 
   it('of a run in a queue that the worker does not serve has none', () => {

@@ -72,9 +72,10 @@ with candidates as materialized (
       and r.queue not in (select q.name from tock.job_queues q where (q.concurrency is not null or q.rate_count is not null)), false) as is_simple
   from tock.job_runs_live r
   where r.id = any($1::bigint[]) and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
-    and r.queue not in (select q.name from tock.job_queues q where (q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    and (r.queue not in (select q.name from tock.job_queues q where q.paused_at is not null or q.active_window is not null)
+      or (select q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)) is not true)
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) from tock.job_queues q where q.name = r.queue))
     and ($2::integer is null or hashtext(coalesce(r.slot_keys[1], '')) & 1 = $2)
   order by r.priority, r.run_at, r.id
   for update skip locked

@@ -1,13 +1,13 @@
 // Waiting that ends when something has changed, even if it changed before the wait began.
 
 /**
- * Why a wait has ended. `idle`: no run is left, and nothing else has changed. `claimed`: a claim that a
- * notice caused has been answered, and nothing has changed besides.
+ * Why a wait has ended. `idle`: no run is left, and nothing else has changed. `claimed`: a claim has been
+ * answered, which a notice caused, and nothing else has changed.
  */
 export type WakeCause = 'time' | 'idle' | 'claimed' | 'change';
 type Change = Exclude<WakeCause, 'time'>;
 
-/** What was missed counts for the last of these. */
+/** Of several that were missed the one that comes last here counts. */
 const CHANGES: readonly Change[] = ['idle', 'claimed', 'change'];
 
 export interface Wakeup {

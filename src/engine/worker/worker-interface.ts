@@ -23,7 +23,7 @@ export interface WorkerOptions {
 export interface Notified {
   /** How many runs it accepted. */
   readonly claimed: number;
-  /** It found runs, and no other is due there that needs no slot. */
+  /** It found runs, and could have taken more. What another session had locked it has passed over. */
   readonly isAll: boolean;
 }
 
@@ -62,7 +62,7 @@ export interface Worker {
   /** Resolves after `ms`, or when a run ends or `wake` is called, even if that was since the last call. */
   change(ms: number): Promise<WakeCause>;
   readonly wake: () => void;
-  /** As `wake`, where nothing has changed but that a claim that a notice caused has been answered. */
+  /** As `wake`, where all that has changed is that a claim has been answered, which a notice caused. */
   readonly wakeAfterClaim: () => void;
   /** Soon checks whether an operator asked to cancel a run, if this worker holds it. */
   readonly checkCancel: (runId: string) => void;

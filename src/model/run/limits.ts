@@ -20,7 +20,10 @@ export interface Candidate {
   readonly waitsFor: string | null;
 }
 
-/** Taken slots and remaining tokens, read while no other transaction may admit under the same keys. */
+/**
+ * Taken slots and remaining tokens, read while no other transaction may admit under the same keys; except
+ * under keys of one slot, where the primary key of the slots refuses what was taken meanwhile.
+ */
 export interface Taken {
   /** By key and slot: the run that holds it. */
   readonly slots: ReadonlyMap<string, ReadonlyMap<number, string>>;

@@ -8,9 +8,10 @@
 //   a slot above a lowered limit,    the claim that took it has the older limit, and might as well have
 //   taken since                      taken it a moment later
 //
-// Of a key with one slot no more needs to be known: its first run takes the slot if it is free. Of a key with
-// several, two admissions at once would choose the same slots. So it holds the advisory lock of such a key,
-// as admit.ts does of every key, but never waits for one: a key that is locked is left to admit.ts.
+// A key with one slot needs no lock: its first run takes the slot if it is free. Where a key has several, two
+// admissions at once would choose the same ones. So the statement holds the advisory lock of such a key, as
+// admit.ts does of every key, but never waits for one: a key that is locked is left to admit.ts. It waits for
+// a slot only that another admission has taken and not committed yet.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import {
@@ -41,8 +42,9 @@ const WORTH_HALVING = 500;
 type Row = ClaimedRow & {
   readonly priority: number;
   readonly due_at: number;
-  /** Of a run that was not claimed, as the key. */
+  /** Null for a run that was claimed. */
   readonly queue: string;
+  /** Null for a run that was claimed. */
   readonly key: string;
   /** Whether it was claimed or blocked here. */
   readonly is_decided: boolean;
@@ -53,7 +55,8 @@ type Row = ClaimedRow & {
 export const dueAt = (run: string) => `extract(epoch from ${run}.run_at)::float8`;
 
 // Window functions instead of joins: where the planner expects few rows it joins two sets of thousands in a
-// loop. What is known of a key is computed for the first of its runs only, and passed on to the others.
+// loop. What is known of a key is computed for the first of its runs only, and passed on to the others. The
+// hours of a queue are asked only for its own runs: those of another may be impossible to read.
 const ADMIT = statement<Params, Row>(
   'admit-one-key',
   `
@@ -63,7 +66,8 @@ with candidates as materialized (
       and r.queue not in (select q.name from tock.job_queues q where ${isQueueLimited('q')}), false) as is_simple
   from tock.job_runs_live r
   where r.id = any(:ids::bigint[]) and ${isClaimable('r')}
-    and r.queue not in (select q.name from tock.job_queues q where (${isQueueOpen('q')}) is not true)
+    and (r.queue not in (select q.name from tock.job_queues q where q.paused_at is not null or q.active_window is not null)
+      or (select ${isQueueOpen('q')} from tock.job_queues q where q.name = r.queue))
     and (:half::integer is null or hashtext(coalesce(r.slot_keys[1], '')) & 1 = :half)
   order by r.priority, r.run_at, r.id
   for update skip locked
@@ -137,7 +141,8 @@ export interface AdmittedUnderOneKey {
  * Claims those of the runs that need one slot under a job's key, for which there is one; blocks the others.
  * Many are admitted in two halves at once, over a connection each: runs of one key are all in the same half.
  *
- * Locks: the runs' rows and the advisory locks of their keys, skipping those that are locked.
+ * Locks: the runs' rows and the advisory locks of keys that have several slots, skipping those that are locked;
+ * the slots, sorted, waiting for those that another admission has not committed yet.
  */
 export async function admitUnderOneKey(session: Session, wanted: Wanted): Promise<AdmittedUnderOneKey> {
   const halves = wanted.ids.length < WORTH_HALVING ? [null] : [0, 1];

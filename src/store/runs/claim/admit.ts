@@ -173,10 +173,12 @@ export interface Lease {
 
 /**
  * Claims those of the runs for which there is a slot: first, in one statement, those that need one slot only;
- * then the others, in one transaction. What was blocked is looked at again with statements of their own.
+ * then the others, in a transaction, which begins again where a slot was taken meanwhile. What was blocked is
+ * looked at again with statements of their own.
  *
  * Locks, in this order: the runs' rows, skipping those that are locked; the advisory locks of their keys,
- * sorted, waiting; the rows of queues with a rate, skipping those that are locked.
+ * sorted, waiting; the rows of queues with a rate, skipping those that are locked; the slots, sorted, waiting
+ * for those that another admission has not committed yet.
  */
 export async function claimLimitedRuns(
   database: Database,
@@ -212,7 +214,7 @@ async function admitOthers(
       return await database.transaction(session => admitIn(session, ids, lease));
     } catch (error) {
       if (!(error instanceof SlotTakenError)) throw error;
-      // The next claim finds them.
+      // A later claim finds them.
       if (attempt === MAX_ATTEMPTS) return { admitted: [], blocked: [] };
     }
   }

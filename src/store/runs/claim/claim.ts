@@ -196,7 +196,7 @@ const CLAIM_BEHIND = claimAt('claim-behind', '<=');
 
 /**
  * Claims due runs in one statement and starts their leases; those that need a slot are only named, and count
- * towards `limit`. Runs that another claim has locked are skipped, never waited for.
+ * towards `limit`. Runs that another claim has locked are never waited for: they are skipped, or only named.
  *
  * @param positions where an earlier claim left off: only what comes after them is looked at, queues of a
  * priority in the order given. Null: everything above the floors

@@ -1,5 +1,5 @@
-// Names due runs of a queue and priority in which each run needs a slot. They are neither claimed nor locked,
-// which is for admit.ts: the claim over several places would lock each of them in vain.
+// Names due runs of a queue and priority in which each run needs a slot, for an admission, which locks and
+// claims them. Here they are only read: the claim over several places would lock each of them in vain.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import type { Claim, ClaimPosition, QueuePriority } from './claim.js';

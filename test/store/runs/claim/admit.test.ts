@@ -113,6 +113,19 @@ describe('claimLimitedRuns', () => {
     expect(await admitted(ids)).toEqual([]);
   });
 
+  it('admits none of a queue outside of its hours, and never reads those of a queue without such runs', async () => {
+    await test.tock.queues.set('open', { window: '11:00-13:00', timezone: 'UTC' });
+    await test.tock.queues.set('closed', { window: '13:00-11:00', timezone: 'UTC' });
+    await test.tock.queues.set('broken', { window: '11:00-13:00' });
+    await test.sql(`update tock.job_queues set timezone = 'Nowhere/Never' where name = 'broken'`);
+    const ids = await addRuns(
+      test,
+      ...['open', 'closed', 'default'].map((queue, n) => keyed(1, { queue, slot_keys: [`job:${n}`] })),
+    );
+    expect(await admitted(ids)).toEqual(['1', '3']);
+    expect(await blocked()).toEqual({});
+  });
+
   it('asks the database nothing where there is nothing to admit', async () => {
     const closed = openDatabase({ connectionString: test.url });
     await closed.close();

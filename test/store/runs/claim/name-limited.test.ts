@@ -85,7 +85,10 @@ describe('nameLimitedRuns', () => {
     const ids = await addRuns(test, keyed(), keyed(), keyed());
     const first = await claimFreeRuns(database, { ...options, limit: 2 });
     expect([first.limited, first.positions[0]?.needSlots]).toEqual([ids.slice(0, 2), 'all']);
-    const next = await claimFreeRuns(database, { ...options, limit: 2 }, first.positions);
+    // A claim would pass over what is locked.
+    const next = await whileLocked(test, ids.slice(2), () =>
+      claimFreeRuns(database, { ...options, limit: 2 }, first.positions),
+    );
     expect([next.limited, next.hasMore]).toEqual([ids.slice(2), false]);
   });
 });
