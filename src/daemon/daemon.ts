@@ -9,6 +9,7 @@ import { materialize } from '../engine/materialize/materialize.js';
 import { createRollUp } from '../engine/metrics/roll-up.js';
 import { noteOwnStop, noteOwnTick } from '../engine/note-tick.js';
 import { reap } from '../engine/reap.js';
+import type { WakeCause } from '../engine/worker/wakeup.js';
 import { openWorker } from '../engine/worker/worker.js';
 import type { Notified } from '../engine/worker/worker-interface.js';
 import type { OutcomeCounts } from '../model/run/outcome-counts.js';
@@ -215,23 +216,19 @@ export async function startDaemon(
     return !sleeper.isAwake;
   };
 
-  /** Sleeps until something is due or has changed. Returns what ended it. */
-  const wait = async (until: number) => {
+  const sleep = async (ms: number) => {
+    const until = performance.now() + ms;
+    let cause: WakeCause;
     isSleeping = true;
     try {
-      for (;;) {
-        const cause = await worker.change(Math.ceil(until - performance.now()));
-        const sleepsOn = cause === 'claimed' ? await settle() : cause === 'idle' && isSettled;
-        if (!sleepsOn || performance.now() >= until) return cause;
-      }
+      do cause = await worker.change(Math.ceil(until - performance.now()));
+      while (
+        (cause === 'claimed' ? await settle() : cause === 'idle' && isSettled) &&
+        performance.now() < until
+      );
     } finally {
       isSleeping = false;
     }
-  };
-
-  const sleep = async (ms: number) => {
-    const until = performance.now() + ms;
-    const cause = await wait(until);
     const claims = cause === 'idle' ? !isSettled : performance.now() < until - 1;
     if (sleeper.isAwake || claims) plan = afterWake(plan);
   };

@@ -141,8 +141,8 @@ export interface AdmittedUnderOneKey {
  * Claims those of the runs that need one slot under a job's key, for which there is one; blocks the others.
  * Many are admitted in two halves at once, over a connection each: runs of one key are all in the same half.
  *
- * Locks: the runs' rows and the advisory locks of keys that have several slots, skipping those that are locked;
- * the slots, sorted, waiting for those that another admission has not committed yet.
+ * Locks: the runs' rows and the advisory locks of keys that have several slots, skipping those that are
+ * locked; the slots, sorted, waiting for those that another admission has not committed yet.
  */
 export async function admitUnderOneKey(session: Session, wanted: Wanted): Promise<AdmittedUnderOneKey> {
   const halves = wanted.ids.length < WORTH_HALVING ? [null] : [0, 1];
