@@ -169,12 +169,13 @@ create sequence tock.job_runs_id_seq as bigint;
 
 -- How far the claims of several workers have come, in the queue and priority that was claimed from last: `run_at` in
 -- microseconds since 1970, id, and a hash of both and of the queue and priority. Only a hint: sequences, because they
--- are read and set outside of transactions, and leave no dead rows. Unlogged: nothing is lost with them.
-create unlogged sequence tock.claim_front_at as bigint minvalue -9223372036854775808 start 0;
-create unlogged sequence tock.claim_front_id as bigint minvalue -9223372036854775808 start 0;
-create unlogged sequence tock.claim_front_check as bigint minvalue -9223372036854775808 start 0;
+-- are read and set outside of transactions, and leave no dead rows. Logged, although nothing is lost with them: where a
+-- standby of PostgreSQL 15 is promoted, an unlogged sequence may be unreadable ("bad magic number in sequence").
+create sequence tock.claim_front_at as bigint minvalue -9223372036854775808 start 0;
+create sequence tock.claim_front_id as bigint minvalue -9223372036854775808 start 0;
+create sequence tock.claim_front_check as bigint minvalue -9223372036854775808 start 0;
 -- When a worker last looked for runs that were left behind, in milliseconds since 1970: a hint likewise.
-create unlogged sequence tock.claim_front_restart as bigint minvalue -9223372036854775808 start 0;
+create sequence tock.claim_front_restart as bigint minvalue -9223372036854775808 start 0;
 
 -- Bounds of everything that statements compute with, so that no single run can make a statement over many fail. They are
 -- domains, not checks of the table: PostgreSQL reads each check of a table anew for each statement that writes to it, which
