@@ -238,13 +238,14 @@ with recursive queue_priorities as (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least($1::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where case when $2::text[] is null then q.relayed_to is null else p.queue = any($2) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where case when (select $2::text[]) is null then q.relayed_to is null else p.queue = any($2) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
     and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
-    and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed'))
+    and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+      order by r.run_at, r.id limit 1)
 ), shares as materialized (
   select o.*, least(o.room, ceil($1::integer::numeric / o.siblings)::integer) as share,
     (row_number() over (order by o.priority, o.queue <= $3 collate "C", o.queue))::integer as place
@@ -288,7 +289,7 @@ from due left join claimed c on c.id = due.id order by due.turn;
 -- claim-above
 with recursive floors as materialized (
   select f.queue collate "C" as queue, f.priority, f.floor_at
-  from unnest($1::text[], $2::integer[], $3::timestamptz[]) as f(queue, priority, floor_at)
+  from unnest((select $1::text[]), (select $2::integer[]), (select $3::timestamptz[])) as f(queue, priority, floor_at)
 ), gaps as materialized (
   select b.queue, b.priority, lead(b.queue, 1, '~') over borders as before_queue, lead(b.priority, 1, 0) over borders as before_priority
   from (select '' collate "C" as queue, 0 as priority union all select k.queue, k.priority from floors k) b
@@ -313,13 +314,14 @@ with recursive floors as materialized (
   select p.queue, p.priority, p.floor_at, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least($4::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where case when $5::text[] is null then q.relayed_to is null else p.queue = any($5) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where case when (select $5::text[]) is null then q.relayed_to is null else p.queue = any($5) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
     and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
-    and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.run_at > p.floor_at)
+    and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.run_at > p.floor_at
+      order by r.run_at, r.id limit 1)
 ), shares as materialized (
   select o.*, least(o.room, ceil($4::integer::numeric / o.siblings)::integer) as share,
     (row_number() over (order by o.priority, o.queue <= $6 collate "C", o.queue))::integer as place
@@ -362,11 +364,15 @@ from due left join claimed c on c.id = due.id order by due.turn;
 
 -- claim-after
 with due as materialized (
-  select r.id, r.run_at from tock.job_runs_live r
-  where r.queue = $1 and r.priority = $2 and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null and (r.run_at, r.id) > ($3::timestamptz, $4::bigint)
-  order by r.run_at, r.id
-  limit $5::integer
-  for update of r skip locked
+  select d.id, d.run_at from (
+    select r.id, r.run_at from tock.job_runs_live r
+    where r.queue = (select $1::text) and r.priority = (select $2::integer)
+      and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null and (r.run_at, r.id) > ((select $3::timestamptz), (select $4::bigint))
+    order by r.run_at, r.id
+    limit 2000
+    for update of r skip locked
+  ) d
+  limit (select $5::integer)
 ), turns as materialized (
   select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, min(id) as carrier from due
 )
@@ -442,11 +448,15 @@ with start as materialized (
     where c.last_value = hashtextextended($3::integer || ' ' || t.last_value || ' ' || i.last_value || ' ' || $4::text, 0)
   ) s order by s.at desc, s.id desc limit 1
 ), due as materialized (
-  select r.id, r.run_at from tock.job_runs_live r
-  where r.queue = $4 and r.priority = $3 and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null and (r.run_at, r.id) > ((select at from start), (select id from start))
-  order by r.run_at, r.id
-  limit $5::integer
-  for update of r skip locked
+  select d.id, d.run_at from (
+    select r.id, r.run_at from tock.job_runs_live r
+    where r.queue = (select $4::text) and r.priority = (select $3::integer)
+      and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null and (r.run_at, r.id) > ((select at from start), (select id from start))
+    order by r.run_at, r.id
+    limit 2000
+    for update of r skip locked
+  ) d
+  limit (select $5::integer)
 ), front as materialized (
   select (extract(epoch from d.run_at) * 1000000)::bigint as at, d.id from due d
   where d.run_at >= timestamptz '2000-01-01Z' order by d.run_at desc, d.id desc limit 1
@@ -476,11 +486,15 @@ returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.i
 
 -- claim-notified
 with due as materialized (
-  select r.id, r.run_at from tock.job_runs_live r
-  where r.queue = $1 and r.priority = $2 and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null and r.run_at >= $3::timestamptz and not exists (select from tock.job_queues q where q.name = $1)
-  order by r.run_at, r.id
-  limit $4::integer
-  for update of r skip locked
+  select d.id, d.run_at from (
+    select r.id, r.run_at from tock.job_runs_live r
+    where r.queue = (select $1::text) and r.priority = (select $2::integer)
+      and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null and r.run_at >= (select $3::timestamptz) and not exists (select from tock.job_queues q where q.name = $1)
+    order by r.run_at, r.id
+    limit 2000
+    for update of r skip locked
+  ) d
+  limit (select $4::integer)
 ), turns as materialized (
   select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, min(id) as carrier, (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::float8 as walk_ms from due
 )
@@ -513,13 +527,14 @@ with recursive queue_priorities as (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least($1::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where case when $2::text[] is null then q.relayed_to is null else p.queue = any($2) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where case when (select $2::text[]) is null then q.relayed_to is null else p.queue = any($2) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
     and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
-    and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed'))
+    and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+      order by r.run_at, r.id limit 1)
 ), shares as materialized (
   select o.*, least(o.room, ceil($1::integer::numeric / o.siblings)::integer) as share,
     (row_number() over (order by o.priority, o.queue <= $3 collate "C", o.queue))::integer as place
@@ -708,13 +723,14 @@ with recursive queue_priorities as (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least($1::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where case when $2::text[] is null then q.relayed_to is null else p.queue = any($2) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where case when (select $2::text[]) is null then q.relayed_to is null else p.queue = any($2) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
     and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
-    and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed'))
+    and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+      order by r.run_at, r.id limit 1)
 )
 select d.id::text as id from open o cross join lateral (
   select r.id, r.run_at from tock.job_runs_live r
@@ -1218,7 +1234,7 @@ with outcome as materialized (
   from keys k cross join lateral (
     select r.id, r.fence, r.priority, r.run_at from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
     where r.blocked_on = k.key and r.slot_keys = array[k.key] and r.run_at <= tock.now() and r.status in ('queued', 'failed')
-      and r.priority <= (select min(priority) from gone) and case when $8::text[] is null then q.relayed_to is null else r.queue = any($8) end
+      and r.priority <= (select min(priority) from gone) and case when (select $8::text[]) is null then q.relayed_to is null else r.queue = any($8) end
       and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and not (q.concurrency is not null or q.rate_count is not null) and r.slot_limits[1] >= k.highest
@@ -1532,13 +1548,14 @@ with recursive queue_priorities as (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where case when $1::text[] is null then q.relayed_to is null else p.queue = any($1) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where case when (select $1::text[]) is null then q.relayed_to is null else p.queue = any($1) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
     and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
-    and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed'))
+    and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+      order by r.run_at, r.id limit 1)
 ), seen as (
   update tock.registrations set seen_at = tock.now()
   where fingerprint = $2 and is_current and seen_at < tock.now() - interval '30 seconds'
@@ -1582,13 +1599,14 @@ with recursive queue_priorities as (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where case when $1::text[] is null then q.relayed_to is null else p.queue = any($1) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where case when (select $1::text[]) is null then q.relayed_to is null else p.queue = any($1) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
     and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
-    and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed'))
+    and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+      order by r.run_at, r.id limit 1)
 ), seen as (
   update tock.registrations set seen_at = tock.now()
   where fingerprint = $2 and is_current and seen_at < tock.now() - interval '30 seconds'
@@ -1830,11 +1848,14 @@ returning m.name, m.until, m.note;
 
 -- name-limited
 with due as materialized (
-  select r.id, r.run_at, r.slot_keys is null as is_free from tock.job_runs_live r
-  where r.queue = $1 and r.priority = $2 and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
-    and (r.run_at, r.id) > ($3::timestamptz, $4::bigint)
-  order by r.run_at, r.id
-  limit $5::integer
+  select d.* from (
+    select r.id, r.run_at, r.slot_keys is null as is_free from tock.job_runs_live r
+    where r.queue = (select $1::text) and r.priority = (select $2::integer) and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+      and (r.run_at, r.id) > ((select $3::timestamptz), (select $4::bigint))
+    order by r.run_at, r.id
+    limit 2000
+  ) d
+  limit (select $5::integer)
 )
 select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, coalesce(bool_or(is_free), false) as "hasFree" from due;
 
@@ -1852,23 +1873,24 @@ with recursive queue_priorities as (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where case when $1::text[] is null then q.relayed_to is null else p.queue = any($1) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where case when (select $1::text[]) is null then q.relayed_to is null else p.queue = any($1) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
     and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
-    and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed'))
+    and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+      order by r.run_at, r.id limit 1)
 )
 select
   ((extract(epoch from (select min(next_at) from tock.job_definitions where next_at is not null and paused_at is null and broken_at is null and vanished_at is null)) - extract(epoch from tock.now())) * 1000)::float8 as "occurrenceMs",
   ((extract(epoch from least((select min(f.run_at) from queue_priorities p cross join lateral (
     select r.run_at from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority
       and r.run_at > tock.now()
-    order by r.run_at, r.id limit 1) f where case when $1::text[] is null
+    order by r.run_at, r.id limit 1) f where case when (select $1::text[]) is null
       then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to is not null) else p.queue = any($1) end),
     (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))) - extract(epoch from tock.now())) * 1000)::float8 as "runMs",
-  exists (select from open) as "isOverdue", case when $2::boolean then (exists (select from queue_priorities p cross join lateral (
+  exists (select from open) as "isOverdue", case when (select $2::boolean) then (exists (select from queue_priorities p cross join lateral (
     select from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
     order by r.run_at, r.id limit 1) e)
@@ -1884,7 +1906,7 @@ select
 -- next-due-above
 with recursive floors as materialized (
   select f.queue collate "C" as queue, f.priority, f.floor_at
-  from unnest($1::text[], $2::integer[], $3::timestamptz[]) as f(queue, priority, floor_at)
+  from unnest((select $1::text[]), (select $2::integer[]), (select $3::timestamptz[])) as f(queue, priority, floor_at)
 ), gaps as materialized (
   select b.queue, b.priority, lead(b.queue, 1, '~') over borders as before_queue, lead(b.priority, 1, 0) over borders as before_priority
   from (select '' collate "C" as queue, 0 as priority union all select k.queue, k.priority from floors k) b
@@ -1909,23 +1931,24 @@ with recursive floors as materialized (
   select p.queue, p.priority, p.floor_at, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where case when $4::text[] is null then q.relayed_to is null else p.queue = any($4) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where case when (select $4::text[]) is null then q.relayed_to is null else p.queue = any($4) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
     and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
-    and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.run_at > p.floor_at)
+    and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.run_at > p.floor_at
+      order by r.run_at, r.id limit 1)
 )
 select
   ((extract(epoch from (select min(next_at) from tock.job_definitions where next_at is not null and paused_at is null and broken_at is null and vanished_at is null)) - extract(epoch from tock.now())) * 1000)::float8 as "occurrenceMs",
   ((extract(epoch from least((select min(f.run_at) from queue_priorities p cross join lateral (
     select r.run_at from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority
       and r.run_at > tock.now()
-    order by r.run_at, r.id limit 1) f where case when $4::text[] is null
+    order by r.run_at, r.id limit 1) f where case when (select $4::text[]) is null
       then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to is not null) else p.queue = any($4) end),
     (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))) - extract(epoch from tock.now())) * 1000)::float8 as "runMs",
-  exists (select from open) as "isOverdue", case when $5::boolean then (exists (select from queue_priorities p cross join lateral (
+  exists (select from open) as "isOverdue", case when (select $5::boolean) then (exists (select from queue_priorities p cross join lateral (
     select from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
     order by r.run_at, r.id limit 1) e)
@@ -1977,7 +2000,7 @@ select tock.notify('queued');
 
 -- other-places
 with recursive known as materialized (
-  select k.queue collate "C" as queue, k.priority from unnest($1::text[], $2::integer[]) as k(queue, priority)
+  select k.queue collate "C" as queue, k.priority from unnest((select $1::text[]), (select $2::integer[])) as k(queue, priority)
 ), gaps as materialized (
   select b.queue, b.priority, lead(b.queue, 1, '~') over borders as before_queue, lead(b.priority, 1, 0) over borders as before_priority
   from (select '' collate "C" as queue, 0 as priority union all select k.queue, k.priority from known k) b
@@ -2000,19 +2023,20 @@ with recursive known as materialized (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where case when $3::text[] is null then q.relayed_to is null else p.queue = any($3) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where case when (select $3::text[]) is null then q.relayed_to is null else p.queue = any($3) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
     and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
-    and exists (select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed'))
+    and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+      order by r.run_at, r.id limit 1)
 )
 select coalesce((select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority)) from open o where not o.is_limited), '[]') as places,
   exists (select from open o where o.is_limited) or exists (select from known k join tock.job_queues q on q.name = k.queue
     where not (q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and case when $3::text[] is null then q.relayed_to is null else k.queue = any($3) end) or (q.concurrency is not null or q.rate_count is not null)) as "mustRestart";
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and case when (select $3::text[]) is null then q.relayed_to is null else k.queue = any($3) end) or (q.concurrency is not null or q.rate_count is not null)) as "mustRestart";
 
 -- parent-runs
 select distinct on (r.definition_id, r.scheduled_for) d.name, r.definition_id::text, r.status, r.occurrence_count, r.last_traceparent,

@@ -17,6 +17,13 @@ export interface StatementOptions {
   readonly prepared?: boolean;
 }
 
+/**
+ * A parameter whose value the planner does not see. PostgreSQL plans a prepared statement anew for each
+ * execution as long as the values make the plan look cheaper than one for all values; so the parameters that
+ * do, such as a LIMIT or the length of an array, are hidden.
+ */
+export const hidden = (parameter: string, type: string): string => `(select :${parameter}::${type})`;
+
 const defined = new Map<string, Statement<never, unknown>>();
 
 /** Every statement of the loaded modules, by name, for tests. */

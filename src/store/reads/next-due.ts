@@ -3,7 +3,7 @@
 import { ALERTS_DUE, type AlertLimits } from '../alerts/conditions.js';
 import type { Session } from '../connection/database.js';
 import { msBetween } from '../connection/readable-instant.js';
-import { statement } from '../connection/statement.js';
+import { hidden, statement } from '../connection/statement.js';
 import { noteTickFrom, type Ticker } from '../definitions/ticks.js';
 import {
   type ClaimFloor,
@@ -32,10 +32,10 @@ select
   ${msFromNow(`least((select min(f.run_at) from queue_priorities p cross join lateral (
     select r.run_at from tock.job_runs_live r where r.blocked_on is null and ${liesIn('r', 'p')}
       and r.run_at > tock.now()
-    order by r.run_at, r.id limit 1) f where case when :queues::text[] is null
+    order by r.run_at, r.id limit 1) f where case when ${hidden('queues', 'text[]')} is null
       then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to is not null) else p.queue = any(:queues) end),
     (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))`)} as "runMs",
-  exists (select from open) as "isOverdue", case when :checksReaping::boolean then ${NEEDS_REAPING} else false end as "needsReaping"`;
+  exists (select from open) as "isOverdue", case when ${hidden('checksReaping', 'boolean')} then ${NEEDS_REAPING} else false end as "needsReaping"`;
 
 const NEXT_DUE = statement<Looked, NextDue>(
   'next-due',

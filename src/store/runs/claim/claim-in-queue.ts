@@ -1,6 +1,6 @@
 // The claim in one queue and priority, as most backlogs are: at a third of the cost.
 import type { Session } from '../../connection/database.js';
-import { statement } from '../../connection/statement.js';
+import { hidden, statement } from '../../connection/statement.js';
 import type { Claim, ClaimOptions, ClaimPosition, QueuePriority } from './claim.js';
 import { type ClaimedRow, claimedColumns, claimedRun, sortedAs, startLease } from './claimed-run.js';
 import { type ClaimFloor, isClaimable } from './queue-priorities.js';
@@ -30,16 +30,23 @@ interface Parts {
   readonly isTimed?: boolean;
 }
 
+/** The most runs of one claim, as a number that the planner sees: so it knows that a claim is short. */
+export const MAX_CLAIMED = 2000;
+
 // The ids go to the update as an array: the planner answers a join by reading the whole table. So rows come
 // back in any order. The time is written as JSON has it, whatever style of dates this session, or that of the
 // next claim, has.
 const claimWhere = ({ first = '', where, last = '', isTimed = false }: Parts) => `
 with ${first}due as materialized (
-  select r.id, r.run_at from tock.job_runs_live r
-  where r.queue = :queue and r.priority = :priority and ${isClaimable('r')} and r.slot_keys is null and ${where}
-  order by r.run_at, r.id
-  limit :limit::integer
-  for update of r skip locked
+  select d.id, d.run_at from (
+    select r.id, r.run_at from tock.job_runs_live r
+    where r.queue = ${hidden('queue', 'text')} and r.priority = ${hidden('priority', 'integer')}
+      and ${isClaimable('r')} and r.slot_keys is null and ${where}
+    order by r.run_at, r.id
+    limit ${MAX_CLAIMED}
+    for update of r skip locked
+  ) d
+  limit ${hidden('limit', 'integer')}
 )${last}, turns as materialized (
   select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, min(id) as carrier${last === '' ? '' : ', (select count(*) from front_moved)'}${isTimed ? `, ${walkedMs} as walk_ms` : ''} from due
 )
@@ -51,7 +58,9 @@ returning r.id, ${claimedColumns('r')},
 
 const CLAIM_AFTER = statement<Wanted & { readonly afterAt: string; readonly afterId: string }, Row>(
   'claim-after',
-  claimWhere({ where: '(r.run_at, r.id) > (:afterAt::timestamptz, :afterId::bigint)' }),
+  claimWhere({
+    where: `(r.run_at, r.id) > (${hidden('afterAt', 'timestamptz')}, ${hidden('afterId', 'bigint')})`,
+  }),
   { prepared: true },
 );
 
@@ -89,7 +98,7 @@ const CLAIM_FROM_FRONT = statement<Wanted & { readonly afterAt: string; readonly
 const CLAIM_NOTIFIED = statement<Wanted & { readonly floorAt: string }, Row>(
   'claim-notified',
   claimWhere({
-    where: `r.run_at >= :floorAt::timestamptz and not exists (select from tock.job_queues q where q.name = :queue)`,
+    where: `r.run_at >= ${hidden('floorAt', 'timestamptz')} and not exists (select from tock.job_queues q where q.name = :queue)`,
     isTimed: true,
   }),
   { prepared: true },
@@ -110,8 +119,9 @@ export async function claimAfter(
   const { queue, priority, at, id } = position;
   const after = { afterAt: at ?? '-infinity', afterId: id ?? '0' };
   const claim = fromFront ? CLAIM_FROM_FRONT : CLAIM_AFTER;
-  const rows = await claim.run(session, { limit, workerId, leaseMs, queue, priority, ...after });
-  return claimOf(rows, limit, position);
+  const most = Math.min(limit, MAX_CLAIMED);
+  const rows = await claim.run(session, { limit: most, workerId, leaseMs, queue, priority, ...after });
+  return claimOf(rows, most, position);
 }
 
 /**
@@ -126,7 +136,15 @@ export async function claimNotifiedRuns(
   floor?: ClaimFloor,
 ): Promise<Claim> {
   const floorAt = floor?.at ?? '-infinity';
-  const rows = await CLAIM_NOTIFIED.run(session, { limit, workerId, leaseMs, queue, priority, floorAt });
+  const most = Math.min(limit, MAX_CLAIMED);
+  const rows = await CLAIM_NOTIFIED.run(session, {
+    limit: most,
+    workerId,
+    leaseMs,
+    queue,
+    priority,
+    floorAt,
+  });
   const unread = {
     queue,
     priority,
@@ -136,7 +154,7 @@ export async function claimNotifiedRuns(
     isLimited: false,
     needSlots: 'none' as const,
   };
-  return claimOf(rows, limit, unread);
+  return claimOf(rows, most, unread);
 }
 
 function claimOf(rows: readonly Row[], limit: number, position: ClaimPosition): Claim {

@@ -1,8 +1,9 @@
 // Names due runs of a queue and priority in which each run needs a slot, for an admission, which locks and
 // claims them. Here they are only read: the claim over several places would lock each of them in vain.
 import type { Session } from '../../connection/database.js';
-import { statement } from '../../connection/statement.js';
+import { hidden, statement } from '../../connection/statement.js';
 import type { Claim, ClaimPosition, QueuePriority } from './claim.js';
+import { MAX_CLAIMED } from './claim-in-queue.js';
 import { isClaimable } from './queue-priorities.js';
 
 interface Wanted extends QueuePriority {
@@ -24,11 +25,14 @@ const NAME_LIMITED = statement<Wanted, Named>(
   'name-limited',
   `
 with due as materialized (
-  select r.id, r.run_at, r.slot_keys is null as is_free from tock.job_runs_live r
-  where r.queue = :queue and r.priority = :priority and ${isClaimable('r')}
-    and (r.run_at, r.id) > (:afterAt::timestamptz, :afterId::bigint)
-  order by r.run_at, r.id
-  limit :limit::integer
+  select d.* from (
+    select r.id, r.run_at, r.slot_keys is null as is_free from tock.job_runs_live r
+    where r.queue = ${hidden('queue', 'text')} and r.priority = ${hidden('priority', 'integer')} and ${isClaimable('r')}
+      and (r.run_at, r.id) > (${hidden('afterAt', 'timestamptz')}, ${hidden('afterId', 'bigint')})
+    order by r.run_at, r.id
+    limit ${MAX_CLAIMED}
+  ) d
+  limit ${hidden('limit', 'integer')}
 )
 select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, coalesce(bool_or(is_free), false) as "hasFree" from due`,
   { prepared: true },
@@ -45,10 +49,11 @@ export async function nameLimitedRuns(
 ): Promise<Claim | null> {
   const { queue, priority, at, id } = position;
   const after = { afterAt: at ?? '-infinity', afterId: id ?? '0' };
-  const named = await NAME_LIMITED.first(session, { queue, priority, limit, ...after });
+  const most = Math.min(limit, MAX_CLAIMED);
+  const named = await NAME_LIMITED.first(session, { queue, priority, limit: most, ...after });
   if (named?.hasFree !== false) return null;
   const limited = named.ids?.slice(1, -1).split(',') ?? [];
-  const hasMore = limited.length >= limit;
+  const hasMore = limited.length >= most;
   return {
     runs: [],
     limited,

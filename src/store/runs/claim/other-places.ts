@@ -1,6 +1,6 @@
 // What a worker that claims from its positions does not see: runs elsewhere, queues that have closed.
 import type { Session } from '../../connection/database.js';
-import { statement } from '../../connection/statement.js';
+import { hidden, statement } from '../../connection/statement.js';
 import type { ClaimPosition, QueuePriority } from './claim.js';
 import {
   gapsBetween,
@@ -38,7 +38,7 @@ const OTHER_PLACES = statement<
   'other-places',
   `
 with recursive known as materialized (
-  select k.queue collate "C" as queue, k.priority from unnest(:names::text[], :priorities::integer[]) as k(queue, priority)
+  select k.queue collate "C" as queue, k.priority from unnest(${hidden('names', 'text[]')}, ${hidden('priorities', 'integer[]')}) as k(queue, priority)
 ), ${gapsBetween('known')}, others as (
   select n.queue, n.priority, g.before_queue, g.before_priority
   from gaps g ${nextBetween(`g.queue, ${unlessLast('g.priority')}`, 'g.before_queue, g.before_priority')}

@@ -1,4 +1,5 @@
 // From which queues, and at which priorities, runs may start now.
+import { hidden } from '../../connection/statement.js';
 import { statuses } from '../transition.js';
 
 /** Whether a live run is due, waits for no slot, and has a status in which it can be claimed. */
@@ -45,7 +46,7 @@ export const gapsBetween = (places: string) => `gaps as materialized (
  */
 export const QUEUE_PRIORITIES_ABOVE = `recursive floors as materialized (
   select f.queue collate "C" as queue, f.priority, f.floor_at
-  from unnest(:floorQueues::text[], :floorPriorities::integer[], :floorTimes::timestamptz[]) as f(queue, priority, floor_at)
+  from unnest(${hidden('floorQueues', 'text[]')}, ${hidden('floorPriorities', 'integer[]')}, ${hidden('floorTimes', 'timestamptz[]')}) as f(queue, priority, floor_at)
 ), ${gapsBetween('floors')}, others as (
   select n.queue, n.priority, g.before_queue, g.before_priority
   from gaps g ${nextBetween('g.queue, g.priority', 'g.before_queue, g.before_priority')}
@@ -104,7 +105,7 @@ export function isQueueOpen(queue: string): string {
  * Over the queue's name and its row, which may be null. Uses the parameter :queues.
  */
 export const isServed = (name: string, queue: string) =>
-  `case when :queues::text[] is null then ${queue}.relayed_to is null else ${name} = any(:queues) end`;
+  `case when ${hidden('queues', 'text[]')} is null then ${queue}.relayed_to is null else ${name} = any(:queues) end`;
 
 /**
  * Whether a queue's next start lies further ahead than its rate ever puts it: the clock was set back since,
@@ -124,6 +125,8 @@ const freeQueueSlots = (queue: string) =>
  * at most. Uses the parameter :queues: only these; null: all
  * that are not relayed.
  *
+ * A look at the first due run of each, not EXISTS, which the planner may turn into a join with all runs.
+ *
  * @param limit SQL for the most that is asked for
  * @param hasFloors over {@link QUEUE_PRIORITIES_ABOVE}, with its floors
  */
@@ -134,5 +137,6 @@ export const openQueuePriorities = (limit: string, hasFloors = false) => `open a
   where ${isServed('p.queue', 'q')} and ${isQueueOpen('q')}
     and (q.concurrency is null or ${freeQueueSlots('q')} > 0)
     and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or ${isRateVoid('q')})
-    and exists (select from tock.job_runs_live r where ${liesIn('r', 'p')} and ${isClaimable('r')}${hasFloors ? ` and ${isAboveFloor('r', 'p')}` : ''})
+    and (select true from tock.job_runs_live r where ${liesIn('r', 'p')} and ${isClaimable('r')}${hasFloors ? ` and ${isAboveFloor('r', 'p')}` : ''}
+      order by r.run_at, r.id limit 1)
 )`;
