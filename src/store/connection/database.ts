@@ -1,16 +1,17 @@
 // The connection to PostgreSQL: one way to run a statement, one way to open a transaction. No statement waits
 // forever, and no lost client ends the process.
-import { createHash } from 'node:crypto';
 import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely';
 import type pg from 'pg';
 import type { AnyDatabase } from '../../model/job/job.js';
 import { checkSchemaName } from '../../model/names.js';
 import { openPoolTo, requireReachable } from './connection.js';
 import { noteCommits, poolWithDeadlines, queryClientWithin, queryWithin } from './deadline.js';
-import { isConnectionFailure, isSerializationFailure, isUnknownStatement, isUnsupported } from './errors.js';
+import { isConnectionFailure, isSerializationFailure } from './errors.js';
 import { watchWriter } from './hosts/watch-writer.js';
 import type { PREPARED } from './prepared.js';
+import { createPreparer, type TableSizes } from './preparer.js';
 import { schemaRewriter } from './schema-name.js';
+import { statement } from './statement.js';
 
 export interface Session {
   /**
@@ -69,6 +70,12 @@ export interface DatabaseOptions {
 const MAX_RETRIES = 5;
 const STATEMENT_TIMEOUT_MS = 60_000;
 
+// Of a table that is not there, null.
+const TABLE_SIZES = statement<object, TableSizes>(
+  'table-sizes',
+  `select pg_relation_size(to_regclass('tock.job_runs_live'))::float8 as runs, pg_relation_size(to_regclass('tock.job_slots'))::float8 as slots`,
+);
+
 /** Connects on first use. */
 export function openDatabase(options: DatabaseOptions): Database {
   const schema = checkSchemaName(options.schema === undefined ? 'tock' : options.schema);
@@ -86,7 +93,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const release = listenToClients(pool);
   const writer = watchWriter(pool);
   const isolation = isolationProbe(pool, deadlineMs);
-  const preparing = preparer();
+  const preparing = createPreparer(async () => await TABLE_SIZES.first(database, {}));
 
   const database: Database = {
     pool,
@@ -137,43 +144,6 @@ export function openDatabase(options: DatabaseOptions): Database {
     },
   };
   return database;
-}
-
-/**
- * Runs statements by name. A pooler that gives each transaction another connection may lack a name, or have
- * it already: then nothing was executed, and this process stops using names.
- *
- * After a column's type was altered, PostgreSQL refuses earlier prepared statements on each connection
- * ("cached plan must not change result type"): then the statement is prepared again under another name.
- */
-function preparer(): <T>(text: string, run: (name: string | null) => Promise<T>) => Promise<T> {
-  const names = new Map<string, string>();
-  let mayPrepare = true;
-  let renamed = 0;
-  const nameOf = (text: string) => {
-    let name = names.get(text);
-    if (name === undefined) {
-      const hash = createHash('sha256').update(text).digest('hex').slice(0, 24);
-      name = renamed === 0 ? `tock_${hash}` : `tock_${hash}_${renamed}`;
-      names.set(text, name);
-    }
-    return name;
-  };
-  return async (text, run) => {
-    if (!mayPrepare) return await run(null);
-    const name = nameOf(text);
-    try {
-      return await run(name);
-    } catch (error) {
-      if (isUnknownStatement(error)) mayPrepare = false;
-      else if (!isUnsupported(error)) throw error;
-      else if (names.get(text) === name) {
-        renamed++;
-        names.delete(text);
-      }
-      return await run(null);
-    }
-  };
 }
 
 /**

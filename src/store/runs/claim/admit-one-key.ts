@@ -115,6 +115,7 @@ select id, null as queue, priority, ${dueAt('c')} as due_at, null as key, true a
 from claimed c
 union all
 select id, queue, priority, ${dueAt('o')}, key, is_decided, false, ${nullsOfClaimed} from others o`,
+  { prepared: true },
 );
 
 /** A run that found no slot, and where it lies. */

@@ -1,0 +1,109 @@
+// Names of prepared statements, so that PostgreSQL plans each of them once for a connection.
+// In: a statement's text, and how to run it by name. Out: what it returned; new names once the tables have grown.
+import { createHash } from 'node:crypto';
+import { isUnknownStatement, isUnsupported } from './errors.js';
+
+/** Runs a statement by the name that it is given, or without one. */
+export type Prepare = <T>(text: string, run: (name: string | null) => Promise<T>) => Promise<T>;
+
+/** Bytes of the tables that statements are planned for. */
+export interface TableSizes {
+  readonly runs: number;
+  readonly slots: number;
+}
+
+/** From its sixth execution on, PostgreSQL keeps a plan. */
+const EXECUTIONS_BEFORE_PLAN = 5;
+/** In milliseconds. */
+const SLOW = 5;
+const LOOK_EVERY = 1000;
+/** Of a table that is smaller, any plan is good. */
+const SMALL_RUNS = 2 ** 20;
+const SMALL_SLOTS = 2 ** 17;
+const GROWTH = 64;
+
+/**
+ * Runs statements by name. A pooler that gives each transaction another connection may lack a name, or have
+ * it already: then nothing was executed, and this process stops using names.
+ *
+ * After a column's type was altered, PostgreSQL refuses earlier prepared statements on each connection
+ * ("cached plan must not change result type"): then the statement is prepared again under another name.
+ *
+ * A plan that was made while a table was nearly empty reads all of it, and PostgreSQL keeps that plan until
+ * autovacuum has come. So where a statement takes long, the sizes of the tables are read, once a second at
+ * most; if they have grown, all statements get other names, and with them new plans.
+ *
+ * @param readSizes of the tables now; an error means nothing
+ * @param clock milliseconds, for durations
+ */
+export function createPreparer(
+  readSizes: () => Promise<TableSizes | undefined>,
+  clock: () => number = () => performance.now(),
+): Prepare {
+  const names = new Map<string, string>();
+  const executions = new Map<string, number>();
+  let mayPrepare = true;
+  let renamed = 0;
+  let planned: readonly number[] | null = null;
+  let lookedAt = Number.NEGATIVE_INFINITY;
+
+  const nameOf = (text: string) => {
+    let name = names.get(text);
+    if (name === undefined) {
+      const hash = createHash('sha256').update(text).digest('hex').slice(0, 24);
+      name = renamed === 0 ? `tock_${hash}` : `tock_${hash}_${renamed}`;
+      names.set(text, name);
+    }
+    return name;
+  };
+  const look = () => {
+    lookedAt = clock();
+    readSizes().then(
+      sizes => {
+        if (!sizes) return;
+        const found = classesOf(sizes);
+        const grown = planned?.some((size, index) => (found[index] ?? 0) > size);
+        if (grown) {
+          renamed++;
+          names.clear();
+        }
+        if (planned === null || grown) planned = found;
+      },
+      () => undefined,
+    );
+  };
+  /** The sizes are read before the first plan is kept, and then where a statement takes long. */
+  const mind = (name: string, ms: number) => {
+    if (planned !== null || lookedAt > Number.NEGATIVE_INFINITY) {
+      if (ms >= SLOW && clock() - lookedAt >= LOOK_EVERY) look();
+      return;
+    }
+    const count = (executions.get(name) ?? 0) + 1;
+    executions.set(name, count);
+    if (count >= EXECUTIONS_BEFORE_PLAN) look();
+  };
+
+  return async (text, run) => {
+    if (!mayPrepare) return await run(null);
+    const name = nameOf(text);
+    const began = clock();
+    try {
+      const answer = await run(name);
+      mind(name, clock() - began);
+      return answer;
+    } catch (error) {
+      if (isUnknownStatement(error)) mayPrepare = false;
+      else if (!isUnsupported(error)) throw error;
+      else if (names.get(text) === name) {
+        renamed++;
+        names.delete(text);
+      }
+      return await run(null);
+    }
+  };
+}
+
+const classesOf = ({ runs, slots }: TableSizes) => [classOf(runs / SMALL_RUNS), classOf(slots / SMALL_SLOTS)];
+
+/** 0 for a small table; one more for each growth by {@link GROWTH}. */
+const classOf = (size: number) => (size < 1 ? 0 : 1 + Math.floor(Math.log(size) / Math.log(GROWTH)));
