@@ -1,0 +1,182 @@
+// Store: prepared statements get new plans once the tables have grown, and no names where a pooler lacks them.
+import pg from 'pg';
+import { describe, expect, it } from 'vitest';
+import { openDatabase } from '../../../src/store/connection/database.js';
+import { createPreparer } from '../../../src/store/connection/preparer.js';
+import { finalizeRuns } from '../../../src/store/runs/finalize.js';
+import { migrate } from '../../../src/store/schema/migrate.js';
+import { createTestDatabase } from '../../support/embedded-database.js';
+import { until } from '../../support/until.js';
+
+const MiB = 2 ** 20;
+const WORKER = '00000000-0000-4000-8000-000000000001';
+
+/** A preparer whose statements take as long as the test says, over tables that are as large as it says. */
+function preparing() {
+  let now = 0;
+  const sizes = { runs: 0, slots: 0 };
+  let looks = 0;
+  const prepare = createPreparer(
+    async () => {
+      looks++;
+      return { ...sizes };
+    },
+    () => now,
+  );
+  return {
+    sizes,
+    looks: () => looks,
+    later: (ms: number) => {
+      now += ms;
+    },
+    /** The name under which the statement was executed. */
+    execute: async (ms = 0, text = 'select 1') => {
+      const name = await prepare(text, async given => {
+        now += ms;
+        return given;
+      });
+      await Promise.resolve();
+      return name;
+    },
+    prepare,
+  };
+}
+
+/** Until PostgreSQL keeps a plan, and the preparer has read for which sizes. */
+async function warmUp({ execute }: ReturnType<typeof preparing>) {
+  for (let execution = 0; execution < 6; execution++) await execute();
+}
+
+describe('the preparer', () => {
+  it('does not ask for sizes where a process executes little', async () => {
+    const { execute, looks } = preparing();
+    for (let execution = 0; execution < 4; execution++) await execute(100);
+    expect(looks()).toBe(0);
+  });
+
+  it('asks once before a plan is kept, and then only where statements take long, once a second', async () => {
+    const made = preparing();
+    await warmUp(made);
+    expect(made.looks()).toBe(1);
+    for (let execution = 0; execution < 100; execution++) await made.execute(1);
+    expect(made.looks()).toBe(1);
+    made.later(1000);
+    for (let execution = 0; execution < 5; execution++) await made.execute(10);
+    expect(made.looks()).toBe(2);
+  });
+
+  it('names all statements anew once a table has grown out of what they were planned for', async () => {
+    const made = preparing();
+    await warmUp(made);
+    const [before, other] = [await made.execute(), await made.execute(0, 'select 2')];
+    made.sizes.runs = 20 * MiB;
+    made.later(1000);
+    await made.execute(50);
+    const after = await made.execute();
+    expect(after).not.toBe(before);
+    expect(await made.execute(0, 'select 2')).not.toBe(other);
+    // As large as it was planned for, or smaller: no reason.
+    made.sizes.runs = 0;
+    made.later(1000);
+    await made.execute(50);
+    made.sizes.runs = 30 * MiB;
+    made.later(1000);
+    await made.execute(50);
+    expect(await made.execute()).toBe(after);
+    made.sizes.slots = MiB;
+    made.later(1000);
+    await made.execute(50);
+    expect(await made.execute()).not.toBe(after);
+  });
+
+  it('keeps the names of a process that began with large tables', async () => {
+    const made = preparing();
+    made.sizes.runs = 500 * MiB;
+    const before = await made.execute();
+    await warmUp(made);
+    made.later(1000);
+    await made.execute(50);
+    expect(await made.execute()).toBe(before);
+  });
+
+  it('keeps the names if the sizes cannot be read', async () => {
+    const prepare = createPreparer(() => Promise.reject(new Error('away')));
+    const names = [];
+    for (let execution = 0; execution < 8; execution++)
+      names.push(await prepare('select 1', async name => name));
+    expect(new Set(names).size).toBe(1);
+  });
+
+  it('stops to name statements where a pooler has given the connection to others', async () => {
+    const prepare = createPreparer(async () => undefined);
+    const names: (string | null)[] = [];
+    const run = async (name: string | null) => {
+      names.push(name);
+      if (name !== null) throw Object.assign(new Error('does not exist'), { code: '26000' });
+    };
+    await prepare('select 1', run);
+    await prepare('select 2', run);
+    expect(names.map(name => name !== null)).toEqual([true, false, false]);
+  });
+});
+
+describe('a flood after a quiet time', () => {
+  it('is not ended by plans that read the whole table', async () => {
+    const home = await createTestDatabase();
+    const database = openDatabase({ connectionString: home.url, connections: 1 });
+    const watching = new pg.Client({ connectionString: home.url });
+    const end = async (ids: readonly number[]) => {
+      const outcome = {
+        transition: 'succeed',
+        output: null,
+        error: null,
+        delayMs: 0,
+        skipReason: null,
+      } as const;
+      const { failed, lost } = await finalizeRuns(
+        database,
+        ids.map(id => ({ id: String(id), fence: 1, outcome })),
+        WORKER,
+      );
+      expect([failed, lost.size]).toEqual([[], 0]);
+    };
+    const running = (from: number, to: number) =>
+      watching.query(
+        `insert into tock.job_runs_live (id, job, status, fence, attempts, locked_by, locked_until)
+         select n, 'noop', 'running', 1, 1, '${WORKER}', now() + interval '1 h' from generate_series(${from}, ${to}) n`,
+      );
+    /** How many rows of the live runs were read without an index so far. */
+    const read = async () => {
+      await database.run('select pg_stat_force_next_flush()');
+      const { rows } = await watching.query(
+        `select seq_tup_read::int as read from pg_stat_user_tables where relname = 'job_runs_live'`,
+      );
+      return rows[0].read;
+    };
+    try {
+      await migrate(database);
+      await watching.connect();
+      // As where autovacuum has found it empty, and does not come again at once.
+      await watching.query('alter table tock.job_runs_live set (autovacuum_enabled = false)');
+      await watching.query('vacuum analyze tock.job_runs_live');
+      await running(1, 20);
+      for (let id = 1; id <= 20; id++) await end([id]);
+      await running(1001, 100_000);
+      const before = await read();
+      // The plan of the quiet time.
+      await end([1001]);
+      expect(await read()).toBeGreaterThan(before + 90_000);
+      // Once the sizes are read, the next plan is another.
+      let next = 1002;
+      await until(async () => {
+        const from = await read();
+        await end([next++]);
+        return (await read()) === from;
+      }, 'a plan that reads no whole table');
+    } finally {
+      await watching.end();
+      await database.close();
+      await home.drop();
+    }
+  });
+});
