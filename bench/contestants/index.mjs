@@ -6,6 +6,8 @@ const MODULES = {
   graphile: async () => (await import('./graphile.mjs')).graphile,
   boss: async () => (await import('./boss.mjs')).boss,
   bull: async () => (await import('./bull.mjs')).bull,
+  // In the measure `latency` only.
+  bare: async () => (await import('./bare.mjs')).bare,
   // Those of the measure `relay`: with `parts`, the processes that it takes, and `observe(url)`.
   'tock-rabbitmq': async () => (await import('./relayed.mjs')).overRabbit,
   'tock-nats': async () => (await import('./relayed.mjs')).overNats,

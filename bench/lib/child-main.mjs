@@ -4,6 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { contestant } from '../contestants/index.mjs';
 import { monotonicMs } from './clock.mjs';
 
+/** Each message costs both processes as much as some runs: many ends are told at once. */
+const TELL_AT_ONCE = 500;
+const TELL_MS = 10;
+const TELL_WITHIN_MS = 100;
+
 /** So that a benchmark ends where runs are lost. */
 const STUCK_MS = 120_000;
 const ROLES = { drain, serve, produce };
@@ -84,13 +89,18 @@ async function serve({ worker }, { url, settings, handlerMs = 0, waits = false }
   const completions = [];
   let done = 0;
   let completed = 0;
+  let handlersMs = 0;
   const complete = id => {
     completed++;
     if (settings.times) completions.push([String(id), monotonicMs()]);
   };
   const handler = async payload => {
     if (typeof payload?.at === 'number') latencies.push(monotonicMs() - payload.at);
-    if (handlerMs > 0) await sleep(handlerMs);
+    if (handlerMs > 0) {
+      const began = performance.now();
+      await sleep(handlerMs);
+      handlersMs += performance.now() - began;
+    }
     done++;
   };
   const stopped = told('stop');
@@ -103,15 +113,23 @@ async function serve({ worker }, { url, settings, handlerMs = 0, waits = false }
   await go;
   const running = await worker(url, { ...settings, handler, completed: complete });
   process.send({ started: true });
-  let last = -1;
+  let sent = -1;
+  let sentAt = 0;
+  let seen = -1;
   const teller = setInterval(() => {
-    if (done + completed !== last) process.send({ done, completed });
-    last = done + completed;
-  }, 10);
+    const now = done + completed;
+    const isWorthIt =
+      now - sent >= TELL_AT_ONCE || now === seen || performance.now() - sentAt >= TELL_WITHIN_MS;
+    seen = now;
+    if (now === sent || !isWorthIt) return;
+    sent = now;
+    sentAt = performance.now();
+    process.send({ done, completed });
+  }, TELL_MS);
   await stopped;
   clearInterval(teller);
   await running.stop();
-  return { handled: done, latencies, completions };
+  return { handled: done, latencies, completions, handlersMs };
 }
 
 /**

@@ -76,7 +76,9 @@ export async function drainTogether({
   const handled = shares.reduce((sum, each) => sum + each, 0);
   const waiting = atMostSeconds === undefined ? 0 : expected - handled;
   await demandFinished(who, sql, { handled, expected: expected - waiting, waiting });
-  return { seconds, handled, shares, latencies: found.flatMap(({ latencies }) => latencies) };
+  const handlersMs = found.reduce((sum, each) => sum + each.handlersMs, 0);
+  const latencies = found.flatMap(each => each.latencies);
+  return { seconds, handled, shares, latencies, handlerMs: handlersMs / Math.max(1, handled) };
 }
 
 /** Waits until `done()` says so many, or for so long; fails with `ended`, and where nothing moves any more. */

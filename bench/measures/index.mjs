@@ -3,6 +3,7 @@ import { alone } from './alone.mjs';
 import { behind } from './behind.mjs';
 import { cost } from './cost.mjs';
 import { enqueue } from './enqueue.mjs';
+import { flood } from './flood.mjs';
 import { latency } from './latency.mjs';
 import { limits } from './limits.mjs';
 import { load } from './load.mjs';
@@ -41,6 +42,7 @@ export const MEASURES = [
   materialize,
   snapshot,
   behind,
+  flood,
   retention,
   metrics,
   memory,

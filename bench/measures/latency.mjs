@@ -29,6 +29,7 @@ export const latency = {
       // So slow that fewer do.
       { who: 'boss', label: 'pg-boss, polling', config: polling, share: 0.05 },
       { who: 'bull', label: 'BullMQ', config: (await contestant('bull')).plain },
+      { who: 'bare', label: 'a bare table, no scheduler', config: (await contestant('bare')).plain },
     ].filter(({ who }) => only === undefined || only.includes(who));
     const measure = async ({ who, config, share = 1 }) =>
       await withDatabase(server, async ({ url, sql }) => {

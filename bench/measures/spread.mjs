@@ -29,8 +29,18 @@ export const spread = {
         await (await contestant(who)).install(url);
         await fill(who, url, runs);
         const given = { who, settings: config, url, sql, count: runs, processes: PROCESSES };
-        const { seconds, shares } = await drainTogether({ ...given, handlerMs: HANDLER_MS, nodeFlags });
-        return { value: (runs / seconds / IDEAL) * 100, perSecond: runs / seconds, seconds, shares };
+        const { seconds, shares, handlerMs } = await drainTogether({
+          ...given,
+          handlerMs: HANDLER_MS,
+          nodeFlags,
+        });
+        return {
+          value: (runs / seconds / IDEAL) * 100,
+          perSecond: runs / seconds,
+          seconds,
+          shares,
+          handlerMs,
+        };
       });
     const rows = await inTurn({ variants, rounds, measure, say, unit: '%', digits: 1 });
     return {
@@ -39,6 +49,7 @@ export const spread = {
         extra: {
           'runs/s': figure(median(row.rounds.map(each => each.perSecond))),
           'busiest beside idlest': unevenness(row.rounds),
+          'a handler takes, ms': figure(median(row.rounds.map(each => each.handlerMs)), 2),
         },
       })),
       most: 100,

@@ -3454,14 +3454,14 @@ with hours as materialized (
     durations = case when coalesce(t.durations, excluded.durations) is not null then array[coalesce(t.durations[1], 0) + coalesce(excluded.durations[1], 0), coalesce(t.durations[2], 0) + coalesce(excluded.durations[2], 0), coalesce(t.durations[3], 0) + coalesce(excluded.durations[3], 0), coalesce(t.durations[4], 0) + coalesce(excluded.durations[4], 0), coalesce(t.durations[5], 0) + coalesce(excluded.durations[5], 0), coalesce(t.durations[6], 0) + coalesce(excluded.durations[6], 0), coalesce(t.durations[7], 0) + coalesce(excluded.durations[7], 0), coalesce(t.durations[8], 0) + coalesce(excluded.durations[8], 0), coalesce(t.durations[9], 0) + coalesce(excluded.durations[9], 0), coalesce(t.durations[10], 0) + coalesce(excluded.durations[10], 0), coalesce(t.durations[11], 0) + coalesce(excluded.durations[11], 0), coalesce(t.durations[12], 0) + coalesce(excluded.durations[12], 0), coalesce(t.durations[13], 0) + coalesce(excluded.durations[13], 0), coalesce(t.durations[14], 0) + coalesce(excluded.durations[14], 0), coalesce(t.durations[15], 0) + coalesce(excluded.durations[15], 0), coalesce(t.durations[16], 0) + coalesce(excluded.durations[16], 0), coalesce(t.durations[17], 0) + coalesce(excluded.durations[17], 0), coalesce(t.durations[18], 0) + coalesce(excluded.durations[18], 0), coalesce(t.durations[19], 0) + coalesce(excluded.durations[19], 0), coalesce(t.durations[20], 0) + coalesce(excluded.durations[20], 0), coalesce(t.durations[21], 0) + coalesce(excluded.durations[21], 0), coalesce(t.durations[22], 0) + coalesce(excluded.durations[22], 0), coalesce(t.durations[23], 0) + coalesce(excluded.durations[23], 0), coalesce(t.durations[24], 0) + coalesce(excluded.durations[24], 0), coalesce(t.durations[25], 0) + coalesce(excluded.durations[25], 0)]::bigint[] end,
     waits = case when coalesce(t.waits, excluded.waits) is not null then array[coalesce(t.waits[1], 0) + coalesce(excluded.waits[1], 0), coalesce(t.waits[2], 0) + coalesce(excluded.waits[2], 0), coalesce(t.waits[3], 0) + coalesce(excluded.waits[3], 0), coalesce(t.waits[4], 0) + coalesce(excluded.waits[4], 0), coalesce(t.waits[5], 0) + coalesce(excluded.waits[5], 0), coalesce(t.waits[6], 0) + coalesce(excluded.waits[6], 0), coalesce(t.waits[7], 0) + coalesce(excluded.waits[7], 0), coalesce(t.waits[8], 0) + coalesce(excluded.waits[8], 0), coalesce(t.waits[9], 0) + coalesce(excluded.waits[9], 0), coalesce(t.waits[10], 0) + coalesce(excluded.waits[10], 0), coalesce(t.waits[11], 0) + coalesce(excluded.waits[11], 0), coalesce(t.waits[12], 0) + coalesce(excluded.waits[12], 0), coalesce(t.waits[13], 0) + coalesce(excluded.waits[13], 0), coalesce(t.waits[14], 0) + coalesce(excluded.waits[14], 0), coalesce(t.waits[15], 0) + coalesce(excluded.waits[15], 0), coalesce(t.waits[16], 0) + coalesce(excluded.waits[16], 0), coalesce(t.waits[17], 0) + coalesce(excluded.waits[17], 0), coalesce(t.waits[18], 0) + coalesce(excluded.waits[18], 0), coalesce(t.waits[19], 0) + coalesce(excluded.waits[19], 0), coalesce(t.waits[20], 0) + coalesce(excluded.waits[20], 0), coalesce(t.waits[21], 0) + coalesce(excluded.waits[21], 0), coalesce(t.waits[22], 0) + coalesce(excluded.waits[22], 0), coalesce(t.waits[23], 0) + coalesce(excluded.waits[23], 0), coalesce(t.waits[24], 0) + coalesce(excluded.waits[24], 0), coalesce(t.waits[25], 0) + coalesce(excluded.waits[25], 0)]::bigint[] end
 ), old_minutes as (
-  delete from tock.figures_by_minute m where (m.at, m.job, m.queue, m.status, m.reason) in (
-    select o.at, o.job, o.queue, o.status, o.reason from tock.figures_by_minute o
+  delete from tock.figures_by_minute m where m.ctid = any(array(
+    select o.ctid from tock.figures_by_minute o
     where o.at < least(tock.now() - interval '48 hours', $1) order by o.at
-    limit (select 20000 + 2 * count(*) from tock.figures_by_minute n where n.at >= $1 and n.at < $2))
+    limit (select 20000 + 2 * count(*) from tock.figures_by_minute n where n.at >= $1 and n.at < $2)))
 ), old_hours as (
-  delete from tock.figures_by_hour h where (h.at, h.job, h.queue, h.status, h.reason) in (
-    select o.at, o.job, o.queue, o.status, o.reason from tock.figures_by_hour o where o.at < tock.now() - interval '13 months' order by o.at
-    limit (select 20000 + 2 * count(*) from hours))
+  delete from tock.figures_by_hour h where h.ctid = any(array(
+    select o.ctid from tock.figures_by_hour o where o.at < tock.now() - interval '13 months' order by o.at
+    limit (select 20000 + 2 * count(*) from hours)))
 ), old_totals as (
   delete from tock.figures_total t where t.last_at < tock.now() - interval '13 months' and not exists (select from hours h where (h.job, h.queue, h.status, h.reason) = (t.job, t.queue, t.status, t.reason))
 ), moved as (
@@ -3497,6 +3497,9 @@ with target as materialized (
   returning id
 )
 select id from ended;
+
+-- table-sizes
+select pg_relation_size(to_regclass('tock.job_runs_live'))::float8 as runs, pg_relation_size(to_regclass('tock.job_slots'))::float8 as slots;
 
 -- take-alert-events
 with taken as (

@@ -8,10 +8,9 @@ import { openPoolTo, requireReachable } from './connection.js';
 import { noteCommits, poolWithDeadlines, queryClientWithin, queryWithin } from './deadline.js';
 import { isConnectionFailure, isSerializationFailure } from './errors.js';
 import { watchWriter } from './hosts/watch-writer.js';
-import type { PREPARED } from './prepared.js';
 import { createPreparer, type TableSizes } from './preparer.js';
 import { schemaRewriter } from './schema-name.js';
-import { statement } from './statement.js';
+import { type PREPARED, statement } from './statement.js';
 
 export interface Session {
   /**

@@ -1,5 +1,6 @@
 // Names of prepared statements, so that PostgreSQL plans each of them once for a connection.
-// In: a statement's text, and how to run it by name. Out: what it returned; new names once the tables have grown.
+// In: a statement's text, and how to run it by name. Out: what it returned; other names once the tables have
+// grown.
 import { createHash } from 'node:crypto';
 import { isUnknownStatement, isUnsupported } from './errors.js';
 

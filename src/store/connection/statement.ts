@@ -1,6 +1,11 @@
 // A statement: SQL with a name and named parameters, written `:name` and sent as `$1…`.
 import type { Session } from './database.js';
-import { PREPARED } from './prepared.js';
+
+/**
+ * How a session is asked to prepare a statement: for the few that run again and again, and whose planning
+ * would cost more than their work.
+ */
+export const PREPARED = 'prepared';
 
 export interface Statement<Params extends object, Row> {
   /** Unique; used in errors and in the snapshot of all statements. */
