@@ -34,13 +34,14 @@ export const bare = {
     const take = `update bare_jobs set locked_at = now() where id = any(array(
       select id from bare_jobs where locked_at is null order by id limit 1 for update skip locked)) returning id, payload`;
     const end = 'delete from bare_jobs where id = $1';
-    listening.on('notification', async () => {
+    const execute = async () => {
       const { rows } = await working.query({ name: 'take', text: take });
       for (const { id, payload } of rows) {
         await handler(payload);
         await working.query({ name: 'end', text: end, values: [id] });
       }
-    });
+    };
+    listening.on('notification', () => void execute());
     await listening.query('listen bare');
     return {
       stop: async () => {
