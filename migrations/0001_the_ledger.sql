@@ -176,6 +176,8 @@ create sequence tock.claim_front_id as bigint minvalue -9223372036854775808 star
 create sequence tock.claim_front_check as bigint minvalue -9223372036854775808 start 0;
 -- When a worker last looked for runs that were left behind, in milliseconds since 1970: a hint likewise.
 create sequence tock.claim_front_restart as bigint minvalue -9223372036854775808 start 0;
+-- Until when no daemon reaps but the one whose turn it is, in milliseconds since 1970: a hint likewise.
+create sequence tock.reap_turn as bigint minvalue -9223372036854775808 start 0;
 
 -- Bounds of everything that statements compute with, so that no single run can make a statement over many fail. They are
 -- domains, not checks of the table: PostgreSQL reads each check of a table anew for each statement that writes to it, which

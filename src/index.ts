@@ -133,7 +133,7 @@ export type { AuditFilter } from './store/reads/audit.js';
 export type { QueueRecord } from './store/reads/queues.js';
 export type { AttemptLog, KeptLine } from './store/reads/runs/run-log.js';
 export type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from './store/reads/runs.js';
-export type { ReapedRuns } from './store/runs/reap.js';
+export type { ReapedRuns } from './store/runs/reap/reap.js';
 export type { Adoption } from './store/schema/database-identity.js';
 export type { MigrateResult } from './store/schema/migrate.js';
 export { createTock } from './tock/create-tock.js';

@@ -93,9 +93,9 @@ export const AREAS = [
   },
   {
     name: 'reap',
-    sources: ['src/engine/reap.ts', 'src/store/runs/reap.ts', 'src/store/runs/reapable.ts'],
+    sources: ['src/engine/reap.ts', 'src/store/runs/reap/reap.ts', 'src/store/runs/reap/reapable.ts'],
     tests: [
-      'test/store/runs/reap.test.ts',
+      'test/store/runs/reap/reap.test.ts',
       'test/store/schema/plans.test.ts',
       'test/engine/reap.test.ts',
       'test/scenarios/leases.test.ts',

@@ -8,7 +8,6 @@ import type { Engine } from '../engine/engine.js';
 import { materialize } from '../engine/materialize/materialize.js';
 import { createRollUp } from '../engine/metrics/roll-up.js';
 import { noteOwnStop, noteOwnTick } from '../engine/note-tick.js';
-import { reap } from '../engine/reap.js';
 import type { WakeCause } from '../engine/worker/wakeup.js';
 import { openWorker } from '../engine/worker/worker.js';
 import type { Notified } from '../engine/worker/worker-interface.js';
@@ -21,10 +20,8 @@ import { createDatabaseLog } from './database-log.js';
 import { createMemoryHint } from './memory-hint.js';
 import {
   afterError,
-  afterFailedReap,
   afterLook,
   afterMinute,
-  afterReap,
   afterReapNotice,
   afterWake,
   checksReaping,
@@ -35,6 +32,7 @@ import {
 } from './next-pass.js';
 import { createNoticeClaim } from './notice-claim.js';
 import { createNoticeReceiver } from './notice-receiver.js';
+import { createReapStep } from './reap-step.js';
 import { refusableStep } from './refusable-step.js';
 import { createSleeper, NO_SLEEPER } from './sleeper.js';
 
@@ -139,11 +137,7 @@ export async function startDaemon(
     { name: 'register', consequence: 'the jobs cannot be registered now' },
     registerJobs,
   );
-  const reapOrGoOn = refusableStep(
-    engine,
-    { name: 'reap', consequence: 'runs whose lease has expired cannot be taken back now' },
-    () => reap(engine),
-  );
+  const reapIfDue = createReapStep(engine);
   const materializeOrGoOn = refusableStep(
     engine,
     { name: 'materialize', consequence: 'no occurrence of a schedule can become a run now' },
@@ -160,11 +154,7 @@ export async function startDaemon(
     const isBeat = mustRegister;
     if (isBeat) await registerOrGoOn();
     mustRegister = false;
-    if (dueSteps(plan, startedAt).reaps) {
-      const reapedAt = performance.now();
-      const after = (await reapOrGoOn()) ? afterReap : afterFailedReap;
-      plan = after(plan, reapedAt, performance.now());
-    }
+    if (dueSteps(plan, startedAt).reaps) plan = await reapIfDue(plan);
     const steps = dueSteps(plan, startedAt);
     const { materializes } = steps;
     const isRefused = materializes && !(await materializeOrGoOn());

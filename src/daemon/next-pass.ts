@@ -12,7 +12,8 @@ export interface Plan {
   readonly retryMs: number;
 }
 
-const REAP_EVERY_MS = 5000;
+/** At most so often, and as long as a turn to reap lasts at least. */
+export const REAP_EVERY_MS = 5000;
 const REAP_NOTICED_MS = 500;
 /** Reaping checks read over all due runs, so they may take at most 1/20 of the time. */
 const REAP_SHARE = 20;
@@ -66,6 +67,12 @@ export function afterReap(plan: Plan, startedAt: number, endedAt: number): Plan 
     checkReapAt: nextCheckAt(startedAt, endedAt),
   };
 }
+
+/**
+ * Whether it reaps only because it goes on claiming, so that no look says whether there is anything to reap.
+ * Then all daemons that go on claiming reap in turn. What a look, a notice or an error asks for, it does.
+ */
+export const reapsInTurn = (plan: Plan): boolean => plan.reapAt > 0 && plan.reapAt === plan.checkReapAt;
 
 /** A refused reaping pauses for as long as it took, so that claims get at least half of the time. */
 export function afterFailedReap(plan: Plan, startedAt: number, endedAt: number): Plan {

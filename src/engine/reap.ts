@@ -9,7 +9,7 @@ import {
   readExpired,
   reapRuns,
   type StoredBackoff,
-} from '../store/runs/reap.js';
+} from '../store/runs/reap/reap.js';
 import { isDataError } from '../store/runs/set-aside.js';
 import { type Engine, retryPolicyOf } from './engine.js';
 import { afterCommit } from './finalize/after-commit.js';

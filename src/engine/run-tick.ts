@@ -1,7 +1,7 @@
 // One tick: register → reap → materialize → claim → execute → finalize.
 import { performance } from 'node:perf_hooks';
 import type { OutcomeCounts } from '../model/run/outcome-counts.js';
-import type { ReapedRuns } from '../store/runs/reap.js';
+import type { ReapedRuns } from '../store/runs/reap/reap.js';
 import { evaluateAlerts } from './alerts/evaluate.js';
 import { type RegisterResult, register } from './definitions/register.js';
 import type { Engine } from './engine.js';

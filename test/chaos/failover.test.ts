@@ -141,7 +141,7 @@ describe('16: the server is killed and restarted under a daemon', () => {
   });
 });
 
-const FRONT = `select from tock.claim_front_at, tock.claim_front_id, tock.claim_front_check, tock.claim_front_restart`;
+const FRONT = `select from tock.claim_front_at, tock.claim_front_id, tock.claim_front_check, tock.claim_front_restart, tock.reap_turn`;
 
 describe.skipIf(!hasDebianPostgres)(
   '16: the primary dies, its standby is promoted (needs Debian’s PostgreSQL 15)',

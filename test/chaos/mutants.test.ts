@@ -186,7 +186,7 @@ const MUTANTS: readonly Mutant[] = [
     story: 'ordinary',
     changes: [
       {
-        file: 'store/runs/reapable.ts',
+        file: 'store/runs/reap/reapable.ts',
         from: '${run}.locked_until < tock.now()',
         to: "${run}.locked_until < tock.now() + interval '1 hour'",
       },
@@ -210,7 +210,7 @@ const MUTANTS: readonly Mutant[] = [
     story: 'kills',
     changes: [
       {
-        file: 'store/runs/reap.ts',
+        file: 'store/runs/reap/reap.ts',
         from: "insertFinished('gone r', {",
         to: "insertFinished('gone r where false', {",
       },

@@ -9,7 +9,7 @@ import { defineJob } from '../../src/index.js';
 import type { Session } from '../../src/store/connection/database.js';
 import { openDatabase } from '../../src/store/connection/database.js';
 import { claimFreeRuns } from '../../src/store/runs/claim/claim.js';
-import { reapRuns } from '../../src/store/runs/reap.js';
+import { reapRuns } from '../../src/store/runs/reap/reap.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
 const WORKER = '00000000-0000-4000-8000-000000000001';

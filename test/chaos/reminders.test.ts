@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/store/connection/database.js';
-import { reapRuns } from '../../src/store/runs/reap.js';
+import { reapRuns } from '../../src/store/runs/reap/reap.js';
 import { type Inbox, openInbox } from '../jobs/inbox.js';
 import { bundleJobs, type Running, startProcess, TICK } from '../support/processes.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';

@@ -14,6 +14,7 @@ import {
   FIRST_PLAN,
   type PassResult,
   type Plan,
+  reapsInTurn,
   sleepMs,
   whileClaiming,
 } from '../../src/daemon/next-pass.js';
@@ -184,6 +185,26 @@ describe('while a worker goes on claiming', () => {
     const pass = { startedAt: NOW, materialized: true };
     expect(whileClaiming(FIRST_PLAN, pass, POLL_MS).reapAt).toBe(NOW + 5000);
     expect(whileClaiming({ ...FIRST_PLAN, reapAt: NOW }, pass, POLL_MS).reapAt).toBe(NOW);
+  });
+
+  it('it reaps in turn with others, unless there is reason to', () => {
+    const claiming = whileClaiming(RESTING, { startedAt: NOW, materialized: false }, POLL_MS);
+    expect(reapsInTurn(claiming)).toBe(true);
+    expect(reapsInTurn(afterReapNotice(claiming, NOW))).toBe(false);
+    expect(reapsInTurn(afterError(claiming))).toBe(false);
+    expect(reapsInTurn(afterError(FIRST_PLAN))).toBe(false);
+    const due = { occurrenceMs: null, runMs: null, isOverdue: false, needsReaping: true };
+    const done = {
+      startedAt: NOW,
+      materialized: false,
+      isRefused: false,
+      claimedEverywhere: true,
+      claimed: 0,
+      hasRoom: true,
+    };
+    expect(reapsInTurn(afterLook(claiming, { askedAt: NOW, answeredAt: NOW + 1, due }, done, POLL_MS))).toBe(
+      false,
+    );
   });
 
   it('a beat of the minute during a pass is kept', () => {

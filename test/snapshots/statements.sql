@@ -1682,6 +1682,10 @@ insert into tock.job_effects (key, run_id, result) select $1, $2, $3 where exist
 on conflict (key) do nothing
 returning result::text as result;
 
+-- keep-reap-turn
+select set_config('synchronous_commit', 'off', true) as "commit",
+  setval('tock.reap_turn', (extract(epoch from clock_timestamp()) * 1000)::bigint + ceil($1::float8)::bigint) as until;
+
 -- last-errors-of-dead
 select r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code,
   left(e.last ->> 'message', 500) as message, (extract(epoch from r.finished_at) * 1000)::float8 as at from tock.job_runs_finished r cross join lateral (select r.errors -> -1 as last offset 0) e
@@ -2667,7 +2671,7 @@ select current_user::text as role, array(
     union all
     select 'usage on job_runs_id_seq' where not has_sequence_privilege('tock.job_runs_id_seq', 'usage')
     union all
-    select p.name || ' on ' || s.name from unnest('{claim_front_at,claim_front_id,claim_front_check,claim_front_restart}'::text[]) s(name), unnest('{select,update}'::text[]) p(name)
+    select p.name || ' on ' || s.name from unnest('{claim_front_at,claim_front_id,claim_front_check,claim_front_restart,reap_turn}'::text[]) s(name), unnest('{select,update}'::text[]) p(name)
     where not has_sequence_privilege('tock.' || s.name, p.name)
     union all
     select 'execute on ' || f.oid::regprocedure from pg_proc f
@@ -3515,6 +3519,12 @@ order by t.id;
 delete from tock.job_outbox o where o.id in (
   select f.id from tock.job_outbox f order by f.id limit $1 for update skip locked)
 returning o.kind, o.run_id::text, o.generation, o.definition_id::text, (extract(epoch from case when o.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when o.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else o.scheduled_for end) * 1000)::float8 as scheduled_for;
+
+-- take-reap-turn
+select set_config('synchronous_commit', 'off', true) as "commit",
+  case when last.last_value <= now.ms or last.last_value > now.ms + 3600000
+    then setval('tock.reap_turn', now.ms + ceil($1::float8)::bigint) is not null else false end as is_mine
+from tock.reap_turn last, (select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms) now;
 
 -- take-restart-turn
 select set_config('synchronous_commit', 'off', true) as "commit", case when now.ms >= last.last_value + $1::float8 or now.ms < last.last_value

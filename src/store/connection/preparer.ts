@@ -15,9 +15,10 @@ export interface TableSizes {
 
 /** From its sixth execution on, PostgreSQL keeps a plan. */
 const EXECUTIONS_BEFORE_PLAN = 5;
-/** In milliseconds. */
-const SLOW = 5;
-const LOOK_EVERY = 1000;
+/** So many executions that took so long, in milliseconds: a single one may have waited for the network. */
+const SLOW_MS = 5;
+const SLOW_COUNT = 5;
+const LOOK_EVERY_MS = 1000;
 /** Of a table that is smaller, any plan is good. */
 const SMALL_RUNS = 2 ** 20;
 const SMALL_SLOTS = 2 ** 17;
@@ -31,8 +32,8 @@ const GROWTH = 64;
  * ("cached plan must not change result type"): then the statement is prepared again under another name.
  *
  * A plan that was made while a table was nearly empty reads all of it, and PostgreSQL keeps that plan until
- * autovacuum has come. So where a statement takes long, the sizes of the tables are read, once a second at
- * most; if they have grown, all statements get other names, and with them new plans.
+ * autovacuum has come. So where statements take long, the sizes of the tables are read, once a second at most;
+ * if they have grown, all statements get other names, and with them new plans.
  *
  * @param readSizes of the tables now; an error means nothing
  * @param clock milliseconds, for durations
@@ -47,6 +48,7 @@ export function createPreparer(
   let renamed = 0;
   let planned: readonly number[] | null = null;
   let lookedAt = Number.NEGATIVE_INFINITY;
+  let slow = 0;
 
   const nameOf = (text: string) => {
     let name = names.get(text);
@@ -59,6 +61,7 @@ export function createPreparer(
   };
   const look = () => {
     lookedAt = clock();
+    slow = 0;
     readSizes().then(
       sizes => {
         if (!sizes) return;
@@ -73,10 +76,11 @@ export function createPreparer(
       () => undefined,
     );
   };
-  /** The sizes are read before the first plan is kept, and then where a statement takes long. */
+  /** The sizes are read before the first plan is kept, and then where statements take long. */
   const mind = (name: string, ms: number) => {
     if (planned !== null || lookedAt > Number.NEGATIVE_INFINITY) {
-      if (ms >= SLOW && clock() - lookedAt >= LOOK_EVERY) look();
+      if (ms >= SLOW_MS) slow++;
+      if (slow >= SLOW_COUNT && clock() - lookedAt >= LOOK_EVERY_MS) look();
       return;
     }
     const count = (executions.get(name) ?? 0) + 1;

@@ -14,7 +14,7 @@ import {
   QUEUE_PRIORITIES,
   QUEUE_PRIORITIES_ABOVE,
 } from '../runs/claim/queue-priorities.js';
-import { NEEDS_REAPING } from '../runs/reapable.js';
+import { NEEDS_REAPING } from '../runs/reap/reapable.js';
 import { IS_COPY } from '../schema/database-identity.js';
 
 const IS_PLANNED = `next_at is not null and paused_at is null and broken_at is null and vanished_at is null`;

@@ -10,7 +10,7 @@ import { AFTER_LATEST, EARLIEST } from '../connection/readable-instant.js';
 import { statement } from '../connection/statement.js';
 import { lockQueueTokens } from './claim/admit.js';
 import { isQueueOpen } from './claim/queue-priorities.js';
-import { isLeaseExpired } from './reapable.js';
+import { isLeaseExpired } from './reap/reapable.js';
 import {
   AFTER_MOVE,
   type AfterMove,

@@ -71,7 +71,7 @@ const MUTANTS: readonly Mutant[] = [
     name: 'a reaper that does not wait for the end of the lease',
     changes: [
       {
-        file: 'store/runs/reapable.ts',
+        file: 'store/runs/reap/reapable.ts',
         from: '${run}.locked_until < tock.now()',
         to: "${run}.locked_until < tock.now() + interval '1 hour'",
       },

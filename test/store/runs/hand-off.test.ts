@@ -5,7 +5,7 @@ import { DECIDED_UNTIL, HANDED_OVER } from '../../../src/model/run/states.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { finalizeRuns, readEndedAttempts } from '../../../src/store/runs/finalize.js';
 import { readDecided } from '../../../src/store/runs/hand-off/decided.js';
-import { reapRuns } from '../../../src/store/runs/reap.js';
+import { reapRuns } from '../../../src/store/runs/reap/reap.js';
 import { addRuns, emptyTables, type RunRow, whileWaitedFor } from '../../support/runs.js';
 import { openTestTock, type TestTock } from '../../support/test-tock.js';
 

@@ -28,7 +28,7 @@ import {
 } from '../../../src/store/runs/finalize.js';
 import { renewLeases, writeProgress } from '../../../src/store/runs/leases.js';
 import { insertAndMove } from '../../../src/store/runs/materialize.js';
-import { reapRuns } from '../../../src/store/runs/reap.js';
+import { reapRuns } from '../../../src/store/runs/reap/reap.js';
 
 const TICKER: Ticker = {
   host: 'h',

@@ -16,7 +16,7 @@ import {
   readKeyHolder,
 } from '../../../store/runs/exec/begin.js';
 import { cancelRun } from '../../../store/runs/operator-moves.js';
-import { reapRuns } from '../../../store/runs/reap.js';
+import { reapRuns } from '../../../store/runs/reap/reap.js';
 import { requireOriginal } from '../../../store/schema/database-identity.js';
 import type { Engine } from '../../engine.js';
 import { afterCommit } from '../../finalize/after-commit.js';

@@ -14,7 +14,7 @@
 import { TRANSITIONS, type Trigger } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
-import { isLeaseExpired } from '../reapable.js';
+import { isLeaseExpired } from '../reap/reapable.js';
 import { insertRuns, statuses } from '../transition.js';
 
 /** The trigger of its runs: the reaper does not repeat them, and they cannot be retried. */

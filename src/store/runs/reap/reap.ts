@@ -13,14 +13,13 @@
 //
 // In batches, so that no statement locks many rows. The order of the locks does not matter, since none is
 // waited for. One process at a time, because each reaping reads all due runs.
-import { HANDED_OVER, TRANSITIONS } from '../../model/run/states.js';
-import type { Session } from '../connection/database.js';
-import { statement } from '../connection/statement.js';
-import { noteFailures } from './alert-events.js';
-import { QUEUE_PRIORITIES } from './claim/queue-priorities.js';
-import { EXEC_TRIGGER } from './exec/begin.js';
-import { dueAt, HAS_DECIDED, receiver } from './hand-off/handed-over.js';
-import { GONE_WORKERS, HAS_LIMITS, HAS_OUTBOX, isExpired, isLeaseExpired } from './reapable.js';
+import { HANDED_OVER, TRANSITIONS } from '../../../model/run/states.js';
+import type { Session } from '../../connection/database.js';
+import { statement } from '../../connection/statement.js';
+import { noteFailures } from '../alert-events.js';
+import { QUEUE_PRIORITIES } from '../claim/queue-priorities.js';
+import { EXEC_TRIGGER } from '../exec/begin.js';
+import { dueAt, HAS_DECIDED, receiver } from '../hand-off/handed-over.js';
 import {
   AFTER_MOVE,
   type AfterMove,
@@ -33,7 +32,8 @@ import {
   statuses,
   withdrawAsked,
   writeOutbox,
-} from './transition.js';
+} from '../transition.js';
+import { GONE_WORKERS, HAS_LIMITS, HAS_OUTBOX, isExpired, isLeaseExpired } from './reapable.js';
 
 // No worker can repeat what a process of `tock exec` was to do.
 const IS_LAST = `(r.attempts >= r.max_attempts or r.trigger = '${EXEC_TRIGGER}')`;

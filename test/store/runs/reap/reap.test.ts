@@ -1,11 +1,11 @@
 // Store: the statement that takes back runs whose lease has expired.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase, type Session } from '../../../src/store/connection/database.js';
-import { QUEUE_PRIORITIES } from '../../../src/store/runs/claim/queue-priorities.js';
-import { reapRuns, type StoredBackoff } from '../../../src/store/runs/reap.js';
-import { NEEDS_REAPING } from '../../../src/store/runs/reapable.js';
-import { addRuns, emptyTables, type RunRow, whileLocked, withoutIndexes } from '../../support/runs.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { type Database, openDatabase, type Session } from '../../../../src/store/connection/database.js';
+import { QUEUE_PRIORITIES } from '../../../../src/store/runs/claim/queue-priorities.js';
+import { reapRuns, type StoredBackoff } from '../../../../src/store/runs/reap/reap.js';
+import { NEEDS_REAPING } from '../../../../src/store/runs/reap/reapable.js';
+import { addRuns, emptyTables, type RunRow, whileLocked, withoutIndexes } from '../../../support/runs.js';
+import { openTestTock, type TestTock } from '../../../support/test-tock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const AGO = (minutes: number) => new Date(Date.parse(NOW) - minutes * 60_000).toISOString();

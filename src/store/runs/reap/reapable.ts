@@ -4,9 +4,9 @@
 // There is no index on leases, so that claims and renewals stay HOT updates. But what is leased was due: so
 // expired leases are looked for among what is due in each queue and priority, and future runs are never
 // looked at.
-import { liesIn } from './claim/queue-priorities.js';
-import { HAS_DECIDED } from './hand-off/handed-over.js';
-import { statuses } from './transition.js';
+import { liesIn } from '../claim/queue-priorities.js';
+import { HAS_DECIDED } from '../hand-off/handed-over.js';
+import { statuses } from '../transition.js';
 
 /** Whether a leased run's lease has expired. */
 export const isLeaseExpired = (run: string) =>

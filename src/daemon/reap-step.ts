@@ -1,0 +1,29 @@
+// The step that reaps: by itself where there is reason to, in turn with other daemons where only time has
+// passed.
+import { performance } from 'node:perf_hooks';
+import type { Engine } from '../engine/engine.js';
+import { reap } from '../engine/reap.js';
+import { keepReapTurn, takeReapTurn } from '../store/runs/reap/reap-turn.js';
+import { afterFailedReap, afterReap, type Plan, REAP_EVERY_MS, reapsInTurn } from './next-pass.js';
+import { refusableStep } from './refusable-step.js';
+
+/** Reaps, if that is due by now and not another daemon's turn. Returns the plan after it. */
+export function createReapStep(engine: Engine): (plan: Plan) => Promise<Plan> {
+  const reapOrGoOn = refusableStep(
+    engine,
+    { name: 'reap', consequence: 'runs whose lease has expired cannot be taken back now' },
+    () => reap(engine),
+  );
+  return async plan => {
+    const { database } = engine;
+    const inTurn = reapsInTurn(plan);
+    const startedAt = performance.now();
+    if (inTurn && !(await takeReapTurn(database, REAP_EVERY_MS)))
+      return afterReap(plan, startedAt, performance.now());
+    const isDone = await reapOrGoOn();
+    const endedAt = performance.now();
+    const next = (isDone ? afterReap : afterFailedReap)(plan, startedAt, endedAt);
+    if (inTurn && isDone) await keepReapTurn(database, next.checkReapAt - endedAt);
+    return next;
+  };
+}

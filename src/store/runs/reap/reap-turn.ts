@@ -1,0 +1,45 @@
+// Which of several daemons reaps, where each would: a reaping reads all runs that are due, so one does it for
+// all.
+//
+//   daemon A                                       daemon B
+//   takes the turn, for 5 s
+//   reaps: 300 ms
+//                                                  the turn is A's: it leaves the reaping to A
+//   keeps the turn for 20 times as long: 6 s
+//                                                  takes the turn, once that is over
+//
+// If A dies, B takes the turn after 5 s.
+import type { Session } from '../../connection/database.js';
+import { statement } from '../../connection/statement.js';
+
+// A hint, as where claims have come to: in a sequence, which is read and set outside of transactions. Two
+// daemons at the same instant may both get the turn; then the lock of reaping decides. So its commit does not
+// wait for the disk. The server's own clock, because it says how much is done, not what is due.
+const SERVER_MS = `(extract(epoch from clock_timestamp()) * 1000)::bigint`;
+
+// A turn that ends more than an hour from now was taken before the clock was set back.
+const TAKE_TURN = statement<{ readonly forMs: number }, { readonly is_mine: boolean }>(
+  'take-reap-turn',
+  `
+select set_config('synchronous_commit', 'off', true) as "commit",
+  case when last.last_value <= now.ms or last.last_value > now.ms + 3600000
+    then setval('tock.reap_turn', now.ms + ceil(:forMs::float8)::bigint) is not null else false end as is_mine
+from tock.reap_turn last, (select ${SERVER_MS} as ms) now`,
+);
+
+const KEEP_TURN = statement<{ readonly forMs: number }, unknown>(
+  'keep-reap-turn',
+  `
+select set_config('synchronous_commit', 'off', true) as "commit",
+  setval('tock.reap_turn', ${SERVER_MS} + ceil(:forMs::float8)::bigint) as until`,
+);
+
+/** Whether no daemon has the turn; then it is the caller's for so long. Outside of any transaction. */
+export async function takeReapTurn(session: Session, forMs: number): Promise<boolean> {
+  return (await TAKE_TURN.first(session, { forMs }))?.is_mine === true;
+}
+
+/** The turn is taken for so long from now, at most an hour. Outside of any transaction. */
+export async function keepReapTurn(session: Session, forMs: number): Promise<void> {
+  await KEEP_TURN.run(session, { forMs: Math.min(forMs, 3_000_000) });
+}
