@@ -74,6 +74,13 @@ export function afterReap(plan: Plan, startedAt: number, endedAt: number): Plan 
  */
 export const reapsInTurn = (plan: Plan): boolean => plan.reapAt > 0 && plan.reapAt === plan.checkReapAt;
 
+/** The reaping was left to another daemon, whose turn is over then. */
+export const afterOthersTurn = (plan: Plan, endsAt: number): Plan => ({
+  ...plan,
+  reapAt: Number.POSITIVE_INFINITY,
+  checkReapAt: endsAt,
+});
+
 /** A refused reaping pauses for as long as it took, so that claims get at least half of the time. */
 export function afterFailedReap(plan: Plan, startedAt: number, endedAt: number): Plan {
   return {

@@ -4,7 +4,14 @@ import { performance } from 'node:perf_hooks';
 import type { Engine } from '../engine/engine.js';
 import { reap } from '../engine/reap.js';
 import { keepReapTurn, takeReapTurn } from '../store/runs/reap/reap-turn.js';
-import { afterFailedReap, afterReap, type Plan, REAP_EVERY_MS, reapsInTurn } from './next-pass.js';
+import {
+  afterFailedReap,
+  afterOthersTurn,
+  afterReap,
+  type Plan,
+  REAP_EVERY_MS,
+  reapsInTurn,
+} from './next-pass.js';
 import { refusableStep } from './refusable-step.js';
 
 /** Reaps, if that is due by now and not another daemon's turn. Returns the plan after it. */
@@ -18,8 +25,8 @@ export function createReapStep(engine: Engine): (plan: Plan) => Promise<Plan> {
     const { database } = engine;
     const inTurn = reapsInTurn(plan);
     const startedAt = performance.now();
-    if (inTurn && !(await takeReapTurn(database, REAP_EVERY_MS)))
-      return afterReap(plan, startedAt, performance.now());
+    const waitMs = inTurn ? await takeReapTurn(database, REAP_EVERY_MS) : 0;
+    if (waitMs > 0) return afterOthersTurn(plan, performance.now() + waitMs);
     const isDone = await reapOrGoOn();
     const endedAt = performance.now();
     const next = (isDone ? afterReap : afterFailedReap)(plan, startedAt, endedAt);

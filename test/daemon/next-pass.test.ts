@@ -187,7 +187,7 @@ describe('while a worker goes on claiming', () => {
     expect(whileClaiming({ ...FIRST_PLAN, reapAt: NOW }, pass, POLL_MS).reapAt).toBe(NOW);
   });
 
-  it('it reaps in turn with others, unless there is reason to', () => {
+  it('reaps in turn with others, unless there is reason to', () => {
     const claiming = whileClaiming(RESTING, { startedAt: NOW, materialized: false }, POLL_MS);
     expect(reapsInTurn(claiming)).toBe(true);
     expect(reapsInTurn(afterReapNotice(claiming, NOW))).toBe(false);

@@ -3522,8 +3522,8 @@ returning o.kind, o.run_id::text, o.generation, o.definition_id::text, (extract(
 
 -- take-reap-turn
 select set_config('synchronous_commit', 'off', true) as "commit",
-  case when last.last_value <= now.ms or last.last_value > now.ms + 3600000
-    then setval('tock.reap_turn', now.ms + ceil($1::float8)::bigint) is not null else false end as is_mine
+  case when last.last_value > now.ms and last.last_value <= now.ms + 3600000 then last.last_value - now.ms
+    else 0 * setval('tock.reap_turn', now.ms + ceil($1::float8)::bigint) end::float8 as wait_ms
 from tock.reap_turn last, (select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms) now;
 
 -- take-restart-turn

@@ -32,8 +32,8 @@ const GROWTH = 64;
  * ("cached plan must not change result type"): then the statement is prepared again under another name.
  *
  * A plan that was made while a table was nearly empty reads all of it, and PostgreSQL keeps that plan until
- * autovacuum has come. So where statements take long, the sizes of the tables are read, once a second at most;
- * if they have grown, all statements get other names, and with them new plans.
+ * autovacuum has come. So where statements take long, the sizes of the tables are read, once a second at
+ * most; if they have grown, all statements get other names, and with them new plans.
  *
  * @param readSizes of the tables now; an error means nothing
  * @param clock milliseconds, for durations

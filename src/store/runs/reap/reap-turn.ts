@@ -18,12 +18,12 @@ import { statement } from '../../connection/statement.js';
 const SERVER_MS = `(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
 // A turn that ends more than an hour from now was taken before the clock was set back.
-const TAKE_TURN = statement<{ readonly forMs: number }, { readonly is_mine: boolean }>(
+const TAKE_TURN = statement<{ readonly forMs: number }, { readonly wait_ms: number }>(
   'take-reap-turn',
   `
 select set_config('synchronous_commit', 'off', true) as "commit",
-  case when last.last_value <= now.ms or last.last_value > now.ms + 3600000
-    then setval('tock.reap_turn', now.ms + ceil(:forMs::float8)::bigint) is not null else false end as is_mine
+  case when last.last_value > now.ms and last.last_value <= now.ms + 3600000 then last.last_value - now.ms
+    else 0 * setval('tock.reap_turn', now.ms + ceil(:forMs::float8)::bigint) end::float8 as wait_ms
 from tock.reap_turn last, (select ${SERVER_MS} as ms) now`,
 );
 
@@ -34,9 +34,12 @@ select set_config('synchronous_commit', 'off', true) as "commit",
   setval('tock.reap_turn', ${SERVER_MS} + ceil(:forMs::float8)::bigint) as until`,
 );
 
-/** Whether no daemon has the turn; then it is the caller's for so long. Outside of any transaction. */
-export async function takeReapTurn(session: Session, forMs: number): Promise<boolean> {
-  return (await TAKE_TURN.first(session, { forMs }))?.is_mine === true;
+/**
+ * Milliseconds until the turn of another daemon is over; 0: it is the caller's now, for `forMs`. Outside of
+ * any transaction.
+ */
+export async function takeReapTurn(session: Session, forMs: number): Promise<number> {
+  return (await TAKE_TURN.first(session, { forMs }))?.wait_ms ?? 0;
 }
 
 /** The turn is taken for so long from now, at most an hour. Outside of any transaction. */
