@@ -30,6 +30,8 @@ export const flood = {
       await withDatabase(server, async ({ url, sql }) => {
         const { install, producer } = await contestant('tock');
         await install(url);
+        // Its ANALYZE is a matter of chance. Before the worker starts, because this makes all plans anew.
+        await sql.rows('alter table tock.job_runs_live set (autovacuum_enabled = false)');
         const child = startChild({
           role: 'serve',
           who: 'tock',
@@ -48,8 +50,6 @@ export const flood = {
         await producing.close();
         const done = () => child.latest.done ?? 0;
         await untilDone(done, quiet, child.result);
-        // Autovacuum's next ANALYZE is a matter of chance.
-        await sql.rows('alter table tock.job_runs_live set (autovacuum_enabled = false)');
         await fill('tock', url, runs);
         const [cpu, count] = [await backendSeconds(sql), done()];
         await untilDone(done, count + runs * MEASURED, child.result);
