@@ -8,6 +8,7 @@ import {
   claimRunsBehind,
   type QueuePriority,
 } from '../../store/runs/claim/claim.js';
+import { MAX_CLAIMED } from '../../store/runs/claim/claim-in-queue.js';
 import { readOtherPlaces } from '../../store/runs/claim/other-places.js';
 import { takeRestartTurn } from '../../store/runs/claim/restart-turn.js';
 import type { Engine } from '../engine.js';
@@ -71,7 +72,6 @@ export interface ClaimerOptions {
 
 /** How often one call claims again when what it found needs a slot. */
 const MAX_PASSES = 20;
-const MAX_PER_CLAIM = 2000;
 /** How many runs a claim of those left behind takes. If there are more, the next claims go on there. */
 const MAX_BEHIND = 100;
 
@@ -105,7 +105,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
 
   const behind = createSideClaim({ accept, onFailed: beginAnew, onIdle });
   const beside = createClaimBeside({
-    room: () => Math.min(room(), MAX_PER_CLAIM),
+    room: () => Math.min(room(), MAX_CLAIMED),
     takeTurn,
     claim(limit, position) {
       const wanted = { limit, workerId, leaseMs, queues, fromFront: true };
@@ -122,7 +122,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
   const send = () => {
     if (room() <= 0) return null;
     const onlyJobs = jobs();
-    const limit = Math.min(room(), MAX_PER_CLAIM);
+    const limit = Math.min(room(), MAX_CLAIMED);
     const { afterQueue, fromFront } = cursor;
     const wanted = { limit, workerId, leaseMs, queues, jobs: onlyJobs, afterQueue, fromFront };
     const underWay = expecting(wanted.limit, onlyJobs === null ? claimOn(wanted) : claimFrom(wanted, null));
@@ -184,7 +184,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     const turn = takeTurn();
     const [position] = positions ?? [];
     const isInFront = position?.needSlots === 'none' && positions?.length === 1 && wanted.fromFront;
-    if (isInFront && wanted.limit === MAX_PER_CLAIM) beside.begin(position);
+    if (isInFront && wanted.limit === MAX_CLAIMED) beside.begin(position);
     const from = positions === null ? floors.begin() : floors.goOn();
     try {
       const claimed = await claimDespiteBadRows(engine, wanted, () =>
@@ -202,7 +202,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
 
   /** Claims only where the hint says; the next look or claim finds the rest. */
   const claimHinted = async (hint: QueuePriority): Promise<number> => {
-    const limit = Math.min(claimable(), MAX_PER_CLAIM);
+    const limit = Math.min(claimable(), MAX_CLAIMED);
     if (limit <= 0) return 0;
     const sentAt = performance.now();
     const wanted = { limit, workerId, leaseMs, queues };

@@ -17,6 +17,9 @@ import { statement } from '../../connection/statement.js';
 // wait for the disk. The server's own clock, because it says how much is done, not what is due.
 const SERVER_MS = `(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
+/** Less than the hour beyond which a turn does not count. */
+const MAX_TURN_MS = 3_000_000;
+
 // A turn that ends more than an hour from now was taken before the clock was set back.
 const TAKE_TURN = statement<{ readonly forMs: number }, { readonly wait_ms: number }>(
   'take-reap-turn',
@@ -42,7 +45,7 @@ export async function takeReapTurn(session: Session, forMs: number): Promise<num
   return (await TAKE_TURN.first(session, { forMs }))?.wait_ms ?? 0;
 }
 
-/** The turn is taken for so long from now, at most an hour. Outside of any transaction. */
+/** The turn is taken for so long from now, at most 50 minutes. Outside of any transaction. */
 export async function keepReapTurn(session: Session, forMs: number): Promise<void> {
-  await KEEP_TURN.run(session, { forMs: Math.min(forMs, 3_000_000) });
+  await KEEP_TURN.run(session, { forMs: Math.min(forMs, MAX_TURN_MS) });
 }
