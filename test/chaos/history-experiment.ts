@@ -44,6 +44,8 @@ export interface Hands {
   readonly see: (query: string) => Promise<unknown>;
   /** Completes the first run that was handed over, under a fence. Resolves to the answer. */
   readonly complete: (fence: number) => Promise<unknown>;
+  /** Lets attempts of 'handed-late' go, up to a fence. */
+  readonly letGo: (untilFence: number) => Promise<unknown>;
 }
 
 /** Quiet must come within so long; otherwise I13 does not hold. */
@@ -275,6 +277,7 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
       );
       return await decide(message?.runId ?? '', fence, 'succeeded');
     },
+    letGo: untilFence => sql('insert into public.let_go values ($1)', [untilFence]),
   };
 
   const becomeQuiet = async (): Promise<string[]> => {
@@ -339,6 +342,8 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
     await sql('create table public.once_effects (key text)');
     await sql('create table public.transaction_effects (run_id bigint)');
     await sql('create table public.messages (run_id bigint, fence integer)');
+    await sql('create table public.begun (fence integer)');
+    await sql('create table public.let_go (until integer)');
     for (const alteration of options.alterations ?? []) await alter(sql, alteration);
     // The database's clock is hours away from the host's, and leaps forward when the driver says so.
     await sql(`create table tock.test_shift as select interval '-3 hours' as by`);

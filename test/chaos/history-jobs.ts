@@ -92,12 +92,15 @@ const handed = defineJob({
     return ctx.handOff({ lease: '20s' });
   },
 });
-/** Takes longer than a lease of its worker, and is handed over then, whatever its signal says. */
+/** Waits until a story lets attempts of its fence go, and is handed over then, whatever its signal says. */
 const handedLate = defineJob({
   name: 'handed-late',
   retry,
   async run(ctx): Promise<HandOff> {
-    await new Promise(resolve => setTimeout(resolve, 3000));
+    await ctx.db.insertInto('begun').values({ fence: ctx.fence }).execute();
+    const mayGo = () =>
+      ctx.db.selectFrom('let_go').select('until').where('until', '>=', ctx.fence).executeTakeFirst();
+    while (!(await mayGo())) await new Promise(resolve => setTimeout(resolve, 50));
     return ctx.handOff({ lease: '20s' });
   },
 });

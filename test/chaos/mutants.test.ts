@@ -1,5 +1,6 @@
 // Chaos: the checker is checked. Tock with a fault built in must be found out by the history of an experiment.
 // Found out elsewhere: a batch that is not sorted, and the claim's CTE, in test/scenarios/leases.test.ts and over-lock.test.ts.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { HANDED_OVER } from '../../src/model/run/states.js';
 import { type Alteration, type Hands, runExperiment } from './history-experiment.js';
@@ -78,18 +79,24 @@ async function answersLate({ start, enqueue, jump, see, complete }: Hands): Prom
   await complete(1);
 }
 
+const BEGUN = (fence: number) => `select from public.begun where fence = ${fence}`;
+
 /** A worker freezes past its lease, another takes its run, the first wakes up and hands it over. */
-async function handsOverLate({ start, enqueue, jump, see }: Hands): Promise<void> {
+async function handsOverLate({ start, enqueue, jump, see, letGo }: Hands): Promise<void> {
   const first = start();
   await enqueue('handed-late');
-  await see(RUNNING('handed-late', 1));
+  await see(BEGUN(1));
   first.child.kill('SIGSTOP');
   await jump(3);
   start();
   await see(`select from tock.job_runs where job = 'handed-late' and status = 'failed'`);
   await jump(20);
-  await see(RUNNING('handed-late', 2));
+  await see(BEGUN(2));
   first.child.kill('SIGCONT');
+  await letGo(1);
+  // A healthy one is not seen to do anything.
+  await Promise.race([see(OVER(2)), sleep(3000)]);
+  await letGo(99);
   await see(OVER(2));
 }
 
