@@ -439,36 +439,42 @@ select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.pay
 from due left join claimed c on c.id = due.id order by due.turn;
 
 -- claim-from-front
-with start as materialized (
+with front_lock as materialized (
+  select case when $1::integer > 0 and set_config('lock_timeout', ($1::integer)::text, true) is not null
+    then pg_advisory_xact_lock(hashtextextended('tock.front:' || $2::integer || ' ' || $3::text, 0))::text end as held
+), start as materialized (
   select s.at, s.id from (
-    select $1::timestamptz as at, $2::bigint as id
+    select $4::timestamptz as at, $5::bigint as id
     union all
-    select timestamptz 'epoch' + t.last_value * interval '1 microsecond', i.last_value
-    from tock.claim_front_at t, tock.claim_front_id i, tock.claim_front_check c
-    where c.last_value = hashtextextended($3::integer || ' ' || t.last_value || ' ' || i.last_value || ' ' || $4::text, 0)
+    select f.at, f.id from front_lock l, lateral (
+      select timestamptz 'epoch' + t.last_value * interval '1 microsecond' as at, i.last_value as id
+      from tock.claim_front_at t, tock.claim_front_id i, tock.claim_front_check c
+      where c.last_value = hashtextextended($2::integer || ' ' || t.last_value || ' ' || i.last_value || ' ' || $3::text, 0) and l.held is distinct from 'no'
+      offset 0
+    ) f
   ) s order by s.at desc, s.id desc limit 1
 ), due as materialized (
   select d.id, d.run_at from (
     select r.id, r.run_at from tock.job_runs_live r
-    where r.queue = (select $4::text) and r.priority = (select $3::integer)
+    where r.queue = (select $3::text) and r.priority = (select $2::integer)
       and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null and (r.run_at, r.id) > ((select at from start), (select id from start))
     order by r.run_at, r.id
     limit 2000
     for update of r skip locked
   ) d
-  limit (select $5::integer)
+  limit (select $6::integer)
 ), front as materialized (
   select (extract(epoch from d.run_at) * 1000000)::bigint as at, d.id from due d
   where d.run_at >= timestamptz '2000-01-01Z' order by d.run_at desc, d.id desc limit 1
 ), front_moved as materialized (
   select setval('tock.claim_front_at', f.at), setval('tock.claim_front_id', f.id),
-    setval('tock.claim_front_check', hashtextextended($3::integer || ' ' || f.at || ' ' || f.id || ' ' || $4::text, 0))
+    setval('tock.claim_front_check', hashtextextended($2::integer || ' ' || f.at || ' ' || f.id || ' ' || $3::text, 0))
   from front f
 ), turns as materialized (
   select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, min(id) as carrier, (select count(*) from front_moved) from due
 )
-update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $6,
-    locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
+update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $7,
+    locked_until = tock.now() + $8 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null

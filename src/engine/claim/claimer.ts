@@ -19,6 +19,7 @@ import { createSideClaim } from './beside/side-claim.js';
 import { createClaimCursor } from './claim-cursor.js';
 import { type ClaimFloors, createClaimFloors } from './claim-floors.js';
 import { claimOver } from './claim-over.js';
+import { createFrontLock } from './front-lock.js';
 import { createLooksBelow } from './looks-below.js';
 
 export interface Claimer {
@@ -87,6 +88,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
   /** How many runs the claims that continue may bring, or have brought and not handed over yet. */
   let expected = 0;
   const takeTurn = createClaimTurns();
+  const frontLock = createFrontLock();
 
   /** The next claim looks everywhere, from the beginning. */
   const beginAnew = () => {
@@ -109,7 +111,11 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     takeTurn,
     claim(limit, position) {
       const wanted = { limit, workerId, leaseMs, queues, fromFront: true };
-      return claimDespiteBadRows(engine, wanted, () => claimFreeRuns(engine.database, wanted, [position]));
+      return claimDespiteBadRows(engine, wanted, () =>
+        frontLock.claim(limit, frontWaitMs =>
+          claimFreeRuns(engine.database, { ...wanted, frontWaitMs }, [position]),
+        ),
+      );
     },
     accept,
     onFailed: beginAnew,
@@ -186,9 +192,11 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     const isInFront = position?.needSlots === 'none' && positions?.length === 1 && wanted.fromFront;
     if (isInFront && wanted.limit === MAX_CLAIMED) beside.begin(position);
     const from = positions === null ? floors.begin() : floors.goOn();
+    const claimWaiting = (frontWaitMs: number) =>
+      claimFreeRuns(engine.database, { ...wanted, floors: from.floors, frontWaitMs }, positions);
     try {
       const claimed = await claimDespiteBadRows(engine, wanted, () =>
-        claimFreeRuns(engine.database, { ...wanted, floors: from.floors }, positions),
+        isInFront ? frontLock.claim(wanted.limit, claimWaiting) : claimWaiting(0),
       );
       // Of other jobs it has left runs behind.
       if (!wanted.jobs) floors.claimed(claimed, from);

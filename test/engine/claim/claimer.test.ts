@@ -39,6 +39,7 @@ let walkMs: number | null;
 let onFrontClaim: (number: number) => unknown;
 let onFrontAnswer: (number: number) => unknown;
 let frontClaims: number;
+let frontErrors: unknown[];
 /** Part of a statement that the server refuses, and how often it has. */
 let refused: string | null;
 let refusals: number;
@@ -62,6 +63,7 @@ beforeEach(async () => {
   refused = null;
   refusals = 0;
   frontClaims = 0;
+  frontErrors = [];
   onFrontClaim = () => undefined;
   onFrontAnswer = () => undefined;
   warnings = [];
@@ -76,7 +78,10 @@ beforeEach(async () => {
     }
     const front = text.includes('front_moved as') ? ++frontClaims : 0;
     if (front > 0) await onFrontClaim(front);
-    const rows = await database.run<never>(text, ...rest);
+    const rows = await database.run<never>(text, ...rest).catch((error: { code?: string }) => {
+      if (front > 0) frontErrors.push(error.code);
+      throw error;
+    });
     if (front > 0) await onFrontAnswer(front);
     for (const row of rows as { walk_ms?: number; walkMs?: number }[]) {
       if (typeof row.walk_ms === 'number') row.walk_ms = walkMs ?? 0;
@@ -442,6 +447,20 @@ describe('a claim beside the one that continues', () => {
     expect(firstAndLast().slice(0, 3)).toEqual(['1-2000', '2001-4000', '4001-6000']);
     expect(taken.join(' ').trim().split(' ')).toHaveLength(7000);
     expect(claimer.reserved).toBe(0);
+  });
+
+  it('waits for the front, as the one that continues does; none does once that was in vain', async () => {
+    await addMany(9000);
+    await claimOnce();
+    room = 4500;
+    // As a worker that is frozen, and does not read what it has claimed.
+    await database.transaction(async session => {
+      await session.run(`select pg_advisory_xact_lock(hashtextextended('tock.front:0 default', 0))`, []);
+      await claimer.claim();
+      await claimer.idle();
+    });
+    expect(frontErrors).toEqual(['55P03', '55P03']);
+    expect(taken.join(' ').trim().split(' ')).toHaveLength(9000);
   });
 
   it('is not sent where there is little room beside', async () => {

@@ -166,6 +166,11 @@ export const HOT: readonly [string, (session: Session) => Promise<unknown>, read
     [CLAIM_INDEX, PRIMARY_KEY],
   ],
   [
+    'one that goes on from the front, for which it waits',
+    s => claimFreeRuns(s, { ...claim, fromFront: true, frontWaitMs: 1000 }, [position()]),
+    [CLAIM_INDEX, PRIMARY_KEY],
+  ],
+  [
     'a small one that goes on from the front',
     s => claimFreeRuns(s, { ...claim, limit: 10, fromFront: true }, [position()]),
     [CLAIM_INDEX, PRIMARY_KEY],

@@ -11,8 +11,18 @@ import { walkedMs } from './walk.js';
 // sequences, which are read and set outside of transactions. A hash says whether they belong together, and to
 // this queue and priority. A front that is too far ahead, left by a statement that failed or before the clock
 // was set back, hides runs until the next claim from the beginning, as every position does.
+//
+// Claims that begin at once would still walk over what the others are locking. So those of many runs may wait
+// for one another: each holds the front's lock until it is committed.
 
 type Wanted = Pick<ClaimOptions, 'limit' | 'workerId' | 'leaseMs'> & QueuePriority;
+interface After extends Wanted {
+  readonly afterAt: string;
+  readonly afterId: string;
+}
+interface FromFront extends After {
+  readonly frontWaitMs: number;
+}
 /** One row of a claim carries, for all of them, the ids in their order and the `run_at` of the last. */
 type Row = ClaimedRow & {
   readonly turns: string | null;
@@ -56,7 +66,7 @@ returning r.id, ${claimedColumns('r')},
   case when r.id = (select carrier from turns) then (select ids from turns) end as turns,
   case when r.id = (select carrier from turns) then (select at from turns) end as at${isTimed ? ',\n  (select walk_ms from turns) as walk_ms' : ''}`;
 
-const CLAIM_AFTER = statement<Wanted & { readonly afterAt: string; readonly afterId: string }, Row>(
+const CLAIM_AFTER = statement<After, Row>(
   'claim-after',
   claimWhere({
     where: `(r.run_at, r.id) > (${hidden('afterAt', 'timestamptz')}, ${hidden('afterId', 'bigint')})`,
@@ -69,16 +79,24 @@ const frontHash = (at: string, id: string) =>
 
 // Intervals are multiplied in floating point, which may have no exact count of microseconds for a time before
 // 2000.
-const CLAIM_FROM_FRONT = statement<Wanted & { readonly afterAt: string; readonly afterId: string }, Row>(
+// The front is read once its lock is held: hence LATERAL, and OFFSET against reordering. The snapshot is
+// older; but what others have claimed meanwhile lies behind the front.
+const CLAIM_FROM_FRONT = statement<FromFront, Row>(
   'claim-from-front',
   claimWhere({
-    first: `start as materialized (
+    first: `front_lock as materialized (
+  select case when :frontWaitMs::integer > 0 and set_config('lock_timeout', (:frontWaitMs::integer)::text, true) is not null
+    then pg_advisory_xact_lock(hashtextextended('tock.front:' || :priority::integer || ' ' || :queue::text, 0))::text end as held
+), start as materialized (
   select s.at, s.id from (
     select :afterAt::timestamptz as at, :afterId::bigint as id
     union all
-    select timestamptz 'epoch' + t.last_value * interval '1 microsecond', i.last_value
-    from tock.claim_front_at t, tock.claim_front_id i, tock.claim_front_check c
-    where c.last_value = ${frontHash('t.last_value', 'i.last_value')}
+    select f.at, f.id from front_lock l, lateral (
+      select timestamptz 'epoch' + t.last_value * interval '1 microsecond' as at, i.last_value as id
+      from tock.claim_front_at t, tock.claim_front_id i, tock.claim_front_check c
+      where c.last_value = ${frontHash('t.last_value', 'i.last_value')} and l.held is distinct from 'no'
+      offset 0
+    ) f
   ) s order by s.at desc, s.id desc limit 1
 ), `,
     where: '(r.run_at, r.id) > ((select at from start), (select id from start))',
@@ -104,23 +122,28 @@ const CLAIM_NOTIFIED = statement<Wanted & { readonly floorAt: string }, Row>(
   { prepared: true },
 );
 
-type ContinuedOptions = Pick<ClaimOptions, 'limit' | 'workerId' | 'leaseMs' | 'fromFront'>;
+type ContinuedOptions = Pick<ClaimOptions, 'limit' | 'workerId' | 'leaseMs' | 'fromFront' | 'frontWaitMs'>;
 
 /**
  * Claims due runs after a position, of a queue that has no limit.
  *
+ * Locks, with `frontWaitMs` above 0: the front of the queue and priority, an advisory lock.
+ *
  * @param fromFront starts where the claims of all workers have come to, if that is further on, and moves it
+ * @throws 55P03 where another claim has held the front for longer than `frontWaitMs`
  */
 export async function claimAfter(
   session: Session,
-  { limit, workerId, leaseMs, fromFront = false }: ContinuedOptions,
+  { limit, workerId, leaseMs, fromFront = false, frontWaitMs = 0 }: ContinuedOptions,
   position: ClaimPosition,
 ): Promise<Claim> {
   const { queue, priority, at, id } = position;
   const after = { afterAt: at ?? '-infinity', afterId: id ?? '0' };
-  const claim = fromFront ? CLAIM_FROM_FRONT : CLAIM_AFTER;
   const most = Math.min(limit, MAX_CLAIMED);
-  const rows = await claim.run(session, { limit: most, workerId, leaseMs, queue, priority, ...after });
+  const wanted = { limit: most, workerId, leaseMs, queue, priority, ...after };
+  const rows = await (fromFront
+    ? CLAIM_FROM_FRONT.run(session, { ...wanted, frontWaitMs })
+    : CLAIM_AFTER.run(session, wanted));
   return claimOf(rows, most, position);
 }
 

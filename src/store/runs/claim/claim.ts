@@ -75,6 +75,8 @@ export interface ClaimOptions {
    * to. Default false.
    */
   readonly fromFront?: boolean;
+  /** For how many milliseconds it then waits for the front, to hold it. Default 0: it does neither. */
+  readonly frontWaitMs?: number;
   /** A claim from the beginning looks above these only. Default: none. */
   readonly floors?: readonly ClaimFloor[];
 }
@@ -197,15 +199,16 @@ const CLAIM_BEHIND = claimAt('claim-behind', '<=');
 /**
  * Claims due runs in one statement and starts their leases; those that need a slot are only named, and count
  * towards `limit`. Runs that another claim has locked are never waited for: they are skipped, or only named.
- *
+ * @throws 55P03 where another claim has held the front for `frontWaitMs`
  * @param positions where an earlier claim left off: only what comes after them is looked at, queues of a
  * priority in the order given. Null: everything above the floors
  */
 export async function claimFreeRuns(
   session: Session,
-  { limit, workerId, leaseMs, queues, jobs, afterQueue = '', fromFront = false, floors = [] }: ClaimOptions,
+  options: ClaimOptions,
   positions: readonly ClaimPosition[] | null = null,
 ): Promise<Claim> {
+  const { limit, workerId, leaseMs, queues, jobs, afterQueue = '', floors = [] } = options;
   const wanted = { limit, workerId, leaseMs };
   if (jobs) return claimOf(await CLAIM_OF_JOBS.run(session, { ...wanted, queues, jobs, afterQueue }), limit);
   if (positions === null) {
@@ -218,7 +221,7 @@ export async function claimFreeRuns(
   }
   const [position] = positions;
   if (position?.needSlots === 'none' && positions.length === 1)
-    return await claimAfter(session, { ...wanted, fromFront }, position);
+    return await claimAfter(session, options, position);
   const named =
     position?.needSlots === 'all' && positions.length === 1
       ? await nameLimitedRuns(session, limit, position)

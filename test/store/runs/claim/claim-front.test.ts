@@ -1,9 +1,9 @@
 // A claim that continues starts where the claims of all workers have come to.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
+import { type Database, openDatabase, type Session } from '../../../../src/store/connection/database.js';
 import { type ClaimPosition, claimFreeRuns } from '../../../../src/store/runs/claim/claim.js';
 import { addRuns, emptyTables } from '../../../support/runs.js';
-import { openTestTock, type TestTock } from '../../../support/test-tock.js';
+import { openTestTock, type TestTock, until } from '../../../support/test-tock.js';
 
 const NOW = Date.parse('2026-03-02T12:00:00Z');
 const START: ClaimPosition = {
@@ -41,10 +41,15 @@ const addDue = async (count: number, more: { queue?: string; priority?: number }
       ...more,
     })),
   );
-const claim = async (limit: number, position: Partial<ClaimPosition> = {}, fromFront = true) => {
+const claim = async (
+  limit: number,
+  position: Partial<ClaimPosition> = {},
+  fromFront = true,
+  { session = database as Session, frontWaitMs = 0 } = {},
+) => {
   const workerId = '00000000-0000-4000-8000-000000000001';
-  const wanted = { workerId, leaseMs: 60_000, queues: null, limit, fromFront };
-  const { runs, positions, hasMore } = await claimFreeRuns(database, wanted, [{ ...START, ...position }]);
+  const wanted = { workerId, leaseMs: 60_000, queues: null, limit, fromFront, frontWaitMs };
+  const { runs, positions, hasMore } = await claimFreeRuns(session, wanted, [{ ...START, ...position }]);
   return { ids: runs.map(run => Number(run.id)), end: positions[0], hasMore };
 };
 /** As a worker that stops gives a run back. */
@@ -122,5 +127,69 @@ describe('claims from the front', () => {
     expect((await claim(1)).ids).toEqual([1]);
     await giveBack('1');
     expect((await claim(2)).ids).toEqual([1, 2]);
+  });
+});
+
+describe('claims that wait for the front', () => {
+  const waiting = async () =>
+    (
+      await test.sql(
+        `select from pg_stat_activity where datname = current_database() and wait_event = 'advisory'`,
+      )
+    ).length > 0;
+  /** Claims the first two runs and goes on to hold the front, as a worker that does not read its answer. */
+  const whileHeld = async <T>(work: (release: () => void) => Promise<T>): Promise<T> => {
+    let release: () => void = () => undefined;
+    const released = new Promise<void>(resolve => (release = resolve));
+    let isHeld = false;
+    const holder = database.transaction(async session => {
+      await claim(2, {}, true, { session, frontWaitMs: 10_000 });
+      isHeld = true;
+      await released;
+    });
+    await until(() => Promise.resolve(isHeld), 'the front to be held');
+    try {
+      return await work(release);
+    } finally {
+      release();
+      await holder;
+    }
+  };
+
+  it('begin behind the one that held it', async () => {
+    await addDue(6);
+    const ids = await whileHeld(async release => {
+      const second = claim(2, {}, true, { frontWaitMs: 10_000 });
+      await until(waiting, 'the second claim to wait');
+      expect((await claim(2)).ids).toEqual([3, 4]);
+      // One that had read the front before it waited would find this one.
+      await giveBack('3');
+      release();
+      return (await second).ids;
+    });
+    expect(ids).toEqual([5, 6]);
+  });
+
+  it('fail once that has taken too long, and the session has its own bound again', async () => {
+    await addDue(4);
+    await whileHeld(async () => {
+      await expect(claim(2, {}, true, { frontWaitMs: 50 })).rejects.toMatchObject({ code: '55P03' });
+    });
+    expect((await claim(2, {}, true, { frontWaitMs: 50 })).ids).toEqual([3, 4]);
+    const bounds = await Promise.all(
+      [1, 2, 3].map(() => database.run<{ lock_timeout: string }>('show lock_timeout', [])),
+    );
+    expect(new Set(bounds.map(([row]) => row?.lock_timeout))).toEqual(new Set(['0']));
+  });
+
+  it('do not wait where they are not to, nor for another queue or priority', async () => {
+    await addDue(4);
+    await addDue(1, { queue: 'other' });
+    await addDue(1, { priority: 1 });
+    await whileHeld(async () => {
+      expect((await claim(1)).ids).toEqual([3]);
+      for (const place of [{ queue: 'other' }, { priority: 1 }])
+        expect((await claim(1, place, true, { frontWaitMs: 50 })).ids).toHaveLength(1);
+    });
   });
 });
