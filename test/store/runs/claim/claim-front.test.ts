@@ -45,7 +45,7 @@ const claim = async (
   limit: number,
   position: Partial<ClaimPosition> = {},
   fromFront = true,
-  { session = database as Session, frontWaitMs = 0 } = {},
+  { session = database, frontWaitMs = 0 }: { session?: Session; frontWaitMs?: number } = {},
 ) => {
   const workerId = '00000000-0000-4000-8000-000000000001';
   const wanted = { workerId, leaseMs: 60_000, queues: null, limit, fromFront, frontWaitMs };
