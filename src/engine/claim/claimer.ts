@@ -105,17 +105,20 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     },
   });
 
+  const claimRuns = (wanted: ClaimOptions, positions: readonly ClaimPosition[] | null) =>
+    claimDespiteBadRows(engine, wanted, () =>
+      frontLock.claim(wanted, frontWaitMs =>
+        claimFreeRuns(engine.database, { ...wanted, frontWaitMs }, positions),
+      ),
+    );
+
   const behind = createSideClaim({ accept, onFailed: beginAnew, onIdle });
   const beside = createClaimBeside({
     room: () => Math.min(room(), MAX_CLAIMED),
     takeTurn,
     claim(limit, position) {
       const wanted = { limit, workerId, leaseMs, queues, fromFront: true };
-      return claimDespiteBadRows(engine, wanted, () =>
-        frontLock.claim(limit, frontWaitMs =>
-          claimFreeRuns(engine.database, { ...wanted, frontWaitMs }, [position]),
-        ),
-      );
+      return claimRuns(wanted, [position]);
     },
     accept,
     onFailed: beginAnew,
@@ -192,12 +195,8 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     const isInFront = position?.needSlots === 'none' && positions?.length === 1 && wanted.fromFront;
     if (isInFront && wanted.limit === MAX_CLAIMED) beside.begin(position);
     const from = positions === null ? floors.begin() : floors.goOn();
-    const claimWaiting = (frontWaitMs: number) =>
-      claimFreeRuns(engine.database, { ...wanted, floors: from.floors, frontWaitMs }, positions);
     try {
-      const claimed = await claimDespiteBadRows(engine, wanted, () =>
-        isInFront ? frontLock.claim(wanted.limit, claimWaiting) : claimWaiting(0),
-      );
+      const claimed = await claimRuns({ ...wanted, floors: from.floors }, positions);
       // Of other jobs it has left runs behind.
       if (!wanted.jobs) floors.claimed(claimed, from);
       cursor.advance(claimed, positions, sentAt, performance.now(), from.floors.length > 0);

@@ -1,38 +1,41 @@
-// Whether a claim from the front waits for the one that holds it: claims of many runs do, since each would
-// walk over what the others are locking.
+// Whether a claim from the front waits until no other claim holds it. Claims of many runs do: otherwise each
+// would walk over the runs that the others are locking.
 //
-// A claim holds the front until it is committed, which takes as long as its worker takes to read the answer.
-// So one whose worker is frozen, or far away, makes others wait; they do not for a while then.
+// A claim holds the front until it is committed, and it is committed only when its worker has read the answer.
+// A worker that is frozen, or far away, would so hold up all others. Hence the bound.
 import { performance } from 'node:perf_hooks';
 import { isLockTimeout } from '../../store/connection/errors.js';
-import type { Claim } from '../../store/runs/claim/claim.js';
+import type { Claim, ClaimOptions } from '../../store/runs/claim/claim.js';
 
-/** For fewer runs than this, waiting takes longer than walking. */
-const WAITS_FROM = 1000;
-/** How long a claim waits at most: several times what one takes where both cores are full. */
+/** A claim of fewer runs does not wait: walking over locked runs is quicker. */
+const MIN_RUNS = 1000;
+/** The longest wait: several times what a claim takes where all cores are busy. */
 const WAIT_MS = 1000;
-/** For how long none waits after one has waited in vain. */
+/** After a wait in vain, claims of this worker do not wait for so long. */
 const PAUSE_MS = 60_000;
 
 export interface FrontLock {
   /**
-   * Claims from the front, and waits for it where that is worth it.
-   * @param claim waits for the front for at most so long; 0: neither waits for it nor holds it
+   * Carries out `claim`, and once more without a wait if the wait was in vain.
+   * @param claim waits at most this many milliseconds for the front, and then holds it; 0: does neither
    */
-  claim(limit: number, claim: (frontWaitMs: number) => Promise<Claim>): Promise<Claim>;
+  claim(
+    wanted: Pick<ClaimOptions, 'limit' | 'fromFront'>,
+    claim: (frontWaitMs: number) => Promise<Claim>,
+  ): Promise<Claim>;
 }
 
-/** A lock that was never waited for in vain. */
+/** For one worker. */
 export function createFrontLock(): FrontLock {
-  let waitsFrom = Number.NEGATIVE_INFINITY;
+  let noWaitUntil = Number.NEGATIVE_INFINITY;
   return {
-    async claim(limit, claim) {
-      if (limit < WAITS_FROM || performance.now() < waitsFrom) return await claim(0);
+    async claim({ limit, fromFront = false }, claim) {
+      if (!fromFront || limit < MIN_RUNS || performance.now() < noWaitUntil) return await claim(0);
       try {
         return await claim(WAIT_MS);
       } catch (error) {
         if (!isLockTimeout(error)) throw error;
-        waitsFrom = performance.now() + PAUSE_MS;
+        noWaitUntil = performance.now() + PAUSE_MS;
         return await claim(0);
       }
     },

@@ -12,8 +12,8 @@ import { walkedMs } from './walk.js';
 // this queue and priority. A front that is too far ahead, left by a statement that failed or before the clock
 // was set back, hides runs until the next claim from the beginning, as every position does.
 //
-// Claims that begin at once would still walk over what the others are locking. So those of many runs may wait
-// for one another: each holds the front's lock until it is committed.
+// Claims that begin at the same time would still walk over the runs that the others are locking. So a claim may
+// take the front's lock, and hold it until it is committed.
 
 type Wanted = Pick<ClaimOptions, 'limit' | 'workerId' | 'leaseMs'> & QueuePriority;
 interface After extends Wanted {
@@ -79,8 +79,9 @@ const frontHash = (at: string, id: string) =>
 
 // Intervals are multiplied in floating point, which may have no exact count of microseconds for a time before
 // 2000.
-// The front is read once its lock is held: hence LATERAL, and OFFSET against reordering. The snapshot is
-// older; but what others have claimed meanwhile lies behind the front.
+//
+// The front must be read after its lock is taken: so the subquery refers to the lock, and OFFSET keeps the
+// planner from moving it. The snapshot is older, but what others have claimed meanwhile lies behind the front.
 const CLAIM_FROM_FRONT = statement<FromFront, Row>(
   'claim-from-front',
   claimWhere({
@@ -127,7 +128,8 @@ type ContinuedOptions = Pick<ClaimOptions, 'limit' | 'workerId' | 'leaseMs' | 'f
 /**
  * Claims due runs after a position, of a queue that has no limit.
  *
- * Locks, with `frontWaitMs` above 0: the front of the queue and priority, an advisory lock.
+ * Locks the runs, and with `frontWaitMs` above 0 first the front of the queue and priority, by an advisory
+ * lock of the transaction.
  *
  * @param fromFront starts where the claims of all workers have come to, if that is further on, and moves it
  * @throws 55P03 where another claim has held the front for longer than `frontWaitMs`

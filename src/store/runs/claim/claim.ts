@@ -75,7 +75,7 @@ export interface ClaimOptions {
    * to. Default false.
    */
   readonly fromFront?: boolean;
-  /** For how many milliseconds it then waits for the front, to hold it. Default 0: it does neither. */
+  /** For how many milliseconds at most it then waits for the front's lock. Default 0: it takes none. */
   readonly frontWaitMs?: number;
   /** A claim from the beginning looks above these only. Default: none. */
   readonly floors?: readonly ClaimFloor[];
