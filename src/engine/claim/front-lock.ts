@@ -1,8 +1,8 @@
-// Whether a claim from the front waits until no other claim holds it. Claims of many runs do: otherwise each
-// would walk over the runs that the others are locking.
+// Whether a claim from the front waits until no other claim holds it. Claims of many runs do: otherwise
+// each would walk over the runs that the others are locking.
 //
-// A claim holds the front until it is committed, and it is committed only when its worker has read the answer.
-// A worker that is frozen, or far away, would so hold up all others. Hence the bound.
+// A claim holds the front until it is committed, and it is committed only when its worker has read the
+// answer. A worker that is frozen, or far away, would so hold up all others. Hence the bound.
 import { performance } from 'node:perf_hooks';
 import { isLockTimeout } from '../../store/connection/errors.js';
 import type { Claim, ClaimOptions } from '../../store/runs/claim/claim.js';

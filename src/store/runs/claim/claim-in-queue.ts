@@ -12,8 +12,8 @@ import { walkedMs } from './walk.js';
 // this queue and priority. A front that is too far ahead, left by a statement that failed or before the clock
 // was set back, hides runs until the next claim from the beginning, as every position does.
 //
-// Claims that begin at the same time would still walk over the runs that the others are locking. So a claim may
-// take the front's lock, and hold it until it is committed.
+// Claims that begin at the same time would still walk over the runs that the others are locking. So a claim
+// may take the front's lock, and hold it until it is committed.
 
 type Wanted = Pick<ClaimOptions, 'limit' | 'workerId' | 'leaseMs'> & QueuePriority;
 interface After extends Wanted {
@@ -81,7 +81,8 @@ const frontHash = (at: string, id: string) =>
 // 2000.
 //
 // The front must be read after its lock is taken: so the subquery refers to the lock, and OFFSET keeps the
-// planner from moving it. The snapshot is older, but what others have claimed meanwhile lies behind the front.
+// planner from moving it. The snapshot is older, but what others have claimed meanwhile lies behind the
+// front.
 const CLAIM_FROM_FRONT = statement<FromFront, Row>(
   'claim-from-front',
   claimWhere({
