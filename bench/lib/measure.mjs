@@ -45,7 +45,8 @@ export async function drain({ who, settings, url, sql, count, before, waiting, k
 
 /**
  * The same by several processes at once; `meanwhile` may enqueue more, and gives how many. They stop after
- * `atMostSeconds`; then what they have not executed must still wait.
+ * `atMostSeconds`; then what they have not executed must still wait. `warmPerSecond`: runs per second from when a
+ * quarter of all was executed, as by then each process has compiled its code.
  */
 export async function drainTogether({
   who,
@@ -68,17 +69,26 @@ export async function drainTogether({
   const began = performance.now();
   for (const child of children) child.tell('go');
   const expected = count + ((await meanwhile?.(done)) ?? 0);
-  await untilDone(done, expected, results, atMostSeconds);
+  let warm;
+  const counted = () => {
+    const executed = done();
+    if (executed >= expected / 4) warm ??= { executed, at: performance.now() };
+    return executed;
+  };
+  await untilDone(counted, expected, results, atMostSeconds);
   for (const child of children) child.tell('stop');
   const found = await results;
-  const seconds = (performance.now() - began) / 1000;
+  const ended = performance.now();
+  const seconds = (ended - began) / 1000;
   const shares = found.map(({ handled }) => handled);
   const handled = shares.reduce((sum, each) => sum + each, 0);
+  const warmPerSecond = warm && (handled - warm.executed) / ((ended - warm.at) / 1000);
   const waiting = atMostSeconds === undefined ? 0 : expected - handled;
   await demandFinished(who, sql, { handled, expected: expected - waiting, waiting });
   const handlersMs = found.reduce((sum, each) => sum + each.handlersMs, 0);
   const latencies = found.flatMap(each => each.latencies);
-  return { seconds, handled, shares, latencies, handlerMs: handlersMs / Math.max(1, handled) };
+  const handlerMs = handlersMs / Math.max(1, handled);
+  return { seconds, handled, shares, latencies, handlerMs, warmPerSecond };
 }
 
 /** Waits until `done()` says so many, or for so long; fails with `ended`, and where nothing moves any more. */

@@ -1,8 +1,9 @@
 // Several processes beside one, over the same backlog.
 // In: a server. Out: runs/s of each contestant with one and with four, and of ours with eight.
 import { contestant } from '../contestants/index.mjs';
+import { median } from '../figures.mjs';
 import { withDatabase } from '../lib/database.mjs';
-import { drainTogether, fill, inTurn, unevenness } from '../lib/measure.mjs';
+import { drainTogether, figure, fill, inTurn, unevenness } from '../lib/measure.mjs';
 
 const MANY = { tock: [1, 4, 8], graphile: [1, 4], boss: [1, 4] };
 
@@ -31,20 +32,32 @@ export const processes = {
         await (await contestant(who)).install(url);
         await fill(who, url, runs);
         const options = { who, settings: config, url, sql, count: runs, processes, nodeFlags };
-        const { seconds, shares } = await drainTogether(options);
-        return { value: runs / seconds, seconds, shares };
+        const { seconds, shares, warmPerSecond } = await drainTogether(options);
+        return { value: runs / seconds, seconds, shares, warmPerSecond };
       });
     const rows = await inTurn({ variants, rounds, measure, say, unit: 'runs/s' });
+    const warm = row => median(row.rounds.map(each => each.warmPerSecond));
     const one = who => rows[variants.findIndex(each => each.who === who && each.processes === 1)];
     return {
       rows: rows.map((row, index) => {
         const { who, processes } = variants[index];
-        if (processes === 1) return row;
-        const extra = { 'busiest beside idlest': unevenness(row.rounds) };
-        return { ...row, ratio: row.median / one(who).median, extra };
+        const extra = { 'once warm': figure(warm(row)) };
+        if (processes === 1) return { ...row, extra };
+        return {
+          ...row,
+          ratio: row.median / one(who).median,
+          extra: {
+            ...extra,
+            'beside one once warm': `${figure(warm(row) / warm(one(who)), 2)} x`,
+            'busiest beside idlest': unevenness(row.rounds),
+          },
+        };
       }),
       ratioTitle: 'beside one',
-      notes: ['from when they are told to go, with their modules loaded, until the last has stopped'],
+      notes: [
+        'from when they are told to go, with their modules loaded, until the last has stopped',
+        'once warm: from when a quarter of the runs was executed',
+      ],
     };
   },
 };

@@ -29,7 +29,7 @@ export const spread = {
         await (await contestant(who)).install(url);
         await fill(who, url, runs);
         const given = { who, settings: config, url, sql, count: runs, processes: PROCESSES };
-        const { seconds, shares, handlerMs } = await drainTogether({
+        const { seconds, shares, handlerMs, warmPerSecond } = await drainTogether({
           ...given,
           handlerMs: HANDLER_MS,
           nodeFlags,
@@ -40,6 +40,7 @@ export const spread = {
           seconds,
           shares,
           handlerMs,
+          warmPerSecond,
         };
       });
     const rows = await inTurn({ variants, rounds, measure, say, unit: '%', digits: 1 });
@@ -48,12 +49,16 @@ export const spread = {
         ...row,
         extra: {
           'runs/s': figure(median(row.rounds.map(each => each.perSecond))),
+          'once warm': `${figure((median(row.rounds.map(each => each.warmPerSecond)) / IDEAL) * 100, 1)}%`,
           'busiest beside idlest': unevenness(row.rounds),
           'a handler takes, ms': figure(median(row.rounds.map(each => each.handlerMs)), 2),
         },
       })),
       most: 100,
-      notes: ['from when they are told to go, with their modules loaded, until the last has stopped'],
+      notes: [
+        'from when they are told to go, with their modules loaded, until the last has stopped',
+        'once warm: from when a quarter of the runs was executed',
+      ],
     };
   },
 };
