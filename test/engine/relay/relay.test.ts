@@ -121,7 +121,7 @@ describe('a relay', () => {
   });
 
   it('does for a success what a worker does: a line, a hook, a free slot, and what follows its definition', async () => {
-    const hooked: unknown[] = [];
+    const hooked: unknown[][] = [];
     const parent = defineJob({
       name: 'parent',
       queue: 'mail',
@@ -146,8 +146,11 @@ describe('a relay', () => {
       await own.setClock('2026-03-03T02:00:01Z');
       await own.tock.tick();
       await until(async () => hooked.length > 0, 'the hook');
-      expect(hooked).toEqual([['parent', '2026-03-03T02:00:00.000Z', { pages: 3 }]]);
-      expect(events('run.succeeded')).toMatchObject([
+      // The answer may come while the tick goes on, which then executes what follows, too.
+      expect(hooked.filter(([job]) => job === 'parent')).toEqual([
+        ['parent', '2026-03-03T02:00:00.000Z', { pages: 3 }],
+      ]);
+      expect(events('run.succeeded').filter(({ job }) => job === 'parent')).toMatchObject([
         { job: 'parent', attempt: 1, scheduled_for: '2026-03-03T02:00:00.000Z' },
       ]);
       expect(await own.sql('select from tock.job_slots')).toEqual([]);
