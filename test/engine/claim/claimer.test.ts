@@ -208,8 +208,10 @@ describe('a claim', () => {
       `insert into tock.job_runs_live (job, payload, status) select 'noop', '{}', 'queued' from generate_series(1, 2003)`,
     );
     room = 9999;
-    expect(await claimer.claim()).toBe(2003);
-    expect(taken[0]?.split(' ')).toHaveLength(2000);
+    await claimer.claim();
+    // A claim beside the second one may have brought the last three.
+    await claimer.idle();
+    expect(taken.filter(ids => ids !== '').map(ids => ids.split(' ').length)).toEqual([2000, 3]);
     await test.sql('delete from tock.job_runs_live');
     await test.sql(
       `insert into tock.job_runs_live (job, payload, status) select 'noop', '{}', 'queued' from generate_series(1, 2003)`,
