@@ -46,7 +46,7 @@ export async function drain({ who, settings, url, sql, count, before, waiting, k
 /**
  * The same by several processes at once; `meanwhile` may enqueue more, and gives how many. They stop after
  * `atMostSeconds`; then what they have not executed must still wait. `warmPerSecond`: runs per second from when a
- * quarter of all was executed, as by then each process has compiled its code.
+ * quarter of all was executed, which leaves out the start of the processes.
  */
 export async function drainTogether({
   who,
@@ -114,6 +114,15 @@ export function percentiles(latencies) {
 /** How many times the idlest process's runs the busiest one executed. */
 export const unevenness = rounds =>
   `${figure(median(rounds.map(({ shares }) => Math.max(...shares) / Math.max(1, Math.min(...shares)))), 2)} x`;
+
+/** Runs per second once warm. */
+export const warmRate = rounds => median(rounds.map(({ warmPerSecond }) => warmPerSecond));
+
+/** What `drainTogether` measures. */
+export const TOGETHER_NOTES = [
+  'from when they are told to go, with their modules loaded, until the last has stopped',
+  'once warm: from when a quarter of the runs was executed',
+];
 
 /**
  * Measures each variant once a round, the order turning with the rounds. `measure(variant)` gives a number, or an

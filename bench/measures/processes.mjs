@@ -1,9 +1,16 @@
 // Several processes beside one, over the same backlog.
 // In: a server. Out: runs/s of each contestant with one and with four, and of ours with eight.
 import { contestant } from '../contestants/index.mjs';
-import { median } from '../figures.mjs';
 import { withDatabase } from '../lib/database.mjs';
-import { drainTogether, figure, fill, inTurn, unevenness } from '../lib/measure.mjs';
+import {
+  drainTogether,
+  figure,
+  fill,
+  inTurn,
+  TOGETHER_NOTES,
+  unevenness,
+  warmRate,
+} from '../lib/measure.mjs';
 
 const MANY = { tock: [1, 4, 8], graphile: [1, 4], boss: [1, 4] };
 
@@ -36,28 +43,24 @@ export const processes = {
         return { value: runs / seconds, seconds, shares, warmPerSecond };
       });
     const rows = await inTurn({ variants, rounds, measure, say, unit: 'runs/s' });
-    const warm = row => median(row.rounds.map(each => each.warmPerSecond));
     const one = who => rows[variants.findIndex(each => each.who === who && each.processes === 1)];
     return {
       rows: rows.map((row, index) => {
         const { who, processes } = variants[index];
-        const extra = { 'once warm': figure(warm(row)) };
+        const extra = { 'once warm': figure(warmRate(row.rounds)) };
         if (processes === 1) return { ...row, extra };
         return {
           ...row,
           ratio: row.median / one(who).median,
           extra: {
             ...extra,
-            'beside one once warm': `${figure(warm(row) / warm(one(who)), 2)} x`,
+            'beside one once warm': `${figure(warmRate(row.rounds) / warmRate(one(who).rounds), 2)} x`,
             'busiest beside idlest': unevenness(row.rounds),
           },
         };
       }),
       ratioTitle: 'beside one',
-      notes: [
-        'from when they are told to go, with their modules loaded, until the last has stopped',
-        'once warm: from when a quarter of the runs was executed',
-      ],
+      notes: TOGETHER_NOTES,
     };
   },
 };

@@ -3,7 +3,16 @@
 import { contestant } from '../contestants/index.mjs';
 import { median } from '../figures.mjs';
 import { withDatabase } from '../lib/database.mjs';
-import { drainTogether, figure, fill, inTurn, unevenness, withRatios } from '../lib/measure.mjs';
+import {
+  drainTogether,
+  figure,
+  fill,
+  inTurn,
+  TOGETHER_NOTES,
+  unevenness,
+  warmRate,
+  withRatios,
+} from '../lib/measure.mjs';
 
 const HANDLER_MS = 10;
 const CONCURRENCY = 100;
@@ -49,16 +58,13 @@ export const spread = {
         ...row,
         extra: {
           'runs/s': figure(median(row.rounds.map(each => each.perSecond))),
-          'once warm': `${figure((median(row.rounds.map(each => each.warmPerSecond)) / IDEAL) * 100, 1)}%`,
+          'once warm': `${figure((warmRate(row.rounds) / IDEAL) * 100, 1)}%`,
           'busiest beside idlest': unevenness(row.rounds),
           'a handler takes, ms': figure(median(row.rounds.map(each => each.handlerMs)), 2),
         },
       })),
       most: 100,
-      notes: [
-        'from when they are told to go, with their modules loaded, until the last has stopped',
-        'once warm: from when a quarter of the runs was executed',
-      ],
+      notes: TOGETHER_NOTES,
     };
   },
 };

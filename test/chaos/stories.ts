@@ -1,4 +1,4 @@
-// Stories of faults, each of which finds out a mutant: what an experiment does in place of blows by lot.
+// Scripted faults: an experiment carries out one of them in place of random ones, so that a mutant shows.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HANDED_OVER } from '../../src/model/run/states.js';
 import type { Hands } from './history-experiment.js';
@@ -42,12 +42,18 @@ async function kills({ start, enqueue, see }: Hands): Promise<void> {
 const OVER = (fence: number) =>
   `select from tock.job_runs where locked_by = '${HANDED_OVER}' and status = 'running' and fence = ${fence}`;
 
-/** A run is completed while nobody can write that, and its lease ends before anybody can. */
-async function completes({ start, enqueue, jump, see, complete }: Hands): Promise<void> {
+/** A worker hands a run over, and is killed. */
+async function handsOverAndDies({ start, enqueue, see }: Hands): Promise<void> {
   const first = start();
   await enqueue('handed');
   await see(OVER(1));
   first.child.kill('SIGKILL');
+}
+
+/** A run is completed while nobody can write that, and its lease ends before anybody can. */
+async function completes(hands: Hands): Promise<void> {
+  const { start, jump, see, complete } = hands;
+  await handsOverAndDies(hands);
   await complete(1);
   await jump(30);
   start();
@@ -55,13 +61,10 @@ async function completes({ start, enqueue, jump, see, complete }: Hands): Promis
 }
 
 /** A run is completed when its lease has ended, and nobody has taken it back yet. */
-async function completesLate({ start, enqueue, jump, see, complete }: Hands): Promise<void> {
-  const first = start();
-  await enqueue('handed');
-  await see(OVER(1));
-  first.child.kill('SIGKILL');
-  await jump(30);
-  await complete(1);
+async function completesLate(hands: Hands): Promise<void> {
+  await handsOverAndDies(hands);
+  await hands.jump(30);
+  await hands.complete(1);
 }
 
 /** The lease of a hand-over ends, the run is handed over again, and the first answer comes. */
