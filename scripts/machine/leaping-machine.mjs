@@ -40,6 +40,7 @@ export function missingHere() {
 export async function openMachine(folder, instant) {
   const clock = path.join(folder, 'clock');
   const beats = path.join(folder, 'beats');
+  const boots = path.join(folder, 'boots');
   const env = {
     PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
     LD_PRELOAD: LIBRARY,
@@ -59,8 +60,9 @@ export async function openMachine(folder, instant) {
   setClock(instant);
   const server = await startServer(path.join(folder, 'server'), env);
   writeFileSync(beats, '');
-  // A line of the system: shows that cron has executed a minute.
-  writeFileSync('/etc/cron.d/beats', `* * * * * root echo >> ${beats}\n`);
+  writeFileSync(boots, '');
+  // Lines of the system: they show that cron has begun, and that it has executed a minute.
+  writeFileSync('/etc/cron.d/beats', `@reboot root echo >> ${boots}\n* * * * * root echo >> ${beats}\n`);
   let cron = null;
   /** How many beats there were before a minute: each minute from then on adds one. */
   let counted = null;
@@ -87,17 +89,18 @@ export async function openMachine(folder, instant) {
     url: server.url,
     setClock,
     until,
-    /** As after a start of the machine: cron executes the lines with @reboot. */
+    /**
+     * As after a start of the machine: cron executes the lines with @reboot. By then it has also read the clock from which
+     * it counts: if the clock leapt before, cron would not execute that minute. And a signal no longer ends it.
+     */
     async startCron() {
       rmSync('/run/crond.reboot', { force: true });
       rmSync('/run/crond.pid', { force: true });
       counted = null;
+      const before = statSync(boots).size;
       cron = spawn('cron', ['-f'], { env, stdio: 'ignore' });
-      const hasBegun = () =>
-        existsSync('/run/crond.pid') && readFileSync('/run/crond.pid', 'utf8').trim() === String(cron.pid);
-      // Until then a signal would end it.
       const end = performance.now() + LIMIT_MS;
-      while (!hasBegun()) {
+      while (statSync(boots).size === before) {
         if (cron.exitCode !== null || performance.now() > end) throw new Error('cron does not start');
         await sleep(5);
       }
