@@ -232,7 +232,7 @@ async function openInbox() {
 
 /** 3. The same day, under the line that ticks. */
 async function newDay() {
-  // However long the installation took: the first tick's minute comes after cron has begun.
+  // Not earlier: however long the installation took, the minute of the first tick is still to come.
   machine.setClock(DAY - 3 * MINUTE);
   await machine.startCron();
   let started = 0;

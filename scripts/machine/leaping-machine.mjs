@@ -60,8 +60,7 @@ export async function openMachine(folder, instant) {
   setClock(instant);
   const server = await startServer(path.join(folder, 'server'), env);
   writeFileSync(beats, '');
-  writeFileSync(boots, '');
-  // Lines of the system: they show that cron has begun, and that it has executed a minute.
+  // Lines of the system: they show that cron has started, and that it has executed a minute.
   writeFileSync('/etc/cron.d/beats', `@reboot root echo >> ${boots}\n* * * * * root echo >> ${beats}\n`);
   let cron = null;
   /** How many beats there were before a minute: each minute from then on adds one. */
@@ -90,17 +89,16 @@ export async function openMachine(folder, instant) {
     setClock,
     until,
     /**
-     * As after a start of the machine: cron executes the lines with @reboot. By then it has also read the clock from which
-     * it counts: if the clock leapt before, cron would not execute that minute. And a signal no longer ends it.
+     * As after a start of the machine: waits until cron has executed the lines with @reboot. Only then has it surely read the
+     * clock from which it counts the minutes, and handles signals. If the clock leapt before, cron would skip that minute.
      */
     async startCron() {
       rmSync('/run/crond.reboot', { force: true });
-      rmSync('/run/crond.pid', { force: true });
+      rmSync(boots, { force: true });
       counted = null;
-      const before = statSync(boots).size;
       cron = spawn('cron', ['-f'], { env, stdio: 'ignore' });
       const end = performance.now() + LIMIT_MS;
-      while (statSync(boots).size === before) {
+      while (!existsSync(boots)) {
         if (cron.exitCode !== null || performance.now() > end) throw new Error('cron does not start');
         await sleep(5);
       }
