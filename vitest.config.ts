@@ -37,8 +37,9 @@ export default defineConfig({
     pool: 'forks',
     // Most tests wait for a database or a process, so more files at a time than there are processors.
     maxWorkers: 4,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // A hang, and not a machine that is slow.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     // For a machine that is busy with others; what passed at the second attempt only is marked "retry x1".
     retry: Number(process.env['TOCK_TEST_RETRIES'] ?? 0),
     projects: [

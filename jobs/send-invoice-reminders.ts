@@ -63,7 +63,7 @@ export default defineJob({
   timeout: '1h',
   async run(ctx, { timezone, stages }) {
     const today = civilDate(ctx.scheduledFor ?? (await ctx.scheduler.status()).at, timezone);
-    const overdue = await findOverdue(ctx.db, today, Math.min(...stages));
+    const overdue = await findOverdue(ctx.db.withTables<Tables>(), today, Math.min(...stages));
     const output: Record<'sent' | 'skipped' | 'refused', string[]> = { sent: [], skipped: [], refused: [] };
     const deferred: string[] = [];
     for (const [index, { id, number, days }] of overdue.entries()) {
@@ -71,7 +71,7 @@ export default defineJob({
       ctx.signal.throwIfAborted();
       const key = `invoice-reminder:${id}:${Math.max(...stages.filter(stage => stage <= days))}`;
       try {
-        const reminder = await ctx.once(key, trx => remind(trx, { ctx, id, days, key }));
+        const reminder = await ctx.once(key, trx => remind(trx.withTables<Tables>(), { ctx, id, days, key }));
         // The ledger names the run that sent it: what this run's earlier attempts sent counts as sent.
         output[reminder?.runId === ctx.runId ? 'sent' : 'skipped'].push(number);
       } catch (error) {

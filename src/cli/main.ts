@@ -1,11 +1,13 @@
 #!/usr/bin/env node
 // The command `tock`. Exit codes: 0 ok, 1 failed, 2 usage error, 3 database unreachable. Text or JSON goes to
 // standard output, logs and errors to standard error.
-import { runProgram } from './program.js';
-import { endOutput, surviveClosedPipes } from './terminal.js';
+import { endOutput, READER_TIMEOUT_MS, surviveLostOutput } from '../environment/output.js';
+import { isWorker, runProgram } from './program.js';
 
-surviveClosedPipes();
-const exitCode = await runProgram(process.argv.slice(2));
-await endOutput();
+surviveLostOutput();
+const args = process.argv.slice(2);
+const exitCode = await runProgram(args);
+// The output of `tock exec` is that of its command.
+await endOutput(isWorker(args) && args[0] !== 'exec' ? READER_TIMEOUT_MS : null);
 // A handler executed here may have left a timer or socket open, which must not keep the command alive.
 process.exit(exitCode);

@@ -1,5 +1,6 @@
 // All commands, the general help, and usage errors.
 import { Command, CommanderError } from 'commander';
+import { lossSince } from '../environment/output.js';
 import { packageVersion } from '../environment/paths.js';
 import { VARIABLES } from '../runtime/configuration.js';
 import { addCancel, addRetry } from './commands/act.js';
@@ -64,10 +65,32 @@ const GROUPS: readonly (readonly [string, readonly ((program: Command) => Comman
   ['Set up:', [addInit, addCrontab, addImport, addMigrate, addSchema, addCompletion, addAdopt, addUninstall]],
 ];
 
+/** Their exit code is that of their work, and what they print is only about it. */
+const WORKERS: readonly string[] = ['tick', 'start', 'relay', 'dashboard', 'prune', 'exec'];
+
+/** Whether the command is called for its work, not for its answer. */
+export function isWorker([command = '', flag = '']: readonly string[]): boolean {
+  return WORKERS.includes(command) && !['--help', '-h'].includes(flag);
+}
+
+/** The exit code. A command whose answer could not be written has failed; the error says so. */
 export async function runProgram(args: readonly string[]): Promise<number> {
+  const exitCode = await execute(args);
+  const lost = lossSince(0, ['stdout']);
+  if (lost === null) return exitCode;
+  const isWork = isWorker(args);
+  const what = isWork
+    ? 'some of what was printed is lost; the exit code is that of the work'
+    : 'the answer is not complete; all else is done';
+  const error = { code: 'TOCK_OUTPUT_LOST', message: `${lost}: ${what}` };
+  printError(args[0] ?? '', !isWork && args.includes('--json'), error);
+  return exitCode === 0 && !isWork ? 1 : exitCode;
+}
+
+async function execute(args: readonly string[]): Promise<number> {
   const program = createProgram();
   const [first, second] = args;
-  if (first === 'help') return await runProgram(second === undefined ? ['--help'] : [second, '--help']);
+  if (first === 'help') return await execute(second === undefined ? ['--help'] : [second, '--help']);
   if (args.length === 0) {
     program.outputHelp({ error: true });
     return 2;

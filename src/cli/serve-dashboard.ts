@@ -4,6 +4,7 @@ import { DEFAULT_HOST } from '../dashboard/server/hosts.js';
 import type { ServeOptions } from '../dashboard/server/serve.js';
 import { readDashboardSettings } from '../dashboard/server/settings.js';
 import { count } from './flags/flags.js';
+import { LinkFile } from './link-file.js';
 import type { Shell } from './shell.js';
 import { cleanLine, paint } from './terminal.js';
 
@@ -14,8 +15,8 @@ export interface AddressFlags {
 
 export interface Served {
   readonly url: string;
-  /** Signs one browser in, once. Null: passwords or a proxy do that. */
-  readonly link: string | null;
+  /** Has the link that signs one browser in, once. Null: it was printed, or passwords or a proxy do that. */
+  readonly linkFile: string | null;
   readonly close: () => Promise<void>;
 }
 
@@ -32,7 +33,7 @@ export async function checkAddress({ host = DEFAULT_HOST }: AddressFlags): Promi
   requireSafeAddress(host, readDashboardSettings(process.env));
 }
 
-/** Serves until `close`. Says where, and says the next link whenever one was used. */
+/** Serves until `close`. Says where. Whenever a link was used, the next is on the terminal or in a file. */
 export async function serveFor(
   shell: Shell,
   tock: ServeOptions['tock'],
@@ -40,6 +41,8 @@ export async function serveFor(
 ): Promise<Served> {
   // Loaded only here: few commands serve pages.
   const { serveDashboard } = await import('../dashboard/server/serve.js');
+  const isShown = process.stdout.isTTY && !shell.json;
+  const linkFile = new LinkFile();
   let link: string | null = null;
   const served = await serveDashboard({
     tock,
@@ -47,15 +50,27 @@ export async function serveFor(
     port: flags.port ?? null,
     settings: readDashboardSettings(process.env),
     onLink: url => {
-      if (link !== null)
+      if (!isShown) linkFile.write(url);
+      else if (link !== null)
         shell.say(`dashboard: signed in; for another browser, once: ${paint('cyan', cleanLine(url))}`);
       link = url;
     },
   });
-  shell.say(
-    link === null
-      ? `dashboard: ${paint('cyan', cleanLine(served.url))}`
-      : `dashboard: ${paint('cyan', cleanLine(link))} (signs one browser in, once)`,
-  );
-  return { url: served.url, link, close: served.close };
+  const { file } = linkFile;
+  const shown = isShown && link !== null ? link : served.url;
+  const how =
+    file !== null
+      ? ` (the link that signs one browser in, once, is in ${cleanLine(file)})`
+      : link === null
+        ? ''
+        : ' (signs one browser in, once)';
+  shell.say(`dashboard: ${paint('cyan', cleanLine(shown))}${how}`);
+  return {
+    url: served.url,
+    linkFile: file,
+    close: async () => {
+      await served.close();
+      await linkFile.remove();
+    },
+  };
 }

@@ -1,5 +1,7 @@
-// Terminal output: colours, text without control sequences, pipes that may close.
+// Terminal output: colours, text without control sequences.
 import { stripVTControlCharacters } from 'node:util';
+import { showHidden } from '../model/hidden-characters.js';
+import { deepJsonText } from '../model/json-depth.js';
 import type { RunStatus } from '../model/run/states.js';
 
 const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, magenta: 35, cyan: 36, grey: 90 } as const;
@@ -38,14 +40,10 @@ export function paintStatus(status: RunStatus): string {
   return paint(STATUS_COLOURS[status], status);
 }
 
-// Control characters, characters that change the direction of text, and Unicode's line ends.
-// oxlint-disable-next-line no-control-regex
-const CONTROLS = /[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g;
-
-/** Keeps line ends; removes anything else that could control a terminal. */
+/** Keeps line ends; takes colours out, and escapes anything else that could control a terminal. */
 export function cleanBlock(text: string): string {
   const lines = stripVTControlCharacters(text).replace(/\r\n?/g, '\n').replaceAll('\t', '  ');
-  return lines.replace(CONTROLS, '').toWellFormed();
+  return showHidden(lines).toWellFormed();
 }
 
 /** {@link cleanBlock} on one line. */
@@ -95,29 +93,10 @@ export function terminalWidth(stream: NodeJS.WriteStream = process.stdout): numb
   return stream.isTTY ? Math.max(stream.columns || 80, 20) : null;
 }
 
-/** JSON for printing: control characters are escaped, which a parser reads as the same value. */
+/**
+ * JSON for printing: control characters are escaped, which a parser reads as the same value. One value that
+ * is nested too deep does not hide the others.
+ */
 export function jsonText(value: unknown, indent?: number): string {
-  return JSON.stringify(value, null, indent).replace(CONTROLS, char =>
-    char < ' ' ? char : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-}
-
-/** Lets `tock runs | head` finish silently when the reader closes the pipe. */
-export function surviveClosedPipes(): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      // EIO: the terminal itself is gone.
-      if (!['EPIPE', 'EIO', 'ERR_STREAM_DESTROYED'].includes(error.code ?? '')) throw error;
-    });
-  }
-}
-
-/** Resolves when all output has left the process. */
-export async function endOutput(): Promise<void> {
-  for (const stream of [process.stdout, process.stderr]) {
-    if (stream.destroyed || stream.writableEnded) continue;
-    await new Promise<void>(resolve => {
-      stream.write('', () => resolve());
-    });
-  }
+  return showHidden(deepJsonText(value, indent));
 }

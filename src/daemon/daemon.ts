@@ -11,12 +11,14 @@ import { noteOwnStop, noteOwnTick } from '../engine/note-tick.js';
 import type { WakeCause } from '../engine/worker/wakeup.js';
 import { openWorker } from '../engine/worker/worker.js';
 import type { Notified } from '../engine/worker/worker-interface.js';
+import { checkGivenPayloads } from '../model/job/given-payloads.js';
 import type { OutcomeCounts } from '../model/run/outcome-counts.js';
 import { readNextDue } from '../store/reads/next-due.js';
 import { hourlyUpkeep, inBackground } from './background.js';
 import { type BeatOptions, startBeat } from './beat.js';
 import { createBeatAlerts } from './beat-alerts.js';
 import { createDatabaseLog } from './database-log.js';
+import { beginListening } from './listening.js';
 import { createMemoryHint } from './memory-hint.js';
 import {
   afterError,
@@ -60,41 +62,43 @@ export interface Daemon {
   stop(): Promise<void>;
 }
 
-/** How long it sleeps at most. `tock.next_look_at()` has the same time, and a second more. */
-export const POLL_LISTENING_MS = 5000;
-const POLL_MS = 1000;
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 5000;
 
 /**
  * Starts the daemon. A lost database is logged once, waited for, and logged when it is back.
  *
- * @param pollMs how long it sleeps at most
+ * @param longestSleepMs for tests
  * @param beatOptions how often it beats, for tests
  */
 export async function startDaemon(
   engine: Engine,
   options: DaemonOptions = {},
-  pollMs = options.listen === false ? POLL_MS : POLL_LISTENING_MS,
+  longestSleepMs?: number,
   beatOptions: BeatOptions = {},
 ): Promise<Daemon> {
   const { logger } = engine;
   const queues = options.queues ?? null;
-  let isSuperseded = false;
+  const listening = beginListening(engine, options.listen !== false);
+  const pollMs = longestSleepMs ?? listening.pollMs;
   const worker = openWorker(engine, {
     kind: 'daemon',
     ...options,
-    isSuperseded: () => isSuperseded,
+    pollMs,
     onRowRestored: () => {
       sleeper.sayAgain();
       worker.wake();
     },
   });
-  const sleeper = options.listen === false ? NO_SLEEPER : createSleeper(engine, worker.id, queues);
-  const registerJobs = async () => {
-    isSuperseded = (await register(engine)).status === 'superseded';
-  };
-  await registerJobs();
+  const sleeper = listening.isOn ? createSleeper(engine, worker.id, queues) : NO_SLEEPER;
+  try {
+    await checkGivenPayloads(engine.registry);
+    await register(engine);
+  } catch (error) {
+    listening.end();
+    await worker.stop();
+    throw error;
+  }
   await worker.announce();
   // If the database is away, a beat notes it.
   await noteOwnTick(engine, 'daemon').catch(() => undefined);
@@ -130,12 +134,11 @@ export async function startDaemon(
       plan = afterReapNotice(plan, performance.now());
     },
   });
-  const listener =
-    options.listen === false ? null : startListener(engine, notices.receive, () => sleeper.sayAgain());
+  const listener = listening.isOn ? startListener(engine, notices.receive, () => sleeper.sayAgain()) : null;
   const registerOrGoOn = refusableStep(
     engine,
     { name: 'register', consequence: 'the jobs cannot be registered now' },
-    registerJobs,
+    () => register(engine),
   );
   const reapIfDue = createReapStep(engine);
   const materializeOrGoOn = refusableStep(
@@ -148,6 +151,7 @@ export async function startDaemon(
 
   /** Does what is due, then looks what is due next; often it only looks. Returns the ms to sleep. */
   const pass = async (): Promise<number> => {
+    engine.database.shares.requireOpen();
     const startedAt = performance.now();
     hasLooked = false;
     isSettled = false;
@@ -239,7 +243,7 @@ export async function startDaemon(
         if (await alerts.afterPass(isHealthy)) plan = afterWake(plan);
         else if (!stopping.signal.aborted) await sleep(ms);
       } catch (error) {
-        log.fails(error);
+        if (log.fails(error) === 'ended') return void stop();
         plan = afterError(plan);
         alerts.afterFailure();
         await worker.change(pauseMs);
@@ -247,7 +251,6 @@ export async function startDaemon(
       }
     }
   };
-  const working = work();
   const hintAtMemory = createMemoryHint(logger);
   const onBeat = () => {
     mustRegister = true;
@@ -260,29 +263,30 @@ export async function startDaemon(
   // Computes its calendar while the first pass waits for the database.
   const beat = startBeat(onBeat, logger, beatOptions);
 
-  return {
-    id: worker.id,
-    outcomeCounts: worker.outcomeCounts,
-    async stop() {
-      if (stopping.signal.aborted) return await working;
-      // Before the pass that is under way ends: it may wait for a claim, whose runs must not start now.
-      worker.beginStop();
-      stopping.abort();
-      beat.stop();
-      notices.close();
-      worker.wake();
-      await working;
-      const noted = noteOwnStop(engine);
-      try {
-        await worker.stop(engine.settings.drainMs);
-      } finally {
-        // A claim may have been under way over its connection.
-        listener?.stop();
-      }
-      await noted;
-      await upkeep.done();
-      await figures.done();
-      await alerts.done();
-    },
+  const end = async () => {
+    // Before the pass that is under way ends: it may wait for a claim, whose runs must not start now.
+    worker.beginStop();
+    stopping.abort();
+    beat.stop();
+    notices.close();
+    worker.wake();
+    await working;
+    const noted = noteOwnStop(engine);
+    try {
+      await worker.stop(engine.settings.drainMs);
+    } finally {
+      // A claim may have been under way over its connection.
+      listener?.stop();
+      listening.end();
+    }
+    await noted;
+    await upkeep.done();
+    await figures.done();
+    await alerts.done();
   };
+  let ended: Promise<void> | null = null;
+  const stop = () => (ended ??= end());
+  const working = work();
+
+  return { id: worker.id, outcomeCounts: worker.outcomeCounts, stop };
 }

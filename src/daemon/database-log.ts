@@ -1,12 +1,12 @@
 // What a daemon says of its database: one line when it is away, one when it is back, one when it has moved.
 import type { Engine } from '../engine/engine.js';
-import { isConnectionFailure } from '../store/connection/errors.js';
+import { isConnectionFailure, isPoolEnded, messageOf } from '../store/connection/errors.js';
 
 export interface DatabaseLog {
   /** A pass has worked. Returns what that means. */
   works(): 'back' | 'moved' | 'same';
-  /** A pass has failed; only the first one in a row is logged. */
-  fails(error: unknown): void;
+  /** A pass has failed; only the first one in a row is logged. `ended`: no other can work. */
+  fails(error: unknown): 'away' | 'ended';
 }
 
 export function createDatabaseLog({ database, logger }: Pick<Engine, 'database' | 'logger'>): DatabaseLog {
@@ -34,12 +34,17 @@ export function createDatabaseLog({ database, logger }: Pick<Engine, 'database' 
       return 'moved';
     },
     fails(error) {
+      if (isPoolEnded(error)) {
+        logger.error({ event: 'pool.ended' }, `this daemon stops: ${messageOf(error)}`);
+        return 'ended';
+      }
       if (!isAway)
         logger[isConnectionFailure(error) ? 'warn' : 'error'](
           { event: 'database.away', error: String(error) },
           `cannot work with the database, trying again: ${String(error)}`,
         );
       isAway = true;
+      return 'away';
     },
   };
 }

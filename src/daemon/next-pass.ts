@@ -105,7 +105,11 @@ export function whileClaiming(
     ...plan,
     reapAt: Math.min(plan.reapAt, checkReapAt),
     checkReapAt,
-    materializeAt: pass.materialized ? pass.startedAt + pollMs : plan.materializeAt,
+    // What the last look knew may be out of date.
+    materializeAt: Math.min(
+      pass.materialized ? Number.POSITIVE_INFINITY : plan.materializeAt,
+      pass.startedAt + pollMs,
+    ),
   };
 }
 

@@ -14,7 +14,7 @@ export interface NoticeReceiver {
 }
 
 interface NoticeReceiverOptions {
-  readonly worker: Pick<Worker, 'checkCancel' | 'wake'>;
+  readonly worker: Pick<Worker, 'checkCancel' | 'wake' | 'expectWaiting'>;
   readonly hint: EnqueueHint;
   /** Claims what is due, or wakes the worker to do so. */
   readonly claim: () => void;
@@ -25,24 +25,28 @@ interface NoticeReceiverOptions {
 export function createNoticeReceiver({ worker, hint, claim, onReap }: NoticeReceiverOptions): NoticeReceiver {
   const due = createNoticeLimiter(claim);
   const soon = createNoticeLimiter(worker.wake);
+  const code = createNoticeLimiter(() => worker.expectWaiting());
   return {
     receive(notice) {
       if (notice.kind === 'cancel') worker.checkCancel(notice.runId);
       else if (notice.kind === 'soon') soon.notice();
+      else if (notice.kind === 'code') code.notice();
       else if (notice.kind === 'reap') {
         onReap();
         // What is handed back may lie anywhere.
         hint.record(null);
         due.notice();
-      } else if (hint.record(notice.queuePriority)) due.notice();
+      } else if (notice.kind === 'queued' && hint.record(notice.queuePriority)) due.notice();
     },
     found() {
       due.found();
       soon.found();
+      code.found();
     },
     close() {
       due.close();
       soon.close();
+      code.close();
     },
   };
 }

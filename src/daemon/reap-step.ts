@@ -1,7 +1,7 @@
 // The step that reaps: by itself where there is reason to, in turn with other daemons where only time has
 // passed.
 import { performance } from 'node:perf_hooks';
-import type { Engine } from '../engine/engine.js';
+import { type Engine, expectWaiting } from '../engine/engine.js';
 import { reap } from '../engine/reap.js';
 import { keepReapTurn, takeReapTurn } from '../store/runs/reap/reap-turn.js';
 import {
@@ -25,8 +25,11 @@ export function createReapStep(engine: Engine): (plan: Plan) => Promise<Plan> {
     const { database } = engine;
     const inTurn = reapsInTurn(plan);
     const startedAt = performance.now();
-    const waitMs = inTurn ? await takeReapTurn(database, REAP_EVERY_MS) : 0;
-    if (waitMs > 0) return afterOthersTurn(plan, performance.now() + waitMs);
+    const turn = inTurn ? await takeReapTurn(database, REAP_EVERY_MS) : null;
+    if (turn !== null && turn.waitMs > 0) {
+      if (turn.waitsForCode) expectWaiting(engine);
+      return afterOthersTurn(plan, performance.now() + turn.waitMs);
+    }
     const isDone = await reapOrGoOn();
     const endedAt = performance.now();
     const next = (isDone ? afterReap : afterFailedReap)(plan, startedAt, endedAt);

@@ -8,7 +8,7 @@ import {
   insertSleeper,
   isNotifyLockAwaited,
   newTransactionId,
-} from '../store/runs/sleepers.js';
+} from '../store/runs/workers/sleepers.js';
 import {
   ASLEEP,
   afterClaim,

@@ -1,6 +1,7 @@
 // Before any page: headers, the host's name, the files, the one-time links, requests of other sites.
 import type { Context, Env, Hono } from 'hono';
 import { setCookie } from 'hono/cookie';
+import { showHiddenInPage } from '../model/hidden-characters.js';
 import type { Access } from './access/access.js';
 import { isSameOrigin } from './access/same-origin.js';
 import { secure } from './access/security-headers.js';
@@ -8,7 +9,7 @@ import type { Assets } from './assets.js';
 import { BarePage } from './layout/bare-page.js';
 import { makeLink, OUTSIDE } from './links.js';
 
-export type Refusal = 400 | 401 | 403 | 404 | 405 | 408 | 409 | 413 | 415 | 421 | 500 | 503;
+export type Refusal = 400 | 401 | 403 | 404 | 405 | 408 | 409 | 413 | 415 | 421 | 429 | 500 | 503;
 
 /** A page without the frame. @param retry seconds after which the browser asks again */
 export type Bare = (
@@ -45,6 +46,7 @@ export function openDoor<E extends Env>(app: Hono<E>, { access, basePath, assets
   const bare = makeBare(link(assets.style.path));
   app.use(async (c, next) => {
     await next();
+    await showAll(c);
     secure(c.res.headers);
   });
   app.use(async (c, next) => {
@@ -63,6 +65,13 @@ export function openDoor<E extends Env>(app: Hono<E>, { access, basePath, assets
     return bare(c, 404, 'There is no such page', `The pages of the scheduler are below ${link('/')}.`);
   });
   addAssets(app, assets);
+}
+
+/** Whatever a page shows of jobs and people has no characters that hide or reverse text. */
+async function showAll(c: Context): Promise<void> {
+  if (!/^text\/html\b/.test(c.res.headers.get('content-type') ?? '')) return;
+  const { status, headers } = c.res;
+  c.res = new Response(showHiddenInPage(await c.res.text()), { status, headers });
 }
 
 function addAssets<E extends Env>(app: Hono<E>, assets: Assets): void {
@@ -87,6 +96,8 @@ export function addSignIn<E extends Env>(
   bare: Bare,
 ): void {
   app.get('/sign-in', c => {
+    // Programs that look where a link leads do not use it up.
+    if (c.req.method === 'HEAD') return c.body(null, 204);
     const result = signIn.exchange(c.req.query('token') ?? '');
     if ('refusal' in result) return bare(c, 401, 'This link does not work', result.refusal);
     setCookie(c, signIn.cookie, result.cookie, { path: link('/'), httpOnly: true, sameSite: 'Strict' });
@@ -107,7 +118,14 @@ export function requireSameOrigin<E extends Env>(app: Hono<E>, bare: Bare): void
   });
 }
 
-export function refuse(c: Context, { challenge, howTo }: Access, bare: Bare): Response | Promise<Response> {
+export function refuse(c: Context, access: Access, bare: Bare): Response | Promise<Response> {
+  const { challenge, howTo } = access;
+  const seconds = access.secondsToWait?.(c.req.raw) ?? 0;
+  if (seconds > 0) {
+    c.header('retry-after', `${seconds}`);
+    const message = `Wait ${seconds} s, then reload the page and enter your name and password.`;
+    return bare(c, 429, 'Too many wrong passwords', message);
+  }
   if (challenge !== null) c.header('www-authenticate', challenge);
   return bare(c, 401, 'You are not signed in', howTo);
 }

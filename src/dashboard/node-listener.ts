@@ -1,6 +1,7 @@
 // The handler for Requests as a listener for Node's own: http.createServer, Express, Fastify, Nest.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
+import { noteAddress } from './access/address.js';
 
 /** A listener for `http.createServer`, Express, Fastify or Nest. */
 export type NodeListener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
@@ -14,7 +15,13 @@ interface Framed {
 
 export function nodeListener(fetch: (request: Request) => Promise<Response>): NodeListener {
   // An app's global Request and Response stay as they are.
-  const listener = getRequestListener(fetch, { overrideGlobalObjects: false });
+  const listener = getRequestListener(
+    async (request, { incoming }) => {
+      noteAddress(request, incoming.socket.remoteAddress);
+      return await fetch(request);
+    },
+    { overrideGlobalObjects: false },
+  );
   return async (request, response) => {
     const framed = request as IncomingMessage & Framed;
     if (typeof framed.originalUrl === 'string') request.url = framed.originalUrl;

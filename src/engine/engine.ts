@@ -4,9 +4,10 @@ import type { Alerting } from '../model/alerts/read-alerts.js';
 import { type Duration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { Hooks } from '../model/job/hooks.js';
-import type { RetryPolicy } from '../model/job/job.js';
+import type { JobContext, RetryPolicy } from '../model/job/job.js';
 import { type LogLimits, type LogsOption, readLogsOption } from '../model/job/logs-option.js';
-import type { Registry } from '../model/job/registry.js';
+import { DEFAULT_MAX_PAYLOAD_BYTES, MAX_PAYLOAD_BYTES } from '../model/job/payload.js';
+import { knownJob, type Registry } from '../model/job/registry.js';
 import type { Logger } from '../model/logger.js';
 import { checkName } from '../model/names.js';
 import type { Operator } from '../model/operator.js';
@@ -34,15 +35,28 @@ export interface Engine {
   readonly alerting?: Alerting | undefined;
   /** In place of handlers; undefined: this process executes runs itself. */
   readonly relay?: RelaySeam | undefined;
+  /** What handlers get of the Tock that executes them, for no operator. */
+  readonly forHandlers: () => HandlerMethods;
   /** For whom it acts; null: the app itself, which may do everything. */
   readonly operator: Operator | null;
   /** Who the app is in the audit; null: the role of the database. */
   readonly appName: string | null;
 }
 
+/** The methods of a Tock that handlers get too. */
+export type HandlerMethods = Pick<
+  JobContext,
+  'enqueueMany' | 'complete' | 'fail' | 'extend' | 'runs' | 'queues'
+>;
+
 /** Runs have become claimable here: the next claim of each worker of this process begins no later. */
 export function lowerFloors({ workers }: Engine, places: readonly ClaimFloor[]): void {
   for (const worker of workers) worker.lowerFloors(places);
+}
+
+/** Runs may wait for this code: the workers of this process claim those whose jobs it has. */
+export function expectWaiting({ workers }: Pick<Engine, 'workers'>): void {
+  for (const worker of workers) worker.expectWaiting();
 }
 
 /** All durations in milliseconds. */
@@ -74,7 +88,10 @@ export interface SettingsInput {
   /** Default `20s`. */
   readonly drain?: Duration;
   readonly retry?: RetryPolicy;
-  /** Default 1 MiB. */
+  /**
+   * How large payloads may be: those that are enqueued here, and those of the runs that are executed here.
+   * Default 1 MiB, at most 16 MiB.
+   */
   readonly maxPayloadBytes?: number;
   /** Which lines of `ctx.log` are kept with each attempt, unless its job says otherwise. Default `true`. */
   readonly logs?: LogsOption;
@@ -94,7 +111,7 @@ export function readSettings(input: SettingsInput): Settings {
     graceMs: parseDuration(input.grace ?? '10s', 'grace'),
     drainMs: parseDuration(input.drain ?? '20s', 'drain'),
     retry: input.retry ?? {},
-    maxPayloadBytes: input.maxPayloadBytes ?? 1024 * 1024,
+    maxPayloadBytes: input.maxPayloadBytes ?? DEFAULT_MAX_PAYLOAD_BYTES,
     logs: readLogsOption(input.logs),
     allowVanishing: input.allowVanishing ?? false,
   };
@@ -105,8 +122,12 @@ export function readSettings(input: SettingsInput): Settings {
       `a lease of ${settings.leaseMs}ms is under two heartbeats of ${settings.heartbeatMs}ms: one late beat would lose it; raise lease or lower heartbeat`,
     );
   }
-  if (!Number.isSafeInteger(settings.maxPayloadBytes) || settings.maxPayloadBytes < 1) {
-    throw new TockError('TOCK_BAD_OPTION', 'maxPayloadBytes must be a whole number of at least 1');
+  const { maxPayloadBytes } = settings;
+  if (!Number.isInteger(maxPayloadBytes) || maxPayloadBytes < 1 || maxPayloadBytes > MAX_PAYLOAD_BYTES) {
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `maxPayloadBytes must be a whole number from 1 to ${MAX_PAYLOAD_BYTES}`,
+    );
   }
   if (typeof settings.allowVanishing !== 'boolean')
     throw new TockError('TOCK_BAD_OPTION', 'allowVanishing must be true or false');
@@ -134,6 +155,5 @@ export function checkQueues(queues: readonly string[] | undefined): readonly str
 
 /** A job's own retry policy, with the engine's as defaults. */
 export function retryPolicyOf(engine: Engine, job: string): RetryPolicy {
-  const { jobs, builtIn } = engine.registry;
-  return { ...engine.settings.retry, ...(jobs.get(job) ?? builtIn?.(job))?.retry };
+  return { ...engine.settings.retry, ...knownJob(engine.registry, job)?.retry };
 }

@@ -4,16 +4,15 @@ import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import { isWithinYears } from '../model/instant-bounds.js';
 import { checkPriority } from '../model/job/define-job.js';
-import type { EnqueueOptions, QueryClient } from '../model/job/enqueue-options.js';
+import type { EnqueueCallOptions, EnqueueTrigger, QueryClient } from '../model/job/enqueue-options.js';
 import type { AnyJob, NewRun } from '../model/job/job.js';
 import { payloadText } from '../model/job/payload.js';
 import { findJob, parsePayloadFor } from '../model/job/registry.js';
-import type { Enqueued } from '../model/job/run-id.js';
+import type { Enqueued, EnqueuedOr } from '../model/job/run-id.js';
 import { checkKey, checkName, quote } from '../model/names.js';
 import { checkOptions, optionNames } from '../model/options.js';
 import { jobLimit, type Limit, slotOf } from '../model/run/limits.js';
 import { checkMaxAttempts } from '../model/run/retry.js';
-import { TRIGGERS } from '../model/run/states.js';
 import type { Session } from '../store/connection/database.js';
 import { enqueueRuns } from '../store/runs/enqueue/enqueue.js';
 import type { EnqueuedRow, RunShape } from '../store/runs/enqueue/enqueued-run.js';
@@ -33,27 +32,28 @@ const RUN_OPTIONS = {
   maxAttempts: true,
   trigger: true,
 } as const;
-const ENQUEUE_OPTIONS = optionNames<EnqueueOptions>({ ...RUN_OPTIONS, client: true });
+const ENQUEUE_OPTIONS = optionNames<EnqueueCallOptions>({ ...RUN_OPTIONS, client: true, details: true });
 const NEW_RUN = optionNames<NewRun>({ ...RUN_OPTIONS, job: true, payload: true });
 
 /**
- * Enqueues one run and returns its id. With a key that was used before, the id of that key's run.
+ * Enqueues one run and returns its id, or with `details` what became of the call. With a key that was used
+ * before, the id of that key's run.
  *
  * Checked before anything is written: the job's name, the payload as JSON and by the job's schema, the key,
  * the times. With `client`, the run commits or rolls back with the caller's transaction.
  * @throws TockError TOCK_UNKNOWN_JOB, TOCK_BAD_PAYLOAD, TOCK_BAD_KEY, TOCK_BAD_TIME, TOCK_BAD_OPTION
  */
-export async function enqueue(
+export async function enqueue<Details extends boolean = false, Output = unknown>(
   engine: Engine,
   job: string | AnyJob,
   payload?: unknown,
-  options: EnqueueOptions = {},
-): Promise<string> {
+  options: EnqueueCallOptions<Details> = {},
+): Promise<EnqueuedOr<Details, Output>> {
   checkOptions(options, ENQUEUE_OPTIONS, `enqueue of job ${quote(nameOf(job))}`);
-  const { client, ...rest } = options;
+  const { client, details, ...rest } = options;
   const [enqueued] = await enqueueMany(engine, [{ ...rest, job, payload }], client);
   if (!enqueued) throw new TockError('TOCK_BAD_STATE', 'nothing was enqueued');
-  return enqueued.id;
+  return (details === true ? enqueued : enqueued.id) as EnqueuedOr<Details, Output>;
 }
 
 /** Enqueues many runs in one statement, all or none. The answers are in the order of the input. */
@@ -214,7 +214,10 @@ function checkUniqueness({ key, unique, replace, debounce }: NewRun) {
   if (unique !== undefined && unique !== 'ever' && unique !== 'live')
     throw new TockError('TOCK_BAD_OPTION', `unique ${quote(unique)} is none of ever, live`);
   if (debounce !== undefined && unique === 'ever')
-    throw new TockError('TOCK_BAD_OPTION', "debounce goes with unique: 'live', not with 'ever'");
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      "debounce goes with unique: 'live', not with 'ever': a key that is used up for good keeps its run as it was",
+    );
   const isLive = unique === 'live' || debounce !== undefined;
   if (isLive && key === undefined)
     throw new TockError(
@@ -238,8 +241,8 @@ function checkedPriority(priority: number | undefined): number | undefined {
   return priority;
 }
 
-/** Runs of `tock exec` are not enqueued. */
-const ENQUEUED_BY = TRIGGERS.filter(trigger => trigger !== 'exec');
+/** The other triggers are those of runs that Tock makes. */
+const ENQUEUED_BY: readonly EnqueueTrigger[] = ['api', 'manual'];
 
 function checkTrigger(trigger: string): string {
   if ((ENQUEUED_BY as readonly string[]).includes(trigger)) return trigger;
@@ -267,17 +270,21 @@ function checkTime({ runAt, delay, debounce }: Pick<NewRun, 'runAt' | 'delay' | 
 
 /** The caller's own transaction. @throws TockError TOCK_BAD_OPTION */
 export function sessionOfClient(engine: Engine, client: QueryClient): Session {
-  // Null is refused too: a caller that passes a client must not get the run outside of its transaction.
-  if (typeof (client as QueryClient | null)?.query !== 'function') {
-    throw new TockError(
-      'TOCK_BAD_OPTION',
-      'client has no query(text, values): pass a pg client, or wrap the transaction with fromKysely, fromDrizzle, fromPrisma or fromKnex of pg-tock/adapters',
-    );
-  }
+  requireClient(client);
   return {
     async run<Row>(text: string, values: readonly unknown[] = []) {
       const result = await client.query(engine.database.rewrite(text), [...values]);
       return result.rows as Row[];
     },
   };
+}
+
+/** @throws TockError TOCK_BAD_OPTION */
+export function requireClient(client: QueryClient): QueryClient {
+  // Null is refused too: a caller that passes a client must not get the run outside of its transaction.
+  if (typeof (client as QueryClient | null)?.query === 'function') return client;
+  throw new TockError(
+    'TOCK_BAD_OPTION',
+    'client has no query(text, values): pass a pg client, or wrap the transaction with fromKysely, fromDrizzle, fromPrisma or fromKnex of pg-tock/adapters',
+  );
 }

@@ -1,5 +1,5 @@
 // A tick with nothing to do: one statement, without loading the rest of the engine.
-import type pg from 'pg';
+import type * as pg from 'pg';
 import { processIdentity } from '../environment/process-identity.js';
 import type { Registry } from '../model/job/registry.js';
 import { noOutcomes } from '../model/run/outcome-counts.js';
@@ -7,6 +7,7 @@ import type { AlertLimits } from '../store/alerts/conditions.js';
 import { queryWithin } from '../store/connection/deadline.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
 import { inSchema } from '../store/connection/schema-name.js';
+import { sharesOf } from '../store/connection/shares/pool-shares.js';
 import { askWhetherIdle } from '../store/reads/next-due.js';
 import { MIGRATION_NAMES } from '../store/schema/migration-names.js';
 import type { TickKind } from '../store/schema/tables.js';
@@ -42,7 +43,7 @@ export async function askIdleTick(options: IdleTickOptions): Promise<TickSummary
   const session = {
     run: async <Row>(text: string, values: readonly unknown[] = []) =>
       (await queryWithin(
-        pool,
+        () => sharesOf(pool).kept.acquire(statementTimeoutMs),
         { name: null, text: inSchema(text, schema) },
         values,
         statementTimeoutMs,

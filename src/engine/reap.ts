@@ -11,7 +11,7 @@ import {
   type StoredBackoff,
 } from '../store/runs/reap/reap.js';
 import { isDataError } from '../store/runs/set-aside.js';
-import { type Engine, retryPolicyOf } from './engine.js';
+import { type Engine, expectWaiting, lowerFloors, retryPolicyOf } from './engine.js';
 import { afterCommit } from './finalize/after-commit.js';
 import { writeDecided } from './finalize/decided.js';
 import { notifyDead } from './finalize/hooks.js';
@@ -22,9 +22,10 @@ const BATCH_SIZE = 500;
 /**
  * Reaps every expired lease, in batches, each in its own transaction: a tick that is killed in between loses
  * nothing. The attempt was counted at its claim, so a run that kills its workers ends dead. Also writes what
- * was decided elsewhere about runs that are handed over.
+ * was decided elsewhere about runs that are handed over. Where runs wait for code, the workers of this
+ * process look whether they know the jobs.
  */
-export async function reap(engine: Engine): Promise<ReapedRuns> {
+export async function reap(engine: Engine): Promise<ReapedRuns & Pick<ReapedBatch, 'waits_for_code'>> {
   const { base = DEFAULT_BASE, max = DEFAULT_MAX } = engine.settings.retry;
   const options = {
     limit: BATCH_SIZE,
@@ -34,6 +35,7 @@ export async function reap(engine: Engine): Promise<ReapedRuns> {
     canIsolate: engine.isolation !== null,
   };
   const total = { failed: 0, dead: 0, cancelled: 0 };
+  let waitsForCode = false;
   for (;;) {
     const batch = await reapBatch(engine, options);
     total.failed += batch.failed;
@@ -47,7 +49,8 @@ export async function reap(engine: Engine): Promise<ReapedRuns> {
     });
     await notifyDead(engine, batch.dead_ids);
     if (batch.has_decided) await writeDecided(engine);
-    if (batch.has_limits) await fixSlots(engine.database);
+    if (batch.has_limits) lowerFloors(engine, await fixSlots(engine.database));
+    waitsForCode ||= batch.waits_for_code;
     if (batch.failed + batch.dead + batch.cancelled < BATCH_SIZE) break;
   }
   const count = total.failed + total.dead + total.cancelled;
@@ -57,7 +60,8 @@ export async function reap(engine: Engine): Promise<ReapedRuns> {
       `took back ${count} ${count === 1 ? 'run' : 'runs'} whose lease had expired, ${total.dead} of them dead, ${total.cancelled} cancelled`,
     );
   }
-  return total;
+  if (waitsForCode) expectWaiting(engine);
+  return { ...total, waits_for_code: waitsForCode };
 }
 
 /**
@@ -99,6 +103,7 @@ async function reapBatch(engine: Engine, options: ReapOptions): Promise<ReapedBa
     has_limits: batches.some(batch => batch.has_limits),
     has_outbox: batches.some(batch => batch.has_outbox),
     has_decided: batches.some(batch => batch.has_decided),
+    waits_for_code: batches.some(batch => batch.waits_for_code),
   };
 }
 
@@ -115,6 +120,7 @@ function backoffsOf(engine: Engine): StoredBackoff[] {
       max = DEFAULT_MAX,
     } = retryPolicyOf(engine, job.name);
     const kind = typeof backoff === 'function' ? 'exponential' : backoff;
-    return [{ job: job.name, backoff: kind, base: parseDuration(base), max: parseDuration(max) }];
+    const policy = { backoff: kind, base: parseDuration(base), max: parseDuration(max) } as const;
+    return [job.name, ...(job.aliases ?? [])].map(name => ({ job: name, ...policy }));
   });
 }

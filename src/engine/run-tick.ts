@@ -44,15 +44,10 @@ const CLAIM_AGAIN_MS = 1000;
 export async function runTick(engine: Engine, options: TickOptions): Promise<TickSummary> {
   const startedAt = performance.now();
   const registered = await register(engine);
-  const reaped = await reap(engine);
+  const { waits_for_code: waitsForCode, ...reaped } = await reap(engine);
   const materialized = await materialize(engine);
   await noteOwnTick(engine, options.kind ?? 'tick');
-  const execution = await executeDue(
-    engine,
-    options,
-    startedAt + options.budgetMs,
-    registered.status === 'superseded',
-  );
+  const execution = await executeDue(engine, options, startedAt + options.budgetMs, waitsForCode);
   if (!options.signal?.aborted) await createRollUp(engine)(options.signal);
   return {
     registered,
@@ -67,23 +62,23 @@ async function executeDue(
   engine: Engine,
   options: TickOptions,
   until: number,
-  isSuperseded: boolean,
+  waitsForCode: boolean,
 ): Promise<{ executed: OutcomeCounts; stoppedEarly: boolean }> {
   const upkeep = await beginUpkeep(engine, options.signal);
   const worker = openWorker(engine, {
     kind: options.kind ?? 'tick',
     concurrency: options.concurrency ?? 10,
     queues: options.queues,
-    isSuperseded: () => isSuperseded,
   });
+  if (waitsForCode) worker.expectWaiting();
   const { signal } = options;
   signal?.addEventListener('abort', worker.wake);
   try {
     try {
-      let stoppedEarly = await claimUntilIdle(worker, until, signal);
+      let stoppedEarly = await claimUntilIdle(engine, worker, until, signal);
       // This tick delivers the notifications itself, unless it has no time left.
       if (!signal?.aborted && (await evaluateAlerts(engine)) > 0 && !stoppedEarly)
-        stoppedEarly = await claimUntilIdle(worker, until, signal);
+        stoppedEarly = await claimUntilIdle(engine, worker, until, signal);
       return { executed: worker.outcomeCounts, stoppedEarly };
     } finally {
       // Runs that are executing end normally even if a claim failed.
@@ -98,12 +93,13 @@ async function executeDue(
 }
 
 async function claimUntilIdle(
+  { database }: Engine,
   worker: Worker,
   until: number,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   for (;;) {
-    if (signal?.aborted || performance.now() >= until) return true;
+    if (signal?.aborted || performance.now() >= until || database.shares.isEnding) return true;
     // A run that ended during the claim may be due again without the claim having seen it.
     const wasBusy = worker.running > 0;
     const claimed = await worker.claim();

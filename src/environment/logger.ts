@@ -1,8 +1,10 @@
 // The pino logger: one event per line as JSON, or readable lines for people.
 import { pino } from 'pino';
+import { showHidden } from '../model/hidden-characters.js';
 import type { Logger } from '../model/logger.js';
 import { redact } from '../model/run/sanitize.js';
 import { checkLogLevel } from './log-level.js';
+import { writeOutput } from './output.js';
 
 export type LogFormat = 'json' | 'pretty';
 
@@ -13,7 +15,7 @@ export interface LoggerOptions {
   readonly format?: LogFormat;
 }
 
-/** Writes to standard error synchronously, so that no last line is lost when a process dies. */
+/** Writes to standard error. Lines that cannot be written are lost; before the next one is their count. */
 export function createLogger(options: LoggerOptions = {}): Logger {
   const level = checkLogLevel(options.level ?? 'warn');
   const base = {
@@ -21,22 +23,34 @@ export function createLogger(options: LoggerOptions = {}): Logger {
     base: { pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
-    // Any text may contain a connection string or control characters. JSON escapes the C0 controls; these are
-    // the others.
-    hooks: { streamWrite: (line: string) => redact(line).replace(/[\u007F-\u009F]/g, escaped) },
+    // Any text may contain a connection string or hidden characters, of which JSON escapes only some.
+    hooks: { streamWrite: (line: string) => showHidden(redact(line)) },
   };
-  if (options.format === 'pretty') return pino(base, { write: prettyLine });
-  return pino(base, pino.destination({ fd: 2, sync: true }));
+  const format = options.format === 'pretty' ? prettyLine : (line: string) => line;
+  let lost = 0;
+  const write = (line: string) => {
+    // The last line that was written may have been cut short.
+    const before = lost === 0 ? '' : `\n${format(lostLine(lost))}`;
+    lost = writeOutput('stderr', before + format(line)) === null ? 0 : lost + 1;
+  };
+  return pino(base, { write });
 }
 
-function escaped(control: string): string {
-  return `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`;
+function lostLine(lines: number): string {
+  return `${JSON.stringify({
+    level: 'warn',
+    time: new Date().toISOString(),
+    pid: process.pid,
+    event: 'log.lost',
+    lines,
+    msg: `${lines} ${lines === 1 ? 'line' : 'lines'} of the log before this one could not be written`,
+  })}\n`;
 }
 
 const COLOURS: Readonly<Record<string, number>> = { debug: 90, info: 32, warn: 33, error: 31 };
 
 /** Local time, level, message. Only the JSON format has the fields. */
-function prettyLine(line: string): void {
+function prettyLine(line: string): string {
   const { time, level, msg, event } = JSON.parse(line) as {
     time: string;
     level: string;
@@ -49,11 +63,5 @@ function prettyLine(line: string): void {
     process.stderr.isTTY && !process.env['NO_COLOR']
       ? `\u001B[${COLOURS[level] ?? 0}m${word}\u001B[0m`
       : word;
-  process.stderr.write(`${clock} ${coloured} ${escapeControls(msg ?? event ?? '')}\n`);
-}
-
-/** An error's text may contain escape sequences, which must not reach the terminal. */
-function escapeControls(text: string): string {
-  // oxlint-disable-next-line no-control-regex
-  return text.replace(/[\u0000-\u001F\u007F-\u009F]/g, char => (char === '\n' ? ' ⏎ ' : ''));
+  return `${clock} ${coloured} ${showHidden((msg ?? event ?? '').replaceAll('\n', ' ⏎ '))}\n`;
 }

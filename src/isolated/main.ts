@@ -4,10 +4,13 @@
 import { Worker } from 'node:worker_threads';
 import { type IsolatedAttempt, openIsolatedAttempt } from '../engine/execute/isolate/child.js';
 import type { Answer, FromChild, Order, ToChild } from '../engine/execute/isolate/protocol.js';
+import { endOutput, surviveLostOutput } from '../environment/output.js';
 import { packError } from '../model/run/error-data.js';
 import { loadJobs } from '../runtime/job-module.js';
+import { createTock } from '../tock/create-tock.js';
 import { endGroup } from './end-group.js';
 
+surviveLostOutput();
 let attempt: IsolatedAttempt | null = null;
 let mustStop = false;
 let hasAnswered = false;
@@ -20,8 +23,8 @@ function send(message: FromChild, onSent: () => void = () => undefined): void {
 function answer(message: Answer): void {
   if (hasAnswered) return;
   hasAnswered = true;
-  // Exiting before the message is sent could cut it off.
-  send(message, () => process.exit(0));
+  // Exiting before the message is sent could cut it off, and so it is with what was printed.
+  send(message, () => void endOutput(null).then(() => process.exit(0)));
 }
 
 /** Its own thread works even while the handler computes. Resolves when it is ready. */
@@ -35,7 +38,11 @@ async function startWatch(): Promise<void> {
 }
 
 async function executeOrder(order: Order, watching: Promise<void>): Promise<void> {
-  attempt = openIsolatedAttempt(order, send);
+  attempt = openIsolatedAttempt(order, send, (pool, { schema, settings, appName, jobsModule }, jobs) => {
+    const { retry, maxPayloadBytes } = settings;
+    const operator = appName === null ? {} : { operator: appName };
+    return createTock({ pool, schema, jobs, jobsModule, retry, maxPayloadBytes, ...operator });
+  });
   answer(
     await attempt.execute(async () => {
       const [jobs] = await Promise.all([loadJobs(order.jobsModule), watching]);

@@ -1,5 +1,6 @@
 // Checks names, idempotency keys and notes.
 import { TockError, type TockErrorCode } from './errors.js';
+import { showHidden } from './hidden-characters.js';
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._:@-]*$/;
 const SCHEMA = /^[a-z_][a-z0-9_]*$/;
@@ -57,5 +58,5 @@ export function quote(value: unknown): string {
   if (typeof value !== 'string')
     return value === null || typeof value !== 'object' ? String(value) : 'an object';
   const short = value.length > 60 ? `${value.slice(0, 57)}…` : value;
-  return JSON.stringify(short.toWellFormed());
+  return showHidden(JSON.stringify(short.toWellFormed()));
 }

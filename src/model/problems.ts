@@ -1,4 +1,5 @@
 // What is wrong with a scheduler, and how to fix it.
+import { awaitedJobs, unknownJobs } from './explain/awaited.js';
 import { relayAway } from './explain/relayed.js';
 import {
   badRows,
@@ -35,6 +36,8 @@ export type ProblemCode =
   | 'long-wait'
   | 'paused-queue'
   | 'relay-away'
+  | 'unknown-jobs'
+  | 'awaited-jobs'
   | 'dead-runs'
   | 'bad-rows'
   | 'nothing-ticks'
@@ -103,6 +106,8 @@ export function findProblems(status: SchedulerStatus, limits: Partial<ProblemLim
   const unrelayed = status.queues.filter(
     ({ relayedTo, named, paused, waiting }) => relayedTo !== null && !named && !paused && waiting > 0,
   );
+  const unknown = status.awaitedJobs.filter(({ isKnown }) => !isKnown);
+  const awaited = status.awaitedJobs.filter(({ isKnown, waitMs }) => isKnown && waitMs > limit.oldestWaitMs);
   const silentWorkers = workers.filter(({ silent }) => silent);
   const isSilent = silenceMs(status) > limit.silentTickMs;
   const isOverdue = definitions.overdueMs > limit.oldestWaitMs;
@@ -130,6 +135,9 @@ export function findProblems(status: SchedulerStatus, limits: Partial<ProblemLim
   );
   for (const { queue, relayedTo, waiting } of unrelayed)
     report('relay-away', 'failing', true, () => relayAway(queue, relayedTo ?? '', waiting));
+  report('unknown-jobs', 'warning', unknown.length > 0, () => unknownJobs(unknown));
+  // In a rolling deploy some wait for a moment.
+  report('awaited-jobs', 'warning', awaited.length > 0, () => awaitedJobs(awaited));
   report('dead-runs', 'warning', lastDay.dead > 0 && lastDay.dead >= limit.deadRuns, () =>
     deadRuns(lastDay.dead),
   );

@@ -69,6 +69,11 @@ export interface SchedulerStatus {
     /** A live worker names it: a relay, or a daemon. Only such a one claims from a relayed queue. */
     readonly named: boolean;
   }[];
+  /**
+   * Jobs that runs wait for, because no worker that claimed them has these: those with most runs first, 100
+   * at most.
+   */
+  readonly awaitedJobs: readonly AwaitedJob[];
   /** What became of the runs that relays have handed over in the last 24 hours, by queue. */
   readonly handOffs: readonly QueueHandOffs[];
   /** The oldest snapshot that any session of this database holds, and that session's pid. */
@@ -86,6 +91,19 @@ export interface SchedulerStatus {
   };
   /** Zones in use whose offsets differ between this process and the server within the next 400 days. */
   readonly zoneDisagreements: readonly ZoneDisagreement[];
+}
+
+/** A job that runs wait for. */
+export interface AwaitedJob {
+  readonly job: string;
+  /** How many runs; at most 1,000 are counted. */
+  readonly runs: number;
+  /** There are more than `runs`. */
+  readonly isCapped: boolean;
+  /** How long the longest-waiting of them has been due. */
+  readonly waitMs: number;
+  /** The code in force has the job, so that some worker should. */
+  readonly isKnown: boolean;
 }
 
 /** Runs of a relayed queue that were handed over: the first figure is the sum of the next four. */

@@ -1,6 +1,21 @@
 // A message broker, as the relay and consumers see it: neither knows which one it is.
-import { TockError } from '../model/errors.js';
 import type { RelayMessage } from './messages.js';
+
+/**
+ * Says that a broker, or its client, refuses one message for what that message holds, and would refuse it
+ * again: it is too large, or it cannot be encoded.
+ */
+export class MessageRefused extends Error {
+  readonly kind = 'tock.message-refused';
+  constructor(reason: string, options?: ErrorOptions) {
+    super(reason, options);
+    this.name = 'MessageRefused';
+  }
+}
+
+/** By kind, not by class: the broker may come from another copy of the package. */
+export const isRefused = (error: unknown): error is MessageRefused =>
+  error instanceof Error && (error as { readonly kind?: unknown }).kind === 'tock.message-refused';
 
 /** Something that receives until it is stopped. */
 export interface Subscription {
@@ -27,7 +42,9 @@ export interface Broker {
   /**
    * Publishes messages under their ids (`messageId`), and resolves when the broker has confirmed or refused
    * each one: null if it is confirmed, and on the disks of a majority where the broker has several; otherwise
-   * why not. A message that was not confirmed may be delivered nevertheless. Never rejects.
+   * why not. A {@link MessageRefused} says that the fault is the message's: it fails the attempt. Any other
+   * error says that the broker could not take it now: it is published again, and if nothing is confirmed, the
+   * broker counts as away. A message that was not confirmed may be delivered nevertheless. Never rejects.
    */
   publish(messages: readonly RelayMessage[]): Promise<readonly (Error | null)[]>;
   /**
@@ -40,11 +57,11 @@ export interface Broker {
     options: { readonly queues: readonly string[]; readonly concurrency: number },
     onMessage: OnMessage,
   ): Promise<Subscription>;
-  /** Publishes an answer, alone or with others; resolves when it is confirmed. Rejects if it is not. */
+  /**
+   * Publishes an answer, alone or with others; resolves when it is confirmed. Rejects if it is not: with
+   * {@link MessageRefused} if the fault is the answer's.
+   */
   answer(body: object): Promise<void>;
   /** Ends the connection. What is under way is given up. */
   close(): Promise<void>;
 }
-
-/** Whether the broker refuses the answer for what it holds, so that it would refuse it again. */
-export const isRefused = (error: unknown) => error instanceof TockError && error.code === 'TOCK_BAD_RESULT';

@@ -10,7 +10,7 @@ import type { Ending } from '../model/run/decide.js';
 import type { Database } from '../store/connection/database.js';
 import { readAnswered, readBatchFacts } from '../store/runs/hand-off/relayed.js';
 import { afterFailure, type Breaker, delayMs, isOpen, WORKING } from './breaker.js';
-import type { Broker } from './broker.js';
+import { type Broker, isRefused } from './broker.js';
 import { within } from './driver/deadline.js';
 import { messageOf, receiverOf } from './message-of.js';
 import type { RelayMessage } from './messages.js';
@@ -23,7 +23,10 @@ const FRAME_CHARS = 600;
 const PROBE = 10;
 /** A broker that answers nothing for so long has confirmed nothing. */
 const PUBLISH_TIMEOUT_MS = 30_000;
-/** So often a run is published again without counting the attempt, where the broker confirms others. */
+/**
+ * So often a run is published again without counting the attempt, where the broker confirms others and does
+ * not say that it refuses this one.
+ */
 const MAX_UNCOUNTED = 100;
 
 /** How long an answer waits for the hand-over of its run to be on record. */
@@ -74,11 +77,10 @@ export class Publisher implements RelaySeam {
   }
 
   handOver(active: ActiveRun, payload: unknown): Promise<Ending> {
+    const text = textOf(payload);
+    const size = text.length + FRAME_CHARS;
     // What code has computed may not be JSON.
-    const isStored = payload === active.run.payload;
-    const text = isStored ? null : (JSON.stringify(payload) ?? 'null');
-    const size = (text?.length ?? active.run.payload_length) + FRAME_CHARS;
-    const json = (text === null ? payload : JSON.parse(text)) as Json;
+    const json = (payload === active.run.payload ? payload : JSON.parse(text)) as Json;
     return new Promise(resolve => {
       if (this.waiting.length === 0) setImmediate(() => this.flush());
       this.waiting.push({ active, payload: json, size, resolve });
@@ -141,7 +143,8 @@ export class Publisher implements RelaySeam {
       const refused = sent.filter((_, index) => errors[index] !== null);
       this.published += confirmed.length;
       this.unconfirmed += refused.length;
-      this.note(confirmed.length, errors.find(error => error !== null) ?? null);
+      // One that is refused says nothing of the broker.
+      this.note(confirmed.length, errors.find(error => error !== null && !isRefused(error)) ?? null);
       const answered =
         refused.length === 0 ? new Set<string>() : await readAnswered(database, refused.map(heldOf));
       for (const [index, entry] of sent.entries()) {
@@ -149,7 +152,7 @@ export class Publisher implements RelaySeam {
         if (error === null || answered.has(entry.active.run.id)) {
           const to = receiverOf(broker, queueOf(entry) ?? '');
           entry.resolve({ kind: 'handedOver', handOff: { leaseMs, to } });
-        } else if (confirmed.length > 0 && isWornOut(entry)) {
+        } else if (isRefused(error) || (confirmed.length > 0 && isWornOut(entry))) {
           entry.resolve({ kind: 'threw', error: unpublishable(broker, error) });
         }
       }
@@ -220,9 +223,17 @@ const heldOf = ({ active }: Entry) => ({ id: active.run.id, fence: active.run.fe
 const isWornOut = ({ active: { run } }: Entry) => run.fence - run.attempts >= MAX_UNCOUNTED;
 
 const unpublishable = ({ name }: Broker, cause: Error) =>
-  new TockError('TOCK_UNPUBLISHED', `${name} takes other messages, but not this one: ${cause.message}`, {
-    cause,
-  });
+  new TockError('TOCK_UNPUBLISHED', `${name} does not take this message: ${cause.message}`, { cause });
+
+/** Checked here, so that one payload cannot fail the batch of a broker that encodes them all at once. */
+function textOf(payload: unknown): string {
+  try {
+    return JSON.stringify(payload) ?? 'null';
+  } catch (cause) {
+    const reason = `its payload cannot be written as JSON: ${asError(cause).message}`;
+    throw new TockError('TOCK_UNPUBLISHED', reason, { cause });
+  }
+}
 
 const asError = (error: unknown) => (error instanceof Error ? error : new Error(String(error)));
 

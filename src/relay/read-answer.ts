@@ -1,5 +1,7 @@
 // Reads what a consumer has sent: an answer, or why it is none. Pure.
+
 import type { Json } from '../model/job/job.js';
+import { isDeeperThan, MAX_DEPTH } from '../model/json-depth.js';
 import { quote } from '../model/names.js';
 import { PROTOCOL, type RelayAnswer } from './messages.js';
 
@@ -27,6 +29,14 @@ function textsOf({ name, code, stack }: Body): { name?: string; code?: string; s
   };
 }
 
+const TOO_DEEP = {
+  kind: 'failed',
+  message: `the result is nested deeper than ${MAX_DEPTH} levels`,
+  retry: false,
+  name: 'TockError',
+  code: 'TOCK_BAD_RESULT',
+} as const;
+
 /** The answers in the body of a message: one, or an array of several. They are still to be read. */
 export function answersIn(body: unknown): readonly unknown[] {
   return Array.isArray(body) && body.length > 0 && body.length <= MAX_ANSWERS ? body : [body];
@@ -48,6 +58,8 @@ export function readAnswer(value: unknown): RelayAnswer | string {
   switch (kind) {
     case 'succeeded': {
       const { result } = body;
+      // Before it is written as text, which would fail for thousands of levels, and with it for its batch.
+      if (isDeeperThan(result, MAX_DEPTH)) return { ...named, ...TOO_DEEP };
       return { ...named, kind, result: (result ?? null) as Json };
     }
     case 'failed': {

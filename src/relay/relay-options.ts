@@ -24,7 +24,7 @@ export interface RelayOptions {
 export interface RelayFigures {
   /** Messages that the broker has confirmed. */
   readonly published: number;
-  /** Messages that it has refused or not confirmed; their runs are published again. */
+  /** Messages that it has not confirmed, to be published again; and those that it has refused. */
   readonly unconfirmed: number;
   /** Answers that succeeded. */
   readonly completed: number;

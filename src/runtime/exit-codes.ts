@@ -23,7 +23,11 @@ const USAGE: readonly TockErrorCode[] = [
   'TOCK_NO_EMBEDDED_SERVER',
   'TOCK_FOLDER_NOT_WRITABLE',
 ];
-const UNREACHABLE: readonly TockErrorCode[] = ['TOCK_DATABASE_UNREACHABLE', 'TOCK_EMBEDDED_SERVER_FAILED'];
+const UNREACHABLE: readonly TockErrorCode[] = [
+  'TOCK_DATABASE_UNREACHABLE',
+  'TOCK_NO_CONNECTION',
+  'TOCK_EMBEDDED_SERVER_FAILED',
+];
 
 export interface Verdict {
   readonly exitCode: 1 | 2 | 3;

@@ -1,5 +1,5 @@
 // Opens Tock from a Config, on a migrated database: what all programs do first and last.
-import type pg from 'pg';
+import type * as pg from 'pg';
 import type { ServerReport } from '../embedded/embedded-revival.js';
 import type { TickSummary } from '../engine/run-tick.js';
 import { checkLogLevel } from '../environment/log-level.js';
@@ -10,7 +10,7 @@ import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job/job.js';
 import type { Logger } from '../model/logger.js';
 import type { Operator } from '../model/operator.js';
-import { openPoolTo, requireReachable } from '../store/connection/connection.js';
+import { DEFAULT_CONNECTIONS, openPoolTo, requireReachable } from '../store/connection/connection.js';
 import { explainDatabaseError } from '../store/connection/errors.js';
 import type { MigrateResult } from '../store/schema/migrate.js';
 import { assembleTock } from '../tock/create-tock.js';
@@ -108,6 +108,8 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
       logger.info({ event: 'database.used', database: where }, `the database is ${where}`);
       server?.keepRunning(reportTo(logger));
     }
+    if (options.keepServer === true && options.needsJobs !== false)
+      await reportModule(makeLogger, jobsModule);
     const idle = options.tick && options.migrate !== true ? await tock.idleTick(options.tick) : null;
     if (idle === null) migrated = await prepare(tock, options);
     return {
@@ -141,7 +143,7 @@ function requireDatabase({ databaseUrl, isEmbedded, dataFolder }: Config): void 
 /** Starts connecting early: the server prepares its process while the jobs are loaded. */
 function connectEarly(
   connectionString: string,
-  { connections = 10, statementTimeout = '60s' }: Config,
+  { connections = DEFAULT_CONNECTIONS, statementTimeout = '60s' }: Config,
 ): EarlyConnection {
   const deadlineMs = parseDuration(statementTimeout, 'statementTimeout');
   const pool = openPoolTo({ connectionString }, connections, { deadlineMs });
@@ -163,6 +165,16 @@ async function startServer(config: Config, onStep: OpenOptions['onStep']) {
   // Logs only if the server is not up.
   const log = () => onStep?.('starting the embedded PostgreSQL');
   return await startEmbeddedServer({ folder: config.dataFolder, log });
+}
+
+/** Says which job module was loaded, where a process stays for long. */
+async function reportModule(makeLogger: () => Promise<Logger>, module: string | null): Promise<void> {
+  const { newerSource, staleWords } = await import('./job-module-age.js');
+  const logger = await makeLogger();
+  logger.info({ event: 'jobs.loaded', module }, `the jobs come from ${module}`);
+  const source = newerSource(module);
+  if (module !== null && source !== null)
+    logger.warn({ event: 'jobs.stale', module, source }, staleWords(module, source));
 }
 
 /** A dead server is a warning, because the daemon waits for it. A failed restart is an error. */

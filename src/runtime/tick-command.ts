@@ -2,6 +2,7 @@
 // Exit codes: 0 ok, 1 failed, 2 usage error, 3 database unreachable.
 import { parseArgs } from 'node:util';
 import type { TickSummary } from '../engine/run-tick.js';
+import { endOutput, lossSince, READER_TIMEOUT_MS, surviveLostOutput } from '../environment/output.js';
 import { type Heartbeat, readHeartbeat } from '../model/alerts/read-alerts.js';
 import { TockError } from '../model/errors.js';
 import type { TickCallOptions } from '../tock/options.js';
@@ -33,6 +34,14 @@ Options:
 Exit codes: 0 ok, 1 failed, 2 usage error, 3 database unreachable.`;
 
 export async function tickMain(argv: readonly string[]): Promise<number> {
+  surviveLostOutput();
+  const exitCode = await makeTick(argv);
+  // Otherwise the ticks of each minute would wait, side by side, for a reader that has stopped.
+  if (!(await endOutput(READER_TIMEOUT_MS))) process.exit(exitCode);
+  return exitCode;
+}
+
+async function makeTick(argv: readonly string[]): Promise<number> {
   let schema = 'tock';
   try {
     const options = readOptions(argv);
@@ -92,8 +101,11 @@ async function pingHeartbeat(heartbeat: Heartbeat | null, isHealthy: boolean): P
   await sendHeartbeat(heartbeat, isHealthy);
 }
 
+/** If it cannot, standard error says so: the exit code is that of the tick. */
 function say(line: string): void {
   process.stdout.write(`${line}\n`);
+  const lost = lossSince(0, ['stdout']);
+  if (lost !== null) process.stderr.write(`tick: ${lost}: some of what was printed is lost\n`);
 }
 
 interface TickFlags {

@@ -1,9 +1,9 @@
 // Moves the clock to what comes next.
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
+import type { RunRecord } from '../model/run/run-record.js';
 import { readInstant } from '../model/schedule/instant-text.js';
 import { readNextDue } from '../store/reads/next-due.js';
-import type { RunRecord } from '../store/reads/runs.js';
 import { type Drained, type DrainOptions, drain } from './drain.js';
 import type { TestClock } from './test-clock.js';
 
@@ -29,7 +29,7 @@ export async function untilNext(kit: Moved, name: string, options?: DrainOptions
   if ((await kit.clock.now()) < nextAt) await kit.clock.set(nextAt);
   const ended = await drain(kit, options);
   const late = await kit.database.run<{ at: Date }>(
-    `select date_trunc('milliseconds', r.run_at + interval '999 microseconds') as at from tock.job_runs_live r
+    `select extract(epoch from date_trunc('milliseconds', r.run_at + interval '999 microseconds')) as at from tock.job_runs_live r
     where r.definition_id = $1 and r.scheduled_for = $2 and r.status = 'queued' and r.run_at > tock.now()`,
     [definition.id, nextAt],
   );

@@ -1,7 +1,7 @@
 // Executes what is due, until nothing is.
 import { TockError } from '../model/errors.js';
+import type { RunRecord } from '../model/run/run-record.js';
 import type { Database } from '../store/connection/database.js';
-import type { RunRecord } from '../store/reads/runs.js';
 import type { Tock } from '../tock/types.js';
 import type { LogLine } from './captured-logs.js';
 

@@ -1,15 +1,15 @@
 // A Tock for one test, with a database and a clock of its own, and ways to make runs fail.
-import type { Kysely } from 'kysely';
 import { type Engine, readSettings } from '../engine/engine.js';
 import { reap } from '../engine/reap.js';
 import { openWorker } from '../engine/worker/worker.js';
 import { TockError } from '../model/errors.js';
 import type { EnqueueOptions } from '../model/job/enqueue-options.js';
-import type { AnyDatabase, AnyJob, JobReference, OutputFor, PayloadAndOptions } from '../model/job/job.js';
+import type { AnyJob, JobReference, OutputFor, PayloadAndOptions } from '../model/job/job.js';
+import type { JobDatabase } from '../model/job/job-database.js';
 import { createRegistry } from '../model/job/registry.js';
+import type { RunRecord } from '../model/run/run-record.js';
 import { isFinished } from '../model/run/states.js';
 import { openDatabase } from '../store/connection/database.js';
-import type { RunRecord } from '../store/reads/runs.js';
 import { createTock } from '../tock/create-tock.js';
 import type { TockOptions } from '../tock/options.js';
 import type { Tock } from '../tock/types.js';
@@ -51,7 +51,7 @@ export interface TestTock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> ex
   readonly connectionString: string;
   readonly schema: string;
   /** Kysely on that database, like `ctx.db`. */
-  readonly db: Kysely<AnyDatabase>;
+  readonly db: JobDatabase;
   /**
    * Runs SQL, and returns the rows of a single statement; several take no `values`. `tock.` means the
    * schema.
@@ -157,6 +157,7 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
     isolation: null,
     hooks,
     workers,
+    forHandlers: () => tock,
     operator: null,
     appName: null,
   };
@@ -171,10 +172,12 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
     clock,
     logs,
     ...reach,
-    db: database.kysely,
+    get db() {
+      return database.handlers.db;
+    },
     sql: async <Row>(text: string, values: readonly unknown[] = []) =>
       // For several statements the driver gives no rows.
-      ((await database.run<Row>(text, values)) as Row[] | undefined) ?? [],
+      ((await database.pool.query(database.rewrite(text), [...values])).rows as Row[] | undefined) ?? [],
     drain: async drainOptions => await drain(kit, drainOptions),
     runOnce: (async (
       job: string | AnyJob,

@@ -1,34 +1,34 @@
 // The options that createTock and each method of a Tock take; refuses those that do not exist.
 import type { StartOptions } from '../daemon/daemon.js';
+import type { PauseManyOptions, ResumeManyOptions } from '../engine/definitions/pause-many.js';
 import type { ResetCursorsOptions } from '../engine/definitions/reset-cursors.js';
-import type { VersionGuard } from '../engine/definitions/schedules.js';
+import type { UpsertManyOptions, UpsertOptions, VersionGuard } from '../engine/definitions/schedules.js';
 import type { DoctorOptions } from '../engine/doctor/examine.js';
 import type { BackfillOptions } from '../engine/materialize/backfill.js';
-import type { CompleteOptions, FailOptions } from '../engine/operate/hand-offs.js';
-import type { CancelManyOptions, RetryManyOptions } from '../engine/operate/many.js';
-import type { QueueLimits } from '../engine/operate/queues.js';
-import type { WaitOptions } from '../engine/operate/runs.js';
+import type { WaitOptions } from '../engine/operate/wait.js';
 import type { CapacityOptions } from '../model/capacity/options.js';
 import type { Duration } from '../model/duration.js';
+import type { EnqueueManyOptions } from '../model/job/enqueue-many.js';
+import type { CompleteOptions, FailOptions } from '../model/job/hand-off-methods.js';
 import type { Hooks } from '../model/job/hooks.js';
 import type { MetricsOptions } from '../model/metrics/options.js';
 import { checkOptions, optionNames } from '../model/options.js';
 import type { ProblemLimits } from '../model/problems.js';
+import type { PauseOptions, QueueLimits, ResumeQueueOptions } from '../model/queue-methods.js';
 import type { RunMatch } from '../model/run/run-match.js';
-import type { Keep, PruneOptions } from '../model/scheduler-view.js';
-import type { AuditFilter } from '../store/reads/audit.js';
-import type { DefinitionFilter, RunFilter } from '../store/reads/runs.js';
 import type {
-  AdoptOptions,
+  CancelManyOptions,
   CancelOptions,
-  EnqueueManyOptions,
   LogOptions,
-  MuteOptions,
-  PauseOptions,
+  RetryManyOptions,
   RetryOptions,
-  TickCallOptions,
-  TockOptions,
-} from './options.js';
+} from '../model/run/run-methods.js';
+import type { RunFilter } from '../model/run/run-record.js';
+import type { Keep, PruneOptions } from '../model/scheduler-view.js';
+import type { ScheduleMatch } from '../store/definitions/schedule-match.js';
+import type { AuditFilter } from '../store/reads/audit.js';
+import type { DefinitionFilter } from '../store/reads/runs.js';
+import type { AdoptOptions, MuteOptions, TickCallOptions, TockOptions } from './options.js';
 
 const TOCK_OPTIONS = optionNames<TockOptions>({
   connectionString: true,
@@ -87,11 +87,28 @@ const METHODS = {
   'runs.retry': optionNames<RetryOptions>({ attempts: true }),
   'runs.cancel': optionNames<CancelOptions>({ reason: true }),
   'runs.log': optionNames<LogOptions>({ attempt: true }),
-  'runs.wait': optionNames<WaitOptions>({ onChange: true, signal: true }),
-  'schedules.list': optionNames<DefinitionFilter>({ name: true, limit: true, removed: true }),
-  'schedules.upsert': optionNames<VersionGuard>({ ifVersion: true }),
+  'runs.wait': optionNames<WaitOptions>({ execute: true, onChange: true, signal: true }),
+  'schedules.list': optionNames<DefinitionFilter>({
+    name: true,
+    job: true,
+    prefix: true,
+    after: true,
+    limit: true,
+    removed: true,
+  }),
+  'schedules.upsert': optionNames<UpsertOptions>({ ifVersion: true, client: true }),
+  'schedules.upsertMany': optionNames<UpsertManyOptions>({ client: true }),
   'schedules.remove': optionNames<VersionGuard>({ ifVersion: true }),
   'schedules.pause': optionNames<PauseOptions>({ note: true }),
+  'schedules.match': optionNames<ScheduleMatch>({
+    names: true,
+    pause: true,
+    name: true,
+    job: true,
+    state: true,
+  }),
+  'schedules.pauseMany': optionNames<PauseManyOptions>({ note: true, dryRun: true, signal: true }),
+  'schedules.resumeMany': optionNames<ResumeManyOptions>({ dryRun: true, signal: true }),
   'schedules.backfill': optionNames<BackfillOptions>({
     from: true,
     to: true,
@@ -107,6 +124,7 @@ const METHODS = {
     relay: true,
   }),
   'queues.pause': optionNames<PauseOptions>({ note: true }),
+  'queues.resume': optionNames<ResumeQueueOptions>({ rate: true, dryRun: true }),
   'audit.list': optionNames<AuditFilter>({
     operator: true,
     action: true,
@@ -158,7 +176,14 @@ export function checkMethodOptions(method: keyof typeof METHODS, options: unknow
   if (options === undefined) return;
   checkOptions(options, METHODS[method], method);
   const { rate, keep, limits } = options as Readonly<Record<string, unknown>>;
-  if (method === 'queues.set' && rate !== undefined && rate !== null) checkOptions(rate, RATE, 'rate');
+  if (['queues.set', 'queues.resume'].includes(method) && rate !== undefined && rate !== null)
+    checkOptions(rate, RATE, 'rate');
   if (method === 'doctor' && limits !== undefined) checkOptions(limits, PROBLEM_LIMITS, 'limits');
   if (method === 'prune' && typeof keep === 'object') checkOptions(keep, KEEP, 'keep');
+}
+
+/** {@link checkMethodOptions}, and the options. */
+export function checked<Options>(method: keyof typeof METHODS, options: Options): Options {
+  checkMethodOptions(method, options);
+  return options;
 }

@@ -1,7 +1,7 @@
 // createTock: the engine as a library, which all programs use too. It checks the options at once and loads
 // the engine with the first call that needs it (tock/opened.ts): a job module imports this only for
 // `defineJob`.
-import { deliveryJob, withAlertQueue } from '../engine/alerts/delivery-job.js';
+import { deliveryJob, queuesOfWorker } from '../engine/alerts/delivery-job.js';
 import { alertLimits } from '../engine/alerts/limits.js';
 import { checkConcurrency, checkQueues, readSettings } from '../engine/engine.js';
 import { readIsolation } from '../engine/execute/isolate/isolation.js';
@@ -18,6 +18,7 @@ import { type Logger, silentLogger } from '../model/logger.js';
 import { checkSchemaName } from '../model/names.js';
 import { checkOperator, checkOperatorName, type Operator, requireRole } from '../model/operator.js';
 import { requireReachable } from '../store/connection/connection.js';
+import { explainMissing } from '../store/connection/errors.js';
 import { DELIVERY_JOB } from '../store/runs/alert-events.js';
 import { checkTockOptions } from './check-options.js';
 import { rememberDatabase } from './database-of.js';
@@ -94,10 +95,14 @@ export function assembleTock(
       ) =>
       async (...input: Input): Promise<Output> => {
         if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
-        // Without an await once it is loaded, so that arguments are read at the time of the call.
-        if (opened) return await method(ownOf(opened), ...input);
-        opening ??= load();
-        return await method(ownOf(await opening), ...input);
+        try {
+          // Without an await once it is loaded, so that arguments are read at the time of the call.
+          if (opened) return await method(ownOf(opened), ...input);
+          opening ??= load();
+          return await method(ownOf(await opening), ...input);
+        } catch (error) {
+          throw explainMissing(error, schema);
+        }
       };
 
     const acting: ShellTock = {
@@ -116,7 +121,7 @@ export function assembleTock(
               pool: options.pool,
               schema,
               registry,
-              queues: withAlertQueue(queues, alerting),
+              queues: queuesOfWorker(queues, { registry, alerting }),
               alerts: alertLimits(alerting),
               statementTimeoutMs,
               kind,
@@ -144,9 +149,13 @@ export function assembleTock(
       schedules: {
         list: later((tock, ...input) => tock.schedules.list(...input)),
         upsert: later((tock, ...input) => tock.schedules.upsert(...input)),
+        upsertMany: later((tock, ...input) => tock.schedules.upsertMany(...input)),
         remove: later((tock, ...input) => tock.schedules.remove(...input)),
         pause: later((tock, ...input) => tock.schedules.pause(...input)),
         resume: later((tock, ...input) => tock.schedules.resume(...input)),
+        pauseMany: later((tock, ...input) => tock.schedules.pauseMany(...input)),
+        resumeMany: later((tock, ...input) => tock.schedules.resumeMany(...input)),
+        pauses: later((tock, ...input) => tock.schedules.pauses(...input)),
         backfill: later((tock, ...input) => tock.schedules.backfill(...input)),
         resetCursors: later((tock, ...input) => tock.schedules.resetCursors(...input)),
       },

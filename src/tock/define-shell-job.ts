@@ -1,5 +1,6 @@
 // defineShellJob: a job whose handler is a command.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
+import type { OnDeadReference } from '../model/job/dead-run.js';
 import { makeJob, namingFile } from '../model/job/define-job.js';
 import type { Job } from '../model/job/job.js';
 import { readShellOptions, type ShellJobOptions, type ShellOutput } from '../model/job/shell-options.js';
@@ -13,7 +14,8 @@ import { readShellOptions, type ShellJobOptions, type ShellOutput } from '../mod
 export function defineShellJob<
   const Schema extends StandardSchemaV1 = StandardSchemaV1,
   const Name extends string = string,
->(options: ShellJobOptions<Schema, Name>): Job<Schema, ShellOutput, Name> {
+  OnDead extends OnDeadReference = OnDeadReference,
+>(options: ShellJobOptions<Schema, Name, OnDead>): Job<Schema, ShellOutput, Name> {
   return namingFile(options, file => {
     const { job, spec } = readShellOptions(options);
     const run: Job<Schema, ShellOutput, Name>['run'] = async (ctx, payload) => {

@@ -1,11 +1,12 @@
 // A Tock whose engine is loaded.
-import { withAlertQueue } from '../engine/alerts/delivery-job.js';
+import { queuesOfWorker } from '../engine/alerts/delivery-job.js';
 import { withHeartbeat } from '../engine/alerts/heartbeat.js';
 import { audit } from '../engine/audit.js';
 import { pauseDefinition, resumeDefinition } from '../engine/definitions/pause.js';
+import { pauseMany, pauses, resumeMany } from '../engine/definitions/pause-many.js';
 import { register } from '../engine/definitions/register.js';
 import { resetCursors } from '../engine/definitions/reset-cursors.js';
-import { removeSchedule, upsertSchedule } from '../engine/definitions/schedules.js';
+import { removeSchedule, upsertSchedule, upsertSchedules } from '../engine/definitions/schedules.js';
 import { examine } from '../engine/doctor/examine.js';
 import { forgetHost } from '../engine/doctor/forget-host.js';
 import { checkConcurrency, checkQueues, type Engine } from '../engine/engine.js';
@@ -14,37 +15,37 @@ import { createSchedulerView, readHealth } from '../engine/execute/scheduler-vie
 import { backfill } from '../engine/materialize/backfill.js';
 import * as alerts from '../engine/operate/alerts.js';
 import { beginExec } from '../engine/operate/exec/begin-exec.js';
-import { cancelMany, retryMany } from '../engine/operate/many.js';
-import * as queues from '../engine/operate/queues.js';
-import { cancel, executeOrWait, retry, type WaitOptions } from '../engine/operate/runs.js';
+import { createRunEnds, type RunEnds } from '../engine/operate/run-ends.js';
+import { executeOrWait, type WaitOptions, waitForEnd } from '../engine/operate/wait.js';
 import { prune } from '../engine/retention/prune.js';
 import { runTick } from '../engine/run-tick.js';
 import { why } from '../engine/why/why.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
+import type { EnqueueManyOptions } from '../model/job/enqueue-many.js';
 import type { NewRun } from '../model/job/job.js';
 import type { OutputOfId } from '../model/job/run-id.js';
 import {
   type Action,
   checkOperator,
   checkOperatorName,
-  REDACTED,
   redacted,
   requireRole,
   type Work,
 } from '../model/operator.js';
-import { requireSight } from '../model/run/run-match.js';
+import type { RunRecord } from '../model/run/run-record.js';
 import { openDatabase } from '../store/connection/database.js';
 import { listAudit } from '../store/reads/audit.js';
-import { type AttemptLog, readLog } from '../store/reads/runs/run-log.js';
-import { getRun, listDefinitions, listRuns, type RunRecord } from '../store/reads/runs.js';
+import { listDefinitions } from '../store/reads/runs.js';
 import { adoptDatabase } from '../store/schema/database-identity.js';
 import { migrate, requireMigrated } from '../store/schema/migrate.js';
-import { checkMethodOptions } from './check-options.js';
+import { checked } from './check-options.js';
 import type { Stoppable } from './engine-of.js';
 import { handOffMethods } from './hand-off-methods.js';
-import type { EnqueueManyOptions, TockOptions } from './options.js';
+import type { TockOptions } from './options.js';
+import { queueMethods } from './queue-methods.js';
 import type { ReadOptions } from './read-options.js';
+import { runMethods } from './run-methods.js';
 import { withStoredPayload } from './stored-payload.js';
 import type { OpenedTock } from './types.js';
 
@@ -66,12 +67,15 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
     appName,
     tracing,
     alerting,
+    forHandlers: () => ofHandlers,
   };
   const daemons = new Set<Stoppable>();
+  const ends = createRunEnds(engine);
   let isClosed = false;
 
-  return methodsFor(engine, {
+  const shared: Shared = {
     daemons,
+    ends,
     kind: read.kind,
     open: () => {
       if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
@@ -79,15 +83,20 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
     close: async () => {
       if (isClosed) return;
       isClosed = true;
+      ends.close();
       await Promise.all([...daemons].map(daemon => daemon.stop()));
       await database.close();
     },
-  });
+  };
+  // Handlers go on while this Tock closes, which waits for them.
+  const ofHandlers = methodsFor(engine, { ...shared, open: () => undefined });
+  return methodsFor(engine, shared);
 }
 
 /** What a Tock shares with those that act for operators on it. */
 interface Shared {
   readonly daemons: Set<Stoppable>;
+  readonly ends: RunEnds;
   /** Whose ticks they are. */
   readonly kind: ReadOptions['kind'];
   /** @throws TockError TOCK_CLOSED */
@@ -113,11 +122,6 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
   };
   const shown = <Held extends Parameters<typeof redacted>[0]>(record: Held): Held =>
     operator === null || operator.seesPayloads ? record : redacted(record);
-  /** What handlers log may say as much as payloads do. */
-  const shownLog = (log: AttemptLog): AttemptLog =>
-    operator === null || operator.seesPayloads
-      ? log
-      : { ...log, lines: log.lines.map(line => ({ ...line, text: REDACTED, fields: null })) };
 
   return {
     database: acting.database,
@@ -130,7 +134,7 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
     enqueue: async (job, ...[payload, enqueueOptions]) =>
       await enqueue(may('enqueue'), job, payload, enqueueOptions),
     enqueueMany: (async (runs: readonly NewRun[], options: EnqueueManyOptions = {}) => {
-      const { client, details = false } = checked('enqueueMany', options);
+      const { client, details } = checked('enqueueMany', options);
       const enqueued = await enqueueMany(may('enqueue'), runs, client);
       return details ? enqueued : enqueued.map(({ id }) => id);
     }) as OpenedTock['enqueueMany'],
@@ -141,7 +145,7 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
         budgetMs: parseDuration(budget, 'budget'),
         ...rest,
         concurrency: checkConcurrency(rest.concurrency),
-        queues: withAlertQueue(checkQueues(rest.queues), engine.alerting),
+        queues: queuesOfWorker(checkQueues(rest.queues), engine),
         kind: shared.kind,
       };
       return await withHeartbeat(engine, () => runTick(engine, tick));
@@ -152,8 +156,8 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
       checkQueues(startOptions?.queues);
       // Loaded late: a tick does not need node-cron.
       const { startDaemon } = await import('../daemon/daemon.js');
-      const daemonQueues = withAlertQueue(startOptions?.queues, engine.alerting);
-      const daemon = await startDaemon(engine, { ...startOptions, queues: daemonQueues });
+      const queues = queuesOfWorker(startOptions?.queues, engine);
+      const daemon = await startDaemon(engine, { ...startOptions, queues });
       shared.daemons.add(daemon);
       return daemon;
     },
@@ -167,50 +171,47 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
     register: async () => await register(mayWork('register')),
     ...handOffMethods(may, mayWork),
     runs: {
-      // Only the compiler knows the output that an id's type carries.
-      get: async <Id extends string>(id: Id) => {
-        const run = await getRun(open().database, id);
-        return (run && shown(run)) as RunRecord<OutputOfId<Id>> | null;
-      },
-      list: async (filter = {}) => {
-        requireSight(operator, checked('runs.list', filter));
-        return (await listRuns(open().database, filter)).map(shown);
-      },
-      retry: async (id, options) => shown(await retry(may('runs.retry'), id, checked('runs.retry', options))),
-      cancel: async (id, options) =>
-        shown(await cancel(may('runs.cancel'), id, checked('runs.cancel', options))),
-      log: async (id, options) =>
-        (await readLog(open().database, id, checked('runs.log', options)?.attempt)).map(shownLog),
-      retryMany: async (match, options) =>
-        await retryMany(may('runs.retry'), checked('runs.match', match), checked('runs.retryMany', options)),
-      cancelMany: async (match, options) =>
-        await cancelMany(
-          may('runs.cancel'),
-          checked('runs.match', match),
-          checked('runs.cancelMany', options),
-        ),
+      ...runMethods(open, may),
       wait: async <Id extends string>(id: Id, options: WaitOptions = {}) => {
-        const { onChange, ...rest } = checked('runs.wait', options);
-        const watching = onChange ? { onChange: (run: RunRecord) => onChange(shown(run)) } : {};
-        const run = await executeOrWait(mayWork('runs.wait'), id, { ...rest, ...watching });
+        const { onChange, execute, ...rest } = checked('runs.wait', options);
+        const watch = { ...rest, onChange: (run: RunRecord) => onChange?.(shown(run)) };
+        const run = execute
+          ? await executeOrWait(mayWork('runs.wait'), id, watch)
+          : await waitForEnd(open(), shared.ends, id, watch);
         return shown(run) as RunRecord<OutputOfId<Id>>;
       },
     },
     schedules: {
       list: async filter =>
         (await listDefinitions(open().database, checked('schedules.list', filter))).map(shown),
-      upsert: async (schedule, guard) => {
+      upsert: async (schedule, options) => {
         const engine = may('schedules.upsert');
-        checkMethodOptions('schedules.upsert', guard);
-        const unseen = operator?.seesPayloads === false && schedule.payload === REDACTED;
-        const kept = unseen ? await withStoredPayload(engine, schedule, guard) : { schedule, guard };
-        return shown(await upsertSchedule(engine, kept.schedule, kept.guard));
+        const { ifVersion, client } = checked('schedules.upsert', options) ?? {};
+        const edit = await withStoredPayload(engine, { schedule, ifVersion });
+        return shown(await upsertSchedule(engine, edit, { client }));
+      },
+      upsertMany: async (schedules, options) => {
+        const engine = may('schedules.upsert');
+        const { client } = checked('schedules.upsertMany', options) ?? {};
+        const edits = await Promise.all(schedules.map(schedule => withStoredPayload(engine, { schedule })));
+        return (await upsertSchedules(engine, edits, { client })).map(shown);
       },
       remove: async (name, guard) =>
         shown(await removeSchedule(may('schedules.remove'), name, checked('schedules.remove', guard))),
       pause: async (name, options) =>
         shown(await pauseDefinition(may('schedules.pause'), name, checked('schedules.pause', options))),
       resume: async name => shown(await resumeDefinition(may('schedules.resume'), name)),
+      pauseMany: async (match, options) => {
+        const { dryRun } = checked('schedules.pauseMany', options) ?? {};
+        const engine = dryRun ? open() : may('schedules.pause');
+        return await pauseMany(engine, checked('schedules.match', match), options);
+      },
+      resumeMany: async (match, options) => {
+        const { dryRun } = checked('schedules.resumeMany', options) ?? {};
+        const engine = dryRun ? open() : may('schedules.resume');
+        return await resumeMany(engine, checked('schedules.match', match), options);
+      },
+      pauses: async () => await pauses(open()),
       backfill: async (name, options) => {
         const { dryRun } = checked('schedules.backfill', options);
         return await backfill(dryRun ? open() : may('schedules.backfill'), name, options);
@@ -220,15 +221,7 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
         return await resetCursors(isDry ? open() : may('schedules.resetCursors'), options);
       },
     },
-    queues: {
-      list: async () => await queues.queues(open()),
-      set: async (name, limits) =>
-        await queues.limitQueue(may('queues.set'), name, checked('queues.set', limits)),
-      pause: async (name, options) =>
-        await queues.pause(may('queues.pause'), name, checked('queues.pause', options)),
-      resume: async name => await queues.resume(may('queues.resume'), name),
-      remove: async name => await queues.unlimitQueue(may('queues.remove'), name),
-    },
+    queues: queueMethods(open, may),
     audit: {
       list: async filter => await listAudit(open().database, checked('audit.list', filter)),
     },
@@ -275,9 +268,4 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
     },
     close: shared.close,
   };
-}
-
-function checked<Options>(method: Parameters<typeof checkMethodOptions>[0], options: Options): Options {
-  checkMethodOptions(method, options);
-  return options;
 }

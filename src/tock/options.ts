@@ -1,12 +1,11 @@
 // What createTock and the methods of a Tock take, with units and defaults.
 import type { Pool } from 'pg';
+import type { ScheduleInputFor } from '../engine/definitions/schedules.js';
 import type { SettingsInput } from '../engine/engine.js';
 import type { AlertOptions } from '../model/alerts/options.js';
 import type { Duration } from '../model/duration.js';
-import type { QueryClient } from '../model/job/enqueue-options.js';
 import type { Hooks } from '../model/job/hooks.js';
-import type { AnyJob, NewRun, OutputFor, PayloadFor } from '../model/job/job.js';
-import type { Enqueued, RunId } from '../model/job/run-id.js';
+import type { AnyJob, PayloadFor } from '../model/job/job.js';
 import type { TracingOption } from '../model/job/tracing-option.js';
 import type { Logger } from '../model/logger.js';
 
@@ -17,7 +16,7 @@ export interface TockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
    * Either this or `pool` is required.
    */
   readonly connectionString?: string;
-  /** The app's own pool. `close` does not end it. */
+  /** The app's own pool, of which Tock keeps one connection. `close` does not end it: end it after that. */
   readonly pool?: Pool;
   /** The database schema of Tock's tables. Default `tock`. */
   readonly schema?: string;
@@ -61,54 +60,16 @@ export interface TickCallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** The argument of `enqueueMany`: each run with the payload of its own job. */
-export type NewRuns<
+/** The argument of `schedules.upsertMany`: each schedule with the payload of its own job. */
+export type ScheduleInputs<
   References extends readonly unknown[],
   Jobs extends readonly AnyJob[] = readonly AnyJob[],
-> = { readonly [Index in keyof References]: NewRun<References[Index], PayloadFor<References[Index], Jobs>> };
-
-/** The result of `enqueueMany`: an id for each run, or with `details` what became of it. */
-export type EnqueuedRuns<
-  References extends readonly unknown[],
-  Jobs extends readonly AnyJob[] = readonly AnyJob[],
-  Details extends boolean = false,
 > = {
-  -readonly [Index in keyof References]: Details extends true
-    ? Enqueued<OutputFor<References[Index], Jobs>>
-    : RunId<OutputFor<References[Index], Jobs>>;
+  readonly [Index in keyof References]: ScheduleInputFor<
+    References[Index],
+    PayloadFor<References[Index], Jobs>
+  >;
 };
-
-/** Options of `enqueueMany`, for all its runs. */
-export interface EnqueueManyOptions<Details extends boolean = boolean> {
-  /** The caller's own transaction: a pg client, or anything with `query(text, values)`. */
-  readonly client?: QueryClient;
-  /** Also resolve to whether each run is new. Default false. */
-  readonly details?: Details;
-}
-
-/** Options of `runs.retry`. */
-export interface RetryOptions {
-  /** How many more attempts it gets. Default: as many as its job has. */
-  readonly attempts?: number;
-}
-
-/** Options of `runs.cancel`. */
-export interface CancelOptions {
-  /** Kept with the run; at most 500 characters. */
-  readonly reason?: string;
-}
-
-/** Options of `runs.log`. */
-export interface LogOptions {
-  /** Only this attempt: 1 for the first. Default: all. */
-  readonly attempt?: number;
-}
-
-/** Options of `schedules.pause` and `queues.pause`. */
-export interface PauseOptions {
-  /** Shown with the pause; at most 500 characters. */
-  readonly note?: string;
-}
 
 /** Options of `alerts.mute`. */
 export interface MuteOptions {

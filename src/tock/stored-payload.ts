@@ -1,16 +1,19 @@
 // An edit of a schedule whose payload the operator was not shown.
-import type { ScheduleInput, VersionGuard } from '../engine/definitions/schedules.js';
+import type { GuardedSchedule } from '../engine/definitions/schedules.js';
 import type { Engine } from '../engine/engine.js';
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
+import { REDACTED } from '../model/operator.js';
 import { listDefinitions } from '../store/reads/runs.js';
 
 /**
- * An edit by an operator who was not shown the payload: it stays as it is stored, unless another edit changes
- * it in the meantime.
+ * The edit; where its operator was not shown the payload, with the one that is stored, unless another edit
+ * changes it in the meantime.
  * @throws TockError TOCK_NOT_FOUND
  */
-export async function withStoredPayload(engine: Engine, schedule: ScheduleInput, guard: VersionGuard = {}) {
+export async function withStoredPayload(engine: Engine, edit: GuardedSchedule): Promise<GuardedSchedule> {
+  const { schedule, ifVersion } = edit;
+  if (engine.operator?.seesPayloads !== false || schedule.payload !== REDACTED) return edit;
   const [stored] = await listDefinitions(engine.database, { name: schedule.name });
   if (!stored)
     throw new TockError(
@@ -19,6 +22,6 @@ export async function withStoredPayload(engine: Engine, schedule: ScheduleInput,
     );
   return {
     schedule: { ...schedule, payload: stored.payload },
-    guard: { ifVersion: stored.version, ...guard },
+    ifVersion: ifVersion ?? stored.version,
   };
 }

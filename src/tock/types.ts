@@ -1,17 +1,26 @@
 // What a Tock can do, and what each method promises.
 import type { Daemon, StartOptions } from '../daemon/daemon.js';
 import type { ResumedDefinition } from '../engine/definitions/pause.js';
+import type {
+  PausedMany,
+  PauseManyOptions,
+  ResumedMany,
+  ResumeManyOptions,
+} from '../engine/definitions/pause-many.js';
 import type { RegisterResult } from '../engine/definitions/register.js';
 import type { CursorReset, ResetCursorsOptions } from '../engine/definitions/reset-cursors.js';
-import type { ScheduleInput, VersionGuard } from '../engine/definitions/schedules.js';
+import type {
+  ScheduleInputFor,
+  UpsertManyOptions,
+  UpsertOptions,
+  VersionGuard,
+} from '../engine/definitions/schedules.js';
 import type { DoctorOptions } from '../engine/doctor/examine.js';
 import type { RunAtWork } from '../engine/execute/crash.js';
 import type { BackfillOptions, BackfillResult } from '../engine/materialize/backfill.js';
 import type { AlertTest } from '../engine/operate/alerts.js';
 import type { ExecBeginning } from '../engine/operate/exec/begin-exec.js';
-import type { CancelManyOptions, ManyResult, RetryManyOptions } from '../engine/operate/many.js';
-import type { QueueLimits } from '../engine/operate/queues.js';
-import type { WaitOptions } from '../engine/operate/runs.js';
+import type { WaitOptions } from '../engine/operate/wait.js';
 import type { TickSummary } from '../engine/run-tick.js';
 import type { Why } from '../engine/why/why.js';
 import type { Heartbeat } from '../model/alerts/read-alerts.js';
@@ -20,56 +29,50 @@ import type { CapacityReport } from '../model/capacity/capacity.js';
 import type { CapacityOptions } from '../model/capacity/options.js';
 import type { DoctorReport } from '../model/doctor/check.js';
 import type { Health } from '../model/health.js';
-import type { EnqueueOptions } from '../model/job/enqueue-options.js';
+import type { EnqueuedRuns, EnqueueManyOptions, NewRuns } from '../model/job/enqueue-many.js';
+import type { EnqueueCallOptions } from '../model/job/enqueue-options.js';
+import type { HandOffMethods } from '../model/job/hand-off-methods.js';
 import type { AnyJob, JobReference, OutputFor, PayloadAndOptions, PayloadFor } from '../model/job/job.js';
-import type { OutputOfId, RunId } from '../model/job/run-id.js';
+import type { EnqueuedOr, OutputOfId } from '../model/job/run-id.js';
 import type { Logger } from '../model/logger.js';
 import type { MetricsOptions } from '../model/metrics/options.js';
 import type { Operator } from '../model/operator.js';
 import type { ProblemLimits } from '../model/problems.js';
-import type { RunMatch } from '../model/run/run-match.js';
+import type { PauseOptions, QueueMethods } from '../model/queue-methods.js';
+import type { RunMethods } from '../model/run/run-methods.js';
+import type { RunRecord } from '../model/run/run-record.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from '../model/scheduler-view.js';
 import type { ExecOptions } from '../model/shell/exec-options.js';
 import type { AlertMute, AlertRecord } from '../store/alerts/deliveries.js';
 import type { Database } from '../store/connection/database.js';
+import type { SharedPause } from '../store/definitions/paused-together.js';
+import type { ScheduleMatch } from '../store/definitions/schedule-match.js';
 import type { AuditFilter } from '../store/reads/audit.js';
-import type { QueueRecord } from '../store/reads/queues.js';
-import type { AttemptLog } from '../store/reads/runs/run-log.js';
-import type { DefinitionFilter, DefinitionRecord, RunFilter, RunRecord } from '../store/reads/runs.js';
+import type { DefinitionFilter, DefinitionRecord } from '../store/reads/runs.js';
 import type { Adoption } from '../store/schema/database-identity.js';
 import type { MigrateResult } from '../store/schema/migrate.js';
 import type { Start, Stoppable } from './engine-of.js';
-import type { HandOffMethods } from './hand-off-methods.js';
-import type {
-  AdoptOptions,
-  CancelOptions,
-  EnqueuedRuns,
-  EnqueueManyOptions,
-  LogOptions,
-  MuteOptions,
-  NewRuns,
-  PauseOptions,
-  RetryOptions,
-  TickCallOptions,
-} from './options.js';
+import type { AdoptOptions, MuteOptions, ScheduleInputs, TickCallOptions } from './options.js';
 
 /**
  * A Tock. `Jobs` are those that it was created with; in a plain `Tock` the compiler does not know them.
  *
  * Every method connects to the database when it first needs it, and rejects with the driver's error if that
- * fails, with TOCK_CLOSED after `close`, and with TOCK_BAD_OPTION for an option that does not exist.
+ * fails, with TOCK_NOT_MIGRATED where Tock's tables are not there, with TOCK_CLOSED after `close`, and with
+ * TOCK_BAD_OPTION for an option that does not exist.
  */
 export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> extends HandOffMethods {
   /**
    * Enqueues one run; resolves to its id. With a `key` that was used before, to the id of that key's run.
-   * With `client` it happens in the caller's transaction.
+   * With `client` it happens in the caller's transaction. With `details: true` it resolves to
+   * `{ id, isNew, isReplaced }`.
    * @throws TockError TOCK_UNKNOWN_JOB, TOCK_BAD_PAYLOAD, TOCK_BAD_KEY, TOCK_BAD_TIME, TOCK_BAD_OPTION,
    * TOCK_BAD_JOB
    */
-  enqueue<const J extends JobReference<Jobs>>(
+  enqueue<const J extends JobReference<Jobs>, Details extends boolean = false>(
     job: J,
-    ...rest: PayloadAndOptions<J, EnqueueOptions, Jobs>
-  ): Promise<RunId<OutputFor<J, Jobs>>>;
+    ...rest: PayloadAndOptions<J, EnqueueCallOptions<Details>, Jobs>
+  ): Promise<EnqueuedOr<Details, OutputFor<J, Jobs>>>;
   /**
    * Enqueues many runs in one statement, all or none; resolves to their ids in order. With `details: true`,
    * also to whether each is new, or its key had been used before.
@@ -96,52 +99,34 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> extend
   requireMigrated(): Promise<void>;
   /** Registers the definitions of `jobs` now; `tick` and `start` do so too. */
   register(): Promise<RegisterResult>;
-  readonly runs: {
-    /** A run, its output typed by the job that `enqueue` was given; null if there is no run of this id. */
-    get<const Id extends string>(id: Id): Promise<RunRecord<OutputOfId<Id>> | null>;
-    /** Runs, newest first; 50 unless the filter has a limit. */
-    list(filter?: RunFilter): Promise<RunRecord[]>;
+  readonly runs: RunMethods & {
     /**
-     * Puts a dead or cancelled run into the queue, due now. @throws TockError TOCK_NOT_FOUND, TOCK_BAD_STATE
-     */
-    retry(id: string, options?: RetryOptions): Promise<RunRecord>;
-    /**
-     * Cancels a run: at once if it is not running; otherwise its signal aborts and it is cancelled when its
-     * handler has stopped. @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE for a run that has ended
-     */
-    cancel(id: string, options?: CancelOptions): Promise<RunRecord>;
-    /**
-     * The lines that its handler has logged, as far as they are kept, one entry for each attempt that logged,
-     * the earliest first. Lines of a running attempt come with its worker's next heartbeat. Empty if there
-     * are none, or no such run.
-     */
-    log(id: string, options?: LogOptions): Promise<AttemptLog[]>;
-    /**
-     * Retries all dead (or cancelled) runs that match, in batches of a transaction each, oldest first. With
-     * `dryRun` it counts them. Safe to repeat: what was done no longer matches. Default status: dead.
-     * @throws TockError TOCK_BAD_OPTION
-     */
-    retryMany(match: RunMatch, options?: RetryManyOptions): Promise<ManyResult>;
-    /** The same for cancel. Default status: queued and failed. @throws TockError TOCK_BAD_OPTION */
-    cancelMany(match: RunMatch, options?: CancelManyOptions): Promise<ManyResult>;
-    /**
-     * Waits until the run has ended; executes it here unless another worker does. Its output is typed by the
-     * job that `enqueue` was given. @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE when `signal` aborts
+     * Waits until a worker has ended the run, or ends it here with `execute`. Its output is typed by the job
+     * that `enqueue` was given. @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE when `signal` aborts
      */
     wait<const Id extends string>(id: Id, options?: WaitOptions): Promise<RunRecord<OutputOfId<Id>>>;
   };
   readonly schedules: {
-    /** Definitions, those due next first. */
+    /** Definitions, those due next first; with `after`, a page of them by name. */
     list(options?: DefinitionFilter): Promise<DefinitionRecord[]>;
     /**
-     * Makes a schedule at run time, or edits it; several may share one job. Safe to repeat.
+     * Makes a schedule at run time, or edits it; several may share one job. Safe to repeat. With `client` it
+     * happens in the caller's transaction.
      * @throws TockError TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for a name that code defines; TOCK_UNKNOWN_JOB,
      * TOCK_NOT_FOUND, TOCK_BAD_PAYLOAD, TOCK_BAD_SCHEDULE, TOCK_BAD_DURATION, TOCK_BAD_OPTION
      */
     upsert<const J extends JobReference<Jobs>>(
-      schedule: ScheduleInput<J, PayloadFor<J, Jobs>>,
-      options?: VersionGuard,
+      schedule: ScheduleInputFor<J, PayloadFor<J, Jobs>>,
+      options?: UpsertOptions,
     ): Promise<DefinitionRecord>;
+    /**
+     * The same for many at once, in one transaction, all or none; resolves to them in their order.
+     * @throws TockError as `upsert` does; TOCK_BAD_OPTION also for two of one name
+     */
+    upsertMany<const J extends readonly JobReference<Jobs>[]>(
+      schedules: ScheduleInputs<J, Jobs>,
+      options?: UpsertManyOptions,
+    ): Promise<DefinitionRecord[]>;
     /**
      * Removes a schedule that was made at run time.
      * @throws TockError TOCK_NOT_FOUND; TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for one that code defines
@@ -155,6 +140,18 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> extend
     /** Ends a pause. Occurrences within it are not caught up. @throws TockError TOCK_NOT_FOUND */
     resume(name: string): Promise<ResumedDefinition>;
     /**
+     * Pauses all definitions that match and have a schedule, by one act with an id; `{}`: all. Those that are
+     * paused already are left as they are. @throws TockError TOCK_NOT_FOUND, TOCK_BAD_OPTION
+     */
+    pauseMany(match: ScheduleMatch, options?: PauseManyOptions): Promise<PausedMany>;
+    /**
+     * Resumes what one act has paused (`{ pause: id }`), except those that somebody has resumed or paused
+     * since; or definitions by `names`. @throws TockError TOCK_NOT_FOUND, TOCK_BAD_OPTION
+     */
+    resumeMany(match: ScheduleMatch, options?: ResumeManyOptions): Promise<ResumedMany>;
+    /** The acts of `pauseMany` of which pauses still hold, the latest first. */
+    pauses(): Promise<SharedPause[]>;
+    /**
      * Makes runs for the occurrences in [from, to) that have none. Safe to repeat.
      * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_TIME, TOCK_BAD_STATE
      */
@@ -165,20 +162,7 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> extend
      */
     resetCursors(options?: ResetCursorsOptions): Promise<CursorReset[]>;
   };
-  readonly queues: {
-    /** Queues that have limits or a pause, or live runs. */
-    list(): Promise<QueueRecord[]>;
-    /**
-     * Sets limits: concurrency, rate, window. Absent ones stay; null removes a limit.
-     * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION, TOCK_BAD_SCHEDULE
-     */
-    set(name: string, limits: QueueLimits): Promise<QueueRecord>;
-    /** Starts none of its runs until it is resumed; running ones go on. */
-    pause(name: string, options?: PauseOptions): Promise<QueueRecord>;
-    resume(name: string): Promise<QueueRecord>;
-    /** Removes all its limits and its pause; resolves to whether it had any. Its runs stay. */
-    remove(name: string): Promise<boolean>;
-  };
+  readonly queues: QueueMethods;
   readonly alerts: {
     /** What is down, and what has recovered; with the channels that were notified, and their answers. */
     list(options?: { readonly limit?: number }): Promise<AlertRecord[]>;

@@ -122,6 +122,27 @@ export function describeAdapter(name: string, open: (url: string) => Promise<App
       expect(await waiting).toMatchObject([{ id, isNew: false }]);
     });
 
+    it('leaves a successor to a run that has begun, with the transaction', async () => {
+      const key = { key: 'state:1', unique: 'live', replace: true } as const;
+      const id = await test.tock.enqueue(echo, 'old', key);
+      await test.sql(
+        `update tock.job_runs_live set status = 'running', attempts = 1, fence = 1, locked_by = gen_random_uuid(), locked_until = tock.now() - interval '1s' where id = $1`,
+        [id],
+      );
+      const failed = app.transact(async client => {
+        await test.tock.enqueue(echo, 'rolled back', { ...key, client });
+        throw new Error('the app changed its mind');
+      });
+      await expect(failed).rejects.toThrow('the app changed its mind');
+      const left = await app.transact(
+        async client => await test.tock.enqueue(echo, 'new', { ...key, client, details: true }),
+      );
+      expect(left).toMatchObject({ isNew: true, isReplaced: false });
+      await test.tock.tick();
+      expect(await test.tock.runs.get(id)).toMatchObject({ skipReason: `replaced by run ${left.id}` });
+      expect(await test.tock.runs.get(left.id)).toMatchObject({ output: { payload: 'new' } });
+    });
+
     it('enqueues many in one transaction, in order, with every option', async () => {
       const ids = await app.transact(
         async client =>
@@ -170,6 +191,137 @@ export function describeAdapter(name: string, open: (url: string) => Promise<App
       } finally {
         await other.close();
       }
+    });
+
+    it('makes a schedule with the transaction: unseen before the commit, there after it, gone with a rollback', async () => {
+      const tenant = { name: 'tenant-1', job: echo, payload: { tenant: AWKWARD }, every: '1h' } as const;
+      const failed = app.transact(async (client, insertInvoice) => {
+        await insertInvoice(3, 'rolled back');
+        expect(await test.tock.schedules.upsert(tenant, { client })).toMatchObject({ version: 1 });
+        throw new Error('the app changed its mind');
+      });
+      await expect(failed).rejects.toThrow('the app changed its mind');
+      expect(await test.tock.schedules.list({ name: 'tenant-1' })).toEqual([]);
+      expect(await invoice(3)).toBeUndefined();
+
+      const made = await app.transact(async (client, insertInvoice) => {
+        await insertInvoice(4, 'committed');
+        const inside = await test.tock.schedules.upsert(
+          { ...tenant, startAt: '1900-01-01T00:00:00Z', endAt: '2099-01-01T00:00:00Z' },
+          { client, ifVersion: 0 },
+        );
+        expect(await test.tock.schedules.list({ name: 'tenant-1' })).toEqual([]);
+        return inside;
+      });
+      expect(made).toMatchObject({ payload: { tenant: AWKWARD }, startAt: new Date('1900-01-01T00:00:00Z') });
+      expect(await test.tock.schedules.list({ name: 'tenant-1' })).toEqual([made]);
+      expect(await invoice(4)).toBe('committed');
+    });
+
+    it('edits schedules with the transaction: what was due becomes runs, a chain is linked, a pause is kept', async () => {
+      const due = { name: 'due', job: echo, payload: 'old', every: '1h', overlap: 'buffer_all' } as const;
+      const spent = { name: 'spent', job: echo, every: '1h', remaining: 5 } as const;
+      const resting = { name: 'resting', job: echo, every: '1h' } as const;
+      await test.setClock('2026-03-01T12:30:00Z');
+      await test.tock.schedules.upsertMany([due, spent, resting]);
+      await test.tock.schedules.pause('resting');
+      await test.setClock('2026-03-01T13:30:00Z');
+      const written = await app.transact(
+        async client =>
+          await test.tock.schedules.upsertMany(
+            [
+              { ...due, payload: 'new', every: '2h' },
+              { ...spent, priority: 3 },
+              { ...resting, every: '3h' },
+              { name: 'follows', job: echo, after: ['due', 'spent'] },
+              { name: 'once', job: echo, at: '2026-03-02T00:00:00Z', expect: { within: '1h' } },
+            ],
+            { client },
+          ),
+      );
+      const names = ['due', 'spent', 'resting', 'follows', 'once'];
+      expect(written.map(({ name, version }) => [name, version])).toEqual(
+        names.map((each, place) => [each, place < 3 ? 2 : 1]),
+      );
+      const listed = await test.tock.schedules.list();
+      expect(written).toEqual(names.map(each => listed.find(record => record.name === each)));
+      expect(written[2]).toMatchObject({ everyMs: 10_800_000, pausedAt: new Date('2026-03-01T12:30:00Z') });
+      const runs = async (definition: string) =>
+        (await test.tock.runs.list({ definition })).map(run => [run.scheduledFor, run.status, run.payload]);
+      const at = new Date('2026-03-01T13:00:00Z');
+      expect(await runs('due')).toEqual([[at, 'queued', 'old']]);
+      expect(await runs('spent')).toEqual([[at, 'queued', {}]]);
+      expect(await runs('resting')).toEqual([[at, 'skipped', {}]]);
+      await test.tock.schedules.remove('once');
+      const again = await app.transact(
+        async client =>
+          await test.tock.schedules.upsert(
+            { name: 'once', job: echo, at: '2026-03-03T00:00:00Z' },
+            { client },
+          ),
+      );
+      expect(again).toMatchObject({
+        id: written[4]?.id,
+        at: new Date('2026-03-03T00:00:00Z'),
+        vanishedAt: null,
+      });
+      await test.setClock(null);
+    });
+
+    it('leaves the transaction as it was where a schedule is refused, at whatever step', async () => {
+      await test.tock.schedules.upsert({ name: 'kept', job: echo, every: '1h' });
+      await app.transact(async (client, insertInvoice) => {
+        await insertInvoice(5, 'committed');
+        const { schedules } = test.tock;
+        const upsert = schedules.upsert({ name: 'kept', job: echo, every: '2h' }, { client, ifVersion: 7 });
+        await expect(upsert).rejects.toMatchObject({ code: 'TOCK_VERSION_CONFLICT' });
+        // A circle is found once both are written.
+        const circle = schedules.upsertMany(
+          [
+            { name: 'a', job: echo, after: ['b'] },
+            { name: 'b', job: echo, after: ['a'] },
+          ],
+          { client },
+        );
+        await expect(circle).rejects.toMatchObject({ code: 'TOCK_BAD_SCHEDULE' });
+      });
+      expect(await invoice(5)).toBe('committed');
+      expect((await test.tock.schedules.list({ name: 'kept' }))[0]).toMatchObject({ version: 1 });
+      expect(await test.tock.schedules.list({ name: 'a' })).toEqual([]);
+    });
+
+    it('refuses to make a schedule outside a transaction', async () => {
+      const made = test.tock.schedules.upsert(
+        { name: 'outside', job: echo, every: '1h' },
+        { client: app.outside },
+      );
+      await expect(made).rejects.toMatchObject({
+        code: 'TOCK_BAD_OPTION',
+        message: expect.stringContaining('no open transaction') as string,
+      });
+      expect(await test.tock.schedules.list({ name: 'outside' })).toEqual([]);
+    });
+
+    it('says what to run where the schema is not there', async () => {
+      const other = createTock({
+        connectionString: test.url,
+        schema: 'not_migrated',
+        jobs: [echo],
+        logger: false,
+      });
+      const missing = {
+        code: 'TOCK_NOT_MIGRATED',
+        message: expect.stringMatching(/^the schema not_migrated lacks[^\n]*; run: tock migrate$/) as string,
+      };
+      const failed = app.transact(async client => await other.enqueue(echo, { secret: 1 }, { client }));
+      await expect(failed).rejects.toMatchObject(missing);
+      // Knex puts the parameters into the message.
+      await expect(failed).rejects.not.toThrow('secret');
+      const refused = app.transact(
+        async client => await other.schedules.upsert({ name: 'a', job: echo, every: '1h' }, { client }),
+      );
+      await expect(refused).rejects.toMatchObject(missing);
+      await other.close();
     });
 
     it('enqueues at once outside a transaction', async () => {

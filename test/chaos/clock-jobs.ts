@@ -19,7 +19,7 @@ const tells = defineJob({
     ctx.progress(0.5, 'half');
     await ctx.once(`once:${ctx.runId}`, () => 1);
     await ctx.step('step', () => 2);
-    await ctx.enqueue('later', {}, { delay: '5m' });
+    await ctx.enqueue<string>('later', {}, { delay: '5m' });
     return { hostTime: new Date().toISOString() };
   },
 });

@@ -6,6 +6,10 @@ import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 import { collectEvents, type EventLog } from './collecting-logger.js';
 import { openProxy, type TcpProxy } from './tcp-proxy.js';
 
+interface Tables {
+  effects: { run_id: string };
+}
+
 let test: TestTock;
 let proxy: TcpProxy;
 let events: EventLog;
@@ -225,7 +229,7 @@ describe('4: COMMIT is sent and its reply is lost', () => {
       run: ctx =>
         ctx.transaction(async trx => {
           await note(ctx);
-          await trx.insertInto('effects').values({ run_id: ctx.runId }).execute();
+          await trx.withTables<Tables>().insertInto('effects').values({ run_id: ctx.runId }).execute();
           lost ??= proxy.loseReplyTo('commit\0');
           return { done: ctx.attempt };
         }),
@@ -254,7 +258,7 @@ describe('4: COMMIT is sent and its reply is lost', () => {
       run: ctx =>
         ctx.transaction(async trx => {
           await note(ctx);
-          await trx.insertInto('effects').values({ run_id: ctx.runId }).execute();
+          await trx.withTables<Tables>().insertInto('effects').values({ run_id: ctx.runId }).execute();
           // The first question about it is lost as well; the second is answered.
           lost ??= proxy.loseReplyTo('commit\0').then(() => proxy.loseReplyTo(question));
           return { done: ctx.attempt };

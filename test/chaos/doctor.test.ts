@@ -71,7 +71,7 @@ describe.skipIf(!hasDebianPostgres)('a server with a standby (needs Debian’s P
       await watcher.end();
       await server.remove();
     }
-  }, 120_000);
+  });
 });
 
 async function waiting(url: string): Promise<number> {

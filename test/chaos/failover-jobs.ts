@@ -1,6 +1,10 @@
 // The job module of the tests with a server that goes away. Bundled by esbuild, and named in TOCK_JOBS.
 import { defineJob } from '../../src/index.js';
 
+interface Tables {
+  pg_class: { oid: number };
+}
+
 const retry = { maxAttempts: 10, base: '200ms', backoff: 'fixed' } as const;
 
 export const jobs = [
@@ -10,6 +14,7 @@ export const jobs = [
     retry,
     run: ctx =>
       ctx.db
+        .withTables<Tables>()
         .selectFrom('pg_class')
         .select('oid')
         .limit(1)

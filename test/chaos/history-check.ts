@@ -119,9 +119,18 @@ function checkWriter(
   if (isReaped(after, old)) {
     if (ms(error?.at) + TOLERANCE_MS < ms(old?.locked_until))
       say(`I2 taken back at ${error?.at}, leased until ${old?.locked_until}`);
-  } else if (app !== holder?.app && app !== 'driver' && !isHandedOver(old)) {
+  } else if (app !== holder?.app && app !== 'driver' && !isHandedOver(old) && !endsLease(after, old)) {
     say(`I3 made ${after.status} by another than its holder ${holder?.app}`);
   }
+}
+
+/** A worker that begins ends the leases of processes of its host that are gone, and changes nothing else. */
+function endsLease(after: HistoryRow, before: HistoryRow | null): boolean {
+  return (
+    after.status === 'running' &&
+    after.fence === before?.fence &&
+    ms(after.locked_until) < ms(before?.locked_until)
+  );
 }
 
 /** Taken back by a reaper: it says so in an error of its own. */

@@ -3,6 +3,14 @@
 import { type AnyJob, defineJob, type HandOff, type JobContext } from '../../src/index.js';
 import { lot } from './lot.js';
 
+interface Tables {
+  once_effects: { key: string };
+  transaction_effects: { run_id: string };
+  messages: { run_id: string; fence: number };
+  begun: { fence: number };
+  let_go: { until: number };
+}
+
 const pause = (ctx: JobContext) =>
   new Promise(resolve => setTimeout(resolve, lot(ctx, 1) < 0.1 ? 1500 : lot(ctx, 2) * 60));
 
@@ -39,6 +47,7 @@ const once = defineJob({
     await pause(ctx);
     await ctx.once(`effect:${ctx.runId}`, async trx => {
       await trx
+        .withTables<Tables>()
         .insertInto('once_effects')
         .values({ key: `effect:${ctx.runId}` })
         .execute();
@@ -54,7 +63,11 @@ const transaction = defineJob({
   async run(ctx) {
     await pause(ctx);
     return ctx.transaction(async trx => {
-      await trx.insertInto('transaction_effects').values({ run_id: ctx.runId }).execute();
+      await trx
+        .withTables<Tables>()
+        .insertInto('transaction_effects')
+        .values({ run_id: ctx.runId })
+        .execute();
       if (lot(ctx, 5) < 0.3) throw new Error('within the transaction');
       await pause(ctx);
       return ctx.attempt;
@@ -87,7 +100,11 @@ const handed = defineJob({
   name: 'handed',
   retry,
   async run(ctx): Promise<HandOff> {
-    await ctx.db.insertInto('messages').values({ run_id: ctx.runId, fence: ctx.fence }).execute();
+    await ctx.db
+      .withTables<Tables>()
+      .insertInto('messages')
+      .values({ run_id: ctx.runId, fence: ctx.fence })
+      .execute();
     await mayFail(ctx);
     return ctx.handOff({ lease: '20s' });
   },
@@ -97,9 +114,14 @@ const handedLate = defineJob({
   name: 'handed-late',
   retry,
   async run(ctx): Promise<HandOff> {
-    await ctx.db.insertInto('begun').values({ fence: ctx.fence }).execute();
+    await ctx.db.withTables<Tables>().insertInto('begun').values({ fence: ctx.fence }).execute();
     const mayGo = () =>
-      ctx.db.selectFrom('let_go').select('until').where('until', '>=', ctx.fence).executeTakeFirst();
+      ctx.db
+        .withTables<Tables>()
+        .selectFrom('let_go')
+        .select('until')
+        .where('until', '>=', ctx.fence)
+        .executeTakeFirst();
     while (!(await mayGo())) await new Promise(resolve => setTimeout(resolve, 50));
     return ctx.handOff({ lease: '20s' });
   },

@@ -4,7 +4,7 @@ import type { HistoryEvent, HistoryRow } from './history.js';
 import { checkLimits } from './history-limits.js';
 
 const AT = (second: number) => new Date(Date.UTC(2026, 2, 1, 12, 0, second)).toISOString();
-const LIMITS = { 'job:limited:*': 1, 'queue:narrow': 2 };
+const LIMITS = { 'job:limited/*': 1, 'queue:narrow': 2 };
 
 const queued = (id: number, more: HistoryRow = {}): HistoryRow => ({
   id,
@@ -27,7 +27,7 @@ const events = (steps: readonly (readonly [HistoryRow | null, HistoryRow | null]
     old,
     new: row,
   }));
-const KEYED: HistoryRow = { slot_keys: ['job:limited:a'] };
+const KEYED: HistoryRow = { slot_keys: ['job:limited/a'] };
 const NARROW: HistoryRow = { queue: 'narrow' };
 
 describe('checkLimits', () => {
@@ -42,11 +42,11 @@ describe('checkLimits', () => {
       LIMITS,
     );
     expect(wrong).toEqual([]);
-    expect(highest.get('job:limited:a')).toBe(1);
+    expect(highest.get('job:limited/a')).toBe(1);
   });
 
   it('finds one too many under a key, and none under another key', () => {
-    const [a, b, c] = [queued(1, KEYED), queued(2, KEYED), queued(3, { slot_keys: ['job:limited:b'] })];
+    const [a, b, c] = [queued(1, KEYED), queued(2, KEYED), queued(3, { slot_keys: ['job:limited/b'] })];
     const { wrong, highest } = checkLimits(
       events([
         [a, running(a, 1, 61)],
@@ -55,8 +55,8 @@ describe('checkLimits', () => {
       ]),
       LIMITS,
     );
-    expect(wrong).toEqual(['I12 2 runs hold job:limited:a at once (run 2, event 3 by a)']);
-    expect(highest.get('job:limited:b')).toBe(1);
+    expect(wrong).toEqual(['I12 2 runs hold job:limited/a at once (run 2, event 3 by a)']);
+    expect(highest.get('job:limited/b')).toBe(1);
   });
 
   it('counts a lease until it is over, and as far as it was renewed', () => {

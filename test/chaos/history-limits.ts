@@ -12,7 +12,7 @@ export interface LimitsFound {
 }
 
 /**
- * @param limits by key, such as `queue:narrow` or `job:limited:a`; a key that ends in `*` stands for all that begin so
+ * @param limits by key, such as `queue:narrow` or `job:limited/a`; a key that ends in `*` stands for all that begin so
  */
 export function checkLimits(
   events: readonly HistoryEvent[],

@@ -110,7 +110,7 @@ const MUTANTS: readonly Mutant[] = [
       {
         file: 'engine/execute/effects.ts',
         from: 'resultText(await work(trx), effect)',
-        to: 'resultText(await work(database.kysely as never), effect)',
+        to: 'resultText(await work(database.handlers.db as never), effect)',
       },
     ],
     found: /^I9/,

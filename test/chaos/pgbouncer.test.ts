@@ -14,6 +14,10 @@ import { bundleJobs, type Running, startProcess, TICK } from '../support/process
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 import { freePort } from './servers.js';
 
+interface Tables {
+  effects: { name: string };
+}
+
 const PGBOUNCER = '/usr/sbin/pgbouncer';
 /** Fewer sessions than a process has clients. */
 const SESSIONS = 3;
@@ -164,6 +168,7 @@ describe.skipIf(!existsSync(PGBOUNCER))(
         async run(ctx) {
           await ctx.once('shared', trx =>
             trx
+              .withTables<Tables>()
               .insertInto('effects')
               .values({ name: 'once' })
               .execute()
@@ -173,6 +178,7 @@ describe.skipIf(!existsSync(PGBOUNCER))(
           if (ctx.attempt === 1) throw new Error('again');
           await ctx.transaction(trx =>
             trx
+              .withTables<Tables>()
               .insertInto('effects')
               .values({ name: 'transaction' })
               .execute()
@@ -192,7 +198,7 @@ describe.skipIf(!existsSync(PGBOUNCER))(
       ]);
     });
 
-    it('a cancel reaches the handler by the next heartbeat', async () => {
+    it('a cancel reaches the handler by the next poll', async () => {
       const waits = defineJob({
         name: 'waits',
         run: ctx =>
@@ -200,7 +206,7 @@ describe.skipIf(!existsSync(PGBOUNCER))(
             ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)),
           ),
       });
-      const tock = await start([waits], false, { lease: '2s', heartbeat: '100ms' });
+      const tock = await start([waits], false, { lease: '20m', heartbeat: '10m', drain: '0s' });
       const id = await tock.enqueue(waits);
       await until(async () => (await tock.runs.get(id))?.status === 'running', 'the run to begin');
       await tock.runs.cancel(id, { reason: 'enough' });

@@ -97,7 +97,7 @@ describe('tock cancel by filter', () => {
     const { stdout, stderr } = await harness.tock(['cancel', '--job', 'idle', '--yes']);
     expect(stdout).toBe('442 cancelled\n');
     expect(stderr).toMatch(/^\[#+-+\] \d+% 200 of 442\n/);
-  }, 60_000);
+  });
 });
 
 describe('tock retry by filter', () => {

@@ -30,8 +30,10 @@ beforeAll(async () => {
           ('running', '-infinity', '-infinity', '[[]]', '{"fraction": 0.5, "stage": "half-way", "events": 2}', 'default')
         ) as o(status, run_at, at, errors, progress, queue) returning id
       ), finished as (
-        insert into tock.job_runs_finished (id, job, status, run_at, definition_id, scheduled_for, created_at, started_at, finished_at, errors, progress)
-        select nextval('tock.job_runs_id_seq'), 'greet', o.status, o.at, (select id from of_steady), o.at, o.at, o.at, o.ended, o.errors::jsonb, '5'
+        insert into tock.job_runs_finished (id, job, status, run_at, definition_id, scheduled_for, created_at, started_at, finished_at, errors, progress,
+          payload, output)
+        select nextval('tock.job_runs_id_seq'), 'greet', o.status, o.at, (select id from of_steady), o.at, o.at, o.at, o.ended, o.errors::jsonb, '5',
+          (repeat('[', 5000) || repeat(']', 5000))::jsonb, (repeat('{"a":', 5000) || '1' || repeat('}', 5000))::jsonb
         from (values
           ('dead', timestamptz 'infinity', tock.now(), '5'),
           ('dead', '-infinity', tock.now(), '{"message": 1}'),
@@ -83,6 +85,7 @@ describe('rows with unusual values', () => {
     }
     const { runs } = await harness.json<{ runs: { id: string; runAt: string; errors: unknown }[] }>(['runs']);
     expect(runs.map(run => run.id)).toEqual(expect.arrayContaining([...ids, good]));
+    expect(JSON.stringify(runs)).toContain('what is nested too deep to show');
     for (const run of runs) {
       expect(run.runAt).toMatch(/^\d{4}-/);
       expect(run.errors).toBeInstanceOf(Array);

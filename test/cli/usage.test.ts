@@ -170,7 +170,7 @@ describe('wrong arguments', () => {
     ],
     [
       ['queue', 'set', 'reports', '--rate', '100'],
-      /^tock queue: --rate 100: write it as 100\/1m: starts per period, or none /,
+      /^tock queue: --rate 100: write it as 5\/s or 100\/1m: starts per period, or none /,
     ],
     [['queue', 'set', 'reports', '--rate', '0/1m'], /^tock queue: --rate 0\/1m: it must be a whole number/],
     [['queue', 'set', 'reports', '--rate', '5/often'], /^tock queue: --rate 5\/often: write a duration/],

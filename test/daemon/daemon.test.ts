@@ -136,7 +136,13 @@ describe('tock.start', () => {
     daemon = undefined;
   });
 
-  it('cancels at once, long before its next heartbeat', async () => {
+  // Regression: without LISTEN only a heartbeat brought it.
+  it.each([
+    { listen: true, waiting: 0 },
+    { listen: false, waiting: 0 },
+    // With more runs than it has room for, it goes on claiming, and does not look.
+    { listen: false, waiting: 30 },
+  ])('cancels long before its next heartbeat ($listen, $waiting waiting)', async ({ listen, waiting }) => {
     const waits = defineJob({
       name: 'waits',
       run: ctx =>
@@ -144,9 +150,10 @@ describe('tock.start', () => {
           ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)),
         ),
     });
-    const other = test.another({ jobs: [waits], lease: '20m', heartbeat: '10m' });
-    daemon = await other.start();
+    const other = test.another({ jobs: [waits], lease: '20m', heartbeat: '10m', drain: '0s' });
     const id = await other.enqueue(waits);
+    await other.enqueueMany(Array.from({ length: waiting }, () => ({ job: waits })));
+    daemon = await other.start({ listen, concurrency: 2 });
     await until(async () => (await other.runs.get(id))?.status === 'running', 'the run to start');
     await test.tock.runs.cancel(id, { reason: 'enough' });
     await ended(id);
@@ -202,7 +209,7 @@ describe('tock.start', () => {
     );
     const [blocked] = await test.sql<{ id: string }>(
       `insert into tock.job_runs_live (job, status, blocked_on, slot_keys, slot_limits)
-       values ('quick', 'queued', 'job:quick:', '{job:quick:}', '{1}') returning id::text`,
+       values ('quick', 'queued', 'job:quick/', '{job:quick/}', '{1}') returning id::text`,
     );
     await ended(blocked?.id ?? '');
     expect(await test.tock.runs.get(blocked?.id ?? '')).toMatchObject({ status: 'succeeded' });

@@ -181,6 +181,16 @@ describe('while a worker goes on claiming', () => {
     expect(whileClaiming(RESTING, pass, POLL_MS)).toEqual({ ...RESTING, ...claiming });
   });
 
+  it('materializing is due within a poll, whatever the last look knew: a schedule may be new', () => {
+    const pass = { startedAt: NOW, materialized: false };
+    const first = whileClaiming(RESTING, pass, POLL_MS);
+    expect(first.materializeAt).toBe(NOW + POLL_MS);
+    expect(whileClaiming(first, { ...pass, startedAt: NOW + 100 }, POLL_MS).materializeAt).toBe(
+      NOW + POLL_MS,
+    );
+    expect(whileClaiming({ ...RESTING, materializeAt: NOW + 7 }, pass, POLL_MS).materializeAt).toBe(NOW + 7);
+  });
+
   it('the first reaping waits for as long as any other', () => {
     const pass = { startedAt: NOW, materialized: true };
     expect(whileClaiming(FIRST_PLAN, pass, POLL_MS).reapAt).toBe(NOW + 5000);

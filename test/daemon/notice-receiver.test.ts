@@ -27,7 +27,11 @@ function receiver(queues: readonly string[] | null = null) {
   const done: string[] = [];
   const hint = createEnqueueHint(queues);
   const notices = createNoticeReceiver({
-    worker: { wake: () => void done.push('wake'), checkCancel: id => void done.push(`cancel ${id}`) },
+    worker: {
+      wake: () => void done.push('wake'),
+      checkCancel: id => void done.push(`cancel ${id}`),
+      expectWaiting: () => void done.push('waiting'),
+    },
     hint,
     claim: () => void done.push('claim'),
     onReap: () => void done.push('reap'),
@@ -43,7 +47,8 @@ describe('a notice', () => {
     receive(QUEUED);
     pass(1000);
     receive({ kind: 'reap' });
-    expect(done).toEqual(['cancel 7', 'wake', 'claim', 'reap', 'claim']);
+    receive({ kind: 'code' });
+    expect(done).toEqual(['cancel 7', 'wake', 'claim', 'reap', 'claim', 'waiting']);
   });
 
   it('that there is something to reap leads to a look everywhere, also where another named a place', () => {

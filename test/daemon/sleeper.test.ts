@@ -9,7 +9,12 @@ import { defineJob } from '../../src/index.js';
 import { createRegistry } from '../../src/model/job/registry.js';
 import { silentLogger } from '../../src/model/logger.js';
 import { type Database, openDatabase } from '../../src/store/connection/database.js';
-import { haveAllEndedBefore, isNotifyLockAwaited, newTransactionId } from '../../src/store/runs/sleepers.js';
+import {
+  haveAllEndedBefore,
+  isNotifyLockAwaited,
+  newTransactionId,
+} from '../../src/store/runs/workers/sleepers.js';
+import { noMethods } from '../support/engine.js';
 import { insertSleeper, insertWorker, SLEEPER_ID } from '../support/sleepers.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 
@@ -95,6 +100,7 @@ const engineOf = (): Engine => ({
   settings: readSettings({ heartbeat: '100ms', lease: '10s' }),
   isolation: null,
   hooks: {},
+  forHandlers: noMethods,
   operator: null,
   appName: null,
   workers: new Set(),

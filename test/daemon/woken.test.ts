@@ -3,7 +3,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PoolClient } from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Daemon, POLL_LISTENING_MS, startDaemon } from '../../src/daemon/daemon.js';
+import { type Daemon, startDaemon } from '../../src/daemon/daemon.js';
+import { POLL_LISTENING_MS } from '../../src/daemon/listening.js';
 import { defineJob } from '../../src/index.js';
 import { type Database, openDatabase } from '../../src/store/connection/database.js';
 import { engineOver } from '../support/engine.js';

@@ -1,12 +1,14 @@
 // The parts of the door that need no server: sessions, lists of users, names of hosts, what addresses carry.
 import { describe, expect, it } from 'vitest';
+import { noteAddress } from '../../src/dashboard/access/address.js';
 import { methodsByPath } from '../../src/dashboard/access/allowed-methods.js';
 import { readBody } from '../../src/dashboard/access/read-body.js';
 import { readerZone } from '../../src/dashboard/access/zone.js';
 import { cached } from '../../src/dashboard/cached.js';
 import { makeLink, withoutBase } from '../../src/dashboard/links.js';
+import { Attempts } from '../../src/dashboard/server/attempts.js';
 import { answersTo, hostAndPort, isLoopback } from '../../src/dashboard/server/hosts.js';
-import { requireSafeAddress } from '../../src/dashboard/server/server-access.js';
+import { requireSafeAddress, serverAccess } from '../../src/dashboard/server/server-access.js';
 import { Sessions } from '../../src/dashboard/server/sessions.js';
 import { readDashboardSettings } from '../../src/dashboard/server/settings.js';
 
@@ -50,6 +52,81 @@ describe('sessions', () => {
     expect(sessions.has(cookies[0] ?? '')).toBe(true);
     expect(sessions.has(cookies[1] ?? '')).toBe(false);
     expect(cookies.slice(2).every(cookie => sessions.has(cookie))).toBe(true);
+  });
+});
+
+describe('wrong passwords', () => {
+  const right = 'correct-horse-battery';
+  const open = () => {
+    let now = 0;
+    const settings = readDashboardSettings({ TOCK_DASHBOARD_USERS: `ann:view:${right} bob:view:${right}` });
+    const access = serverAccess({ host: '0.0.0.0', port: 1, settings, onLink: () => {}, clock: () => now });
+    const requestOf = (name: string, password: string, address: string) => {
+      const authorization = `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
+      const request = new Request('http://web-1/', { headers: { authorization } });
+      noteAddress(request, address);
+      return request;
+    };
+    return {
+      signIn: async (name: string, password: string, address = 'a') =>
+        (await access.authorize(requestOf(name, password, address)))?.name ?? null,
+      seconds: (name: string, address = 'a') => access.secondsToWait?.(requestOf(name, '', address)) ?? 0,
+      pass: (ms: number) => (now += ms),
+    };
+  };
+  const fail = async ({ signIn }: ReturnType<typeof open>, times: number, name = 'ann', address = 'a') => {
+    for (let time = 0; time < times; time++) await signIn(name, `guess-${time}`, address);
+  };
+
+  it('after the fifth, no password is looked at for a while, which grows to a minute', async () => {
+    const door = open();
+    await fail(door, 4);
+    expect(door.seconds('ann')).toBe(0);
+    await fail(door, 1);
+    expect(door.seconds('ann')).toBe(1);
+    expect(await door.signIn('ann', right)).toBeNull();
+    door.pass(1000);
+    await fail(door, 1);
+    expect(door.seconds('ann')).toBe(2);
+    for (let time = 0; time < 20; time++) {
+      door.pass(60_000);
+      await fail(door, 1);
+    }
+    expect(door.seconds('ann')).toBe(60);
+    door.pass(60_000);
+    expect(await door.signIn('ann', right)).toBe('ann');
+    expect(door.seconds('ann')).toBe(0);
+  });
+
+  it('keep out neither other users, nor other addresses, nor who has signed in', async () => {
+    const door = open();
+    expect(await door.signIn('ann', right)).toBe('ann');
+    await fail(door, 50);
+    await fail(door, 50, 'nobody');
+    expect(await door.signIn('ann', right)).toBe('ann');
+    // What she sends does not free whoever guesses.
+    expect(door.seconds('ann')).toBeGreaterThan(0);
+    expect(await door.signIn('bob', right)).toBe('bob');
+    expect(await door.signIn('ann', right, 'b')).toBe('ann');
+  });
+
+  it('are remembered of a thousand at most', () => {
+    const attempts = new Attempts(() => 0);
+    const failOften = (key: string) => {
+      for (let time = 0; time < 6; time++) attempts.failed(key);
+    };
+    failOften('first');
+    for (let other = 0; other < 999; other++) attempts.failed(`${other}`);
+    expect(attempts.waitMs('first')).toBeGreaterThan(0);
+    attempts.failed('one more');
+    expect(attempts.waitMs('first')).toBe(0);
+  });
+
+  it('of names that do not exist push out nothing', async () => {
+    const door = open();
+    await fail(door, 5);
+    for (let name = 0; name < 1100; name++) await door.signIn(`nobody-${name}`, right);
+    expect(door.seconds('ann')).toBe(1);
   });
 });
 
@@ -115,11 +192,20 @@ describe('an address', () => {
       '[::1]',
       'localhost',
       'LOCALHOST',
+      'tock.localhost',
       'web-1',
       'tock.example.com',
     ])
       expect([name, answers(name)]).toEqual([name, true]);
-    for (const name of ['evil.test', 'web-10', '', 'localhost.', 'a.tock.example.com'])
+    for (const name of [
+      'evil.test',
+      'web-10',
+      '',
+      'localhost.',
+      '.localhost',
+      'evillocalhost',
+      'a.tock.example.com',
+    ])
       expect([name, answers(name)]).toEqual([name, false]);
   });
 

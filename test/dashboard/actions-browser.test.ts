@@ -65,24 +65,37 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
       ['ann', 'schedules.pause', 'rotate-keys', 1],
     ]);
     expect(await schedule('rotate-keys')).toMatchObject({ pauseReason: 'the key server moves' });
-    expect(
-      await act('/schedules/rotate-keys', page => press(page, 'Resume'), /rotate-keys is resumed/),
-    ).toEqual([['ann', 'schedules.resume', 'rotate-keys', 1]]);
+    const resume = async (page: Page) => {
+      await press(page, 'Resume …');
+      expect(await page.locator('#confirm').innerText()).toContain('the key server moves');
+      await confirm(page);
+    };
+    expect(await act('/schedules/rotate-keys', resume, /rotate-keys is resumed/)).toEqual([
+      ['ann', 'schedules.resume', 'rotate-keys', 1],
+    ]);
     expect(await schedule('rotate-keys')).toMatchObject({ pausedAt: null });
   });
 
-  it('pauses several schedules at once, after a question', async () => {
+  it('pauses several schedules together, after a question, and resumes just these', async () => {
     const pause = async (page: Page) => {
       await page.getByLabel('Select close-the-day').check();
       await page.getByLabel('Select hourly-rollup').check();
       await press(page, 'Pause …');
       await page.locator('main button.main').click();
     };
-    expect((await act('/schedules', pause, /2 schedules/)).flat()).toEqual(
-      expect.arrayContaining(['close-the-day', 'hourly-rollup']),
-    );
+    expect(await act('/schedules', pause, '2 schedules paused together.')).toEqual([
+      ['ann', 'schedules.pause', 'close-the-day', 'hourly-rollup', 2],
+    ]);
     for (const name of ['close-the-day', 'hourly-rollup'])
       expect((await schedule(name))?.pausedAt).toBeInstanceOf(Date);
+    const resume = async (page: Page) => {
+      await press(page, 'Resume these 2 …');
+      await confirm(page);
+    };
+    expect(await act('/schedules', resume, '2 schedules resumed.')).toEqual([
+      ['ann', 'schedules.resume', 'close-the-day', 'hourly-rollup', 2],
+    ]);
+    expect((await schedule('prune-history'))?.pauseReason).toBe('until the audit is over');
   });
 
   it('makes, edits and removes a schedule', async () => {
@@ -142,24 +155,29 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
     expect(await queue('mail')).toMatchObject({ pauseReason: 'the provider is down' });
     const limit = async (page: Page) => {
       await page.getByLabel('At once').fill('3');
-      await page.getByLabel('Rate').fill('100/1m');
       await press(page, 'Set limits');
     };
     expect(await act('/queues/mail', limit, /mail/)).toEqual([['ann', 'queues.set', 'mail', 1]]);
-    expect(await queue('mail')).toMatchObject({ concurrency: 3, rate: { count: 100, perMs: 60_000 } });
-    expect(
-      await act(
-        '/queues/mail',
-        async page =>
-          await page
-            .getByRole('button', { name: /^Resume/ })
-            .first()
-            .click(),
-        /mail/,
-      ),
-    ).toEqual([['ann', 'queues.resume', 'mail', 1]]);
+    expect(await queue('mail')).toMatchObject({ concurrency: 3, rate: null });
+    const resume = async (page: Page) => {
+      await link(page, /^Resume/);
+      await page.getByLabel('At most').fill('5');
+      await press(page, 'Resume mail');
+    };
+    expect(await act('/queues/mail', resume, /mail is not paused any more. At most 5 per second/)).toEqual([
+      ['ann', 'queues.resume', 'mail', 1],
+    ]);
+    expect(await queue('mail')).toMatchObject({ pausedAt: null, rate: { count: 5, perMs: 1000 } });
+    const lift = async (page: Page) => {
+      await press(page, 'Lift the rate …');
+      await confirm(page);
+    };
+    expect(await act('/queues/mail', lift, /mail has new limits/)).toEqual([
+      ['ann', 'queues.set', 'mail', 1],
+    ]);
+    expect(await queue('mail')).toMatchObject({ concurrency: 3, rate: null });
     const remove = async (page: Page) => {
-      await press(page, 'Remove all limits');
+      await press(page, 'Remove all limits …');
       await confirm(page);
     };
     expect(await act('/queues/mail', remove, /mail/)).toEqual([['ann', 'queues.remove', 'mail', 1]]);

@@ -152,8 +152,8 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
       const remove = page.getByRole('button', { name: /^Remove/ });
       await remove.click();
       const dialog = page.locator('#confirm');
-      expect(await dialog.innerText()).toContain('Remove the schedule sync-tenant:1?');
-      await dialog.getByRole('button', { name: 'Cancel' }).click();
+      expect(await dialog.locator('h2').innerText()).toBe('Remove sync-tenant:1?');
+      await dialog.getByRole('button', { name: 'Keep it', exact: true }).click();
       expect(await names()).toContain('sync-tenant:1');
       await remove.click();
       await Promise.all([page.waitForEvent('load'), dialog.locator('button.main').click()]);
@@ -165,7 +165,8 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
       const plain = await visit(served, { javaScript: false });
       await plain.page.goto(new URL('/schedules/sync-tenant:2', served.url).href);
       await plain.page.getByRole('button', { name: /^Remove/ }).click();
-      expect(await plain.page.locator('h1').innerText()).toBe('Are you sure?');
+      expect(await plain.page.locator('h1').innerText()).toBe('Remove sync-tenant:2?');
+      expect(await plain.page.getByRole('link', { name: 'Keep it', exact: true }).count()).toBe(1);
       expect(await names()).toContain('sync-tenant:2');
       await plain.page.locator('main button.main').click();
       expect(await names()).not.toContain('sync-tenant:2');
@@ -177,7 +178,10 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
       const both = [await visit(served), await visit(served)];
       const cancel = async ({ page }: Watched) => {
         await page.getByRole('button', { name: 'Cancel' }).first().click();
-        await page.locator('#confirm').getByRole('button', { name: 'Cancel' }).first().click();
+        await page
+          .locator('#confirm')
+          .getByRole('button', { name: `Cancel run ${id}` })
+          .click();
       };
       for (const { page } of both) await page.goto(new URL(`/runs/${id}`, served.url).href);
       const [first, second] = both as [Watched, Watched];

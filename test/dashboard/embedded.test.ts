@@ -209,7 +209,12 @@ describe('the recipe for', () => {
     const form = await fetch(`${url}/confirm`, {
       method: 'POST',
       headers: { 'sec-fetch-site': 'same-origin' },
-      body: new URLSearchParams({ 'confirm-action': '/x', 'confirm-label': 'Go', 'confirm-text': 'Sure?' }),
+      body: new URLSearchParams({
+        'confirm-action': '/x',
+        'confirm-verb': 'Go',
+        'confirm-keep': 'Stay',
+        'confirm-text': 'Sure?',
+      }),
     });
     expect(await form.text()).toContain('Sure?');
   });
@@ -248,7 +253,8 @@ describe('the recipe for', () => {
       headers: { 'sec-fetch-site': 'same-origin' },
       body: new URLSearchParams({
         'confirm-action': '/x',
-        'confirm-label': 'Go',
+        'confirm-verb': 'Go',
+        'confirm-keep': 'Stay',
         'confirm-text': 'Sure & well?',
       }),
     });

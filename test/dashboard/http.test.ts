@@ -70,9 +70,16 @@ describe('a one-time link', () => {
     expect(again.status).toBe(401);
     expect(again.headers.getSetCookie()).toEqual([]);
     expect(await again.text()).toContain(
-      'has been used, and works only once. The terminal in which the dashboard runs shows the next one',
+      'has been used, and works only once. The next one is shown in the terminal where the dashboard runs',
     );
     expect(served.links.at(-1)).not.toBe(link);
+  });
+
+  it('is not used up by a program that looks where it leads', async () => {
+    const link = served.links.at(-1) ?? '';
+    const looked = await fetch(link, { method: 'HEAD', redirect: 'manual' });
+    expect([looked.status, looked.headers.getSetCookie()]).toEqual([204, []]);
+    expect(await signIn(link)).toMatch(/^tock-session/);
   });
 
   it('is not guessed', async () => {
@@ -185,7 +192,12 @@ describe('every answer', () => {
 });
 
 describe('a change', () => {
-  const FIELDS = { 'confirm-action': '/x', 'confirm-label': 'Do it', 'confirm-text': 'Do it?' };
+  const FIELDS = {
+    'confirm-action': '/x',
+    'confirm-verb': 'Do it',
+    'confirm-keep': 'Leave it',
+    'confirm-text': 'Do it?',
+  };
 
   it('from a page of the dashboard is accepted', async () => {
     expect((await served.post('/confirm', FIELDS)).status).toBe(200);
@@ -221,7 +233,8 @@ describe('a change', () => {
   it('asks on a page of its own first, with the words of the form and nothing else’s', async () => {
     const answer = await served.post('/confirm', {
       'confirm-action': '/runs/retry',
-      'confirm-label': 'Retry <b>4</b>',
+      'confirm-verb': 'Retry <b>4</b>',
+      'confirm-keep': 'Leave <b>them</b> dead',
       'confirm-text': 'Retry 4 dead runs of mail?',
       'confirm-back': '/runs?status=dead',
       job: '"><img src=x onerror=alert(1)>',
@@ -230,6 +243,7 @@ describe('a change', () => {
     expect(text).toContain('Retry 4 dead runs of mail?');
     expect(text).toContain('action="/runs/retry"');
     expect(text).toContain('Retry &lt;b&gt;4&lt;/b&gt;');
+    expect(text).toContain('Leave &lt;b&gt;them&lt;/b&gt; dead');
     expect(text).toContain('value="&quot;&gt;&lt;img src=x onerror=alert(1)&gt;"');
     expect(text).not.toContain('<img src=x');
   });

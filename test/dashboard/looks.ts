@@ -59,18 +59,24 @@ export async function findFlaws(
     const flaws: string[] = [];
     const answer = await page.goto(`${base}${address}`);
     if (answer?.status() !== 200) flaws.push(`status ${answer?.status()}`);
-    for (const { name, theme, width, height, searchBarriers } of LOOKS) {
-      await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
-      await page.setViewportSize({ width, height });
-      if (SHOTS !== undefined) await takePicture(page, path.join(SHOTS, `${shot}-${name}.png`));
-      const pixels = await overflow(page);
-      if (pixels !== 0) flaws.push(`${name}: ${pixels} px wider than its window`);
-      if (searchBarriers) flaws.push(...(await findBarriers(page)).map(barrier => `${name}: ${barrier}`));
-    }
-    return [...flaws, ...complaints];
+    return [...flaws, ...(await findFlawsIn(page, shot)), ...complaints];
   } finally {
     await close();
   }
+}
+
+/** The same of a page as it is: with a dialog open, or after a form was sent. */
+export async function findFlawsIn(page: Page, shot: string): Promise<readonly string[]> {
+  const flaws: string[] = [];
+  for (const { name, theme, width, height, searchBarriers } of LOOKS) {
+    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+    await page.setViewportSize({ width, height });
+    if (SHOTS !== undefined) await takePicture(page, path.join(SHOTS, `${shot}-${name}.png`));
+    const pixels = await overflow(page);
+    if (pixels !== 0) flaws.push(`${name}: ${pixels} px wider than its window`);
+    if (searchBarriers) flaws.push(...(await findBarriers(page)).map(barrier => `${name}: ${barrier}`));
+  }
+  return flaws;
 }
 
 /** Without the name of the test's database. The page's policy allows no style of ours. */

@@ -488,13 +488,13 @@ describe('/runs/:id', () => {
     }
   });
 
-  it('takes escape sequences and characters that cannot be seen out of errors', async () => {
+  it('takes escape sequences out of errors, and shows characters that cannot be seen as what they are', async () => {
     await addRuns(test, dead('\u001B[31mred\u001B[0m \u001B]0;title\u0007and \u202Ereversed\u0007'));
     for (const path of ['/runs', '/runs/1', '/errors']) {
       const { text, said } = await page(path);
       // oxlint-disable-next-line no-control-regex
       expect(text).not.toMatch(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202E]/);
-      expect(said).toContain('red and');
+      expect(said).toContain(String.raw`red and \u202ereversed\u0007`);
     }
   });
 

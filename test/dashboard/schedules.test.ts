@@ -169,7 +169,8 @@ describe('many at once', () => {
       schedule: ['hourly', 'nightly'],
     });
     const question = await asked.text();
-    expect(textOf(question)).toContain('Pause: 2 schedules');
+    expect(textOf(question)).toContain('Pause 2 schedules?');
+    expect(textOf(question)).toContain('Do not pause them');
     expect(await paused()).toEqual([]);
     const fields = {
       act: 'pause',
@@ -192,9 +193,9 @@ describe('many at once', () => {
 
   it('may be all of a filter', async () => {
     const asked = await pages.post('/schedules', { act: 'pause', which: 'all', name: 'ight' });
-    expect(textOf(await asked.text())).toContain('Pause: 1 schedule');
+    expect(textOf(await asked.text())).toContain('Pause 1 schedule?');
     const all = textOf(await (await pages.post('/schedules', { act: 'run', which: 'all' })).text());
-    expect(all).toContain('Run now: 3 schedules');
+    expect(all).toContain('Run 3 schedules now?');
   });
 
   it('run by hand, each once', async () => {
@@ -205,16 +206,92 @@ describe('many at once', () => {
     ]);
   });
 
-  it('go on where one fails, and tell of it', async () => {
+  const message = (answer: Response) => decodeURIComponent(answer.headers.get('set-cookie') ?? '');
+
+  it('are only those with a schedule, in the question and in the count', async () => {
+    const fields = { act: 'pause', schedule: ['by-hand', 'hourly'] };
+    const asked = textOf(await (await pages.post('/schedules', fields)).text());
+    expect(asked).toContain('Pause 1 schedule?');
+    const done = await pages.post('/schedules', { ...fields, confirmed: 'yes' });
+    expect(message(done)).toContain('1 schedule paused together.');
+    expect(await paused()).toEqual(['hourly']);
+  });
+
+  it('leave what is paused already: its reason stays, and resuming them does not lift it', async () => {
+    await test.tock.schedules.pause('nightly', { note: 'legal hold, do not resume' });
+    const asked = textOf(await (await pages.post('/schedules', { act: 'pause', which: 'all' })).text());
+    expect(asked).toContain('Pause 1 schedule?');
+    expect(asked).toContain('1 was paused already and stays as it is.');
+    expect(asked).not.toContain('nightly');
     const done = await pages.post('/schedules', {
       act: 'pause',
-      schedule: ['by-hand', 'hourly'],
+      which: 'all',
       confirmed: 'yes',
+      note: 'the database moves',
     });
-    expect(decodeURIComponent(done.headers.get('set-cookie') ?? '')).toMatch(
-      /1 schedule paused; 1 not, the first: "by-hand" has no schedule/,
-    );
-    expect(await paused()).toEqual(['hourly']);
+    expect(message(done)).toContain('1 schedule paused together. 1 was paused already and stays as it is.');
+
+    const list = await pages.html('/schedules');
+    expect(textOf(list)).toContain('1 schedule is paused together Paused now by ann: the database moves');
+    expect(list).toContain('name="confirm-verb" value="Resume 1 schedule"');
+    expect(list).toContain('name="confirm-keep" value="Keep it paused"');
+    const [, pause = ''] = /name="pause" value="(\d+)"/.exec(list) ?? [];
+    const resumed = await pages.post('/schedules', { act: 'resume', pause, confirmed: 'yes' });
+    expect(message(resumed)).toContain('1 schedule resumed.');
+    expect(
+      await test.sql('select name, pause_reason from tock.job_definitions where paused_at is not null'),
+    ).toEqual([{ name: 'nightly', pause_reason: 'legal hold, do not resume' }]);
+    const records = await test.tock.audit.list({ action: 'schedules' });
+    expect(records.map(({ action, targets }) => [action, ...targets])).toEqual([
+      ['schedules.resume', 'hourly'],
+      ['schedules.pause', 'hourly'],
+      ['schedules.pause', 'nightly'],
+    ]);
+  });
+
+  it('resume all lifts nothing: it asks what was paused together, and names the others with their reasons', async () => {
+    await test.tock.schedules.pause('nightly', { note: 'legal hold, do not resume' });
+    await test.tock.schedules.pauseMany({ names: ['hourly'] }, { note: 'the database moves' });
+    const before = await paused();
+    for (const confirmed of ['', 'yes']) {
+      const answer = await pages.post('/schedules', { act: 'resume', which: 'all', confirmed });
+      const text = textOf(await answer.text());
+      expect(text).toContain('Resume which schedules?');
+      expect(text).toContain('1 schedule is paused together');
+      expect(text).toContain('Paused on their own nightly paused now: legal hold, do not resume');
+    }
+    expect(await paused()).toEqual(before);
+  });
+
+  it('show the reason of each before those that were selected are resumed', async () => {
+    await test.tock.schedules.pause('nightly', { note: 'legal hold, do not resume' });
+    const fields = { act: 'resume', schedule: ['hourly', 'nightly'] };
+    const asked = textOf(await (await pages.post('/schedules', fields)).text());
+    expect(asked).toContain('Resume 1 schedule?');
+    expect(asked).toContain('nightly paused now: legal hold, do not resume');
+    expect(asked).toContain('Keep it paused');
+    const done = await pages.post('/schedules', { ...fields, confirmed: 'yes' });
+    expect(message(done)).toContain('1 schedule resumed.');
+  });
+
+  it('do not run what is paused', async () => {
+    await test.tock.schedules.pause('nightly', { note: 'legal hold, do not resume' });
+    const text = textOf(await (await pages.post('/schedules', { act: 'run', which: 'all' })).text());
+    expect(text).toContain('Run 2 schedules now?');
+    expect(text).toContain('1 is paused and was left out.');
+    await pages.post('/schedules', { act: 'run', which: 'all', confirmed: 'yes' });
+    expect(
+      await test.sql(`select job from tock.job_runs_live where trigger = 'manual' order by job`),
+    ).toEqual([{ job: 'by-hand' }, { job: 'hourly' }]);
+  });
+
+  it('are not resumed one by one without the reason of the pause', async () => {
+    await test.tock.schedules.pause('nightly', { note: 'legal hold, do not resume' });
+    for (const page of ['/schedules', '/schedules/nightly']) {
+      const html = await pages.html(page);
+      expect(html).toContain('name="confirm-verb" value="Resume nightly"');
+      expect(html).toMatch(/name="confirm-text" value="Paused now: legal hold, do not resume\. /);
+    }
   });
 
   it('lead back to these pages only', async () => {

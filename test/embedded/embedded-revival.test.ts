@@ -78,7 +78,7 @@ describe('tock start, when the embedded server is killed', () => {
     daemon.child.kill('SIGTERM');
     expect((await daemon.ended).code).toBe(0);
     expect(await isServed(dataDirectory)).toBe(false);
-  }, 120_000);
+  });
 });
 
 describe('keepRunning', () => {

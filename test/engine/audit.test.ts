@@ -42,6 +42,7 @@ const TABLES = [
   'job_occurrences',
   'job_slots',
   'job_outbox',
+  'job_successors',
   'database_identity',
   'audit',
 ];
@@ -300,9 +301,7 @@ const CASES: readonly Case[] = [
     action: 'adopt',
     what: 'of a copy',
     before: async () => {
-      await test.sql(
-        `update tock.database_identity set system_identifier = 1, database_oid = 1, table_oids = '{}'`,
-      );
+      await test.sql('update tock.database_identity set database_oid = 1');
       return '';
     },
     act: tock => tock.adopt(),

@@ -117,7 +117,7 @@ describe('enqueueMany', () => {
     const of = (key: string) => ({
       ...usual,
       job: 'limited',
-      slot_keys: [`job:limited:${key}`],
+      slot_keys: [`job:limited/${key}`],
       slot_limits: [2],
     });
     expect(await rowsOf(ids)).toEqual(
@@ -222,9 +222,9 @@ describe('enqueueMany', () => {
       { job: slowlyChecked, payload: { of: 'y' } },
     ]);
     expect((await rowsOf(ids)).map(row => row?.slot_keys)).toEqual([
-      ['job:slowly-checked:parsed x'],
+      ['job:slowly-checked/parsed x'],
       null,
-      ['job:slowly-checked:parsed y'],
+      ['job:slowly-checked/parsed y'],
     ]);
   });
 

@@ -95,11 +95,11 @@ describe('askIdleTick', () => {
     ],
     [
       'a run waits for a slot',
-      `insert into tock.job_runs_live (job, status, blocked_on) values ('plain', 'queued', 'job:plain:')`,
+      `insert into tock.job_runs_live (job, status, blocked_on) values ('plain', 'queued', 'job:plain/')`,
     ],
     [
       'a slot was left behind',
-      `insert into tock.job_slots (concurrency_key, slot, run_id, fence) values ('job:plain:', 0, 999999, 1)`,
+      `insert into tock.job_slots (concurrency_key, slot, run_id, fence) values ('job:plain/', 0, 999999, 1)`,
     ],
     ['something follows', `insert into tock.job_outbox (kind, run_id) values ('dead', 1)`],
     ['a migration is missing', `delete from tock.migrations where name like '0001%'`],

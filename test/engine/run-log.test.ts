@@ -18,7 +18,7 @@ const jobOf = (run: (ctx: JobContext) => unknown, logs?: LogsOption, more: objec
 async function execute(job: ReturnType<typeof jobOf>, options: object = {}) {
   const tock = test.another({ jobs: [job], ...options });
   const id = await tock.enqueue(job);
-  const run = await tock.runs.wait(id);
+  const run = await tock.runs.wait(id, { execute: true });
   return { id, tock, run, logs: await tock.runs.log(id) };
 }
 const said = (logs: Awaited<ReturnType<Tock['runs']['log']>>) =>
@@ -217,7 +217,7 @@ describe('an attempt that is released', () => {
     const daemon = await tock.start();
     await until(async () => (await tock.runs.get(id))?.status === 'running', 'the run to begin');
     await daemon.stop();
-    expect((await tock.runs.wait(id)).status).toBe('succeeded');
+    expect((await tock.runs.wait(id, { execute: true })).status).toBe('succeeded');
     const logs = await tock.runs.log(id);
     expect(said(logs)).toEqual([['info fence 1'], ['info fence 2']]);
     expect(logs.map(({ attempt, fence }) => [attempt, fence])).toEqual([

@@ -34,7 +34,7 @@ describe('runTick', () => {
       name: 'chain',
       async run(ctx, payload) {
         const { left } = payload as { left: number };
-        if (left > 0) await ctx.enqueue('chain', { left: left - 1 });
+        if (left > 0) await ctx.enqueue<string>('chain', { left: left - 1 });
       },
     });
     const tock = test.another({ jobs: [chain] });

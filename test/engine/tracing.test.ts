@@ -33,7 +33,7 @@ describe('a run that is enqueued', () => {
     const mail = job(undefined, { queue: 'mails', retry: { maxAttempts: 7 } });
     const tock = traced(mail);
     const id = await tock.enqueue(mail);
-    await tock.runs.wait(id);
+    await tock.runs.wait(id, { execute: true });
     const [send, process] = spans.ended();
     expect(send).toMatchObject({ name: 'enqueue mail', kind: SpanKind.PRODUCER });
     expect(send?.attributes).toEqual({
@@ -98,7 +98,7 @@ describe('a run that is enqueued', () => {
 
   it('in another queue than its job’s says so', async () => {
     const tock = traced(job());
-    await tock.runs.wait(await tock.enqueue('mail', {}, { queue: 'slow' }));
+    await tock.runs.wait(await tock.enqueue('mail', {}, { queue: 'slow' }), { execute: true });
     expect(spans.named('process mail')[0]?.attributes['messaging.destination.name']).toBe('slow');
   });
 
@@ -152,7 +152,7 @@ describe('an attempt', () => {
       { retry: { base: 1, backoff: 'fixed', jitter: 0 } },
     );
     const tock = traced(mail);
-    await tock.runs.wait(await tock.enqueue(mail));
+    await tock.runs.wait(await tock.enqueue(mail), { execute: true });
     const [send] = spans.named('enqueue mail');
     const attempts = spans.named('process mail');
     expect(attempts.map(span => span.attributes['tock.attempt'])).toEqual([1, 2, 3]);
@@ -183,10 +183,10 @@ describe('an attempt', () => {
     );
     const tock = traced(mail);
     const id = await tock.enqueue(mail);
-    await tock.runs.wait(id);
+    await tock.runs.wait(id, { execute: true });
     isBroken = false;
     await tock.runs.retry(id);
-    await tock.runs.wait(id);
+    await tock.runs.wait(id, { execute: true });
     const [send] = spans.named('enqueue mail');
     expect(spans.named('process mail').map(linksOf)).toEqual([[idOf(send)], [idOf(send)]]);
   });
@@ -199,7 +199,7 @@ describe('an attempt', () => {
       { retry: { maxAttempts: 1 } },
     );
     const tock = traced(mail);
-    await tock.runs.wait(await tock.enqueue(mail));
+    await tock.runs.wait(await tock.enqueue(mail), { execute: true });
     const [attempt] = spans.named('process mail');
     expect(attempt?.attributes['tock.outcome']).toBe('dead');
     expect(JSON.stringify([attempt?.status, attempt?.events])).not.toContain('s3cret');
@@ -211,7 +211,7 @@ describe('an attempt', () => {
       seen.push(trace.getSpan(context.active())?.spanContext().spanId);
       await new Promise(resolve => setTimeout(resolve, 5));
       seen.push(trace.getSpan(context.active())?.spanContext().spanId);
-      await ctx.enqueue('sms');
+      await ctx.enqueue<string>('sms');
     });
     const sms = defineJob({ name: 'sms', run: () => null });
     const tock = traced(mail, sms);
@@ -230,7 +230,7 @@ describe('an attempt', () => {
       throw new Error('too late');
     });
     const tock = traced(mail);
-    await tock.runs.wait(await tock.enqueue(mail));
+    await tock.runs.wait(await tock.enqueue(mail), { execute: true });
     const [attempt] = spans.named('process mail');
     expect(attempt?.attributes['tock.outcome']).toBe('succeeded');
     expect(attempt?.status.code).toBe(SpanStatusCode.UNSET);
@@ -298,7 +298,7 @@ describe('without tracing', () => {
 
   it('nothing is kept with a run', async () => {
     const tock = test.another({ jobs: [job()] });
-    await tock.runs.wait(await tock.enqueue('mail'));
+    await tock.runs.wait(await tock.enqueue('mail'), { execute: true });
     expect(await test.sql('select distinct traceparent, last_traceparent from tock.job_runs')).toEqual([
       { traceparent: null, last_traceparent: null },
     ]);
@@ -318,12 +318,12 @@ describe('without tracing', () => {
 describe('the global provider', () => {
   it('is taken for true; where there is none, no span is made and nothing is kept', async () => {
     const tock = test.another({ jobs: [job()], tracing: true });
-    await tock.runs.wait(await tock.enqueue('mail'));
+    await tock.runs.wait(await tock.enqueue('mail'), { execute: true });
     expect(spans.ended()).toEqual([]);
     expect(await test.sql('select distinct traceparent from tock.job_runs')).toEqual([{ traceparent: null }]);
     trace.setGlobalTracerProvider(spans.provider);
     const other = test.another({ jobs: [job()], tracing: true });
-    await other.runs.wait(await other.enqueue('mail'));
+    await other.runs.wait(await other.enqueue('mail'), { execute: true });
     trace.disable();
     expect(spans.ended().map(span => span.name)).toEqual(['enqueue mail', 'process mail']);
   });

@@ -1,4 +1,9 @@
 // Environment: log lines as they reach standard error.
+import { spawn } from 'node:child_process';
+import { readFileSync, truncateSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { bundleJobs, startProcess } from '../support/processes.js';
 
@@ -35,5 +40,25 @@ describe('createLogger', () => {
     expect(text.split('\n')[0]).toMatch(
       /^\d\d:\d\d:\d\d ERROR cannot reach postgres:\/\/tock:\*\*\*@db\.example/,
     );
+  });
+
+  it('loses lines while its file is full, and then says how many', async () => {
+    const script = await bundleJobs('test/environment/log-flood.ts');
+    const file = path.join(await mkdtemp(path.join(tmpdir(), 'tock-log-')), 'log');
+    const line = `ulimit -f 1; exec "${process.execPath}" "${script}" 2>> "${file}"`;
+    const child = spawn('/bin/sh', ['-c', line], { stdio: ['pipe', 'pipe', 'ignore'] });
+    await new Promise(resolve => child.stdout.once('data', resolve));
+    const written = readFileSync(file, 'utf8').split('\n').length - 1;
+    expect(written).toBeGreaterThan(0);
+    truncateSync(file);
+    child.stdin.end('go on');
+    expect(await new Promise(resolve => child.once('close', resolve))).toBe(0);
+    const [first, ...lines] = readFileSync(file, 'utf8').trimEnd().split('\n');
+    // It ends the line that was cut short.
+    expect(first).toBe('');
+    expect(lines.map(each => JSON.parse(each) as unknown)).toMatchObject([
+      { level: 'warn', event: 'log.lost', lines: 40 - written },
+      { event: 'after' },
+    ]);
   });
 });

@@ -24,6 +24,7 @@ const CALM: SchedulerStatus = {
   deadRows: 0,
   partitions: { end: new Date('2026-06-01T00:00:00Z'), unit: 'month', runningOut: false },
   handOffs: [],
+  awaitedJobs: [],
   zoneDisagreements: [],
 };
 

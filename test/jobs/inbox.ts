@@ -20,7 +20,8 @@ export interface Inbox {
   close(): Promise<void>;
 }
 
-export async function openInbox(): Promise<Inbox> {
+/** @param hasTls whether it offers STARTTLS, with a self-signed certificate */
+export async function openInbox({ hasTls = false } = {}): Promise<Inbox> {
   const mails: Email[] = [];
   const asked: string[] = [];
   const codes = new Map<string, number>();
@@ -29,7 +30,7 @@ export async function openInbox(): Promise<Inbox> {
     mails.push(await PostalMime.parse(await buffer(stream)));
   });
   const server = new SMTPServer({
-    disabledCommands: ['AUTH', 'STARTTLS'],
+    disabledCommands: hasTls ? ['AUTH'] : ['AUTH', 'STARTTLS'],
     disableReverseLookup: true,
     onMailFrom: (_address, _session, done) => done(senderCode === 0 ? null : refusal(senderCode)),
     onRcptTo: ({ address }, _session, done) => {

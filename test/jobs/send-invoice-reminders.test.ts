@@ -11,6 +11,10 @@ import { watchConnections } from './connections.js';
 import { type Inbox, openInbox } from './inbox.js';
 import { openJobKit } from './job-kit.js';
 
+interface Tables {
+  invoices: Record<string, unknown>;
+}
+
 let kit: TestTock;
 let inbox: Inbox;
 let folder: string;
@@ -59,7 +63,7 @@ async function addInvoice(
     due_on: dueOn,
     ...columns,
   };
-  await kit.db.insertInto('invoices').values(invoice).execute();
+  await kit.db.withTables<Tables>().insertInto('invoices').values(invoice).execute();
 }
 
 /** Five invoices that are one day overdue on 10 March: A1 to A5. */

@@ -41,8 +41,10 @@ const CALM: SchedulerStatus = {
   deadRows: 0,
   partitions: { end: new Date('2026-06-01T00:00:00Z'), unit: 'month', runningOut: false },
   handOffs: [],
+  awaitedJobs: [],
   zoneDisagreements: [],
 };
+const GONE = { job: 'gone', runs: 1, isCapped: false, waitMs: MINUTE, isKnown: false };
 const QUEUE = {
   queue: 'reports',
   waiting: 7,
@@ -101,6 +103,21 @@ describe('findProblems', () => {
       /waited for 1h .*--concurrency/,
     ],
     ['paused-queue', { queues: [QUEUE] }, /^the paused queue reports holds back.*tock queue resume reports$/],
+    [
+      'unknown-jobs',
+      { awaitedJobs: [GONE] },
+      /^nobody has the job gone: 1 run waits for code that does, .*cancel the runs$/,
+    ],
+    [
+      'unknown-jobs',
+      { awaitedJobs: ['a', 'b', 'c', 'd'].map(job => ({ ...GONE, job, runs: 1000, isCapped: true })) },
+      /^nobody has the jobs a, b, c and 1 more: over 4000 runs wait /,
+    ],
+    [
+      'awaited-jobs',
+      { awaitedJobs: [{ ...GONE, isKnown: true, waitMs: 5 * MINUTE + 1 }] },
+      /^1 run of the job gone waits for a worker .*Finish the deployment/,
+    ],
     ['dead-runs', { lastDay: { ...CALM.lastDay, dead: 2 } }, /^2 runs ended dead .*tock retry$/],
     ['bad-rows', { lastDay: { ...CALM.lastDay, setAside: 1 } }, /bad data in the row: tock show/],
     [
@@ -245,6 +262,10 @@ describe('findProblems', () => {
     expect(found({ ticks: [TICK] }, { silentTickMs: 19_000 }).map(({ code }) => code)).toEqual([
       'silent-tick',
     ]);
+  });
+
+  it('expects some runs to wait for a moment in a rolling deploy', () => {
+    expect(found({ awaitedJobs: [{ ...GONE, isKnown: true, waitMs: 5 * MINUTE }] })).toEqual([]);
   });
 
   it('takes other limits', () => {

@@ -4,6 +4,11 @@ import { EventEmitter } from 'node:events';
 import { existsSync } from 'node:fs';
 import { defineJob } from '../../src/index.js';
 
+interface Tables {
+  executions: { run_id: string; attempt: number; pid: number };
+  releases: { at: Date };
+}
+
 /** Node's own, from before anything could take its place. */
 const keptExit = process.exit.bind(process);
 const isChild = process.send !== undefined;
@@ -44,7 +49,7 @@ const WAYS = {
 type Context = Parameters<ReturnType<typeof defineJob>['run']>[0];
 const begins = async (ctx: Context) => {
   const row = { run_id: ctx.runId, attempt: ctx.attempt, pid: process.pid };
-  await ctx.db.insertInto('executions').values(row).execute();
+  await ctx.db.withTables<Tables>().insertInto('executions').values(row).execute();
 };
 
 /** Ends its process, at each attempt. */
@@ -54,7 +59,7 @@ const crashing = defineJob({
   async run(ctx, payload) {
     const { how, beside = 0, until } = payload as Payload;
     for (;;) {
-      const rows = await ctx.db.selectFrom('executions').select('pid').execute();
+      const rows = await ctx.db.withTables<Tables>().selectFrom('executions').select('pid').execute();
       if (isChild || rows.length >= beside) break;
       await pause(10);
     }
@@ -72,7 +77,8 @@ const innocent = {
   async run(ctx: Context) {
     await begins(ctx);
     // Also where the process is asked to stop.
-    while ((await ctx.db.selectFrom('releases').selectAll().execute()).length === 0) await pause(10);
+    while ((await ctx.db.withTables<Tables>().selectFrom('releases').selectAll().execute()).length === 0)
+      await pause(10);
     return { isChild };
   },
 };

@@ -3,6 +3,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { COMPOSE, DOCKERFILE } from '../../src/model/init/templates.js';
@@ -176,6 +177,24 @@ describe('docs/deployment.md', () => {
     expect(await dashboard.stop()).toBe(0);
   });
 
+  it('works by the ecosystem of pm2, which waits long enough before it kills', async () => {
+    interface App {
+      readonly script: string;
+      readonly args: string;
+      readonly kill_timeout: number;
+      readonly treekill: boolean;
+    }
+    const module = { exports: {} as { readonly apps: readonly [App] } };
+    runInNewContext(file('ecosystem.config.cjs'), { module });
+    const [app] = module.exports.apps;
+    expect(app.kill_timeout).toBeGreaterThan(DRAIN_AND_GRACE_S * 1000);
+    expect(app.treekill).toBe(false);
+    expect(run(`node ${app.script} migrate`)).toMatchObject({ code: 0 });
+    const worker = await serves(`node ${app.script} ${app.args}`, /running on/);
+    await worker.ready();
+    expect(await worker.stop()).toBe(0);
+  });
+
   it('works by the units of systemd', async () => {
     const command = (name: string) =>
       (/^ExecStart=(.*)$/m.exec(file(name))?.[1] ?? '').replace('/usr/bin/node', 'node');
@@ -230,6 +249,7 @@ describe('docs/deployment.md', () => {
       'Procfile',
       'compose.yaml',
       'dashboard.yaml',
+      'ecosystem.config.cjs',
       'tick.yaml',
       'tock-tick.service',
       'tock-tick.timer',

@@ -2,6 +2,11 @@
 // FIXTURE_COUNT: how many definitions that run every minute.
 import { defineJob } from '../../src/index.js';
 
+interface Tables {
+  executions: { run_id: string; attempt: number; pid: number };
+  releases: { at: Date };
+}
+
 const count = Number(process.env['FIXTURE_COUNT'] ?? 0);
 
 const minutely = Array.from({ length: count }, (_, index) =>
@@ -10,6 +15,7 @@ const minutely = Array.from({ length: count }, (_, index) =>
     schedule: { cron: '* * * * *' },
     async run(ctx) {
       await ctx.db
+        .withTables<Tables>()
         .insertInto('executions')
         .values({ run_id: ctx.runId, attempt: ctx.attempt, pid: process.pid })
         .execute();
@@ -23,12 +29,13 @@ const hold = defineJob({
   name: 'hold',
   async run(ctx) {
     await ctx.db
+      .withTables<Tables>()
       .insertInto('executions')
       .values({ run_id: ctx.runId, attempt: ctx.attempt, pid: process.pid })
       .execute();
     for (;;) {
       if (ctx.signal.aborted) throw ctx.signal.reason;
-      const rows = await ctx.db.selectFrom('releases').selectAll().execute();
+      const rows = await ctx.db.withTables<Tables>().selectFrom('releases').selectAll().execute();
       if (rows.length > 0) return { attempt: ctx.attempt };
       await new Promise(resolve => setTimeout(resolve, 20));
     }

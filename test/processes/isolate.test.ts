@@ -39,6 +39,26 @@ describe('an isolated handler', () => {
     expect([...argv, ...env].filter(text => /Ada|postgres(?:ql)?:\/\//.test(text))).toEqual([]);
   });
 
+  it('does with other runs and queues what its Tock can, under the name of the app', async () => {
+    const acting = test.another({ jobs, jobsModule, operator: 'billing' });
+    const dead = await acting.enqueue('tell', { who: 'Ada' }, { delay: '1h' });
+    await acting.runs.cancel(dead);
+    await start(acting);
+    const run = await ended(await test.tock.enqueue('oversees', { dead }));
+    expect(run.output).toEqual({
+      status: 'cancelled',
+      retried: 'queued',
+      late: false,
+      refused: 'TOCK_UNKNOWN_JOB',
+    });
+    expect(await test.tock.audit.list()).toMatchObject([
+      { action: 'runs.retry', operator: 'billing' },
+      { action: 'queues.pause', operator: 'billing' },
+      { action: 'runs.cancel', operator: 'billing' },
+      { action: 'runs.cancel', operator: 'billing' },
+    ]);
+  });
+
   it('gets the occurrence of a scheduled run, and the payload that code computes for it', async () => {
     await test.tock.register();
     await test.sql(
@@ -273,7 +293,7 @@ describe('createTock with isolated jobs', () => {
     pool.on('error', () => undefined);
     const tock = createTock({ pool, jobs, jobsModule, logger: false, grace: '100ms' });
     const id = await tock.enqueue('leaves-much');
-    expect(await tock.runs.wait(id)).toMatchObject({ status: 'succeeded' });
+    expect(await tock.runs.wait(id, { execute: true })).toMatchObject({ status: 'succeeded' });
     await childOf(id);
     await tock.close();
     await pool.end();

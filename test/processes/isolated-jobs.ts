@@ -4,9 +4,16 @@ import { performance } from 'node:perf_hooks';
 import * as z from 'zod';
 import { Cancel, Dead, defineJob, type JobContext, RetryLater } from '../../src/index.js';
 
+interface Tables {
+  children: { run_id: string; attempt: number; pid: number; reason: string | null };
+  releases: { at: Date };
+  notes: { text: string };
+}
+
 /** Makes the child known to the test. */
 async function appear(ctx: JobContext): Promise<void> {
   await ctx.db
+    .withTables<Tables>()
     .insertInto('children')
     .values({ run_id: ctx.runId, attempt: ctx.attempt, pid: process.pid })
     .execute();
@@ -33,6 +40,26 @@ const tell = defineJob({
     argv: [...process.execArgv, ...process.argv],
     env: Object.values(process.env),
   }),
+});
+
+const oversees = defineJob({
+  name: 'oversees',
+  isolate: true,
+  payload: z.object({ dead: z.string() }),
+  async run(ctx, { dead }) {
+    const [made] = await ctx.enqueueMany([{ job: 'tell', payload: { who: 'Ada' }, delay: '1h' }]);
+    const { status } = await ctx.runs.cancel(made ?? '', { reason: 'not now' });
+    await ctx.queues.pause('reports');
+    const refused = await ctx
+      .enqueueMany([{ job: 'no-such-job' }])
+      .catch((error: { code: string }) => error.code);
+    return {
+      status,
+      retried: (await ctx.runs.retry(dead)).status,
+      late: await ctx.complete(dead, 1),
+      refused,
+    };
+  },
 });
 
 const planned = defineJob({
@@ -162,6 +189,7 @@ const wait = defineJob({
     });
     const { code, name } = ctx.signal.reason as { code?: string; name: string };
     await ctx.db
+      .withTables<Tables>()
       .updateTable('children')
       .set({ reason: code ?? name })
       .where('pid', '=', process.pid)
@@ -178,7 +206,7 @@ const hold = defineJob({
   async run(ctx) {
     await appear(ctx);
     for (;;) {
-      const rows = await ctx.db.selectFrom('releases').selectAll().execute();
+      const rows = await ctx.db.withTables<Tables>().selectFrom('releases').selectAll().execute();
       if (rows.length > 0) return { pid: process.pid };
       await new Promise(resolve => setTimeout(resolve, 20));
     }
@@ -190,20 +218,20 @@ const effects = defineJob({
   isolate: true,
   retry: { maxAttempts: 3, backoff: () => 1, base: 1, jitter: 0 },
   async run(ctx) {
-    const note = (text: string) => ctx.db.insertInto('notes').values({ text }).execute();
+    const note = (text: string) => ctx.db.withTables<Tables>().insertInto('notes').values({ text }).execute();
     const step = await ctx.step('first', async () => {
       await note('step');
       return { by: ctx.attempt };
     });
     const once = await ctx.once('effects:once', async trx => {
-      await trx.insertInto('notes').values({ text: 'once' }).execute();
+      await trx.withTables<Tables>().insertInto('notes').values({ text: 'once' }).execute();
       return ctx.attempt;
     });
     if (ctx.attempt === 1) throw new Error('again');
-    const other = await ctx.enqueue('plain', {});
+    const other = await ctx.enqueue<string>('plain', {});
     const { definitions } = await ctx.scheduler.status();
     return await ctx.transaction(async trx => {
-      await trx.insertInto('notes').values({ text: 'transaction' }).execute();
+      await trx.withTables<Tables>().insertInto('notes').values({ text: 'transaction' }).execute();
       return { step, once, other, isCounted: definitions.scheduled > 0 };
     });
   },
@@ -220,10 +248,11 @@ const late = defineJob({
     });
     try {
       await ctx.once('late:once', async trx => {
-        await trx.insertInto('notes').values({ text: 'late' }).execute();
+        await trx.withTables<Tables>().insertInto('notes').values({ text: 'late' }).execute();
       });
     } catch (error) {
       await ctx.db
+        .withTables<Tables>()
         .insertInto('notes')
         .values({ text: `refused ${(error as { code?: string }).code}` })
         .execute();
@@ -234,7 +263,11 @@ const late = defineJob({
 /** Starts a process of its own and makes it known, as attempt 0. */
 async function startHelper(ctx: JobContext): Promise<void> {
   const { pid = 0 } = spawn('sleep', ['1000'], { stdio: 'ignore' });
-  await ctx.db.insertInto('children').values({ run_id: ctx.runId, attempt: 0, pid }).execute();
+  await ctx.db
+    .withTables<Tables>()
+    .insertInto('children')
+    .values({ run_id: ctx.runId, attempt: 0, pid })
+    .execute();
 }
 
 /** Leaves a timer behind that would keep its process alive, and a process. */
@@ -266,6 +299,7 @@ const handsOver = defineJob({
 const plain = defineJob({ name: 'plain', run: () => process.pid });
 
 export const jobs = [
+  oversees,
   tell,
   planned,
   throwing,

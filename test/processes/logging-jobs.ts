@@ -1,6 +1,10 @@
 // The jobs of the tests of logs: they speak, and some of them die.
 import { defineJob } from '../../src/index.js';
 
+interface Tables {
+  releases: { at: Date };
+}
+
 /** Speaks, and waits until the table `releases` has a row. */
 const talks = defineJob({
   name: 'talks',
@@ -9,7 +13,7 @@ const talks = defineJob({
     log.info({}, 'begun');
     let isTold = false;
     for (;;) {
-      const rows = await db.selectFrom('releases').selectAll().execute();
+      const rows = await db.withTables<Tables>().selectFrom('releases').selectAll().execute();
       if (rows.length > 0) break;
       if (!isTold) log.info({}, 'waiting');
       isTold = true;

@@ -65,7 +65,7 @@ beforeAll(async () => {
 afterAll(() => test.close());
 
 const run = async (job: string, payload?: unknown) =>
-  await test.tock.runs.wait(await test.tock.enqueue(job, payload as never));
+  await test.tock.runs.wait(await test.tock.enqueue(job, payload as never), { execute: true });
 const linesOf = async (id: string) =>
   (await test.tock.runs.log(id)).flatMap(({ lines }) => lines.map(({ text, fields }) => [text, fields]));
 const errorOf = ({
@@ -153,7 +153,7 @@ describe('a shell job', () => {
 
   it('ends when its run is cancelled', async () => {
     const id = await test.tock.enqueue('cancelled');
-    const waiting = test.tock.runs.wait(id);
+    const waiting = test.tock.runs.wait(id, { execute: true });
     await until(async () => processesWith(`sleep\0${marks.cancelled}`).length > 0, 'the command to begin');
     await test.tock.runs.cancel(id);
     expect((await waiting).status).toBe('cancelled');

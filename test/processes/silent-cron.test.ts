@@ -103,7 +103,7 @@ describe('cron that is silent for ten minutes', () => {
       { job: 'minutely', count: 10 },
       { job: 'third', count: 3 },
     ]);
-  }, 120_000);
+  });
 });
 
 describe('a daemon that was killed', () => {
@@ -152,5 +152,5 @@ describe('a daemon that was killed', () => {
     expect((await after(400)).sentences[0]?.text).toMatch(
       /^Nothing has ticked for [67]m[^,]*, since .* \(the daemon on /,
     );
-  }, 120_000);
+  });
 });

@@ -17,7 +17,7 @@ const tells = defineJob({
 const enqueues = defineJob({
   name: 'enqueues',
   isolate: true,
-  run: async ctx => await ctx.enqueue('tells'),
+  run: async ctx => await ctx.enqueue<string>('tells'),
 });
 
 export const jobs = [tells, enqueues];

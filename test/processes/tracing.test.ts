@@ -27,7 +27,7 @@ afterEach(() => test.close());
 describe('an isolated job', () => {
   it('has the span of its attempt active in its own process', async () => {
     const id = await test.tock.enqueue('tells');
-    const { output } = await test.tock.runs.wait(id);
+    const { output } = await test.tock.runs.wait(id, { execute: true });
     const { pid, span } = output as { pid: number; span: { traceId: string; spanId: string } };
     const attempt = spans.named('process tells')[0]?.spanContext();
     expect(pid).not.toBe(process.pid);
@@ -36,7 +36,7 @@ describe('an isolated job', () => {
 
   it('links what it enqueues to its attempt, where its process makes no spans of its own', async () => {
     const id = await test.tock.enqueue('enqueues');
-    await test.tock.runs.wait(id);
+    await test.tock.runs.wait(id, { execute: true });
     await test.tock.tick();
     const attempt = spans.named('process enqueues')[0]?.spanContext();
     const [told] = spans.named('process tells');

@@ -117,6 +117,7 @@ export const REFUSED: readonly BadInput[] = [
   payload('a Map', new Map([[1, 2]])),
   payload('a function', { call: run }),
   payload('an invalid Date', { at: new Date(Number.NaN) }),
+  payload('201 levels deep', nested(201), '['.repeat(202) + ']'.repeat(202)),
   payload('20,000 levels deep', nested(20_000), '['.repeat(20_000) + ']'.repeat(20_000)),
   payload('a whole number over 2^53', { n: 2 ** 53 + 2 }, '{"n":9007199254740994}'),
   {

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { Cancel, Dead, defineJob, type JobContext, RetryLater } from '../../src/index.js';
-import { type ConsumeOptions, consume, type RunningConsumer } from '../../src/relay.js';
+import { type ConsumeOptions, consume, MessageRefused, type RunningConsumer } from '../../src/relay.js';
 import { until } from '../support/until.js';
 import { type FakeBroker, messageFor, openFakeBroker } from './fake-broker.js';
 
@@ -77,7 +77,13 @@ describe('what a handler gets', () => {
     ['step', (ctx: JobContext) => ctx.step('a', () => 1)],
     ['once', (ctx: JobContext) => ctx.once('a', () => 1)],
     ['transaction', (ctx: JobContext) => ctx.transaction(() => 1)],
-    ['enqueue', (ctx: JobContext) => ctx.enqueue('other')],
+    ['enqueue', (ctx: JobContext) => ctx.enqueue<string>('other')],
+    ['enqueueMany', (ctx: JobContext) => ctx.enqueueMany([{ job: 'other' }])],
+    ['complete', (ctx: JobContext) => ctx.complete('1', 1)],
+    ['fail', (ctx: JobContext) => ctx.fail('1', 1, 'no')],
+    ['extend', (ctx: JobContext) => ctx.extend('1', 1, '1h')],
+    ['runs', (ctx: JobContext) => ctx.runs.list()],
+    ['queues', (ctx: JobContext) => ctx.queues.list()],
     ['handOff', (ctx: JobContext) => ctx.handOff({ lease: '1d' })],
     ['db', (ctx: JobContext) => ctx.db],
     ['scheduler', (ctx: JobContext) => ctx.scheduler.status()],
@@ -183,6 +189,16 @@ describe('an answer', () => {
       message: expect.stringMatching(/did you mean send-mail\?/),
     });
     expect(last(broker)).not.toHaveProperty('retry');
+  });
+
+  it('that the broker refuses for what it holds becomes a failure that says so', async () => {
+    const { broker } = await open([job('a', () => 'x'.repeat(1000))]);
+    broker.onAnswer = answer =>
+      answer.kind === 'succeeded' ? Promise.reject(new MessageRefused('it is too large')) : Promise.resolve();
+    expect(await broker.deliver(messageFor('a'))).toBe(true);
+    expect(broker.answers).toMatchObject([
+      { kind: 'failed', code: 'TOCK_BAD_RESULT', message: 'it is too large' },
+    ]);
   });
 
   it('comes after the timeout of the job', async () => {
@@ -349,7 +365,7 @@ describe('the options', () => {
   it.each([
     [{ jobs: [] }, /jobs is empty/],
     [{ jobs: [{ name: 'a' }] }, /was not made by defineJob/],
-    [{ jobs: [a, a] }, /two jobs have the name a/],
+    [{ jobs: [a, a] }, /two jobs have the name or alias a/],
     [{ jobs: [a], queues: [] }, /queues is empty/],
     [{ jobs: [a], queues: ['no spaces'] }, /cannot be the name of a queue/],
     [{ jobs: [a], concurrency: 0 }, /concurrency 0/],

@@ -1,6 +1,6 @@
 // What the drivers share: who takes deliveries, in what order and how many; and packages that are missing.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { TockError } from '../../src/model/errors.js';
+import { MessageRefused } from '../../src/relay/broker.js';
 import type { Delivery } from '../../src/relay/driver/delivery.js';
 import { gatherAnswers } from '../../src/relay/driver/gather-answers.js';
 import { loadPackages } from '../../src/relay/driver/options.js';
@@ -192,12 +192,12 @@ describe('gatherAnswers', () => {
     const all = answerAll(1, 2);
     const ended = Promise.allSettled(all);
     await until(async () => sent.length === 1, 'the message');
-    const tooLarge = new TockError('TOCK_BAD_RESULT', 'too large');
+    const tooLarge = new MessageRefused('too large');
     ends[0]?.(tooLarge);
     await until(async () => sent.length === 3, 'each');
     ends[1]?.(null);
     ends[2]?.(tooLarge);
-    expect(await ended).toMatchObject([{ status: 'fulfilled' }, { reason: { code: 'TOCK_BAD_RESULT' } }]);
+    expect(await ended).toMatchObject([{ status: 'fulfilled' }, { reason: tooLarge }]);
   });
 });
 
@@ -219,6 +219,16 @@ describe('the outbox of JetStream', () => {
     let tries = 0;
     expect(await sendWith(() => (++tries < 3 ? Promise.reject(notYet) : Promise.resolve()))).toEqual([null]);
     expect(tries).toBe(3);
+  });
+
+  it('says which errors are the fault of the message', async () => {
+    const failWith = async (more: object) =>
+      await sendWith(() => Promise.reject(Object.assign(new Error('no'), more)));
+    const refused = [{ name: 'InvalidArgumentError' }, { name: 'InvalidSubjectError' }, { code: 10_054 }];
+    for (const more of refused) expect(await failWith(more)).toEqual([expect.any(MessageRefused)]);
+    // No storage left; no answer; no connection.
+    const others = [{ code: 10_047 }, { name: 'TimeoutError' }, { name: 'ClosedConnectionError' }];
+    for (const more of others) expect(await failWith(more)).not.toEqual([expect.any(MessageRefused)]);
   });
 
   it('tries nothing else again, and not for ever', async () => {

@@ -35,7 +35,7 @@ describe.skipIf(hasNoNats())('a cluster of three', () => {
   let servers: BrokerServers;
   beforeAll(async () => {
     servers = await startNats(3);
-  }, 120_000);
+  });
   afterAll(async () => await servers?.remove());
 
   it('has streams of three replicas, as work queues; and goes on when one server is killed', async () => {
@@ -63,7 +63,7 @@ describe.skipIf(hasNoNats())('a cluster of three', () => {
     await broker.close();
     // What was not acknowledged when the server was killed may come again.
     expect(new Set(received)).toEqual(new Set([String(first), String(first + 1)]));
-  }, 240_000);
+  });
 });
 
 describe('jetstream()', () => {

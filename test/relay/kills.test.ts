@@ -27,7 +27,7 @@ function chance(from: number): () => number {
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
-}, 120_000);
+});
 
 async function query<Row>(url: string, text: string, values: unknown[] = []): Promise<Row[]> {
   const client = new pg.Client({ connectionString: url });

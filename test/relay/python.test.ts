@@ -42,7 +42,7 @@ describe.skipIf(hasNoRabbitmq() || hasNoPika())('examples/consumers/python/consu
       answers.push(...(bodies as RelayAnswer[]));
     });
     start();
-  }, 180_000);
+  });
   afterAll(async () => {
     for (const each of consumers) await each.kill();
     await broker?.close();
@@ -99,5 +99,5 @@ describe.skipIf(hasNoRabbitmq() || hasNoPika())('examples/consumers/python/consu
     await answerTo('11');
     await second.kill('SIGTERM');
     expect(await answerTo('9')).toMatchObject({ kind: 'succeeded' });
-  }, 120_000);
+  });
 });

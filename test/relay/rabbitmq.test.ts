@@ -1,7 +1,7 @@
 // The driver for RabbitMQ, against Debian's server; and its options.
 import { Connection } from 'rabbitmq-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { rabbitmq } from '../../src/relay.js';
+import { MessageRefused, rabbitmq } from '../../src/relay.js';
 import type { BrokerServers } from '../support/killable-process.js';
 import { hasNoRabbitmq, startRabbitmq } from '../support/rabbitmq-server.js';
 import { until } from '../support/until.js';
@@ -31,7 +31,7 @@ describe.skipIf(hasNoRabbitmq())('messages in RabbitMQ', () => {
   let servers: BrokerServers;
   beforeAll(async () => {
     servers = await startRabbitmq();
-  }, 180_000);
+  });
   afterAll(async () => await servers?.remove());
 
   it('are JSON, persistent, in quorum queues, with id and trace, and expire with their lease', async () => {
@@ -60,6 +60,27 @@ describe.skipIf(hasNoRabbitmq())('messages in RabbitMQ', () => {
       await until(async () => (await left()) === 0, 'the message to expire');
       expect(await connection.basicGet('tock.work.short')).toBeUndefined();
     });
+    await broker.close();
+  });
+});
+
+describe.skipIf(hasNoRabbitmq())('what RabbitMQ does not take', () => {
+  let servers: BrokerServers;
+  beforeAll(async () => {
+    servers = await startRabbitmq();
+  });
+  afterAll(async () => await servers?.remove());
+
+  it('is not the fault of the message if the queue is there with other arguments', async () => {
+    const url = servers.urls[0] ?? '';
+    await within(url, async connection => {
+      await connection.queueDeclare({ queue: 'tock.work.classic', durable: true });
+    });
+    const broker = rabbitmq({ url, logger: false });
+    const [error, other] = await broker.publish([messageOf(1, { queue: 'classic' }), messageOf(2)]);
+    expect(error?.message).toMatch(/x-queue-type/);
+    expect(error).not.toBeInstanceOf(MessageRefused);
+    expect(other).toBeNull();
     await broker.close();
   });
 });

@@ -133,7 +133,10 @@ describe('live runs', () => {
   it('go on beside one that is waited for by hand', async () => {
     await test.sql(dropBounds('job_runs_live'));
     const bad = await insertLive({ fence: MOST });
-    expect(await tock.runs.wait(bad)).toMatchObject({ status: 'dead', errors: [{ code: 'TOCK_BAD_ROW' }] });
+    expect(await tock.runs.wait(bad, { execute: true })).toMatchObject({
+      status: 'dead',
+      errors: [{ code: 'TOCK_BAD_ROW' }],
+    });
   });
 
   it('are reaped beside one whose errors are none; those that a worker holds are left to it', async () => {

@@ -152,8 +152,8 @@ describe('a job’s concurrency', () => {
     const job = perTenant(1);
     const tock = test.another({ jobs: [job] });
     const id = await tock.enqueue(job, { tenant: 'a' });
-    await test.sql(`insert into tock.job_slots values ('job:sync:a', 1, 999999, 1)`);
-    await test.sql(`update tock.job_runs_live set blocked_on = 'job:sync:a'`);
+    await test.sql(`insert into tock.job_slots values ('job:sync/a', 1, 999999, 1)`);
+    await test.sql(`update tock.job_runs_live set blocked_on = 'job:sync/a'`);
     await tock.tick();
     expect(await tock.runs.get(id)).toMatchObject({ status: 'succeeded' });
   });
@@ -243,7 +243,7 @@ describe('a queue', () => {
     expect(await tock.queues.list()).toMatchObject([
       { name: 'stopped', pauseReason: 'paper jam', waiting: 1, running: 0 },
     ]);
-    const waiting = tock.runs.wait(id);
+    const waiting = tock.runs.wait(id, { execute: true });
     await tock.tick();
     expect(order).toEqual(['other']);
     await tock.queues.resume('stopped');

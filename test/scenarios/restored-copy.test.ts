@@ -13,6 +13,13 @@ beforeEach(async () => {
 afterEach(() => test.close());
 
 const becomeCopy = () => test.sql('update tock.database_identity set database_oid = 1');
+/** The server says that it is another one, each time. */
+let identifiers = 0;
+const newIdentifier = () =>
+  test.sql(
+    `create or replace function tock.this_database() returns table (system_identifier bigint, database_oid oid)
+     language sql stable as 'select ${++identifiers}::bigint, oid from pg_database where datname = current_database()'`,
+  );
 
 describe('a database that is a copy', () => {
   it('executes nothing, whoever asks, and takes what is enqueued', async () => {
@@ -22,7 +29,7 @@ describe('a database that is a copy', () => {
     await expect(test.tock.tick()).rejects.toMatchObject(COPIED);
     await expect(test.another({ jobs: [] }).tick()).rejects.toMatchObject(COPIED);
     await expect(test.tock.start()).rejects.toMatchObject(COPIED);
-    await expect(test.tock.runs.wait(id)).rejects.toMatchObject(COPIED);
+    await expect(test.tock.runs.wait(id, { execute: true })).rejects.toMatchObject(COPIED);
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'queued', attempts: 0 });
   });
 
@@ -47,11 +54,28 @@ describe('a database that is a copy', () => {
 });
 
 describe('a database that is no copy', () => {
-  it('is one of a server with a new identifier whose tables are the same: pg_upgrade', async () => {
-    await test.sql('update tock.database_identity set system_identifier = 1');
+  it('is one of a server with a new identifier whose rows are as they were written: pg_upgrade', async () => {
+    await newIdentifier();
+    for (const what of ['vacuum freeze', 'vacuum full', 'vacuum (full, freeze)', 'cluster'])
+      await test.sql(
+        `${what} tock.database_identity${what === 'cluster' ? ' using database_identity_pkey' : ''}`,
+      );
     await expect(test.tock.tick()).resolves.toBeDefined();
-    await test.sql(`update tock.database_identity set table_oids = '{1,2,3,4}'`);
-    await expect(test.tock.tick()).rejects.toMatchObject(COPIED);
+  });
+
+  it('is not one of a server with a new identifier whose rows were written anew', async () => {
+    await newIdentifier();
+    // In one transaction, as a dump is restored; with its number being that of the adoption, or any other.
+    const writeAnew = async (number: string) => {
+      await test.sql(`update tock.database_identity set written_by = ${number}`);
+      await expect(test.tock.tick()).rejects.toMatchObject(COPIED);
+    };
+    await writeAnew('pg_current_xact_id()::xid');
+    await writeAnew('written_by');
+    await test.tock.adopt();
+    await expect(test.tock.tick()).resolves.toBeDefined();
+    await newIdentifier();
+    await expect(test.tock.tick()).resolves.toBeDefined();
   });
 
   it('is taken for one where the role may not ask which server it is', async () => {

@@ -208,19 +208,20 @@ describe('a run', () => {
     });
   });
 
-  it('of a job that nobody knows fails with backoff and ends dead, and the tick goes on', async () => {
+  it('of a job that nobody knows waits for code that does, uncounted, and the tick goes on', async () => {
     const [row] = await test.sql<{ id: string }>(`select tock.enqueue('gone', max_attempts => 2) as id`);
     const id = row?.id ?? '';
     const other = await test.tock.enqueue(echo);
     await test.tock.tick();
-    expect(await test.tock.runs.get(id)).toMatchObject({
-      status: 'failed',
-      errors: [{ code: 'TOCK_UNKNOWN_JOB' }],
-    });
     expect(await test.tock.runs.get(other)).toMatchObject({ status: 'succeeded' });
     await test.advance('2h');
     await test.tock.tick();
-    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'dead', attempts: 2 });
+    expect(await test.tock.runs.get(id)).toMatchObject({
+      status: 'queued',
+      attempts: 0,
+      blockedOn: 'code:gone',
+      errors: [],
+    });
   });
 });
 

@@ -5,6 +5,10 @@ import { type AnyJob, defineJob, type JobContext, type TockOptions } from '../..
 import { collectEvents, type EventLog } from '../chaos/collecting-logger.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 
+interface Tables {
+  'public.mails': { who: string };
+}
+
 let test: TestTock;
 let holder: pg.Client;
 let events: EventLog;
@@ -499,7 +503,7 @@ describe('the work of a handler is done once', () => {
     await test.sql('create table public.mails (who text)');
     const once = job('once', ctx =>
       ctx.once('mail', async trx => {
-        await trx.insertInto('public.mails').values({ who: 'all' }).execute();
+        await trx.withTables<Tables>().insertInto('public.mails').values({ who: 'all' }).execute();
         return 'sent';
       }),
     );
@@ -538,7 +542,7 @@ describe('the work of a handler is done once', () => {
       await test.sql('create table public.mails (who text)');
       const both = job('both', ctx =>
         ctx.transaction(async trx => {
-          await trx.insertInto('public.mails').values({ who: 'all' }).execute();
+          await trx.withTables<Tables>().insertInto('public.mails').values({ who: 'all' }).execute();
           return 'sent';
         }),
       );
@@ -557,7 +561,7 @@ describe('the work of a handler is done once', () => {
     await test.sql('create table public.mails (who text)');
     const both = job('both', ctx =>
       ctx.transaction(async trx => {
-        await trx.insertInto('public.mails').values({ who: 'all' }).execute();
+        await trx.withTables<Tables>().insertInto('public.mails').values({ who: 'all' }).execute();
         return { map: 1 };
       }),
     );

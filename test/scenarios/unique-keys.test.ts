@@ -49,21 +49,6 @@ describe("unique: 'live'", () => {
     });
   });
 
-  it('replace leaves a run alone that is running, was attempted, or is another job’s', async () => {
-    const { tock } = test;
-    const id = await tock.enqueue(sync, 1, live);
-    const [foreign] = await tock.enqueueMany([{ job: other, payload: 2, ...live, replace: true }], {
-      details: true,
-    });
-    expect(foreign).toEqual({ id, isNew: false, isReplaced: false });
-    await test.sql(`update tock.job_runs_live set status = 'failed', attempts = 1`);
-    const [late] = await tock.enqueueMany([{ job: sync, payload: 3, ...live, replace: true }], {
-      details: true,
-    });
-    expect(late).toEqual({ id, isNew: false, isReplaced: false });
-    expect(await tock.runs.get(id)).toMatchObject({ payload: 1, job: 'sync' });
-  });
-
   it('of several in one batch the first counts, or the last where it replaces', async () => {
     const { tock } = test;
     const kept = await tock.enqueueMany(

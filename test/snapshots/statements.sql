@@ -27,12 +27,12 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
     locked_until = tock.now() + $9 * interval '1 millisecond', started_at = tock.now()
 where r.id = any($10::bigint[])
   and (select count(*) from taken) = coalesce(array_length($3::bigint[], 1), 0)
-returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
@@ -49,10 +49,10 @@ update tock.job_runs_live r set blocked_on = $1::text where r.id in (
 -- admit-candidates
 select r.id, r.queue, r.priority, extract(epoch from r.run_at)::float8 as due_at, r.slot_keys, r.slot_limits, q.concurrency as queue_concurrency,
   q.rate_count is not null as has_rate,
-  case when 'definition:' || r.definition_id = any(r.slot_keys) and exists (
-    select from tock.job_runs_live e where e.definition_id = r.definition_id and e.scheduled_for < r.scheduled_for
-      and e.status in ('queued', 'failed') and e.run_at <= tock.now() and 'definition:' || r.definition_id = any(e.slot_keys))
-    and not exists (select from tock.job_slots kept where kept.concurrency_key = 'definition:' || r.definition_id and kept.run_id = r.id)
+  case when 'definition:' || r.definition_id = any(r.slot_keys) and coalesce((
+    select true from tock.job_runs_live e
+    where e.definition_id = r.definition_id and e.scheduled_for < r.scheduled_for
+      and e.status in ('queued', 'failed') and e.run_at <= tock.now() and 'definition:' || r.definition_id = any(e.slot_keys) limit 1), false) and not exists (select from tock.job_slots kept where kept.concurrency_key = 'definition:' || r.definition_id and kept.run_id = r.id)
     then 'definition:' || r.definition_id end as turn_key
 from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
 where r.id = any($1::bigint[]) and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
@@ -109,12 +109,12 @@ with candidates as materialized (
 ), claimed as (
   update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $3,
     locked_until = tock.now() + $4 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select run_id from taken))
-  returning r.id, r.priority, r.run_at, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  returning r.id, r.priority, r.run_at, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
@@ -152,14 +152,27 @@ select name, greatest(0, floor((now_ms - first_ms) / step + 1))::integer as toke
 select concurrency_key as key, slot, run_id::text as run_id from tock.job_slots where concurrency_key = any($1::text[]);
 
 -- adopt-database
-update tock.database_identity i set system_identifier = t.system_identifier, database_oid = t.database_oid, table_oids = t.table_oids,
-  noted_at = tock.now()
-from tock.this_database() t;
+select tock.note_identity();
 
 -- are-figures-due
 select p.final_until <= tock.now() - interval '70 seconds' or p.counted_until > tock.now()
     or p.hours_until <= p.final_until - interval '1 hour' as "isDue"
   from tock.figures_progress p;
+
+-- await-end
+update tock.job_runs_live set is_awaited = true where id = $1 and is_awaited is null
+returning set_config('synchronous_commit', 'off', true) as commit;
+
+-- awaited-jobs
+with recursive awaited as (
+  (select r.blocked_on as key, 1 as place from tock.job_runs_live r where r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1)
+  union all
+  select n.key, a.place + 1 from awaited a cross join lateral (
+    select r.blocked_on as key from tock.job_runs_live r where r.blocked_on > a.key and r.blocked_on >= 'code:' and r.blocked_on < 'code;'
+    order by r.blocked_on limit 1) n
+  where a.place < 1000
+)
+select key from awaited;
 
 -- bad-definitions
 select d.id::text as id from tock.job_definitions d
@@ -167,7 +180,7 @@ where d.id = any($1::bigint[]) and (not (d.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]
   or not (d.cursor >= '0001-01-01Z'::timestamptz and d.cursor < '10000-01-01Z'::timestamptz) or d.jitter_ms not between 0 and 1e12 or d.start_deadline_ms not between 0 and 1e12);
 
 -- begin-reaping
-select pg_try_advisory_xact_lock(hashtextextended('tock.reap', 0)) as "isMine",
+select pg_try_advisory_xact_lock(hashtextextended('tock.reap', 0)) as "isMine", ((select r.blocked_on from tock.job_runs_live r where r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1) is not null) as "waitsForCode",
   set_config('jit', 'off', true) as jit,
   set_config('idle_in_transaction_session_timeout', '10s', true) as "atMostIdle";
 
@@ -188,18 +201,20 @@ select b.has_runs as "hasRuns", (extract(epoch from clock_timestamp() - statemen
 
 -- blocking-keys
 with recursive keys as (
-  (select blocked_on as key from tock.job_runs_live where blocked_on is not null order by blocked_on limit 1)
+  (select blocked_on as key from tock.job_runs_live where blocked_on > $1 order by blocked_on limit 1)
   union all
   select (select r.blocked_on from tock.job_runs_live r where r.blocked_on > k.key order by r.blocked_on limit 1) from keys k
   where k.key is not null
 )
-select key from keys where key is not null limit 10000;
+select key from keys where key is not null limit $2;
 
 -- cancel-runs
 with target as materialized (
-  select r.id, r.status from tock.job_runs_live r where r.id = any($1::bigint[]) order by r.id for update
+  select r.id, r.status from tock.job_runs_live r
+  where r.id = any($1::bigint[]) and ($2::boolean or r.cancel_requested_at is null)
+  order by r.id for update
 ), asked as (
-  update tock.job_runs_live r set cancel_requested_at = coalesce(r.cancel_requested_at, tock.now()), skip_reason = coalesce($2, r.skip_reason),
+  update tock.job_runs_live r set cancel_requested_at = coalesce(r.cancel_requested_at, tock.now()), skip_reason = coalesce($3, r.skip_reason),
     locked_until = case when (r.status = 'running' and r.locked_by = '00000000-0000-0000-0000-000000000000' and r.locked_until < '9999-12-31T00:00:00Z') then tock.now() - interval '1 millisecond' else r.locked_until end,
     run_at = case when (r.status = 'running' and r.locked_by = '00000000-0000-0000-0000-000000000000' and r.locked_until < '9999-12-31T00:00:00Z') then coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) else r.run_at end
   where r.id = any(array(select t.id from target t where t.status = 'running')) returning r.id, r.locked_by
@@ -207,7 +222,7 @@ with target as materialized (
   delete from tock.job_runs_live r where r.id = any(array(select t.id from target t where t.status in ('queued', 'failed'))) returning r.*
 ), ended as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', $2
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', $3
   from gone returning id
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
@@ -223,9 +238,24 @@ with target as materialized (
   where e.definition_id is not null or 'cancelled' = 'dead'
   returning id
 )
-select (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten", array(select id::text from ended order by id) as cancelled, array(select id::text from asked order by id) as asked,
+select (select array_agg(distinct k.key) from (
+    select concurrency_key as key from freed union all select unnest(g.slot_keys) from gone g) k) as freed,
+  exists (select from noted) as "outboxWritten", array(select id::text from ended order by id) as cancelled, array(select id::text from asked order by id) as asked,
   -- A listening daemon is notified at once; other workers ask with their next heartbeat.
   (select count(tock.notify(case when locked_by = '00000000-0000-0000-0000-000000000000' then 'reap' else 'cancel:' || id end)::text) from asked) as notified;
+
+-- cancel-successor
+with follows as materialized (
+  select r.id from tock.job_runs_live r
+  where r.live_key = (select s.live_key from tock.job_successors s where s.run_id = $1)
+  for key share
+), gone as (
+  delete from tock.job_successors s where s.run_id = $1 and exists (select from follows) returning s.*
+)
+insert into tock.job_runs_finished (job, payload, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, created_at, live_key, id, idempotency_key, status, skip_reason, finished_at)
+  select job, payload, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, created_at, live_key, run_id, live_key, 'cancelled', $2, tock.now()
+  from gone
+returning id::text as id;
 
 -- claim
 with recursive queue_priorities as (
@@ -268,12 +298,12 @@ with recursive queue_priorities as (
   update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $4,
     locked_until = tock.now() + $5 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited)) and (select w.runs from walk w) > 0
-  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
@@ -344,12 +374,12 @@ with recursive floors as materialized (
   update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $7,
     locked_until = tock.now() + $8 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited)) and (select w.runs from walk w) > 0
-  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
@@ -379,12 +409,12 @@ with due as materialized (
 update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $6,
     locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
-returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
@@ -420,12 +450,12 @@ with open as materialized (
   update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $6,
     locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited))
-  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
@@ -476,12 +506,12 @@ with front_lock as materialized (
 update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $7,
     locked_until = tock.now() + $8 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
-returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
@@ -507,12 +537,12 @@ with due as materialized (
 update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $5,
     locked_until = tock.now() + $6 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
-returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
@@ -521,65 +551,6 @@ returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.i
   case when r.id = (select carrier from turns) then (select ids from turns) end as turns,
   case when r.id = (select carrier from turns) then (select at from turns) end as at,
   (select walk_ms from turns) as walk_ms;
-
--- claim-of-jobs
-with recursive queue_priorities as (
-  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
-  union all
-  select n.queue, n.priority from queue_priorities p cross join lateral (
-    select r.queue, r.priority from tock.job_runs_live r
-    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
-), open as materialized (
-  select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
-    least($1::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
-  from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where case when (select $2::text[]) is null then q.relayed_to is null else p.queue = any($2) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
-    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
-    and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
-    and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
-    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
-    and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
-      order by r.run_at, r.id limit 1)
-), shares as materialized (
-  select o.*, least(o.room, ceil($1::integer::numeric / o.siblings)::integer) as share,
-    (row_number() over (order by o.priority, o.queue <= $3 collate "C", o.queue))::integer as place
-  from open o order by o.priority, o.queue <= $3 collate "C", o.queue
-), found as materialized (
-  select d.id, d.run_at, o.place, o.priority, d.is_limited, o.share
-  from shares o cross join lateral (
-    select r.id, r.run_at, o.is_limited or r.slot_keys is not null as is_limited from tock.job_runs_live r
-    where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.job = any($4::text[])
-    order by r.run_at, r.id
-    limit o.share
-    for update of r skip locked
-  ) d
-  limit $1::integer
-), due as materialized (
-  select f.*, row_number() over () as turn, lead(f.place) over () is distinct from f.place as is_last from found f
-  where f.priority <= coalesce((select min(w.priority) from (
-    select f.priority from found f group by f.priority, f.place, f.share having count(*) >= f.share) w), f.priority)
-), claimed as (
-  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $5,
-    locked_until = tock.now() + $6 * interval '1 millisecond', started_at = tock.now()
-  where r.id = any(array(select id from due where not is_limited))
-  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
-  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
-    then to_jsonb(r.slot_keys) else
-    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
-      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
-    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
-        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}')
-    || case when r.traceparent is null then '{}'::jsonb
-      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
-)
-select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place,
-  case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
-  case when due.turn = 1 then (
-    select jsonb_agg(jsonb_build_array(o.queue, o.priority, o.share, o.is_limited) order by o.place) from shares o) end as places
-from due left join claimed c on c.id = due.id order by due.turn;
 
 -- claim-on
 with open as materialized (
@@ -608,12 +579,12 @@ with open as materialized (
   update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $6,
     locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited))
-  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
@@ -637,12 +608,12 @@ with due as materialized (
 ), claimed as (
   update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $2,
     locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now() from due where r.id = due.id and not due.is_limited
-  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
@@ -682,12 +653,12 @@ with open as materialized (
 update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $6,
     locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
-returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
@@ -717,6 +688,39 @@ select case when exists (select from mine) then
       or exists (select from pg_constraint c where c.conrelid = 'tock.job_runs_finished_default'::regclass
         and c.conname = 'job_runs_finished_default_bounds'))
   else false end as "areDue";
+
+-- claim-waiting
+with due as materialized (
+  select d.id, d.is_limited, d.priority, d.run_at from unnest($1::text[]) as k(key) cross join lateral (
+    select r.id, r.priority, r.run_at, r.slot_keys is not null or (q.concurrency is not null or q.rate_count is not null) as is_limited
+    from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
+    where r.blocked_on = k.key and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+      and case when (select $2::text[]) is null then q.relayed_to is null else r.queue = any($2) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+    order by r.priority, r.run_at, r.id limit $3::integer
+    for update of r skip locked) d
+  order by d.priority, d.run_at, d.id limit $3::integer
+), unblocked as (
+  update tock.job_runs_live r set blocked_on = null where r.id = any(array(select id from due where is_limited))
+), claimed as (
+  update tock.job_runs_live r set blocked_on = null, status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $4,
+    locked_until = tock.now() + $5 * interval '1 millisecond', started_at = tock.now()
+  where r.id = any(array(select id from due where not is_limited))
+  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
+  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+    then to_jsonb(r.slot_keys) else
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
+)
+select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, null as place, null as at, null as places
+from due left join claimed c on c.id = due.id order by due.priority, due.run_at, due.id;
 
 -- claimable-ids
 with recursive queue_priorities as (
@@ -768,6 +772,7 @@ with answer as materialized (
   select r.id, r.fence from tock.job_runs_live r
   where r.id = any($1::bigint[]) and ($3::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $4 and r.status in ('running') and r.trigger <> 'exec' and r.locked_until >= tock.now() and r.locked_until < '9999-12-31T00:00:00Z'
     and r.id = any(array(select a.id from answer a where (a.result is null or (octet_length(a.result::text) <= 1048576
+    and not jsonb_path_exists(a.result, 'strict $.**{201}')
     and not jsonb_path_exists(a.result, '$.** ? (@.type() == "number" && (@ > 9007199254740991 || @ < -9007199254740991))')))))
   order by r.id for update
 ), decided as (
@@ -886,7 +891,7 @@ with recursive queue_priorities as (
   union all
   select b.queue, min(b.run_at) from (
     select r.queue, r.run_at from tock.job_runs_live r where r.blocked_on is not null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
-    order by r.blocked_on, r.priority, r.run_at, r.id limit 10000) b
+    order by r.blocked_on, r.queue, r.priority, r.run_at, r.id limit 10000) b
   group by b.queue
 )
 select o.queue, greatest(coalesce(max(c.count), 0), 1)::float8 as waiting,
@@ -898,25 +903,25 @@ select made, next_step as next from tock.create_partitions(null, $1);
 
 -- defer
 with outcome as materialized (
-  select * from unnest($1::bigint[], $2::timestamptz[], $3::jsonb[]) as o(id, run_at, limits)
+  select * from unnest($1::bigint[], $2::timestamptz[], $3::jsonb[], $4::text[]) as o(id, run_at, limits, blocked_on)
 ), held as materialized (
   select r.id from tock.job_runs_live r
-  where r.id = any($1::bigint[]) and ($4::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $5 and r.status in ('running')
+  where r.id = any($1::bigint[]) and ($5::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $6 and r.status in ('running')
   order by r.id
   for update
 ), asked as (
-  delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
+  delete from tock.job_runs_live r where r.id = any(array(select id from held)) and (r.cancel_requested_at is not null or r.live_key is not null and true and tock.successor_of(r.live_key) is not null) returning r.*
 ), withdrawn as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
   from asked
   returning id
 ), given_back as (
   update tock.job_runs_live r set status = 'queued', locked_by = null, locked_until = null, attempts = r.attempts - 1,
-      run_at = coalesce(o.run_at, r.run_at),
+      run_at = coalesce(o.run_at, r.run_at), blocked_on = o.blocked_on,
       slot_keys = nullif(coalesce(r.slot_keys, '{}') || array(select l.value ->> 'key' from jsonb_array_elements(o.limits) l), '{}'),
       slot_limits = nullif(coalesce(r.slot_limits, '{}') || array(select (l.value ->> 'limit')::integer from jsonb_array_elements(o.limits) l), '{}')
-  from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
+  from held join outcome o using (id) where r.id = held.id and r.id <> all(array(select id from asked))
   returning r.id, r.definition_id, r.job
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
@@ -933,7 +938,7 @@ with outcome as materialized (
   where e.definition_id is not null or 'cancelled' = 'dead'
   returning id
 )
-select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from (select id from given_back union all select id from withdrawn) moved;
+select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten", (select tock.notify('code') from given_back join outcome o using (id) where o.blocked_on is not null limit 1) as notified from (select id from given_back union all select id from withdrawn) moved;
 
 -- delete sleeper
 delete from tock.sleepers where worker_id = $1;
@@ -984,7 +989,7 @@ with sleeper as (delete from tock.sleepers where worker_id = $1)
 update tock.workers set draining = true where id = $1;
 
 -- due-alert-watches
-select d.id::text, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, expect_within_ms::float8, max_duration_ms::float8, active_window, outside_window, queue, priority, max_attempts, on_dead,
+select d.id::text, name, job, payload, cron, every_ms::float8, phase_ms::float8, extract(epoch from at) as at, after, timezone, dst, extract(epoch from start_at) as start_at, extract(epoch from end_at) as end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, expect_within_ms::float8, max_duration_ms::float8, active_window, outside_window, queue, priority, max_attempts, on_dead,
   d.paused_at is null and d.broken_at is null and d.vanished_at is null and d.expect_within_ms is not null as "isActive",
   d.vanished_at is not null or d.broken_at is not null or d.expect_within_ms is null as "isGone",
   (extract(epoch from greatest(d.created_at, d.updated_at, d.resumed_at)) * 1000)::float8 as "begunAt",
@@ -996,6 +1001,24 @@ select d.id::text, name, job, payload, cron, every_ms::float8, phase_ms::float8,
 from (select w.definition_id from tock.alert_watches w where w.check_at <= tock.now() order by w.check_at, w.definition_id limit $1) w
 join tock.job_definitions d on d.id = w.definition_id
 order by d.id;
+
+-- end leases
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+), held as materialized (
+  select h.id from queue_priorities p cross join lateral (
+    select r.id from tock.job_runs_live r
+    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
+      and r.locked_by = any($1::uuid[]) and r.status = 'running' and r.locked_until > tock.now()
+    order by r.run_at, r.id for update skip locked) h
+)
+update tock.job_runs_live r set locked_until = tock.now() - interval '1 millisecond'
+where r.id = any(array(select id from held order by id)) and r.locked_by = any($1::uuid[]) and r.status = 'running'
+returning r.id::text as id;
 
 -- end-alert-watches
 delete from tock.alert_watches w where w.definition_id = any($1::bigint[]);
@@ -1136,11 +1159,12 @@ with outcome as materialized (
   order by r.id
   for update
 ), asked as (
-  delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
+  delete from tock.job_runs_live r where r.id = any(array(select id from held)) and (r.cancel_requested_at is not null or r.live_key is not null and true and tock.successor_of(r.live_key) is not null) returning r.*
 ), withdrawn as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
-  from asked
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then asked.errors
+    else (case when jsonb_array_length(asked.errors) >= 50 then asked.errors - 0 else asked.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(asked.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(asked.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
+  from asked join outcome o using (id)
   returning id
 ), given_back as (
   update tock.job_runs_live r set status = 'failed', run_at = tock.now() + o.delay_ms * interval '1 millisecond',
@@ -1148,7 +1172,7 @@ with outcome as materialized (
     else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end,
       slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
-  from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
+  from held join outcome o using (id) where r.id = held.id and r.id <> all(array(select id from asked))
   returning r.id, r.definition_id, r.job
 ), alerted as (
   insert into tock.alert_events (kind, count, run_id, definition_id, job)
@@ -1221,7 +1245,7 @@ with outcome as materialized (
 select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from ended;
 
 -- finish-and-pass-on
-with outcome as materialized (
+with recursive outcome as materialized (
   select * from unnest($1::bigint[], $2::text[], $3::jsonb[], $4::jsonb[], $5::text[])
     as o(id, status, output, error, skip_reason)
 ), gone as (
@@ -1235,15 +1259,42 @@ with outcome as materialized (
 ), keys as materialized (
   select s.concurrency_key as key, array_agg(s.slot order by s.slot) as slots, max(s.slot) as highest
   from tock.job_slots s where s.run_id = any(array(select id from gone)) and s.concurrency_key like 'job:%' group by 1
+), first_places as materialized (
+  select k.key, k.slots, k.highest, n.*, (select r.queue from tock.job_runs_live r where r.blocked_on = k.key order by r.queue desc limit 1) as last_queue
+  from keys k cross join lateral (
+    select r.queue, r.slot_limits[array_position(r.slot_keys, k.key)] as slot_limit, r.priority, r.run_at, r.id
+    from tock.job_runs_live r where r.blocked_on = k.key
+    order by r.queue, r.priority, r.run_at, r.id limit 1) n
+), further_places as (
+  select p.key, p.slots, p.highest, n.* from first_places p cross join lateral (
+    select r.queue, r.slot_limits[array_position(r.slot_keys, p.key)] as slot_limit, r.priority, r.run_at, r.id
+    from tock.job_runs_live r where r.blocked_on = p.key and r.queue > p.queue
+    order by r.queue, r.priority, r.run_at, r.id limit 1) n
+  where case when p.queue < p.last_queue then 1 end = 1
+  union all
+  select p.key, p.slots, p.highest, n.* from further_places p cross join lateral (
+    select r.queue, r.slot_limits[array_position(r.slot_keys, p.key)] as slot_limit, r.priority, r.run_at, r.id
+    from tock.job_runs_live r where r.blocked_on = p.key and r.queue > p.queue
+    order by r.queue, r.priority, r.run_at, r.id limit 1) n
+), places as materialized (
+  select p.key, p.slots, p.highest, p.queue, p.slot_limit, p.priority, p.run_at, p.id from first_places p union all select p.key, p.slots, p.highest, p.queue, p.slot_limit, p.priority, p.run_at, p.id from further_places p
+), chosen as materialized (
+  select distinct on (k.key) k.key, k.slots, k.highest, k.queue
+  from places k left join tock.job_queues q on q.name = k.queue cross join lateral (
+    select r.priority, r.run_at, r.id from tock.job_runs_live r where r.blocked_on = k.key and r.queue = k.queue and r.slot_keys = array[k.key] and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+      and r.priority <= (select min(priority) from gone) and r.slot_limits[1] >= k.highest
+      and r.slot_limits[1] >= (select count(*) from tock.job_slots s where s.concurrency_key = k.key)
+    order by r.priority, r.run_at, r.id limit 1) f
+  where case when (select $8::text[]) is null then q.relayed_to is null else k.queue = any($8) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and not (q.concurrency is not null or q.rate_count is not null)
+  order by k.key, f.priority, f.run_at, f.id
 ), next as materialized (
   select n.id, n.fence, k.key, k.slots[row_number() over (partition by k.key order by n.priority, n.run_at, n.id)] as slot
-  from keys k cross join lateral (
-    select r.id, r.fence, r.priority, r.run_at from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
-    where r.blocked_on = k.key and r.slot_keys = array[k.key] and r.run_at <= tock.now() and r.status in ('queued', 'failed')
-      and r.priority <= (select min(priority) from gone) and case when (select $8::text[]) is null then q.relayed_to is null else r.queue = any($8) end
-      and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
-    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and not (q.concurrency is not null or q.rate_count is not null) and r.slot_limits[1] >= k.highest
+  from chosen k cross join lateral (
+    select r.id, r.fence, r.priority, r.run_at from tock.job_runs_live r
+    where r.blocked_on = k.key and r.queue = k.queue and r.slot_keys = array[k.key] and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+      and r.priority <= (select min(priority) from gone) and r.slot_limits[1] >= k.highest
       and r.slot_limits[1] >= (select count(*) from tock.job_slots s where s.concurrency_key = k.key)
     order by r.priority, r.run_at, r.id
     limit cardinality(k.slots)
@@ -1257,12 +1308,12 @@ with outcome as materialized (
 ), successors as (
   update tock.job_runs_live r set blocked_on = null, status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $7,
     locked_until = tock.now() + $10 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select id from next))
-  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, r.payload::text, r.idempotency_key, r.trigger,
+  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.fence = 1 and r.start_by < tock.now(), false))
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
@@ -1388,8 +1439,11 @@ insert into tock.sleepers (worker_id, queues) select id, $1::text[] from tock.wo
 on conflict (worker_id) do update set queues = excluded.queues returning worker_id as id;
 
 -- insert worker
-insert into tock.workers (id, kind, host, pid, capacity, heartbeat_ms, queues)
-values ($1, $2, $3, $4, $5, $6, $7::text[]);
+with made as (
+  insert into tock.workers (id, kind, host, pid, process, capacity, heartbeat_ms, queues)
+  values ($1, $2, $3, $4, $5, $6, $7, $8::text[])
+)
+select w.id, w.pid, w.process from tock.workers w where w.host = $3 and w.process is not null;
 
 -- insert-backfilled-runs
 -- The occurrences go in sorted. Of two backfills at once the second waits for an occurrence's row, and then
@@ -1582,7 +1636,7 @@ with recursive queue_priorities as (
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
     order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)) as is_idle
+    order by blocked_on, queue, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)) as is_idle
 ), noted as (
   insert into tock.ticks as t (host, folder, kind, version, node, zone_data, clock_ms)
   select $4, $5, $6, $7, $8, $9, round($10::float8 - extract(epoch from tock.now())::float8 * 1000)
@@ -1633,7 +1687,7 @@ with recursive queue_priorities as (
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
     order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)) and not (exists (select from tock.alert_events)
+    order by blocked_on, queue, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)) and not (exists (select from tock.alert_events)
     or not exists (select from tock.alert_clock c where c.check_at > tock.now() and c.checked_at < tock.now() + interval '1 minute')
     or $4::boolean and coalesce((select min(w.check_at) from tock.alert_watches w) <= tock.now(), false)
     or $5::boolean and exists (select r.id, r.job, r.definition_id, r.started_at, m.max_ms
@@ -1692,6 +1746,10 @@ returning result::text as result;
 select set_config('synchronous_commit', 'off', true) as "commit",
   setval('tock.reap_turn', (extract(epoch from clock_timestamp()) * 1000)::bigint + ceil($1::float8)::bigint) as until;
 
+-- large-payload
+select octet_length(p.text)::float8 as bytes, case when octet_length(p.text) <= $1::integer then p.text end as text
+from (select r.payload::text as text from tock.job_runs_live r where r.id = $2 and r.fence = $3 offset 0) p;
+
 -- last-errors-of-dead
 select r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code,
   left(e.last ->> 'message', 500) as message, (extract(epoch from r.finished_at) * 1000)::float8 as at from tock.job_runs_finished r cross join lateral (select r.errors -> -1 as last offset 0) e
@@ -1710,11 +1768,11 @@ from unnest($1::timestamptz[], $2::text[]) as l(scheduled_for, traceparent)
 where r.definition_id = $3 and r.scheduled_for = l.scheduled_for and r.trigger = 'chain' and r.traceparent is null and r.attempts = 0;
 
 -- list-alert-mutes
-select m.name, m.until, m.note from tock.alert_mutes m where m.until > tock.now() order by m.name;
+select m.name, extract(epoch from m.until) as until, m.note from tock.alert_mutes m where m.until > tock.now() order by m.name;
 
 -- list-alerts
-select s.rule, s.subject, s.status, s.since, s.detail, s.failure_count as failures, s.run_id::text as "runId", s.notified_at as "notifiedAt",
-  (select max(m.until) from tock.alert_mutes m where m.name in (s.rule, s.subject) and m.until > tock.now()) as "mutedUntil",
+select s.rule, s.subject, s.status, extract(epoch from s.since) as since, s.detail, s.failure_count as failures, s.run_id::text as "runId", extract(epoch from s.notified_at) as "notifiedAt",
+  (select extract(epoch from max(m.until)) from tock.alert_mutes m where m.name in (s.rule, s.subject) and m.until > tock.now()) as "mutedUntil",
   (select jsonb_build_object('kind', f.kind, 'at', f.at, 'deliveries', coalesce((
     select jsonb_agg(jsonb_build_object('channel', d.channel, 'runId', d.run_id::text, 'deliveredAt', d.delivered_at, 'answer', d.answer,
       'runStatus', (select r.status from tock.job_runs r where r.id = d.run_id limit 1)) order by d.channel)
@@ -1729,7 +1787,7 @@ select w.kind, w.host, w.pid from tock.workers w
     where w.seen_at > tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds';
 
 -- list-applied-migrations
-select m.name, m.checksum, m.applied_at as "appliedAt" from tock.migrations m order by m.name;
+select m.name, m.checksum, extract(epoch from m.applied_at) as "appliedAt" from tock.migrations m order by m.name;
 
 -- list-migrations
 select name, checksum from tock.migrations;
@@ -1741,7 +1799,9 @@ from pg_namespace n join pg_class c on c.relnamespace = n.oid
 where n.nspname = 'tock' and c.relkind in ('r', 'p', 'S') and not c.relispartition
   and (c.relname = any($1::text[]) or obj_description(c.oid, 'pg_class') like 'tock: %')
 union all
-select 'routine', p.oid::regprocedure::text
+select case when exists (
+    select from pg_type t where t.oid = any(p.proargtypes) and t.typnamespace = n.oid and t.typtype = 'c')
+  then 'function' else 'routine' end, p.oid::regprocedure::text
 from pg_namespace n join pg_proc p on p.pronamespace = n.oid
 where n.nspname = 'tock' and p.proname = any($1::text[])
 union all
@@ -1780,7 +1840,7 @@ where c.is_only and (c.check_at <= tock.now() or c.checked_at not between tock.n
 for update skip locked;
 
 -- lock-due-definitions
-select id, name, job, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, active_window, outside_window, (extract(epoch from cursor) * 1000)::float8 as cursor_ms,
+select id, name, job, cron, every_ms::float8, phase_ms::float8, extract(epoch from at) as at, after, timezone, dst, extract(epoch from start_at) as start_at, extract(epoch from end_at) as end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, active_window, outside_window, (extract(epoch from cursor) * 1000)::float8 as cursor_ms,
   (extract(epoch from next_at) * 1000)::float8 as next_ms
 from tock.job_definitions
 where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null
@@ -1799,7 +1859,7 @@ select set_config('jit', 'off', true) as jit, (extract(epoch from tock.now()) * 
 from tock.figures_progress p for update of p skip locked;
 
 -- lock-followers
-select d.id::text, name, job, payload, cron, every_ms::float8, phase_ms::float8, at, after, timezone, dst, start_at, end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, expect_within_ms::float8, max_duration_ms::float8, active_window, outside_window, queue, priority, max_attempts, on_dead, (extract(epoch from d.cursor) * 1000)::float8 as cursor_ms, d.paused_at is not null as is_paused,
+select d.id::text, name, job, payload, cron, every_ms::float8, phase_ms::float8, extract(epoch from at) as at, after, timezone, dst, extract(epoch from start_at) as start_at, extract(epoch from end_at) as end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, expect_within_ms::float8, max_duration_ms::float8, active_window, outside_window, queue, priority, max_attempts, on_dead, (extract(epoch from d.cursor) * 1000)::float8 as cursor_ms, d.paused_at is not null as is_paused,
   (select count(*)::integer from tock.job_runs_live r where r.definition_id = d.id) as live
 from tock.job_definitions d
 where d.after is not null and d.vanished_at is null and d.broken_at is null
@@ -1819,7 +1879,7 @@ order by r.id for update skip locked;
 select pg_try_advisory_xact_lock(hashtextextended('tock.retention', 0)) as "isMine";
 
 -- lock-skipped-occurrences
-select o.scheduled_for from tock.job_occurrences o
+select extract(epoch from o.scheduled_for) as scheduled_for from tock.job_occurrences o
 where o.definition_id = $1 and o.scheduled_for = any($2::timestamptz[]) and exists (select from tock.job_runs_finished r where r.id = o.run_id and r.status = 'skipped')
 order by o.scheduled_for for update;
 
@@ -1854,7 +1914,7 @@ where d.id = u.id and d.id = any($1::bigint[]);
 -- mute-alerts
 insert into tock.alert_mutes as m (name, until, note) values ($1, $2, $3)
 on conflict (name) do update set until = excluded.until, note = excluded.note
-returning m.name, m.until, m.note;
+returning m.name, extract(epoch from m.until) as until, m.note;
 
 -- name-limited
 with due as materialized (
@@ -1911,7 +1971,7 @@ select
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
     order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)) else false end as "needsReaping";
+    order by blocked_on, queue, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)) else false end as "needsReaping";
 
 -- next-due-above
 with recursive floors as materialized (
@@ -1969,7 +2029,7 @@ select
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
     order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)) else false end as "needsReaping";
+    order by blocked_on, queue, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)) else false end as "needsReaping";
 
 -- note-definitions-seen
 with before as (
@@ -1987,8 +2047,7 @@ select exists (select from seen) as "isCurrent", coalesce((select is_ahead from 
 update tock.alert_deliveries set delivered_at = tock.now(), answer = $1 where run_id = $2 and delivered_at is null;
 
 -- note-identity
-insert into tock.database_identity (system_identifier, database_oid, table_oids)
-select * from tock.this_database() on conflict do nothing;
+select tock.note_identity() where not exists (select from tock.database_identity);
 
 -- note-migration
 insert into tock.migrations (name, checksum) values ($1, $2);
@@ -2074,13 +2133,13 @@ where d.id = f.id and (
 returning d.name, d.job, d.pause_reason;
 
 -- preview-adoption
-select tock.is_copy() as "isCopy", (select i.noted_at from tock.database_identity i) as "notedAt",
+select tock.is_copy() as "isCopy", (select extract(epoch from max(i.noted_at)) from tock.database_identity i) as "notedAt",
   count(*) filter (where r.status = 'queued')::integer as queued,
   count(*) filter (where r.status = 'failed')::integer as failed,
   count(*) filter (where r.status = 'running')::integer as running,
   (select count(*)::integer from tock.job_definitions d where d.next_at is not null and d.paused_at is null and d.broken_at is null
     and d.vanished_at is null) as scheduled,
-  (select min(d.next_at) from tock.job_definitions d where isfinite(d.next_at) and d.paused_at is null and d.broken_at is null
+  (select extract(epoch from min(d.next_at)) from tock.job_definitions d where isfinite(d.next_at) and d.paused_at is null and d.broken_at is null
     and d.vanished_at is null) as "nextAt"
 from tock.job_runs_live r;
 
@@ -2116,7 +2175,7 @@ explain (analyze, timing off, summary on, format json) select count(*) from gene
 -- probe-queue
 select q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) as is_open, tock.now() + q.rate_period_ms / q.rate_count * interval '1 millisecond' as next_at
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) as is_open, extract(epoch from tock.now() + q.rate_period_ms / q.rate_count * interval '1 millisecond') as next_at
 from tock.job_queues q where q.name = $1;
 
 -- progress
@@ -2133,7 +2192,7 @@ select name from tock.job_queues order by name;
 -- Logical replication copies rows and no sequences: the ids to come must not be those of runs that are there.
 select setval(s.name, greatest(s.used, coalesce(pg_sequence_last_value(s.name::regclass), 1))) from (
   select 'tock.job_runs_id_seq' as name, greatest(1, (select max(id) from tock.job_runs), (select max(run_id) from tock.job_keys),
-    (select max(run_id) from tock.job_occurrences), (select max(run_id) from tock.job_effects)) as used
+    (select max(run_id) from tock.job_occurrences), (select max(run_id) from tock.job_effects), (select max(run_id) from tock.job_successors)) as used
   union all
   select pg_get_serial_sequence('tock.job_definitions', 'id'), greatest(1, (select max(id) from tock.job_definitions))
   union all
@@ -2171,6 +2230,25 @@ with recursive keys as (
     select r.blocked_on as key from tock.job_runs_live r where r.blocked_on is not null and r.blocked_on > k.key
     order by r.blocked_on limit 1) n
   where k.place < 200
+), first_places as materialized (
+  select k.key, n.*, (select r.queue from tock.job_runs_live r where r.blocked_on = k.key order by r.queue desc limit 1) as last_queue
+  from keys k cross join lateral (
+    select r.queue, r.slot_limits[array_position(r.slot_keys, k.key)] as slot_limit, r.priority, r.run_at, r.id
+    from tock.job_runs_live r where r.blocked_on = k.key
+    order by r.queue, r.priority, r.run_at, r.id limit 1) n
+), further_places as (
+  select p.key, n.* from first_places p cross join lateral (
+    select r.queue, r.slot_limits[array_position(r.slot_keys, p.key)] as slot_limit, r.priority, r.run_at, r.id
+    from tock.job_runs_live r where r.blocked_on = p.key and r.queue > p.queue
+    order by r.queue, r.priority, r.run_at, r.id limit 1) n
+  where case when p.queue < p.last_queue then 1 end = 1
+  union all
+  select p.key, n.* from further_places p cross join lateral (
+    select r.queue, r.slot_limits[array_position(r.slot_keys, p.key)] as slot_limit, r.priority, r.run_at, r.id
+    from tock.job_runs_live r where r.blocked_on = p.key and r.queue > p.queue
+    order by r.queue, r.priority, r.run_at, r.id limit 1) n
+), places as materialized (
+  select p.key, p.queue, p.slot_limit, p.priority, p.run_at, p.id from first_places p union all select p.key, p.queue, p.slot_limit, p.priority, p.run_at, p.id from further_places p
 )
 select k.key, f."limit", h.count as held, coalesce((
     select jsonb_agg(to_jsonb(h) order by h.slot) from (
@@ -2180,20 +2258,20 @@ select k.key, f."limit", h.count as held, coalesce((
       left join tock.job_definitions d on d.id = r.definition_id
       left join tock.workers w on w.id = r.locked_by
       where s.concurrency_key = k.key order by s.slot limit 6) h), '[]') as holders, least(w.count, 500) as waiting,
-  w.count > 500 as "isCapped", w.at as "oldestAt", f.first
+  w.count > 500 as "isCapped", extract(epoch from w.at) as "oldestAt", f.first
 from keys k
 cross join lateral (
   select count(*)::integer as count, case when min(r.run_at) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(r.run_at) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(r.run_at) end as at from (
-    select run_at from tock.job_runs_live where blocked_on = k.key order by blocked_on, priority, run_at, id limit 501) r
+    select run_at from tock.job_runs_live where blocked_on = k.key order by blocked_on, queue, priority, run_at, id limit 501) r
 ) w
 cross join lateral (
   select r.slot_limits[array_position(r.slot_keys, k.key)] as "limit",
     jsonb_build_object('id', r.id::text, 'job', r.job, 'definition', d.name, 'queue', r.queue) as first, r.queue
-  from tock.job_runs_live r left join tock.job_definitions d on d.id = r.definition_id
-  where r.blocked_on = k.key order by r.blocked_on, r.priority, r.run_at, r.id limit 1
+  from places p join tock.job_runs_live r on r.id = p.id left join tock.job_definitions d on d.id = r.definition_id
+  where p.key = k.key order by p.priority, p.run_at, p.id limit 1
 ) f
 cross join lateral (select count(*)::integer as count from tock.job_slots s where s.concurrency_key = k.key) h
-where $1::text is null or f.queue = $1
+where ($1::text is null or f.queue = $1) and not (k.key >= 'code:' and k.key < 'code;')
 order by w.count desc, w.at, k.key limit $2;
 
 -- read-capacity
@@ -2212,7 +2290,7 @@ with span as (
   select coalesce(max(h.runs), 0) as runs, coalesce(max(h.busy_ms), 0) as busy_ms from (
     select sum(m.runs) as runs, sum(m.busy_ms) as busy_ms from minutes m group by date_bin('1 hour', m.at, 'epoch')) h
 )
-select tock.now() as at,
+select extract(epoch from tock.now()) as at,
   array(select coalesce(sum(h.runs), 0) from span s
     cross join generate_series(s.begin, s.until - interval '1 day', interval '24 hours') d(at)
     left join hours h on h.at >= d.at and h.at < d.at + interval '24 hours'
@@ -2250,7 +2328,7 @@ select distinct d.job, d.queue from tock.job_definitions d where d.origin = 'cod
 
 -- read-coming
 select d.name, d.job, d.cron, d.every_ms::float8 as every_ms, d.phase_ms::float8 as phase_ms,
-  case when isfinite(d.at) then case when d.at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.at end end as at, d.after, d.timezone, case when d.next_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.next_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.next_at end as "nextAt", d.jitter_ms::float8 as "jitterMs"
+  case when isfinite(d.at) then extract(epoch from case when d.at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.at end) end as at, d.after, d.timezone, extract(epoch from case when d.next_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.next_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.next_at end) as "nextAt", d.jitter_ms::float8 as "jitterMs"
 from tock.job_definitions d
 where d.next_at is not null and d.paused_at is null and d.broken_at is null and d.vanished_at is null and isfinite(d.next_at)
 order by d.next_at, d.id limit $1;
@@ -2290,7 +2368,7 @@ select (extract(epoch from tock.now()) * 1000)::float8 as now, (extract(epoch fr
   from tock.figures_progress p;
 
 -- read-frame
-select tock.now() as now, current_database() as database,
+select extract(epoch from tock.now()) as now, current_database() as database,
   split_part(current_setting('server_version'), ' ', 1) as "serverVersion",
   (select count(*)::int from (select from tock.job_definitions where (next_at is not null or after is not null)
     and vanished_at is null limit 10001) d) as schedules,
@@ -2307,7 +2385,7 @@ select tock.now() as now, current_database() as database,
 select r.id, r.cancel_requested_at is not null as cancel_requested from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running');
 
 -- read-instant
-select to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as iso, floor(extract(epoch from tock.now()))::float8 as seconds;
+select to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as iso, floor(extract(epoch from tock.now()))::bigint::text as seconds;
 
 -- read-job-figures
 with ended_runs as (
@@ -2484,7 +2562,7 @@ order by r.scheduled_for limit $4::integer;
 -- read-oldest-key
 -- Rows are appended, and the space of deleted ones is used again: the oldest are among the first blocks. There is no index
 -- by age, and none is worth its cost.
-select case when k.at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when k.at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else k.at end as oldest, k.name as table from (
+select extract(epoch from case when k.at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when k.at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else k.at end) as oldest, k.name as table from (
   select min(created_at) as at, 'job_keys' as name from tock.job_keys where ctid < '(64,0)'::tid
   union all select min(created_at), 'job_occurrences' from tock.job_occurrences where ctid < '(64,0)'::tid
   union all select min(created_at), 'job_effects' from tock.job_effects where ctid < '(64,0)'::tid
@@ -2505,7 +2583,7 @@ with recursive queue_priorities as (
     limit (select greatest(20, 10000 / greatest(count(*), 1)) from queue_priorities)) x
   where x.status = 'running'
 )
-select count(*)::integer as count, case when max(r.locked_until) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when max(r.locked_until) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else max(r.locked_until) end as until from running r
+select count(*)::integer as count, extract(epoch from case when max(r.locked_until) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when max(r.locked_until) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else max(r.locked_until) end) as until from running r
 where not exists (select from tock.workers w where w.id = r.locked_by);
 
 -- read-outcomes
@@ -2538,12 +2616,33 @@ with ended_runs as (
   union all
   select u.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from uncounted u
 )
-select f.at, f.status, sum(f.run_count)::float8 as count from figures f group by f.at, f.status;
+select extract(epoch from f.at) as at, f.status, sum(f.run_count)::float8 as count from figures f group by f.at, f.status;
 
 -- read-partitions
 select p.name, (extract(epoch from p.low) * 1000)::float8 as low, (extract(epoch from p.high) * 1000)::float8 as high,
   p.is_kept as "isKept", pg_relation_size(p.oid)::float8 as bytes
 from tock.finished_partitions() p;
+
+-- read-queue-backlog
+with recursive queue_priorities as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_priorities p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+), mine as materialized (select p.queue, p.priority from queue_priorities p where p.queue = $1)
+select counted.count, extract(epoch from case when oldest.at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when oldest.at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else oldest.at end) as "oldestAt", (extract(epoch from tock.now() - oldest.at) * 1000)::float8 as "oldestMs"
+from (
+  select count(*)::integer as count from (
+    select from mine p cross join lateral (
+      select from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') order by r.run_at limit 10001) w
+    limit 10001) c
+) counted
+cross join (
+  -- In each priority the first that can be claimed: they are sorted by run_at.
+  select min(f.run_at) as at from mine p cross join lateral (
+    select r.run_at from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') order by r.run_at limit 1) f
+) oldest;
 
 -- read-queue-hand-offs
 with relayed as materialized (
@@ -2591,10 +2690,10 @@ with recursive queue_priorities as (
 )
 select c.name, q.concurrency,
   case when q.rate_count is not null then jsonb_build_object('count', q.rate_count, 'perMs', q.rate_period_ms) end as rate,
-  q.active_window as window, coalesce(q.timezone, 'UTC') as timezone, case when q.paused_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when q.paused_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else q.paused_at end as "pausedAt", q.pause_reason as "pauseReason", q.relayed_to as "relayedTo",
+  q.active_window as window, coalesce(q.timezone, 'UTC') as timezone, extract(epoch from case when q.paused_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when q.paused_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else q.paused_at end) as "pausedAt", q.pause_reason as "pauseReason", q.relayed_to as "relayedTo",
   least(counts.waiting, cap.size) as waiting, least(counts.running, cap.size) as running, least(counts.later, cap.size) as later,
   coalesce(b.count, 0) as blocked, counts.examined > cap.size as "isCapped",
-  oldest.at as "oldestAt",
+  extract(epoch from oldest.at) as "oldestAt",
   case when q.concurrency is null then 0
     else (select count(*)::integer from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) end as held,
   case when q.concurrency is null then '[]' else coalesce((
@@ -2606,7 +2705,7 @@ select c.name, q.concurrency,
       left join tock.workers w on w.id = r.locked_by
       where s.concurrency_key = 'queue:' || q.name order by s.slot limit 6) h), '[]') end as holders,
   case when q.rate_next_at > tock.now() and q.rate_count is not null and not q.rate_next_at > tock.now()
-    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end as "rateNextAt"
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then extract(epoch from q.rate_next_at) end as "rateNextAt"
 from chosen c
 cross join cap
 left join tock.job_queues q on q.name = c.name
@@ -2744,6 +2843,13 @@ select pg_get_userbyid(n.nspowner) as owner, pg_has_role(n.nspowner, 'usage') as
     and c.relname in ('migrations', 'job_definitions', 'job_runs', 'job_runs_live', 'job_keys', 'workers')) = 6 as "isTock"
 from pg_namespace n where n.nspname = 'tock';
 
+-- read-schema-trouble
+select array(
+    select c.relname::text from pg_class c
+    where c.relnamespace = to_regnamespace('tock') and c.relkind in ('r', 'p') and row_security_active(c.oid) order by 1) as hidden,
+  (select substring(p.prosrc from 'from "?([a-z_][a-z0-9_]*)"?[.]sleepers') from pg_proc p
+    where p.pronamespace = to_regnamespace('tock') and p.proname = 'wake') as named;
+
 -- read-server-facts
 select current_setting('autovacuum') = 'on' as "isOn",
   coalesce((select c.reloptions from pg_class c where c.oid = 'tock.job_runs_live'::regclass), '{}') as "tableOptions",
@@ -2762,6 +2868,10 @@ select current_setting('autovacuum') = 'on' as "isOn",
 
 -- read-server-version
 select current_setting('server_version_num')::integer as version, current_setting('server_version') as name;
+
+-- read-session-settings
+select current_user::text as role,
+  (select jsonb_object_agg(s.name, s.setting) from pg_settings s where s.name = any($1::text[])) as settings;
 
 -- read-silent-hosts
 select s.host, s.folder, (extract(epoch from tock.now()) * 1000)::float8 - (extract(epoch from s.at) * 1000)::float8 as "silentMs"
@@ -2787,9 +2897,18 @@ select * from (
 ) after where status = 'skipped' and occurrence_count > 1;
 
 -- read-status
-with groups as materialized (
+with recursive awaited as (
+  (select r.blocked_on as key, 1 as place from tock.job_runs_live r where r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1)
+  union all
+  select n.key, a.place + 1 from awaited a cross join lateral (
+    select r.blocked_on as key from tock.job_runs_live r where r.blocked_on > a.key and r.blocked_on >= 'code:' and r.blocked_on < 'code;'
+    order by r.blocked_on limit 1) n
+  where a.place < 1000
+), groups as materialized (
   -- One pass with few groups: of a long backlog a filter for each count takes three times as long.
-  select r.queue, r.status, r.run_at <= tock.now() as is_due, r.locked_by, count(*) as count, min(r.run_at) as oldest,
+  select r.queue, r.status, r.run_at <= tock.now() as is_due, r.locked_by, count(*) as count,
+    -- Those that wait for code are told apart.
+    min(r.run_at) filter (where (r.blocked_on >= 'code:' and r.blocked_on < 'code;') is not true) as oldest,
     max(r.locked_until) as leases_end, count(*) filter (where r.locked_until < tock.now()) as expired
   from tock.job_runs_live r group by 1, 2, 3, 4
 ), live as (
@@ -2862,6 +2981,14 @@ select jsonb_build_object(
     from (select * from tock.ticks order by at desc limit 100) t), '[]'),
   'queues', coalesce((select jsonb_agg(jsonb_build_object('queue', queue, 'waiting', waiting, 'running', running, 'failed', failed,
     'paused', paused, 'relayedTo', relayed_to, 'named', named) order by queue) from queues), '[]'),
+  'awaitedJobs', coalesce((select jsonb_agg(to_jsonb(j) order by j.runs desc, j.job) from (
+    select substr(a.key, 6) as job, least(w.runs, 1000) as runs, w.runs > 1000 as "isCapped",
+      greatest(0, coalesce(round(extract(epoch from tock.now() - w.oldest) * 1000), 0)) as "waitMs",
+      exists (select from tock.job_definitions d where d.name = substr(a.key, 6) and d.origin = 'code' and d.vanished_at is null) as "isKnown"
+    from awaited a cross join lateral (
+      select count(*) as runs, case when min(run_at) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(run_at) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(run_at) end as oldest from (
+        select r.run_at from tock.job_runs_live r where r.blocked_on = a.key order by r.priority, r.run_at, r.id limit 1001) r) w
+    order by w.runs desc, a.key limit 100) j), '[]'),
   'oldestSnapshot', (select jsonb_build_object('ageMs', round(age_ms), 'pid', pid) from snapshot),
   'partitions', jsonb_build_object('end', partitions.until, 'unit', partitions.unit,
     'runningOut', partitions.until < tock.now() + case partitions.unit when 'day' then interval '3 days' else interval '10 days' end),
@@ -2938,9 +3065,9 @@ with dead as materialized (
   where definition_id is not null group by definition_id
 )
 select d.name, d.job, d.cron, d.every_ms::float8 as every_ms, d.phase_ms::float8 as phase_ms,
-  case when isfinite(d.at) then case when d.at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.at end end as at, d.after, d.timezone, case when isfinite(d.next_at) then case when d.next_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.next_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.next_at end end as "nextAt", d.broken_reason as "brokenReason",
-  d.paused_at as "pausedAt", d.pause_reason as "pauseReason", coalesce(dead.count, 0) as dead,
-  dead.at as "lastDeadAt", dead.id::text as "lastDeadId",
+  case when isfinite(d.at) then extract(epoch from case when d.at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.at end) end as at, d.after, d.timezone, case when isfinite(d.next_at) then extract(epoch from case when d.next_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.next_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.next_at end) end as "nextAt", d.broken_reason as "brokenReason",
+  extract(epoch from d.paused_at) as "pausedAt", d.pause_reason as "pauseReason", coalesce(dead.count, 0) as dead,
+  extract(epoch from dead.at) as "lastDeadAt", dead.id::text as "lastDeadId",
   (select concat_ws(': ', e.error ->> 'name', left(e.error ->> 'message', 300)) from (select r.errors -> -1 as error
     from tock.job_runs_finished r where r.id = dead.id and r.finished_at = dead.at) e) as "lastError",
   case when d.paused_at is null and d.broken_at is null and isfinite(d.next_at) and d.next_at < tock.now()
@@ -3006,7 +3133,7 @@ with recursive queue_priorities as (
     limit (select greatest(20, 10000 / greatest(count(*), 1)) from queue_priorities)) x
   where x.status = 'running'
 )
-select w.id, w.kind, w.host, w.pid, w.capacity, case when w.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when w.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else w.started_at end as "startedAt", case when w.seen_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when w.seen_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else w.seen_at end as "seenAt",
+select w.id, w.kind, w.host, w.pid, w.capacity, extract(epoch from case when w.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when w.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else w.started_at end) as "startedAt", extract(epoch from case when w.seen_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when w.seen_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else w.seen_at end) as "seenAt",
   coalesce(w.heartbeat_ms, 15000) as "heartbeatMs", w.draining as "isDraining",
   w.seen_at not between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
     and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' as "isSilent",
@@ -3048,10 +3175,10 @@ with recursive queue_priorities as (
 ), policies as materialized (
   select * from jsonb_to_recordset($2::jsonb) as p(job text, backoff text, base float8, max float8)
 ), asked as (
-  delete from tock.job_runs_live r where r.id = any(array(select id from expired)) and r.cancel_requested_at is not null returning r.*
+  delete from tock.job_runs_live r where r.id = any(array(select id from expired)) and (r.cancel_requested_at is not null or r.live_key is not null and not (r.attempts >= r.max_attempts or r.trigger = 'exec') and tock.successor_of(r.live_key) is not null) returning r.*
 ), withdrawn as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
   from asked
   returning id
 ), again as (
@@ -3071,7 +3198,7 @@ with recursive queue_priorities as (
       slot_limits = case when $5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
         and r.errors -> -1 ->> 'name' is distinct from 'HandOffExpired' and r.locked_by is distinct from '00000000-0000-0000-0000-000000000000' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from expired left join policies p on p.job = expired.job
-  where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.cancel_requested_at is null
+  where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.id <> all(array(select id from asked))
   returning r.id, r.definition_id, r.job
 ), alerted_failures as (
   insert into tock.alert_events (kind, count, run_id, definition_id, job)
@@ -3080,7 +3207,7 @@ with recursive queue_priorities as (
   group by f.definition_id, f.job
 ), gone as (
   delete from tock.job_runs_live r
-  where r.id = any(array(select id from expired where is_last)) and r.cancel_requested_at is null
+  where r.id = any(array(select id from expired where is_last)) and r.id <> all(array(select id from asked))
   returning r.*
 ), dead as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status)
@@ -3134,7 +3261,7 @@ select (select count(*) from again)::int as failed, (select count(*) from dead):
   array(select id::text from dead) as dead_ids,
   -- As of the start of the statement, so without what this reaping adds.
   (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, priority, run_at, id limit 1) is not null) as has_limits, exists (select from tock.job_outbox) as has_outbox, exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null) as has_decided;
+    order by blocked_on, queue, priority, run_at, id limit 1) is not null) as has_limits, exists (select from tock.job_outbox) as has_outbox, exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null) as has_decided;
 
 -- reap-these
 with recursive queue_priorities as (
@@ -3152,10 +3279,10 @@ with recursive queue_priorities as (
 ), policies as materialized (
   select * from jsonb_to_recordset($3::jsonb) as p(job text, backoff text, base float8, max float8)
 ), asked as (
-  delete from tock.job_runs_live r where r.id = any(array(select id from expired)) and r.cancel_requested_at is not null returning r.*
+  delete from tock.job_runs_live r where r.id = any(array(select id from expired)) and (r.cancel_requested_at is not null or r.live_key is not null and not (r.attempts >= r.max_attempts or r.trigger = 'exec') and tock.successor_of(r.live_key) is not null) returning r.*
 ), withdrawn as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
   from asked
   returning id
 ), again as (
@@ -3175,7 +3302,7 @@ with recursive queue_priorities as (
       slot_limits = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
         and r.errors -> -1 ->> 'name' is distinct from 'HandOffExpired' and r.locked_by is distinct from '00000000-0000-0000-0000-000000000000' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from expired left join policies p on p.job = expired.job
-  where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.cancel_requested_at is null
+  where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.id <> all(array(select id from asked))
   returning r.id, r.definition_id, r.job
 ), alerted_failures as (
   insert into tock.alert_events (kind, count, run_id, definition_id, job)
@@ -3184,7 +3311,7 @@ with recursive queue_priorities as (
   group by f.definition_id, f.job
 ), gone as (
   delete from tock.job_runs_live r
-  where r.id = any(array(select id from expired where is_last)) and r.cancel_requested_at is null
+  where r.id = any(array(select id from expired where is_last)) and r.id <> all(array(select id from asked))
   returning r.*
 ), dead as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status)
@@ -3238,7 +3365,7 @@ select (select count(*) from again)::int as failed, (select count(*) from dead):
   array(select id::text from dead) as dead_ids,
   -- As of the start of the statement, so without what this reaping adds.
   (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, priority, run_at, id limit 1) is not null) as has_limits, exists (select from tock.job_outbox) as has_outbox, exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null) as has_decided;
+    order by blocked_on, queue, priority, run_at, id limit 1) is not null) as has_limits, exists (select from tock.job_outbox) as has_outbox, exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null) as has_decided;
 
 -- redirect-dead
 with dead as materialized (
@@ -3270,11 +3397,12 @@ with outcome as materialized (
   order by r.id
   for update
 ), asked as (
-  delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
+  delete from tock.job_runs_live r where r.id = any(array(select id from held)) and (r.cancel_requested_at is not null or r.live_key is not null and true and tock.successor_of(r.live_key) is not null) returning r.*
 ), withdrawn as (
   insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
-  from asked
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then asked.errors
+    else (case when jsonb_array_length(asked.errors) >= 50 then asked.errors - 0 else asked.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(asked.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(asked.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
+  from asked join outcome o using (id)
   returning id
 ), given_back as (
   update tock.job_runs_live r set status = 'queued', locked_by = null, locked_until = null, releases = r.releases + 1,
@@ -3282,7 +3410,7 @@ with outcome as materialized (
       errors = case when o.error is null then r.errors
     else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
-  from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
+  from held join outcome o using (id) where r.id = held.id and r.id <> all(array(select id from asked))
   returning r.id, r.definition_id, r.job
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
@@ -3307,13 +3435,27 @@ release savepoint tock_part;
 -- remove worker
 delete from tock.workers where id = $1;
 
+-- rename-definition
+with renamed as (
+  update tock.job_definitions d set name = $1, job = $1
+  where d.name = $2 and d.job = $2 and d.origin = 'code'
+    and not exists (select from tock.job_definitions o where o.name = $1)
+  returning d.id
+), followers as (
+  update tock.job_definitions f set after = jsonb_set(f.after, '{definitions}', (
+    select jsonb_agg(case when p.name = to_jsonb($2::text) then to_jsonb($1::text) else p.name end order by p.place)
+    from jsonb_array_elements(f.after -> 'definitions') with ordinality as p(name, place)))
+  where f.origin = 'runtime' and f.after -> 'definitions' ? $2::text and exists (select from renamed)
+)
+select id from renamed;
+
 -- renew-leases
 with mine as materialized (
   select r.id, r.cancel_requested_at is not null as is_asked from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running')
 ), held as materialized (
   select r.id from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running')
   order by r.id
-  for update skip locked
+  for no key update skip locked
 ), renewed as (
   update tock.job_runs_live r set locked_until = tock.now() + $4 * interval '1 millisecond'
   from held where r.id = held.id
@@ -3430,7 +3572,8 @@ with u as materialized (
 )
 update tock.job_definitions d
 set cursor = u.cursor, next_at = u.next_at, resumed_at = least(d.resumed_at, tock.now())
-from u where d.id = u.id;
+from u where d.id = u.id
+returning case when d.paused_at is null then tock.wake_for(d.next_at, null, 'soon')::text end as woken;
 
 -- spend-remaining-count
 update tock.job_definitions set remaining_count = greatest(remaining_count - $1, 0) where id = $2;
@@ -3529,7 +3672,7 @@ returning o.kind, o.run_id::text, o.generation, o.definition_id::text, (extract(
 -- take-reap-turn
 select set_config('synchronous_commit', 'off', true) as "commit",
   case when last.last_value > now.ms and last.last_value <= now.ms + 3600000 then last.last_value - now.ms
-    else 0 * setval('tock.reap_turn', now.ms + ceil($1::float8)::bigint) end::float8 as wait_ms
+    else 0 * setval('tock.reap_turn', now.ms + ceil($1::float8)::bigint) end::float8 as "waitMs", ((select r.blocked_on from tock.job_runs_live r where r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1) is not null) as "waitsForCode"
 from tock.reap_turn last, (select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms) now;
 
 -- take-restart-turn
@@ -3539,21 +3682,51 @@ from tock.claim_front_restart last,
   (select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms) now;
 
 -- unblock
-with keys as (
-  select k.key, f.slot_limit - (select count(*) from tock.job_slots s where s.concurrency_key = k.key) as free
+with recursive first_places as materialized (
+  select k.key, n.*, (select r.queue from tock.job_runs_live r where r.blocked_on = k.key order by r.queue desc limit 1) as last_queue
   from unnest($1::text[]) as k(key) cross join lateral (
-    select r.slot_limits[array_position(r.slot_keys, k.key)] as slot_limit from tock.job_runs_live r
-    where r.blocked_on = k.key order by r.priority, r.run_at, r.id limit 1) f
-), next as materialized (
-  select n.id from keys k cross join lateral (
-    select r.id from tock.job_runs_live r where r.blocked_on = k.key and k.key not like 'definition:%'
-    order by r.priority, r.run_at, r.id limit greatest(k.free, 0) for update skip locked) n
+    select r.queue, r.slot_limits[array_position(r.slot_keys, k.key)] as slot_limit, r.priority, r.run_at, r.id
+    from tock.job_runs_live r where r.blocked_on = k.key
+    order by r.queue, r.priority, r.run_at, r.id limit 1) n
+), further_places as (
+  select p.key, n.* from first_places p cross join lateral (
+    select r.queue, r.slot_limits[array_position(r.slot_keys, p.key)] as slot_limit, r.priority, r.run_at, r.id
+    from tock.job_runs_live r where r.blocked_on = p.key and r.queue > p.queue
+    order by r.queue, r.priority, r.run_at, r.id limit 1) n
+  where case when p.queue < p.last_queue then 1 end = 1
   union all
-  select n.id from keys k cross join lateral (
-    select r.id from tock.job_runs_live r where r.blocked_on = k.key and k.key like 'definition:%'
-    order by r.scheduled_for, r.id limit greatest(k.free, 0) for update skip locked) n
+  select p.key, n.* from further_places p cross join lateral (
+    select r.queue, r.slot_limits[array_position(r.slot_keys, p.key)] as slot_limit, r.priority, r.run_at, r.id
+    from tock.job_runs_live r where r.blocked_on = p.key and r.queue > p.queue
+    order by r.queue, r.priority, r.run_at, r.id limit 1) n
+), places as materialized (
+  select p.key, p.queue, p.slot_limit, p.priority, p.run_at, p.id from first_places p union all select p.key, p.queue, p.slot_limit, p.priority, p.run_at, p.id from further_places p
+), free as materialized (
+  select p.*, p.slot_limit - (select count(*) from tock.job_slots s where s.concurrency_key = p.key) as slots from places p
+), wanted as materialized (
+  select f.key, f.queue, f.slots - (select count(*) from (
+    select from tock.job_runs_live r
+    where f.key like 'job:%' and r.unblocked_on = f.key and r.queue = f.queue and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and f.key = any(r.slot_keys)
+      and (r.priority, r.run_at, r.id) < (f.priority, f.run_at, f.id)
+    order by r.priority desc, r.run_at desc, r.id desc limit f.slots) standing) as count
+  from free f where f.slots > 0
+), next as materialized (
+  select n.id, w.key from wanted w cross join lateral (
+    select r.id from tock.job_runs_live r
+    where r.blocked_on = w.key and r.queue = w.queue
+    order by r.priority, r.run_at, r.id limit w.count for update skip locked) n
+  where w.count > 0 and w.key not like 'definition:%'
+  union all
+  select n.id, w.key from wanted w cross join lateral (
+    select r.id, r.definition_id, r.scheduled_for from tock.job_runs_live r
+    where r.blocked_on = w.key and r.queue = w.queue
+    order by r.scheduled_for, r.id limit w.count for update skip locked) n
+  where w.count > 0 and w.key like 'definition:%' and not coalesce((
+    select true from tock.job_runs_live e
+    where e.definition_id = n.definition_id and e.scheduled_for < n.scheduled_for
+      and e.status in ('queued', 'failed') and e.run_at <= tock.now() and 'definition:' || n.definition_id = any(e.slot_keys) limit 1), false)
 ), unblocked as (
-  update tock.job_runs_live r set blocked_on = null where r.id = any(array(select id from next))
+  update tock.job_runs_live r set blocked_on = null, unblocked_on = r.blocked_on where r.id = any(array(select id from next))
   returning r.queue, r.priority, r.run_at
 )
 select u.queue, u.priority, to_jsonb(min(u.run_at)) #>> '{}' as at, (select tock.notify('queued')) as notified
@@ -3645,7 +3818,7 @@ with p as materialized (select * from unnest($1::bigint[], $2::jsonb[]) as p(id,
   select r.id from tock.job_runs_live r
   where r.id = any($1::bigint[]) and ($3::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $4 and r.status in ('running')
   order by r.id
-  for update
+  for no key update
 )
 update tock.job_runs_live r set progress = p.progress from held join p using (id) where r.id = held.id;
 
@@ -3654,6 +3827,6 @@ with t as materialized (select * from unnest($1::bigint[], $2::text[]) as t(id, 
   select r.id from tock.job_runs_live r
   where r.id = any($1::bigint[]) and ($3::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $4 and r.status in ('running')
   order by r.id
-  for update
+  for no key update
 )
 update tock.job_runs_live r set last_traceparent = t.traceparent from held join t using (id) where r.id = held.id;

@@ -5,6 +5,7 @@ import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { definedStatements } from '../../src/store/connection/statement.js';
+import { UNREADABLE_OIDS } from '../../src/store/connection/values/own-types.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
 const STORE = path.join(import.meta.dirname, '../../src/store');
@@ -13,10 +14,15 @@ for (const name of readdirSync(STORE, { recursive: true, encoding: 'utf8' }).sor
 
 const statements = [...definedStatements().values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 
+interface Column {
+  readonly name: string;
+  readonly dataTypeID: number;
+}
+
 /** Has a statement parsed and described, but not executed. */
-function columnsOf(client: pg.Client, text: string): Promise<string[]> {
+function columnsOf(client: pg.Client, text: string): Promise<readonly Column[]> {
   return new Promise((resolve, reject) => {
-    let columns: string[] = [];
+    let columns: readonly Column[] = [];
     let failure: Error | null = null;
     interface Wire {
       parse(query: { text: string; name: string; types: never[] }): void;
@@ -29,8 +35,8 @@ function columnsOf(client: pg.Client, text: string): Promise<string[]> {
         connection.describe({ type: 'S', name: '' });
         connection.sync();
       },
-      handleRowDescription(message: { fields: { name: string }[] }) {
-        columns = message.fields.map(field => field.name);
+      handleRowDescription({ fields }: { fields: readonly Column[] }) {
+        columns = fields;
       },
       handleError(error: Error) {
         failure = error;
@@ -63,15 +69,19 @@ describe('statements', () => {
   });
 
   it.each(statements.map(({ name, text }) => [name, text]))(
-    '%s: the server knows it, and its columns are distinct',
+    '%s: the server knows it, its columns are distinct, and no setting of the session changes their text',
     async (_name, text) => {
       const columns = await columnsOf(client, text);
-      expect(columns).toEqual([...new Set(columns)]);
+      const names = columns.map(column => column.name);
+      expect(names).toEqual([...new Set(names)]);
+      expect(columns.filter(column => UNREADABLE_OIDS.has(column.dataTypeID))).toEqual([]);
     },
   );
 
   it('would be found out', async () => {
-    expect(await columnsOf(client, 'select 1 as a, 2 as a')).toEqual(['a', 'a']);
+    expect(await columnsOf(client, 'select 1 as a, 2 as a')).toMatchObject([{ name: 'a' }, { name: 'a' }]);
+    const [instant] = await columnsOf(client, 'select now()');
+    expect(UNREADABLE_OIDS.has(instant?.dataTypeID ?? 0)).toBe(true);
     await expect(columnsOf(client, 'select nothing from tock.job_runs_live')).rejects.toThrow('nothing');
   });
 });

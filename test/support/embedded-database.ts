@@ -15,7 +15,7 @@ export interface TestDatabase {
 export type TestContent = 'nothing' | 'schema' | 'schema with clock';
 
 /** What a copy of a template needs before it ticks: else it would be taken for a copy that must not. */
-export const ADOPT = 'insert into tock.database_identity select true, * from tock.this_database()';
+export const ADOPT = 'select tock.note_identity()';
 
 /** Creates a UTF-8 database with a unique name on the test run's server. A copy of a template takes a third of migrating. */
 export async function createTestDatabase(content: TestContent = 'nothing'): Promise<TestDatabase> {

@@ -5,6 +5,11 @@ import { createRegistry } from '../../src/model/job/registry.js';
 import { silentLogger } from '../../src/model/logger.js';
 import type { Database } from '../../src/store/connection/database.js';
 
+/** Without a Tock, handlers have no methods of one. */
+export const noMethods = (): never => {
+  throw new Error('this engine has no Tock');
+};
+
 /** Silent, with default settings, no hooks and no workers. */
 export const engineOver = (
   database: Database,
@@ -17,6 +22,7 @@ export const engineOver = (
   settings: readSettings({}),
   isolation: null,
   hooks: {},
+  forHandlers: noMethods,
   operator: null,
   appName: null,
   workers: new Set(),

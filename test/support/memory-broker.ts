@@ -1,6 +1,12 @@
 // Room: test support. A message broker in memory that keeps a broker's promises: at least once, confirmed, in batches.
 // In: switches for what goes wrong. Out: what was published, and how often it was tried.
-import type { Broker, OnAnswers, OnMessage, Subscription } from '../../src/relay/broker.js';
+import {
+  type Broker,
+  MessageRefused,
+  type OnAnswers,
+  type OnMessage,
+  type Subscription,
+} from '../../src/relay/broker.js';
 import { messageId, type RelayMessage } from '../../src/relay/messages.js';
 
 const copy = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
@@ -10,7 +16,9 @@ export class MemoryBroker implements Broker {
   readonly name: string = 'memory';
   /** Nothing is confirmed, delivered or received. */
   isAway = false;
-  /** Messages that it refuses. */
+  /** Messages that it refuses for what they hold, and says so. */
+  refusesContent: (message: RelayMessage) => boolean = () => false;
+  /** Messages that it refuses, without saying whose fault it is. */
   refuses: (message: RelayMessage) => boolean = () => false;
   /** It takes messages, and its confirmations are lost. */
   losesConfirms: (message: RelayMessage) => boolean = () => false;
@@ -35,6 +43,7 @@ export class MemoryBroker implements Broker {
     await turn();
     return messages.map(message => {
       if (this.isAway) return new Error('no route to the broker');
+      if (this.refusesContent(message)) return new MessageRefused('it is too large');
       if (this.refuses(message)) return new Error('the queue is full');
       for (let times = this.deliversTwice ? 2 : 1; times > 0; times--) this.messages.push(copy(message));
       this.taken.push(copy(message));

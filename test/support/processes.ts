@@ -1,7 +1,7 @@
 // Room: test support. Real processes: ticks and daemons as cron and a supervisor would start them.
 // In: environment and arguments. Out: what they printed and how they ended.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -75,7 +75,17 @@ export async function installPackage(folder: string): Promise<string> {
   for (const name of ['dist', 'package.json'])
     await cp(path.join(ROOT, name), path.join(installed, name), { recursive: true });
   await rm(path.join(installed, 'dist', 'jobs'), { recursive: true });
+  // The peer dependency.
+  await symlink(path.join(ROOT, 'node_modules', 'kysely'), path.join(folder, 'node_modules', 'kysely'));
   return installed;
+}
+
+export interface ProcessOptions {
+  readonly cwd?: string;
+  readonly uid?: number | undefined;
+  /** A file descriptor in place of what is collected. */
+  readonly stdout?: number | 'pipe';
+  readonly stderr?: number | 'pipe';
 }
 
 /** Starts `node <script>` in cron's bare environment, and from another directory; as root also as another user. */
@@ -83,20 +93,20 @@ export function startProcess(
   script: string,
   env: Readonly<Record<string, string>>,
   args: readonly string[] = [],
-  { cwd = '/', uid }: { readonly cwd?: string; readonly uid?: number | undefined } = {},
+  { cwd = '/', uid, stdout: out = 'pipe', stderr: err = 'pipe' }: ProcessOptions = {},
 ): Running {
   const child = spawn(process.execPath, [script, ...args], {
     cwd,
     ...(uid === undefined ? {} : { uid, gid: uid }),
     env: { PATH: '/usr/bin:/bin', HOME: '/', SHELL: '/bin/sh', LOGNAME: 'nobody', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', out, err],
   });
   let stdout = '';
   let stderr = '';
-  child.stdout.on('data', chunk => {
+  child.stdout?.on('data', chunk => {
     stdout += String(chunk);
   });
-  child.stderr.on('data', chunk => {
+  child.stderr?.on('data', chunk => {
     stderr += String(chunk);
   });
   const ended = new Promise<Ended>(resolve =>

@@ -69,6 +69,8 @@ async function makeNode({ folder, name, names, common, port, distPort }: NodePar
     config,
     [
       'listeners.tcp.default = 127.0.0.1:' + port,
+      // As nats-server has it.
+      'max_message_size = 1048576',
       'disk_free_limit.absolute = 50MB',
       'raft.wal_max_size_bytes = 16777216',
       'cluster_formation.peer_discovery_backend = classic_config',

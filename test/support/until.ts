@@ -5,7 +5,7 @@
 export async function until<T>(
   check: () => Promise<T | null | undefined | false>,
   what: string,
-  withinMs = 40_000,
+  withinMs = 120_000,
 ): Promise<T> {
   const end = performance.now() + withinMs;
   for (;;) {

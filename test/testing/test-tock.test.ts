@@ -134,7 +134,7 @@ describe('drain', () => {
     const first = defineJob({
       name: 'first',
       schedule: { cron: '0 12 * * *', timezone: 'UTC' },
-      run: ctx => ctx.enqueue('echo', { word: 'followed' }),
+      run: ctx => ctx.enqueue<string>('echo', { word: 'followed' }),
     });
     const after = defineJob({ name: 'after', schedule: { after: ['first'] }, run: () => 'chained' });
     const { drain, runOnce, clock, tock } = await open({ jobs: [first, after, echo], now: at('11:59:00') });
@@ -169,7 +169,7 @@ describe('drain', () => {
   });
 
   it('ends a loop with an error that names the job', async () => {
-    const loop = defineJob({ name: 'loop', run: ctx => ctx.enqueue('loop') });
+    const loop = defineJob({ name: 'loop', run: ctx => ctx.enqueue<string>('loop') });
     const { drain, tock } = await open({ jobs: [loop, echo] });
     await tock.enqueue(echo, { word: 'innocent' });
     await tock.enqueue(loop);

@@ -1,7 +1,7 @@
 // A Tock that acts for somebody: what each role may do, below all pages; what is shown; who can act for whom.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { defineJob } from '../../src/index.js';
+import { defineJob, type RunRecord } from '../../src/index.js';
 import {
   type Action,
   mayDo,
@@ -62,7 +62,7 @@ const CALLS: Readonly<Record<Action, (tock: Tock) => Promise<unknown>>> = {
   migrate: tock => tock.migrate(),
 };
 const WORKS: Readonly<Record<Work, (tock: Tock) => Promise<unknown>>> = {
-  'runs.wait': tock => tock.runs.wait('999'),
+  'runs.wait': tock => tock.runs.wait('999', { execute: true }),
   'alerts.test': tock => tock.alerts.test('nobody'),
   progress: tock => tock.progress('999', 1, 0.5),
   tick: tock => tock.tick({ budget: '!' }),
@@ -123,7 +123,9 @@ describe('who may not see payloads', () => {
     expect(await blind.runs.cancel(id)).toMatchObject(hidden);
     expect(await blind.runs.retry(id)).toMatchObject(hidden);
     const seen: unknown[] = [];
-    const ended = await blind.runs.wait(id, { onChange: run => void seen.push(run.payload) });
+    const onChange = (run: RunRecord) => void seen.push(run.payload);
+    const ended = await blind.runs.wait(id, { execute: true, onChange });
+    expect(await blind.runs.wait(id, { onChange })).toMatchObject({ payload: REDACTED, output: REDACTED });
     expect(ended).toMatchObject({ status: 'succeeded', payload: REDACTED, output: REDACTED });
     expect(new Set(seen)).toEqual(new Set([REDACTED]));
     expect(await blind.runs.get(id)).toMatchObject({ payload: REDACTED, output: REDACTED });
@@ -145,6 +147,13 @@ describe('who may not see payloads', () => {
   });
 });
 
+describe('many schedules at once', () => {
+  it('need the role that one needs', async () => {
+    const call = test.tock.as(of('operate')).schedules.upsertMany([]);
+    expect(await codeOf(call)).toBe('TOCK_FORBIDDEN');
+  });
+});
+
 describe('an edit by somebody who may not see payloads', () => {
   it('keeps the payload that is stored, where they send back what they were shown', async () => {
     const blind = test.tock.as(of('admin', false));
@@ -159,6 +168,11 @@ describe('an edit by somebody who may not see payloads', () => {
     expect(await codeOf(blind.schedules.upsert({ ...input, payload: REDACTED }, { ifVersion: 1 }))).toBe(
       'TOCK_VERSION_CONFLICT',
     );
+    const many = [{ ...input, payload: REDACTED, every: '3h' }] as const;
+    expect(await blind.schedules.upsertMany(many)).toMatchObject([
+      { payload: REDACTED, everyMs: 10_800_000 },
+    ]);
+    expect(await test.tock.schedules.list({ name: 'pay-ben' })).toMatchObject([{ payload: { iban: 'DE7' } }]);
     // Whoever sees payloads means what they write.
     expect(await codeOf(test.tock.schedules.upsert({ ...input, payload: REDACTED }))).toBe(
       'TOCK_BAD_PAYLOAD',
@@ -180,12 +194,12 @@ describe('a Tock that acts for somebody', () => {
     const parent = defineJob({
       name: 'parent',
       run: async ctx => {
-        await ctx.enqueue('secret', { iban: 'x' });
+        await ctx.enqueue<string>('secret', { iban: 'x' });
       },
     });
     const tock = test.another({ jobs: [secret, nightly, parent] }).as({ ...of('admin'), name: 'waiting' });
     const id = await tock.enqueue('parent');
-    await tock.runs.wait(id);
+    await tock.runs.wait(id, { execute: true });
     expect(await tock.audit.list({ operator: 'waiting' })).toMatchObject([
       { action: 'enqueue', targets: [id] },
     ]);

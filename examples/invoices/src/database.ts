@@ -2,7 +2,7 @@
 import { type Generated, Kysely, PostgresDialect, sql } from 'kysely';
 import type pg from 'pg';
 
-export type Tables = {
+export interface Tables {
   invoices: {
     id: Generated<string>;
     customer: string;
@@ -13,7 +13,7 @@ export type Tables = {
   };
   daily_reports: { day_end: Date; invoices: number; cents: number };
   tickets: { id: Generated<string>; run: string; text: string };
-};
+}
 
 export function openDatabase(pool: pg.Pool): Kysely<Tables> {
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });

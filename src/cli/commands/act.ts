@@ -1,9 +1,9 @@
 // `tock retry` and `tock cancel`. Exit code 1 if any run failed.
 import type { Command } from 'commander';
 import type { RunMatch } from '../../model/run/run-match.js';
+import type { RunRecord } from '../../model/run/run-record.js';
 import { LIVE_STATUSES, TRANSITIONS } from '../../model/run/states.js';
 import { judgeError } from '../../runtime/exit-codes.js';
-import type { RunRecord } from '../../store/reads/runs.js';
 import type { Tock } from '../../tock/types.js';
 import { actOnMany, isByFilter, type ManyCall, type ManyFlags } from '../act-on-many.js';
 import { checkRunId, count, examples, statuses, withJson } from '../flags/flags.js';

@@ -2,8 +2,8 @@
 import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
 import { handOffState } from '../../model/run/hand-off-record.js';
+import type { RunRecord } from '../../model/run/run-record.js';
 import { isFinished } from '../../model/run/states.js';
-import type { RunRecord } from '../../store/reads/runs.js';
 import type { Tock } from '../../tock/types.js';
 import { examples, instant, withJson } from '../flags/flags.js';
 import { type MessageId, readMessageId } from '../flags/message-id.js';

@@ -14,7 +14,7 @@ export function addDashboard(program: Command): Command {
   return withAddress(withJson(program.command('dashboard')))
     .summary('serve pages that show and operate the scheduler')
     .description(
-      'Serves the dashboard until Ctrl-C, and prints a link that signs one browser in. Executes no runs. On another address than this machine’s own it needs users with passwords, or a proxy that signs people in: see docs/dashboard.md.',
+      'Serves the dashboard until Ctrl-C, and prints a link that signs one browser in; where standard output is no terminal, the link is in a private file. Executes no runs. On another address than this machine’s own it needs users with passwords, or a proxy that signs people in: see docs/dashboard.md.',
     )
     .option(...ALL)
     .addHelpText('after', variables())
@@ -55,8 +55,8 @@ async function dashboard(shell: Shell, flags: DashboardFlags): Promise<number> {
       shell.note(
         `there is no job module${jobsModule === null ? '' : ` ${jobsModule}`}: the pages show everything, but enqueue nothing by hand (name it with --jobs or TOCK_JOBS)`,
       );
-    const { url, link, close } = await serveFor(shell, tock, flags);
-    shell.document({ url, link, where });
+    const { url, linkFile, close } = await serveFor(shell, tock, flags);
+    shell.document({ url, linkFile, where });
     await aborted(stop);
     await close();
     return 0;

@@ -5,6 +5,8 @@ import {
   type CheckResult,
   type DoctorReport,
   type Finding,
+  fine,
+  joined,
   resultOf,
   TITLES,
   worstOf,
@@ -19,6 +21,7 @@ import type { Config } from '../../runtime/configuration.js';
 import { readCrontabs, thisCheckout } from '../../runtime/crontab.js';
 import { healthExitCode, judgeError } from '../../runtime/exit-codes.js';
 import { loadJobs } from '../../runtime/job-module.js';
+import { newerSource, staleWords } from '../../runtime/job-module-age.js';
 import { duration, examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
@@ -65,7 +68,7 @@ async function doctor(shell: Shell, flags: DoctorFlags): Promise<number> {
             : { silentTickMs: parseDuration(flags.maxTickAge, '--max-tick-age') };
         const examined = await tock.doctor({ limits });
         const status = examined.at === null ? null : await tock.status();
-        const checks = completed(examined.checks, await crontab(status), jobs.problem);
+        const checks = completed(examined.checks, await crontab(status), jobs.finding);
         return { ...examined, checks: checks.map(check => withPsql(check, psqlCommand)) };
       },
     );
@@ -95,19 +98,26 @@ async function forgetHost(shell: Shell, host: string): Promise<number> {
 }
 
 /** A job module that cannot be loaded is a finding, not the end. */
-async function tryJobs({ jobsModule }: Config): Promise<{ isLoadable: boolean; problem: Finding | null }> {
-  if (jobsModule === null || !existsSync(jobsModule)) return { isLoadable: false, problem: null };
+async function tryJobs({ jobsModule }: Config): Promise<{ isLoadable: boolean; finding: Finding | null }> {
+  if (jobsModule === null || !existsSync(jobsModule)) return { isLoadable: false, finding: null };
   try {
     await loadJobs(jobsModule);
-    return { isLoadable: true, problem: null };
+    const source = newerSource(jobsModule);
+    return {
+      isLoadable: true,
+      finding:
+        source === null
+          ? fine(`loaded from ${jobsModule}`)
+          : wrong('warning', staleWords(jobsModule, source), 'Build the project'),
+    };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    const problem = wrong(
+    const finding = wrong(
       'failing',
       message,
       'Correct the module, and build it: no tick can start without it',
     );
-    return { isLoadable: false, problem };
+    return { isLoadable: false, finding };
   }
 }
 
@@ -127,12 +137,15 @@ function withPsql(check: CheckResult, psqlCommand: string | null): CheckResult {
 function completed(
   checks: readonly CheckResult[],
   crontabFinding: Finding,
-  jobsProblem: Finding | null,
+  ofModule: Finding | null,
 ): CheckResult[] {
   const order = Object.keys(TITLES);
+  const ofServer = checks.filter(({ code }) => code === 'jobs' && ofModule?.level !== 'failing');
+  const ofJobs = [...ofServer, ...(ofModule === null ? [] : [ofModule])];
+  const wrongOnes = ofJobs.filter(({ level }) => level !== 'ok');
   const own = [
     resultOf('crontab', crontabFinding),
-    ...(jobsProblem === null ? [] : [resultOf('jobs', jobsProblem)]),
+    ...(ofModule === null ? [] : [resultOf('jobs', joined(wrongOnes.length > 0 ? wrongOnes : ofJobs, ''))]),
   ];
   const kept = checks.filter(({ code }) => !own.some(each => each.code === code));
   return [...kept, ...own].sort((a, b) => order.indexOf(a.code) - order.indexOf(b.code));

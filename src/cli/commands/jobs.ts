@@ -7,6 +7,7 @@ import {
   jobWords,
   scheduleOfRecord,
 } from '../../model/planning/schedule-words.js';
+import { newerSource, staleWords } from '../../runtime/job-module-age.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import type { Tock } from '../../tock/types.js';
 import { count, examples, withJson } from '../flags/flags.js';
@@ -39,10 +40,14 @@ async function jobs(shell: Shell, { limit }: JobsFlags): Promise<number> {
     const records = await tock.schedules.list({ limit });
     const isCut = records.length === limit;
     const rows = await listSideBySide(tock, jobs, records, isCut);
-    shell.document({ jobs: rows.map(documentOf) });
+    const module = jobs.length === 0 ? null : shell.config.jobsModule;
+    const source = newerSource(module);
+    shell.document({ jobs: rows.map(documentOf), module, newerSource: source });
     if (shell.json) return 0;
     if (rows.length === 0) shell.say('no jobs are defined, neither in code nor in the database');
     else shell.say(await drawTable(COLUMNS, rows.map(row)));
+    if (module !== null && source !== null) shell.say(paint('yellow', staleWords(module, source)));
+    else if (module !== null) shell.say(paint('dim', `the jobs in code come from ${module}`));
     if (isCut) shell.say(paint('dim', `only the ${limit} definitions that are due next; --limit shows more`));
     return 0;
   });
@@ -55,11 +60,12 @@ async function listSideBySide(
   isCut: boolean,
 ): Promise<Listed[]> {
   const inCode = new Map(jobs.map(job => [job.name, job]));
+  const known = new Set(jobs.flatMap(job => [job.name, ...(job.aliases ?? [])]));
   const listed: Listed[] = records.map(record => ({
     name: record.name,
     record,
     job: inCode.get(record.name) ?? null,
-    hasHandler: inCode.has(record.job),
+    hasHandler: known.has(record.job),
   }));
   const names = new Set(records.map(({ name }) => name));
   for (const job of jobs) {

@@ -1,14 +1,15 @@
 // `tock queue list`, `set`, `pause`, `resume` and `remove`.
 import { type Command, InvalidArgumentError } from 'commander';
-import type { QueueLimits } from '../../engine/operate/queues.js';
 import { TockError } from '../../model/errors.js';
+import { period } from '../../model/explain/queue-state.js';
 import { checkName, quote } from '../../model/names.js';
 import { didYouMean } from '../../model/nearest.js';
-import type { QueueRecord } from '../../store/reads/queues.js';
+import type { QueueLimits, QueueRecord } from '../../model/queue-methods.js';
+import { isConfirmed } from '../confirm.js';
 import { count, duration, examples, NONE, orNone, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
-import { contentWords, drawQueues, limitWords, pauseWords } from '../views/queue-text.js';
+import { backlogWords, contentWords, drawQueues, limitWords, pauseWords } from '../views/queue-text.js';
 
 interface SetFlags extends CommonOptions {
   readonly concurrency?: number | typeof NONE;
@@ -16,6 +17,14 @@ interface SetFlags extends CommonOptions {
   readonly window?: string | typeof NONE;
   readonly timezone?: string | typeof NONE;
   readonly relay?: string | typeof NONE;
+}
+
+interface ConfirmedFlags extends CommonOptions {
+  readonly yes?: true;
+}
+
+interface ResumeFlags extends ConfirmedFlags {
+  readonly rate?: NonNullable<QueueLimits['rate']>;
 }
 
 interface PauseFlags extends CommonOptions {
@@ -108,25 +117,42 @@ function addPause(queue: Command): Command {
 function addResume(queue: Command): Command {
   return withJson(queue.command('resume'))
     .summary('end the pause of a queue')
-    .description('Ends the pause of a queue. Its due runs start at once, within its limits.')
+    .description(
+      'Ends the pause of a queue. Says how many runs start and how old the oldest is, and asks. Without a rate they start as fast as workers take them, within its limits.',
+    )
     .argument('<queue>', 'name of the queue')
-    .addHelpText('after', examples(['tock queue resume reports', 'and see what waits']))
+    .option(
+      '--rate <n/duration>',
+      'at most so many starts per period, such as 5/s, until it is changed',
+      rate,
+    )
+    .option('--yes', 'do not ask')
+    .addHelpText(
+      'after',
+      examples(
+        ['tock queue resume reports', 'see what waits, and decide'],
+        ['tock queue resume reports --rate 5/s', 'slowly; tock queue set reports --rate none lifts it'],
+      ),
+    )
     .action(action(resume));
 }
 
 function addRemove(queue: Command): Command {
   return withJson(queue.command('remove'))
     .summary('remove all limits and the pause of a queue')
-    .description('Removes all limits and the pause of a queue. Its runs stay.')
+    .description(
+      'Removes all limits and the pause of a queue. Its runs stay. If some of them wait, says how many, and asks.',
+    )
     .argument('<queue>', 'name of the queue')
+    .option('--yes', 'do not ask')
     .addHelpText('after', examples(['tock queue remove reports', 'no limits from now on']))
     .action(action(remove));
 }
 
 function rate(text: string): NonNullable<QueueLimits['rate']> {
   const [, starts = '', per = ''] = /^\s*(\d{1,7})\s*\/\s*(\S+)\s*$/.exec(text) ?? [];
-  if (starts === '') throw new InvalidArgumentError('write it as 100/1m: starts per period');
-  return { count: count(1, 1_000_000)(starts), per: duration(per) };
+  if (starts === '') throw new InvalidArgumentError('write it as 5/s or 100/1m: starts per period');
+  return { count: count(1, 1_000_000)(starts), per: duration(period(per)) };
 }
 
 function unchanged(text: string): string {
@@ -189,20 +215,35 @@ async function pause(shell: Shell, { note }: PauseFlags, name: string): Promise<
   });
 }
 
-async function resume(shell: Shell, _flags: CommonOptions, name: string): Promise<number> {
+async function resume(shell: Shell, flags: ResumeFlags, name: string): Promise<number> {
   checkQueue(name);
+  const { rate, yes } = flags;
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
-    const before = (await tock.queues.list()).find(each => each.name === name);
-    const queue = await tock.queues.resume(name);
+    const { wasPaused: isPaused, backlog } = await tock.queues.resume(name, { dryRun: true });
+    const pace = rate === undefined ? '' : `, at most ${rate.count} per ${rate.per}`;
+    const question = `resume ${cleanLine(name)}: ${backlogWords(backlog)}${pace}`;
+    if (isPaused && backlog.count > 0 && !(await isConfirmed(shell, yes, question))) {
+      shell.note('nothing was changed');
+      return 1;
+    }
+    const queue = await tock.queues.resume(name, rate === undefined ? {} : { rate });
     const limits = limitWords(queue);
-    const text = before?.pausedAt ? 'is no longer paused' : 'was not paused';
+    const text = queue.wasPaused ? 'is no longer paused' : 'was not paused';
     return report(shell, queue, `${text}${limits === '' ? '' : `; its limits: ${limits}`}`);
   });
 }
 
-async function remove(shell: Shell, _flags: CommonOptions, name: string): Promise<number> {
+async function remove(shell: Shell, { yes }: ConfirmedFlags, name: string): Promise<number> {
   checkQueue(name);
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
+    const { backlog, ...queue } = await tock.queues.resume(name, { dryRun: true });
+    const held = limitWords(queue) !== '' || queue.wasPaused;
+    const what = queue.wasPaused ? 'all limits and the pause' : 'all limits';
+    const question = `remove ${what} of ${cleanLine(name)}: ${backlogWords(backlog)}`;
+    if (held && backlog.count > 0 && !(await isConfirmed(shell, yes, question))) {
+      shell.note('nothing was changed');
+      return 1;
+    }
     const removed = await tock.queues.remove(name);
     shell.document({ queue: name, removed });
     const text = removed ? 'now has no limits and no pause' : 'had neither limits nor a pause';

@@ -6,9 +6,9 @@ import type { NewRun } from '../../model/job/job.js';
 import type { Enqueued } from '../../model/job/run-id.js';
 import { quote } from '../../model/names.js';
 import { didYouMean } from '../../model/nearest.js';
+import type { RunRecord } from '../../model/run/run-record.js';
 import { isFinished } from '../../model/run/states.js';
 import { stopSignal } from '../../runtime/stop-signal.js';
-import type { RunRecord } from '../../store/reads/runs.js';
 import type { ShellTock, Tock } from '../../tock/types.js';
 import { count, duration, examples, instant, withJson } from '../flags/flags.js';
 import { readPayload } from '../flags/payload-source.js';
@@ -74,7 +74,7 @@ async function run(shell: Shell, flags: RunFlags, name: string): Promise<number>
   // Checked first: an unknown name needs no database.
   const { loadJobs } = await import('../../runtime/job-module.js');
   const jobs = await loadJobs(shell.config.jobsModule);
-  const names = jobs.map(job => job.name);
+  const names = jobs.flatMap(job => [job.name, ...(job.aliases ?? [])]);
   if (!names.includes(name)) {
     throw new TockError(
       'TOCK_UNKNOWN_JOB',
@@ -86,7 +86,7 @@ async function run(shell: Shell, flags: RunFlags, name: string): Promise<number>
   const options = flags.wait && !flags.log ? infoInTerminal() : {};
   return await withTock(shell, options, async ({ tock }) => {
     const made = await enqueue(tock, name, payload, flags);
-    if (stop) return await waitForEnd(shell, tock, made, flags, stop);
+    if (stop) return await waitForEnd(shell, tock, made, name, flags, stop);
     const run = await tock.runs.get(made.id);
     shell.document({ ...made, run });
     shell.say(enqueuedText(made, flags, name, run));
@@ -119,11 +119,16 @@ function enqueuedText(
   name: string,
   run: RunRecord | null,
 ): string {
-  const next = run ? `: ${nextStep(run)}` : '';
+  const isLive = unique === 'live' || debounce !== undefined;
+  const isPending = run === null && (isNew || isReplaced) && isLive;
+  const next = run
+    ? `: ${nextStep(run)}`
+    : isPending
+      ? ': it starts when the run that has its key now has ended'
+      : '';
   if (isNew) return `enqueued run ${paint('bold', id)} of ${cleanLine(name)}${next}`;
   const owner = `the key ${quote(cleanLine(key))}`;
   if (isReplaced) return `replaced run ${paint('bold', id)}, which waited under ${owner}${next}`;
-  const isLive = unique === 'live' || debounce !== undefined;
   if (run === null && isLive)
     return `nothing was enqueued: the run that had ${owner} has just ended; repeat the command`;
   return `nothing was enqueued: ${owner} belongs to run ${paint('bold', id)}, which ${run ? `is ${paintStatus(run.status)}` : 'has been pruned'}`;
@@ -152,28 +157,30 @@ async function waitForEnd(
   shell: Shell,
   tock: ShellTock,
   made: Enqueued,
+  name: string,
   flags: RunFlags,
   signal: AbortSignal,
 ): Promise<number> {
   const { id } = made;
-  if (!made.isNew && !shell.json) shell.note(enqueuedText(made, flags, '', await tock.runs.get(id)));
+  const run = await tock.runs.get(id);
+  if ((!made.isNew || run === null) && !shell.json) shell.note(enqueuedText(made, flags, name, run));
   const view = createWaitView(shell);
   const { underCrashGuard } = await import('../../runtime/crash-guard.js');
-  const run = await underCrashGuard({ name: 'tock run', tock, stop: signal }, () =>
+  const ended = await underCrashGuard({ name: 'tock run', tock, stop: signal }, () =>
     outcome(tock, id, view, signal).finally(view.end),
   );
   const logs = flags.log ? await tock.runs.log(id) : null;
-  shell.document({ ...made, run, ...(logs === null ? {} : { log: logs }) });
+  shell.document({ ...made, run: ended, ...(logs === null ? {} : { log: logs }) });
   if (!shell.json) for (const line of logs === null ? [] : logLines(logs)) shell.say(line);
-  if (isFinished(run.status)) sayOutcome(shell, run);
-  else shell.note(`stopped waiting; run ${id} is ${run.status}: ${nextStep(run)}`);
-  return run.status === 'succeeded' ? 0 : 1;
+  if (isFinished(ended.status)) sayOutcome(shell, ended);
+  else shell.note(`stopped waiting; run ${id} is ${ended.status}: ${nextStep(ended)}`);
+  return ended.status === 'succeeded' ? 0 : 1;
 }
 
 /** The run when it has ended, or as it is when the wait was interrupted. */
 async function outcome(tock: Tock, id: string, view: WaitView, signal: AbortSignal): Promise<RunRecord> {
   try {
-    return await tock.runs.wait(id, { onChange: view.show, signal });
+    return await tock.runs.wait(id, { execute: true, onChange: view.show, signal });
   } catch (error) {
     const unfinished = signal.aborted ? await tock.runs.get(id) : null;
     if (unfinished === null) throw error;

@@ -1,7 +1,7 @@
 // `tock runs`: the runs, newest first.
 import type { Command } from 'commander';
+import type { RunRecord } from '../../model/run/run-record.js';
 import type { RunStatus } from '../../model/run/states.js';
-import type { RunRecord } from '../../store/reads/runs.js';
 import { count, examples, runId, statuses, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { paint, STATUS_COLOURS } from '../terminal.js';

@@ -4,10 +4,12 @@ import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
 import { receiverText, refusedTexts } from '../../model/run/hand-off-record.js';
 import { SUSPECTS } from '../../model/run/limits.js';
+import type { RunRecord } from '../../model/run/run-record.js';
 import { isFinished, STATUS_MEANINGS } from '../../model/run/states.js';
 import { utcText } from '../../model/schedule/instant-text.js';
 import { stopSignal } from '../../runtime/stop-signal.js';
-import type { RunRecord } from '../../store/reads/runs.js';
+import { pendingText, readPendingRun } from '../../store/reads/runs/successors.js';
+import { databaseOf } from '../../tock/database-of.js';
 import { checkRunId, examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, jsonText, paint, paintStatus } from '../terminal.js';
@@ -51,9 +53,12 @@ async function show(shell: Shell, { stack, follow, log }: ShowFlags, id: string)
   return await withTock(shell, { needsJobs: false, onlyReads: true }, async ({ tock }) => {
     const run = await tock.runs.get(checked);
     if (run === null) {
+      const pending = await readPendingRun(await databaseOf(tock), checked);
       throw new TockError(
         'TOCK_NOT_FOUND',
-        `there is no run ${checked}; it may have been pruned (tock runs lists the runs)`,
+        pending === null
+          ? `there is no run ${checked}; it may have been pruned (tock runs lists the runs)`
+          : pendingText(pending),
       );
     }
     if (stop) {
@@ -94,6 +99,7 @@ function page(run: RunRecord, withStack: boolean): string {
     ['took', tookText(run)],
     ['cancel asked', time(run.cancelRequestedAt)],
     ['lease', leaseText(run)],
+    ['successor', run.successor === null ? '' : `run ${run.successor}, which starts when this one has ended`],
     ['late calls', refusedTexts(run.handOffs).join('; ')],
     ['reason', run.skipReason === null ? '' : cleanLine(skipText(run.skipReason))],
     [

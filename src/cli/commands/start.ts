@@ -108,7 +108,7 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
           concurrency,
           queues: chosen ?? null,
           definitions: records.slice(0, MAX_ROWS),
-          ...(served ? { dashboard: served.link ?? served.url } : {}),
+          ...(served ? { dashboard: served.url, linkFile: served.linkFile } : {}),
         });
         const what = `up to ${concurrency} ${concurrency === 1 ? 'run' : 'runs'} at once${chosen ? ` of ${chosen.join(', ')}` : ''}`;
         if (!isBrief) {

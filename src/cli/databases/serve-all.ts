@@ -21,8 +21,8 @@ export async function serveAll(shell: Shell, flags: AddressFlags, stop: AbortSig
   }));
   shell.note('the pages show everything, but enqueue nothing by hand: jobs are known to one database each');
   try {
-    const { url, link, close } = await serveFor(shell, databases, flags);
-    shell.document({ url, link, databases: databases.map(({ name }) => name) });
+    const { url, linkFile, close } = await serveFor(shell, databases, flags);
+    shell.document({ url, linkFile, databases: databases.map(({ name }) => name) });
     await aborted(stop);
     await close();
     return 0;

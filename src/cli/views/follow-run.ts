@@ -1,8 +1,8 @@
 // Follows a run until it has ended: `tock show --follow`.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorOnOneLine } from '../../model/run/root-cause.js';
+import type { RunRecord } from '../../model/run/run-record.js';
 import { isFinished } from '../../model/run/states.js';
-import type { RunRecord } from '../../store/reads/runs.js';
 import type { Tock } from '../../tock/types.js';
 import type { Shell } from '../shell.js';
 import { cleanLine, jsonText, paint } from '../terminal.js';

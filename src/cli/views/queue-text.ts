@@ -1,6 +1,7 @@
 // A queue as text: its limits, its pause, its runs.
-import { formatDuration } from '../../model/duration.js';
-import type { QueueRecord } from '../../store/reads/queues.js';
+import { formatDuration, formatSpan } from '../../model/duration.js';
+import type { QueueBacklog, QueueRecord } from '../../model/queue-methods.js';
+import { MAX_COUNTED } from '../../model/run/run-match.js';
 import { cleanLine, cut } from '../terminal.js';
 import { type Cell, type Column, drawTable } from './table.js';
 import { localTime } from './time-text.js';
@@ -25,6 +26,13 @@ export function pauseWords({ pausedAt, pauseReason }: QueueRecord): string {
 
 export function contentWords({ waiting, running }: QueueRecord): string {
   return `${waiting} waiting, ${running} running`;
+}
+
+/** `2400 runs start, the oldest is 9d old`. */
+export function backlogWords({ count, oldestMs }: QueueBacklog): string {
+  const age = formatSpan(oldestMs ?? 0);
+  if (count === 1) return `1 run starts, it is ${age} old`;
+  return `${count > MAX_COUNTED ? `more than ${MAX_COUNTED}` : count} runs start, the oldest is ${age} old`;
 }
 
 const COLUMNS: readonly Column[] = [

@@ -1,10 +1,12 @@
 // A run as text: its name, how long it took, its error, the next step.
 import { formatSpan } from '../../model/duration.js';
+import { missingJobRemedy } from '../../model/explain/awaited.js';
 import { slotText } from '../../model/explain/slot.js';
 import { type HandOffPhase, type HandOffRecord, handOffState } from '../../model/run/hand-off-record.js';
+import { jobOfCodeKey } from '../../model/run/limits.js';
 import { errorOnOneLine } from '../../model/run/root-cause.js';
+import type { RunRecord } from '../../model/run/run-record.js';
 import { isFinished, SKIP_REASONS } from '../../model/run/states.js';
-import type { RunRecord } from '../../store/reads/runs.js';
 import { cleanLine, cut, paint } from '../terminal.js';
 import { relative } from './time-text.js';
 
@@ -44,7 +46,7 @@ export function nextStep(run: RunRecord, now = Date.now()): string {
     case 'queued':
     case 'failed':
       if (run.blockedOn !== null)
-        return `${attempt(run.attempts + 1)} is due and waits for ${cleanLine(slotText(run.blockedOn, run))} (tock runs --status running)`;
+        return `${attempt(run.attempts + 1)} ${cleanLine(blockedText(run, run.blockedOn))}`;
       if (due > 0) return `${attempt(run.attempts + 1)} is due in ${formatSpan(due)}`;
       if (-due < TICK_MS) return `${attempt(run.attempts + 1)} is due now`;
       return `${attempt(run.attempts + 1)} has been due for ${formatSpan(-due)} and waits for a worker (tock status)`;
@@ -60,6 +62,14 @@ export function nextStep(run: RunRecord, now = Date.now()): string {
     case 'succeeded':
       return 'nothing: it is done';
   }
+}
+
+function blockedText(run: RunRecord, key: string): string {
+  const what = `is due and waits for ${slotText(key, run)}`;
+  const job = jobOfCodeKey(key);
+  return job === null
+    ? `${what} (tock runs --status running)`
+    : `${what}: the one that claimed it does not. ${missingJobRemedy(job)}`;
 }
 
 function runningStep(run: RunRecord, now: number): string {

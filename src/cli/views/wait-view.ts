@@ -2,8 +2,8 @@
 import { formatSpan } from '../../model/duration.js';
 import { slotText } from '../../model/explain/slot.js';
 import { receiverText } from '../../model/run/hand-off-record.js';
+import type { RunRecord } from '../../model/run/run-record.js';
 import { isFinished } from '../../model/run/states.js';
-import type { RunRecord } from '../../store/reads/runs.js';
 import type { Shell } from '../shell.js';
 import { cleanLine, cut, terminalWidth, widthOf } from '../terminal.js';
 import { errorLine, nameOf, progressBar } from './run-text.js';

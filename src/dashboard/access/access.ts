@@ -4,6 +4,8 @@ import type { Operator } from '../../model/operator.js';
 export interface Access {
   /** Who makes the request. Null: it is refused. */
   readonly authorize: (request: Request) => Promise<Operator | null>;
+  /** Of a request that was refused: for how many seconds no password is looked at. Absent: always 0. */
+  readonly secondsToWait?: (request: Request) => number;
   /** For a person who is refused: how to sign in, in a sentence or two. */
   readonly howTo: string;
   /** The header `www-authenticate` of refusals. Null: none. */

@@ -109,12 +109,14 @@
     const dialog = byId('confirm');
     if (!field('action') || !dialog?.showModal) return;
     event.preventDefault();
+    dialog.querySelector('h2').textContent = `${field('verb').value}?`;
     dialog.querySelector('p').textContent = field('text').value;
-    dialog.querySelector('button.main').textContent = field('label').value;
+    dialog.querySelector('[value=yes]').textContent = field('verb').value;
+    dialog.querySelector('[value=no]').textContent = field('keep').value;
     const onClose = () => {
       if (dialog.returnValue !== 'yes') return;
       form.action = under(field('action').value);
-      for (const name of ['action', 'label', 'text', 'back']) field(name)?.remove();
+      for (const name of ['action', 'verb', 'keep', 'text', 'back']) field(name)?.remove();
       form.submit();
     };
     dialog.addEventListener('close', onClose, { once: true });

@@ -21,13 +21,11 @@ export function Dialogs({ entries }: { readonly entries: readonly Pick<Entry, 'k
         </form>
       </dialog>
       <dialog id="confirm" aria-labelledby="confirm-title">
-        <h2 id="confirm-title">Are you sure?</h2>
+        <h2 id="confirm-title"></h2>
         <p></p>
         <form method="dialog" class="actions">
-          <button class="main" value="yes">
-            Yes
-          </button>
-          <button value="no">Cancel</button>
+          <button class="main" value="yes"></button>
+          <button value="no" autofocus></button>
         </form>
       </dialog>
     </>

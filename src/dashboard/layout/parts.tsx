@@ -78,13 +78,22 @@ type Field = string | number | null | undefined;
 /** Hidden fields by name; a list gives one field for each of its values. */
 export type Fields = Readonly<Record<string, Field | readonly Field[]>>;
 
+/** Asked before an action, in the page or on one of its own. Both buttons say what they do. */
+export interface Question {
+  /** The action and what it is done to, as the title and its button say it: `Stop run 7`. */
+  readonly verb: string;
+  /** The other button, its opposite: `Keep it running`. */
+  readonly keep: string;
+  /** What happens then: a sentence with the count. */
+  readonly text: string;
+}
+
 export interface ActionFormProps {
   readonly view: View;
   /** Where to post, without the base path: `/runs/7/retry`. */
   readonly action: string;
   readonly label: string;
-  /** Asked on a page of its own first: a sentence with the count. */
-  readonly confirm?: string;
+  readonly confirm?: Question;
   /** Hidden fields. Null and undefined are left out. */
   readonly fields?: Fields;
   /** The button that most readers want. */
@@ -102,8 +111,9 @@ export function ActionForm({ view, action, label, confirm, fields = {}, main, ne
         <Hidden
           fields={{
             'confirm-action': action,
-            'confirm-label': label,
-            'confirm-text': confirm,
+            'confirm-verb': confirm.verb,
+            'confirm-keep': confirm.keep,
+            'confirm-text': confirm.text,
             'confirm-back': view.here,
           }}
         />

@@ -17,24 +17,25 @@ export function addConfirmPage(app: App): void {
       const value = body[`confirm-${name}`];
       return typeof value === 'string' ? value : '';
     };
-    const [action, label, question, back] = [text('action'), text('label'), text('text'), text('back')];
-    if (!PATH.test(action) || label === '' || question === '')
+    const [action, verb, keep, question] = [text('action'), text('verb'), text('keep'), text('text')];
+    const back = text('back');
+    if (!PATH.test(action) || [verb, keep, question].includes(''))
       throw new TockError('TOCK_BAD_OPTION', 'this question is not complete; press the button once more');
     const fields = Object.entries(body).flatMap(([name, value]) =>
       OWN.test(name) ? [] : [value].flat().map(each => [name, typeof each === 'string' ? each : ''] as const),
     );
     return c.html(
-      <Page view={view} title="Are you sure?" current={null}>
+      <Page view={view} title={`${verb}?`} current={null}>
         <p class="lead">{question}</p>
-        <div class="actions">
+        <div class="actions question">
           <form method="post" action={view.link(action)} class="action">
             {fields.map(([name, value]) => (
               <Hidden fields={{ [name]: value }} />
             ))}
-            <button class="main">{label}</button>
+            <button class="main">{verb}</button>
           </form>
           <a class="button" href={PATH.test(back) ? back : view.link('/')}>
-            Cancel
+            {keep}
           </a>
         </div>
       </Page>,

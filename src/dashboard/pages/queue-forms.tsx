@@ -1,10 +1,12 @@
 // The forms of one queue: pause or resume it, set and remove its limits.
-import { rateText } from '../../model/explain/queue-state.js';
+import { rateText, rateWords } from '../../model/explain/queue-state.js';
 import { includesRole } from '../../model/operator.js';
+import type { QueueBacklog } from '../../model/queue-methods.js';
 import type { QueueLoad } from '../../store/reads/queue-load.js';
 import { ActionForm, Facts, Hidden, Sheet } from '../layout/parts.js';
 import type { View } from '../view.js';
-import { counted, limitWords, Resume } from './queue-parts.js';
+import { limitWords, Resume } from './queue-parts.js';
+import { waitingWords } from './queue-resume.js';
 
 /** The fields of the limits. */
 export const LIMITS = ['concurrency', 'rate', 'window', 'timezone'] as const;
@@ -18,7 +20,15 @@ export interface Refused {
   readonly message: string;
 }
 
-export function Pausing({ view, queue }: { readonly view: View; readonly queue: QueueLoad }) {
+export function Pausing({
+  view,
+  queue,
+  backlog,
+}: {
+  readonly view: View;
+  readonly queue: QueueLoad;
+  readonly backlog: QueueBacklog;
+}) {
   const { name, pausedAt } = queue;
   if (!includesRole(view.user.role, 'operate')) return null;
   if (pausedAt !== null)
@@ -26,7 +36,7 @@ export function Pausing({ view, queue }: { readonly view: View; readonly queue: 
       <>
         <h2>Paused</h2>
         <Sheet>
-          <p>Its due runs start as soon as it is resumed, within its limits.</p>
+          <p>{waitingWords(backlog)}</p>
           <Resume view={view} queue={queue} main />
         </Sheet>
       </>
@@ -74,15 +84,43 @@ const FIELDS: Readonly<
   timezone: { label: 'Time zone', hint: 'Of the window: Europe/Berlin.', placeholder: 'UTC' },
 };
 
-export function Limits({
-  view,
-  queue,
-  refused,
-}: {
+const removal = ({ pausedAt }: QueueLoad) =>
+  pausedAt === null ? 'Remove all limits' : 'Remove all limits and the pause';
+
+/** The rate by itself: it may have come with a resume, and is lifted by one button. */
+function Rate({ view, queue, backlog }: { readonly backlog: QueueBacklog } & Omit<LimitsProps, 'refused'>) {
+  const { name, rate } = queue;
+  if (rate === null) return null;
+  return (
+    <div class="rate">
+      <p>
+        At most <b>{rateWords(rate)}</b> start{queue.pausedAt === null ? '' : ' once it is resumed'}. The
+        queue keeps this rate until it is changed, for new runs too.
+      </p>
+      <ActionForm
+        view={view}
+        action={`/queues/${encodeURIComponent(name)}/limits`}
+        label="Lift the rate …"
+        confirm={{
+          verb: `Lift the rate of ${name}`,
+          keep: 'Keep the rate',
+          text: waitingWords(backlog),
+        }}
+        fields={{ 'was-rate': rateText(rate), rate: '' }}
+        needs="admin"
+      />
+    </div>
+  );
+}
+
+interface LimitsProps {
   readonly view: View;
   readonly queue: QueueLoad;
+  readonly backlog: QueueBacklog;
   readonly refused: Refused | null;
-}) {
+}
+
+export function Limits({ view, queue, backlog, refused }: LimitsProps) {
   const action = `/queues/${encodeURIComponent(queue.name)}`;
   const stored = enteredOf(queue);
   const entered = refused?.entered ?? stored;
@@ -113,6 +151,7 @@ export function Limits({
             {refused.message}
           </p>
         )}
+        <Rate view={view} queue={queue} backlog={backlog} />
         <form method="post" action={view.link(`${action}/limits`)} class="fields column">
           <Hidden fields={Object.fromEntries(LIMITS.map(limit => [`was-${limit}`, stored[limit]]))} />
           {LIMITS.map(limit => (
@@ -137,8 +176,12 @@ export function Limits({
           <ActionForm
             view={view}
             action={`${action}/remove`}
-            label="Remove all limits"
-            confirm={`${queue.name} loses its limits${queue.pausedAt === null ? '' : ' and its pause'}: ${limitWords(queue) || 'it has a pause only'}. Its ${counted(queue, queue.waiting)} waiting runs may all start.`}
+            label={`${removal(queue)} …`}
+            confirm={{
+              verb: `${removal(queue)} of ${queue.name}`,
+              keep: 'Keep them',
+              text: `Its limits are: ${limitWords(queue) || 'none; it has a pause only'}. ${waitingWords(backlog)}`,
+            }}
             needs="admin"
           />
         )}

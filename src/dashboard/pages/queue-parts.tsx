@@ -1,8 +1,9 @@
 // What the pages Queues and one queue share: its state in words, its limits, and who blocks whom.
 import { type QueueVerdict, queueState, rateText } from '../../model/explain/queue-state.js';
+import { includesRole } from '../../model/operator.js';
 import { SUSPECTS } from '../../model/run/limits.js';
 import { type BlockingKey, MAX_BLOCKED, type QueueLoad } from '../../store/reads/queue-load.js';
-import { ActionForm, Empty, Sheet, Time } from '../layout/parts.js';
+import { Empty, Sheet, Time } from '../layout/parts.js';
 import { numberText, relativeText, spanText } from '../layout/text.js';
 import type { View } from '../view.js';
 import { Holders, QueueLink, RunLink, runName } from './operate-parts.js';
@@ -15,7 +16,13 @@ export const waitText = (since: Date, now: Date) =>
   spanText(Math.max(0, Math.round((now.getTime() - since.getTime()) / 1000) * 1000));
 
 /** `3 at once · 100/1m · 23:00-06:00 Europe/Berlin`; empty if there are none. */
-export function limitWords({ concurrency, rate, window, timezone, relayedTo }: QueueLoad): string {
+export function limitWords({
+  concurrency,
+  rate,
+  window,
+  timezone,
+  relayedTo,
+}: Pick<QueueLoad, 'concurrency' | 'rate' | 'window' | 'timezone' | 'relayedTo'>): string {
   return [
     relayedTo === null ? null : `relayed to ${relayedTo}`,
     concurrency === null ? null : `${numberText(concurrency)} at once`,
@@ -126,6 +133,7 @@ function keyWords({ key, first }: BlockingKey): string {
   return key;
 }
 
+/** Leads to the page that says what would start, and asks. */
 export function Resume({
   view,
   queue,
@@ -135,13 +143,13 @@ export function Resume({
   readonly queue: Pick<QueueLoad, 'name'>;
   readonly main?: boolean;
 }) {
+  if (!includesRole(view.user.role, 'operate')) return null;
   return (
-    <ActionForm
-      view={view}
-      action={`/queues/${encodeURIComponent(queue.name)}/resume`}
-      label="Resume"
-      needs="operate"
-      {...(main === undefined ? {} : { main })}
-    />
+    <a
+      class={main === true ? 'button main' : 'button'}
+      href={view.link(`/queues/${encodeURIComponent(queue.name)}/resume`)}
+    >
+      Resume …
+    </a>
   );
 }

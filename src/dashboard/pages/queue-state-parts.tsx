@@ -1,6 +1,6 @@
 // The state of one queue: a sentence, figures, and which runs hold its slots.
 import type { AuditRecord } from '../../model/audit.js';
-import { queueState, rateText } from '../../model/explain/queue-state.js';
+import { queueState, rateText, rateWords } from '../../model/explain/queue-state.js';
 import type { QueueLoad } from '../../store/reads/queue-load.js';
 import { Sheet, Time } from '../layout/parts.js';
 import { numberText } from '../layout/text.js';
@@ -48,6 +48,10 @@ export function Lead({
         </>
       );
     case 'open':
+      if (queue.rate !== null)
+        return (
+          <>At most {rateWords(queue.rate)} of its runs start: it keeps this rate until it is changed.</>
+        );
       return <>Its runs start as soon as they are due and a worker is free.</>;
   }
 }

@@ -1,14 +1,14 @@
 // One queue: its state, which runs hold its slots, what was done to it; pause, resume and limits.
 import type { Context } from 'hono';
-import type { QueueLimits } from '../../engine/operate/queues.js';
 import { TockError } from '../../model/errors.js';
 import { parseRate, queueState } from '../../model/explain/queue-state.js';
 import { handOffsText, relayedText } from '../../model/explain/relayed.js';
 import { isStorable, quote } from '../../model/names.js';
+import type { QueueLimits } from '../../model/queue-methods.js';
 import { listAudit } from '../../store/reads/audit.js';
 import { readQueueHandOffs } from '../../store/reads/queue-hand-offs.js';
 import { type QueueLoad, readBlockingKeys, readQueueLoad } from '../../store/reads/queue-load.js';
-import { isQueueNamed } from '../../store/reads/queues.js';
+import { isQueueNamed, readBacklog } from '../../store/reads/queues.js';
 import { flash } from '../flash.js';
 import { Page } from '../layout/page.js';
 import { Empty, Sheet } from '../layout/parts.js';
@@ -16,6 +16,7 @@ import type { App, View } from '../view.js';
 import { AuditList } from './operate-parts.js';
 import { type Entered, LIMITS, type Limit, Limits, Pausing, type Refused } from './queue-forms.js';
 import { BlockingKeys, QueuePill } from './queue-parts.js';
+import { askToResume, resumeQueue } from './queue-resume.js';
 import { Lead, Places, QueueFigures } from './queue-state-parts.js';
 
 type Handler = Context<{ Variables: { view: View } }>;
@@ -29,11 +30,8 @@ export function addQueuePage(app: App): void {
     await c.get('view').tock.queues.pause(name, reason === '' ? {} : { note: reason });
     return done(c, name, `${name} is paused: none of its runs starts until it is resumed.`);
   });
-  app.post('/queues/:name/resume', async c => {
-    const name = nameOf(c);
-    await c.get('view').tock.queues.resume(name);
-    return done(c, name, `${name} is not paused any more.`);
-  });
+  app.get('/queues/:name/resume', async c => await askToResume(c, nameOf(c)));
+  app.post('/queues/:name/resume', async c => await resumeQueue(c, nameOf(c)));
   app.post('/queues/:name/remove', async c => {
     const name = nameOf(c);
     const isRemoved = await c.get('view').tock.queues.remove(name);
@@ -100,10 +98,11 @@ const RECENT = 8;
 async function showQueue(c: Handler, refused: Refused | null) {
   const view = c.get('view');
   const name = nameOf(c);
-  const [[queue = nothing(name)], keys, records] = await Promise.all([
+  const [[queue = nothing(name)], keys, records, backlog] = await Promise.all([
     readQueueLoad(view.reads, { name }),
     readBlockingKeys(view.reads, { queue: name }),
     listAudit(view.reads, { action: 'queues', target: name, limit: RECENT }),
+    readBacklog(view.reads, name),
   ]);
   const verdict = queueState(queue, view.now);
   return c.html(
@@ -137,8 +136,8 @@ async function showQueue(c: Handler, refused: Refused | null) {
           )}
         </div>
         <div>
-          <Pausing view={view} queue={queue} />
-          <Limits view={view} queue={queue} refused={refused} />
+          <Pausing view={view} queue={queue} backlog={backlog} />
+          <Limits view={view} queue={queue} backlog={backlog} refused={refused} />
         </div>
       </div>
     </Page>,

@@ -3,12 +3,14 @@ import type { Context } from 'hono';
 import { TockError } from '../../model/errors.js';
 import { inexactNumber } from '../../model/exact-numbers.js';
 import { receiverText } from '../../model/run/hand-off-record.js';
+import type { RunRecord } from '../../model/run/run-record.js';
 import { isFinished, TRANSITIONS } from '../../model/run/states.js';
 import { readPayloadText } from '../../store/reads/runs/run-detail.js';
-import { getRun, type RunRecord } from '../../store/reads/runs.js';
+import { pendingText, readPendingRun } from '../../store/reads/runs/successors.js';
+import { getRun } from '../../store/reads/runs.js';
 import { flash } from '../flash.js';
 import { Page } from '../layout/page.js';
-import { ActionForm, StatusPill } from '../layout/parts.js';
+import { ActionForm, type Question, StatusPill } from '../layout/parts.js';
 import { plainLine } from '../layout/plain-text.js';
 import { shortTime } from '../layout/text.js';
 import { type LifeMark, RunLifePicture } from '../pictures/run-life.js';
@@ -23,7 +25,7 @@ export function addRunPage(app: App): void {
     const view = c.get('view');
     const id = readRunId(c.req.param('id'));
     const read = await readRun(view.reads, id, { now: view.now, seesPayloads: view.user.seesPayloads });
-    if (read === null) throw notFound(id);
+    if (read === null) throw await notFound(view, id);
     return c.html(<RunPage view={view} read={read} />);
   });
   app.post('/runs/:id/retry', async c => {
@@ -78,13 +80,20 @@ function requireHeld(isHeld: boolean, id: string): void {
   );
 }
 
-const notFound = (id: string) =>
-  new TockError('TOCK_NOT_FOUND', `there is no run ${id}; it may have been pruned, as your retention says`);
+async function notFound(view: View, id: string): Promise<TockError> {
+  const pending = await readPendingRun(view.reads, id);
+  return new TockError(
+    'TOCK_NOT_FOUND',
+    pending === null
+      ? `there is no run ${id}; it may have been pruned, as your retention says`
+      : pendingText(pending),
+  );
+}
 
 /** Enqueues the same job with the same payload. The key is not used again: it stands for the first run. */
 async function runAgain(view: View, id: string): Promise<string> {
   const run = await getRun(view.reads, id);
-  if (run === null) throw notFound(id);
+  if (run === null) throw await notFound(view, id);
   const text = (await readPayloadText(view.reads, id)) ?? '{}';
   const inexact = inexactNumber(text);
   if (inexact !== null)
@@ -164,7 +173,11 @@ function Actions({ view, run }: { readonly view: View; readonly run: RunRecord }
             view={view}
             action={`/runs/${id}/complete`}
             label="Complete"
-            confirm={`This completes run ${id}, which is handed over${receiverText(handOff)}: it has succeeded.`}
+            confirm={{
+              verb: `Complete run ${id}`,
+              keep: 'Leave it handed over',
+              text: `This completes run ${id}, which is handed over${receiverText(handOff)}: it has succeeded.`,
+            }}
             fields={{ fence }}
             main
             needs="operate"
@@ -173,7 +186,11 @@ function Actions({ view, run }: { readonly view: View; readonly run: RunRecord }
             view={view}
             action={`/runs/${id}/fail`}
             label="Fail"
-            confirm={`This makes run ${id} fail, which is handed over${receiverText(handOff)}: it is dead, without a retry.`}
+            confirm={{
+              verb: `Fail run ${id}`,
+              keep: 'Leave it handed over',
+              text: `This makes run ${id} fail, which is handed over${receiverText(handOff)}: it is dead, without a retry.`,
+            }}
             fields={{ fence }}
             needs="operate"
           />
@@ -183,14 +200,8 @@ function Actions({ view, run }: { readonly view: View; readonly run: RunRecord }
         <ActionForm
           view={view}
           action={`/runs/${id}/cancel`}
-          label="Cancel"
-          confirm={
-            handOff !== null
-              ? `This cancels run ${id}, which is handed over${receiverText(handOff)}. What completes it then comes too late.`
-              : status === 'running'
-                ? `This asks the handler of run ${id} to stop. When it has stopped, the run is cancelled.`
-                : `This cancels run ${id}, which waits. It can be retried.`
-          }
+          label={status === 'running' && handOff === null ? 'Stop' : 'Cancel'}
+          confirm={cancelQuestion(run)}
           needs="operate"
         />
       ) : null}
@@ -199,12 +210,36 @@ function Actions({ view, run }: { readonly view: View; readonly run: RunRecord }
           view={view}
           action={`/runs/${id}/again`}
           label="Run again with this payload"
-          confirm={`This enqueues a new run of ${run.job} with the payload of run ${id}, due now.`}
+          confirm={{
+            verb: `Run ${run.job} again`,
+            keep: 'Do not run it',
+            text: `This enqueues a new run of ${run.job} with the payload of run ${id}, due now.`,
+          }}
           needs="operate"
         />
       ) : null}
     </>
   );
+}
+
+function cancelQuestion({ id, status, handOff }: RunRecord): Question {
+  if (handOff !== null)
+    return {
+      verb: `Cancel run ${id}`,
+      keep: 'Leave it handed over',
+      text: `This cancels run ${id}, which is handed over${receiverText(handOff)}. What completes it then comes too late.`,
+    };
+  if (status === 'running')
+    return {
+      verb: `Stop run ${id}`,
+      keep: 'Keep it running',
+      text: `This asks the handler of run ${id} to stop. When it has stopped, the run is cancelled.`,
+    };
+  return {
+    verb: `Cancel run ${id}`,
+    keep: 'Keep it waiting',
+    text: `This cancels run ${id}, which waits. It can be retried.`,
+  };
 }
 
 function Progress({ run: { status, progress } }: { readonly run: RunRecord }) {

@@ -1,11 +1,11 @@
 // Schedules: every definition in words, when it runs next, and what became of its last occurrences.
+import { readSharedPauses } from '../../store/definitions/paused-together.js';
 import {
   DEFINITION_STATES,
-  type DefinitionPageFilter,
   type DefinitionState,
-  pageAfter,
-  readDefinitionPage,
-} from '../../store/reads/definition-pages.js';
+  type ScheduleMatch,
+} from '../../store/definitions/schedule-match.js';
+import { pageAfter, readDefinitionPage } from '../../store/reads/definition-pages.js';
 import { Page } from '../layout/page.js';
 import { Empty, Sheet } from '../layout/parts.js';
 import { readRecent, scheduleOfListed } from '../schedules/read-schedule.js';
@@ -13,6 +13,7 @@ import { ScheduleTable } from '../schedules/schedule-table.js';
 import type { App, View } from '../view.js';
 import { addBulkActions } from './schedule/bulk.js';
 import { NewSchedule } from './schedule/edit.js';
+import { PausedTogether } from './schedule/paused-together.js';
 
 const LIMIT = 25;
 const STATE_LABELS: Readonly<Record<DefinitionState, string>> = {
@@ -25,7 +26,7 @@ const STATE_LABELS: Readonly<Record<DefinitionState, string>> = {
 };
 
 /** The filter and place of a page, as its address has them. */
-export interface ListQuery extends DefinitionPageFilter {
+export interface ListQuery extends ScheduleMatch {
   readonly sort: 'name' | 'next';
   readonly after: string | null;
 }
@@ -45,7 +46,10 @@ export function addSchedulesPage(app: App): void {
   app.get('/schedules', async c => {
     const view = c.get('view');
     const query = readListQuery(c.req.query());
-    const found = await readDefinitionPage(view.reads, { ...query, limit: LIMIT + 1 });
+    const [found, pauses] = await Promise.all([
+      readDefinitionPage(view.reads, { ...query, limit: LIMIT + 1 }),
+      readSharedPauses(view.reads),
+    ]);
     const shown = found.slice(0, LIMIT);
     const opened = shown.map(definition => ({ definition, schedule: scheduleOfListed(definition) }));
     const recent = await readRecent(view.reads, opened, 30);
@@ -64,6 +68,7 @@ export function addSchedulesPage(app: App): void {
         lead={LEAD}
         aside={<NewSchedule view={view} />}
       >
+        <PausedTogether view={view} pauses={pauses} />
         <Filter view={view} query={query} />
         {rows.length === 0 ? (
           <None view={view} query={query} />

@@ -1,6 +1,7 @@
 // What an attempt logged, folded beneath it in the story of its run.
+
+import type { AttemptLog, KeptLine } from '../../model/run/attempt-log.js';
 import type { Phase } from '../../model/run/run-life.js';
-import type { AttemptLog, KeptLine } from '../../store/reads/runs/run-log.js';
 import { plainBlock, plainLine } from '../layout/plain-text.js';
 import { numberText, spanText } from '../layout/text.js';
 

@@ -1,7 +1,7 @@
 // Retry or cancel all runs of a filter: a page that counts them and asks, and the action itself.
 import type { Context } from 'hono';
-import type { ManyResult } from '../../engine/operate/many.js';
 import { MAX_COUNTED, readRunMatch } from '../../model/run/run-match.js';
+import type { ManyResult } from '../../model/run/run-methods.js';
 import { TRANSITIONS } from '../../model/run/states.js';
 import { listRunPage } from '../../store/reads/runs/run-list.js';
 import { flash } from '../flash.js';
@@ -16,8 +16,18 @@ import { RunTable } from './run-table.js';
 type Verb = 'retry' | 'cancel';
 
 const VERBS = {
-  retry: { title: 'Retry all of these?', done: 'waiting again', statuses: ['dead'] },
-  cancel: { title: 'Cancel all of these?', done: 'cancelled', statuses: TRANSITIONS.cancel.from },
+  retry: {
+    verb: 'Retry',
+    done: 'waiting again',
+    statuses: ['dead'],
+    keep: ['Leave it as it is', 'Leave them as they are'],
+  },
+  cancel: {
+    verb: 'Cancel',
+    done: 'cancelled',
+    statuses: TRANSITIONS.cancel.from,
+    keep: ['Keep it', 'Keep them'],
+  },
 } as const satisfies Record<Verb, object>;
 
 /** A browser waits no longer than this; what is left then, the next press does. */
@@ -61,7 +71,7 @@ function textOf(verb: Verb, get: (name: string) => readonly string[]): FilterTex
 }
 
 async function question(view: View, verb: Verb, text: FilterText) {
-  const { title } = VERBS[verb];
+  const { verb: word, keep } = VERBS[verb];
   const { match, isLastDayOnly } = readFilter(text, view.zone, view.now);
   const { matched } =
     verb === 'retry'
@@ -71,7 +81,7 @@ async function question(view: View, verb: Verb, text: FilterText) {
   const back = view.link('/runs', queryOf(text));
   if (matched === 0)
     return (
-      <Page view={view} title={title} current="runs">
+      <Page view={view} title={`Nothing to ${verb}`} current="runs">
         <Empty title={`There are no ${filterWords(text)} now`}>
           <p>
             They have changed their state meanwhile. <a href={back}>Back to the list</a>
@@ -79,9 +89,9 @@ async function question(view: View, verb: Verb, text: FilterText) {
         </Empty>
       </Page>
     );
-  const label = `${verb === 'retry' ? 'Retry' : 'Cancel'} ${numberText(matched, MAX_COUNTED)} ${matched === 1 ? 'run' : 'runs'}`;
+  const label = `${word} ${numberText(matched, MAX_COUNTED)} ${matched === 1 ? 'run' : 'runs'}`;
   return (
-    <Page view={view} title={title} current="runs">
+    <Page view={view} title={`${label}?`} current="runs">
       <p class="lead">
         This {verb === 'retry' ? 'puts' : 'cancels'} <b>{countedWords(matched, MAX_COUNTED, text)}</b>
         {verb === 'retry'
@@ -99,7 +109,7 @@ async function question(view: View, verb: Verb, text: FilterText) {
           needs="operate"
         />
         <a class="button" href={back}>
-          {verb === 'retry' ? 'Cancel' : 'Keep them'}
+          {keep[matched === 1 ? 0 : 1]}
         </a>
       </div>
       <h2>
@@ -117,7 +127,7 @@ function report(c: Context, verb: Verb, { done, passed, failed, failedCount, isS
       : `${numberText(count)} ${status === 'queued' ? 'waiting again' : status}`,
   );
   if (words.length === 0) words.push(`none ${VERBS[verb].done}`);
-  if (passed > 0) words.push(`${numberText(passed)} had changed meanwhile`);
+  if (passed > 0) words.push(`${numberText(passed)} had changed meanwhile, or had been asked before`);
   if (failedCount > 0)
     words.push(`${numberText(failedCount)} could not be changed: ${failed[0]?.message ?? ''}`);
   if (isStopped) words.push('more are left: press again to go on');

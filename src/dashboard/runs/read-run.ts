@@ -1,6 +1,8 @@
 // All that a page about one run shows, read at once.
 import { explainRun, type RunNow } from '../../model/explain/run-now.js';
+import type { AttemptLog } from '../../model/run/attempt-log.js';
 import { lifeOf, type RunLife } from '../../model/run/run-life.js';
+import type { RunRecord } from '../../model/run/run-record.js';
 import { isFinished } from '../../model/run/states.js';
 import type { Session } from '../../store/connection/database.js';
 import {
@@ -17,8 +19,8 @@ import {
   readRelations,
   readWorkerSeenAt,
 } from '../../store/reads/runs/run-detail.js';
-import { type AttemptLog, readLog } from '../../store/reads/runs/run-log.js';
-import { getRun, type RunRecord } from '../../store/reads/runs.js';
+import { readLog } from '../../store/reads/runs/run-log.js';
+import { getRun } from '../../store/reads/runs.js';
 import { readHolders } from '../../store/reads/why/why.js';
 
 export interface ReadRun {

@@ -67,6 +67,7 @@ export function RunFacts({ view, read }: { readonly view: View; readonly read: R
           ],
           ['Fence', `${run.fence}${run.generation > 1 ? `, generation ${run.generation}` : ''}`],
           ['Slots', slotsText(read).length === 0 ? null : <Lines lines={slotsText(read)} />],
+          ['Successor', run.successor === null ? null : `run ${run.successor}, when this one has ended`],
           [
             'Own process',
             run.concurrencyKeys?.includes(SUSPECTS.key) === true

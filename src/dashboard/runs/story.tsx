@@ -1,11 +1,11 @@
 // The life of a run as a list: each wait and attempt with its time, its span, and what happened in it. The
 // words of the picture above it.
 import { formatSpan } from '../../model/duration.js';
+import type { AttemptLog } from '../../model/run/attempt-log.js';
 import { type AttemptOutcome, cutLife, type Phase } from '../../model/run/run-life.js';
+import type { RunRecord } from '../../model/run/run-record.js';
 import { isFinished } from '../../model/run/states.js';
 import type { RunEffect } from '../../store/reads/runs/run-detail.js';
-import type { AttemptLog } from '../../store/reads/runs/run-log.js';
-import type { RunRecord } from '../../store/reads/runs.js';
 import { Time } from '../layout/parts.js';
 import { plainLine } from '../layout/plain-text.js';
 import { spanText } from '../layout/text.js';

@@ -1,6 +1,6 @@
 // A run by hand of what a schedule runs, apart from its occurrences.
 import { TockError } from '../../model/errors.js';
-import type { Occurrence } from '../../model/job/job.js';
+import type { Occurrence } from '../../model/job/job-schedule.js';
 import { quote } from '../../model/names.js';
 import { readWhyDefinition, type WhyDefinition } from '../../store/reads/why/why.js';
 import type { View } from '../view.js';

@@ -2,6 +2,7 @@
 import type { ScheduleInput } from '../../engine/definitions/schedules.js';
 import { formatDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
+import { deepJsonText } from '../../model/json-depth.js';
 import type { After } from '../../model/planning/chain.js';
 import type { StoredColumns } from '../../model/planning/definition.js';
 
@@ -125,7 +126,7 @@ export function fieldsOf(definition: StoredColumns): ScheduleFields {
     queue: definition.queue,
     priority: String(definition.priority),
     maxAttempts: String(definition.max_attempts),
-    payload: JSON.stringify(definition.payload ?? {}, null, 2),
+    payload: deepJsonText(definition.payload ?? {}, 2),
   };
 }
 

@@ -2,7 +2,8 @@
 import { OCCURRENCE_STATES, STATE_WORDS } from '../../model/occurrences/occurrence.js';
 import { includesRole } from '../../model/operator.js';
 import type { CompiledSchedule } from '../../model/schedule/compile.js';
-import type { DefinitionPageFilter, ListedDefinition } from '../../store/reads/definition-pages.js';
+import type { ScheduleMatch } from '../../store/definitions/schedule-match.js';
+import type { ListedDefinition } from '../../store/reads/definition-pages.js';
 import { ActionForm, Sheet } from '../layout/parts.js';
 import { relativeText } from '../layout/text.js';
 import { MarkIcon } from '../pictures/mark.js';
@@ -12,6 +13,7 @@ import { plainSchedule, writtenSchedule } from '../words/schedule-words.js';
 import { conditionOf, hasSchedule } from './condition.js';
 import { expectedAt } from './expected.js';
 import type { Recent } from './read-schedule.js';
+import { resumeQuestion } from './resume-question.js';
 import { tookWords } from './row-words.js';
 import { placesOf, startOf, zoneTime } from './times.js';
 import { findZoneOrUtc } from './zones.js';
@@ -28,7 +30,7 @@ export function ScheduleTable({
   rows,
 }: {
   readonly view: View;
-  readonly query: DefinitionPageFilter;
+  readonly query: ScheduleMatch;
   readonly rows: readonly ScheduleRowData[];
 }) {
   const mayAct = includesRole(view.user.role, 'operate');
@@ -169,7 +171,14 @@ function RowActions({ view, definition }: { readonly view: View; readonly defini
     <>
       <ActionForm view={view} action={`${at}/run`} label="Run now" fields={fields} needs="operate" />
       {!hasSchedule(definition) ? null : paused ? (
-        <ActionForm view={view} action={`${at}/resume`} label="Resume" fields={fields} needs="operate" />
+        <ActionForm
+          view={view}
+          action={`${at}/resume`}
+          label="Resume …"
+          confirm={resumeQuestion(view, definition)}
+          fields={fields}
+          needs="operate"
+        />
       ) : (
         <ActionForm view={view} action={`${at}/pause`} label="Pause" fields={fields} needs="operate" />
       )}
@@ -178,7 +187,7 @@ function RowActions({ view, definition }: { readonly view: View; readonly defini
 }
 
 /** Its check boxes stand in the table, and name it by the attribute `form`. */
-function Bulk({ view, query }: { readonly view: View; readonly query: DefinitionPageFilter }) {
+function Bulk({ view, query }: { readonly view: View; readonly query: ScheduleMatch }) {
   const { name, job, state } = query;
   return (
     <form id="bulk" method="post" action={view.link('/schedules')} class="bulk">

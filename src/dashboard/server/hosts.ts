@@ -14,13 +14,13 @@ export const hostAndPort = (host: string, port: number): string =>
   `${host.includes(':') ? `[${host}]` : host}:${port}`;
 
 /**
- * Decides whether requests for a name are answered: addresses, localhost, and the names given. Whatever the
- * port, which a forwarding may change.
+ * Decides whether requests for a name are answered: addresses, the names given, localhost and what is below
+ * it, which is always this machine. Whatever the port, which a forwarding may change.
  */
 export function answersTo(names: readonly string[]): (hostname: string) => boolean {
-  const known = new Set(['localhost', ...names.map(name => name.toLowerCase())]);
+  const known = new Set(names.map(name => name.toLowerCase()));
   return hostname => {
     const name = hostname.toLowerCase().replace(/^\[(.*)\]$/, '$1');
-    return isIP(name) !== 0 || known.has(name);
+    return isIP(name) !== 0 || /^(?:[a-z0-9-]+\.)*localhost$/.test(name) || known.has(name);
   };
 }

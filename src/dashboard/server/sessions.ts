@@ -66,7 +66,8 @@ export class Sessions {
   }
 }
 
-const NEW_LINK = 'The terminal in which the dashboard runs shows the next one.';
+const NEW_LINK =
+  'The next one is shown in the terminal where the dashboard runs, or is in the file that its log names.';
 const USED = `This link has been used, and works only once. ${NEW_LINK}`;
 const UNKNOWN = `This link is not known here: the dashboard has been restarted since, or it is not complete. ${NEW_LINK}`;
 

@@ -53,12 +53,21 @@ function readEntry(entry: string, index: number, source: string): User {
   return { name, role: role as Role, seesPayloads: payloads !== undefined, password };
 }
 
-/** The user whom basic credentials name. Takes as long for a name that does not exist. */
-export function userOfBasic(header: string | null, users: readonly User[]): Operator | null {
+export interface Credentials {
+  readonly name: string;
+  readonly password: string;
+}
+
+/** What a request's header `authorization` has; null: no basic credentials. */
+export function basicCredentials(header: string | null): Credentials | null {
   const [, encoded] = /^basic +([A-Za-z0-9+/]+=*)$/i.exec(header ?? '') ?? [];
   if (encoded === undefined) return null;
   const [, name, password] = /^([^:]*):([^]*)$/.exec(Buffer.from(encoded, 'base64').toString('utf8')) ?? [];
-  if (name === undefined || password === undefined) return null;
+  return name === undefined || password === undefined ? null : { name, password };
+}
+
+/** The user whom credentials name. Takes as long for a name that does not exist. */
+export function userOfBasic({ name, password }: Credentials, users: readonly User[]): Operator | null {
   const user = users.find(each => each.name === name && each.password !== null);
   const isRight = isSame(password, user?.password ?? '-');
   return user !== undefined && isRight ? operatorOf(user, name) : null;

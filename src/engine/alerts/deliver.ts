@@ -22,7 +22,7 @@ export async function deliverFlips(ctx: JobContext, channel: Channel, schema: st
   const answer = await send(channel, message, {
     signal: ctx.signal,
     at: instant?.iso ?? '',
-    seconds: instant?.seconds ?? Number.NaN,
+    seconds: Number(instant?.seconds ?? Number.NaN),
   });
   await noteDelivered.run(session, { runId: ctx.runId, answer: answer.slice(0, MAX_ANSWER) });
   return { delivered: flips.length, answer };

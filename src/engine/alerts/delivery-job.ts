@@ -6,6 +6,7 @@ import { defineJob } from '../../model/job/define-job.js';
 import type { AnyJob } from '../../model/job/job.js';
 import { ALERT_QUEUE } from '../../store/alerts/conditions.js';
 import { DELIVERY_JOB } from '../../store/runs/alert-events.js';
+import type { Engine } from '../engine.js';
 
 /** With the backoff below, for about a day and a half. */
 export const DELIVERY_ATTEMPTS = 40;
@@ -35,11 +36,15 @@ export function deliveryJob(alerting: Alerting | undefined, schema: string): Any
   });
 }
 
-/** The queues of a worker, which delivers alerts too. */
-export function withAlertQueue(
+/**
+ * The queues of a worker, which delivers alerts too. One without any job of its own, as where the job module
+ * is the wrong one, does nothing else: it would only give back what it claims.
+ */
+export function queuesOfWorker(
   queues: readonly string[] | undefined,
-  alerting: Alerting | undefined,
+  { registry, alerting }: Pick<Engine, 'registry' | 'alerting'>,
 ): readonly string[] | undefined {
+  if (registry.jobs.size === 0) return [ALERT_QUEUE];
   if (queues === undefined || alerting === undefined || alerting.rules.length === 0) return queues;
   return queues.includes(ALERT_QUEUE) ? queues : [...queues, ALERT_QUEUE];
 }

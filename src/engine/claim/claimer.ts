@@ -21,6 +21,7 @@ import { type ClaimFloors, createClaimFloors } from './claim-floors.js';
 import { claimOver } from './claim-over.js';
 import { createFrontLock } from './front-lock.js';
 import { createLooksBelow } from './looks-below.js';
+import { createWaitingClaim } from './waiting-claim.js';
 
 export interface Claimer {
   /**
@@ -30,8 +31,10 @@ export interface Claimer {
    * @param hint where a run was just enqueued: claims only there
    */
   claim(hint?: QueuePriority): Promise<number>;
-  /** Whether there was more at the last claim. */
+  /** Whether there was more at the last claim, or runs may wait for this code. */
   readonly hasMore: boolean;
+  /** Runs may wait for this code: claims them, before others, as soon as there is room. */
+  expectWaiting(): void;
   readonly isClaiming: boolean;
   /** Room that is kept for claims beside the one that continues. */
   readonly reserved: number;
@@ -52,8 +55,6 @@ export interface ClaimerOptions {
   readonly workerId: string;
   /** Only these; null: all. */
   readonly queues: readonly string[] | null;
-  /** Only runs of these jobs; null: of all. */
-  readonly jobs: () => readonly string[] | null;
   /** Whether claims may begin at floors, once walks from the beginning are slow. */
   readonly keepsFloors: boolean;
   /** How many more runs the worker may claim, without what is reserved. */
@@ -67,7 +68,7 @@ export interface ClaimerOptions {
   readonly accept: (claim: Claim, sentAt: number) => Promise<number>;
   /** There was more, and now there is not. */
   readonly onExhausted: () => void;
-  /** A claim is over. Runs that ended during it started no other. */
+  /** A claim is over, during which runs that ended started no other; or there is more to claim. */
   readonly onIdle: () => void;
 }
 
@@ -78,8 +79,7 @@ const MAX_BEHIND = 100;
 
 /** A claimer that has claimed nothing yet. */
 export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer {
-  const { workerId, queues, jobs, claimable, worthClaiming, accept, onExhausted, onIdle, keepsFloors } =
-    options;
+  const { workerId, queues, claimable, worthClaiming, accept, onExhausted, onIdle, keepsFloors } = options;
   const { leaseMs } = engine.settings;
   const cursor = createClaimCursor();
   const floors = createClaimFloors(keepsFloors, () => looksBelow.begin());
@@ -97,8 +97,8 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
   };
   const looksBelow = createLooksBelow(engine, {
     floors,
-    // Claims that continue look for what was left behind themselves, and those of some jobs have no floors.
-    canLook: () => cursor.positions === null && jobs() === null && claimable() > 0,
+    // Claims that continue look for what was left behind themselves.
+    canLook: () => cursor.positions === null && claimable() > 0,
     onFound() {
       hasMore = true;
       onIdle();
@@ -126,15 +126,16 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
   });
 
   const room = () => claimable() - expected;
+  const ofWaiting = { workerId, queues, room: () => Math.min(room(), MAX_CLAIMED), accept };
+  const waiting = createWaitingClaim(engine, ofWaiting);
 
   /** Sends a claim; null where there is no room for one. */
   const send = () => {
     if (room() <= 0) return null;
-    const onlyJobs = jobs();
     const limit = Math.min(room(), MAX_CLAIMED);
     const { afterQueue, fromFront } = cursor;
-    const wanted = { limit, workerId, leaseMs, queues, jobs: onlyJobs, afterQueue, fromFront };
-    const underWay = expecting(wanted.limit, onlyJobs === null ? claimOn(wanted) : claimFrom(wanted, null));
+    const wanted = { limit, workerId, leaseMs, queues, afterQueue, fromFront };
+    const underWay = expecting(wanted.limit, claimOn(wanted));
     // It is awaited later; until then a rejection must not count as unhandled.
     underWay.catch(() => undefined);
     return underWay;
@@ -197,8 +198,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     const from = positions === null ? floors.begin() : floors.goOn();
     try {
       const claimed = await claimRuns({ ...wanted, floors: from.floors }, positions);
-      // Of other jobs it has left runs behind.
-      if (!wanted.jobs) floors.claimed(claimed, from);
+      floors.claimed(claimed, from);
       cursor.advance(claimed, positions, sentAt, performance.now(), from.floors.length > 0);
       return { claimed, sentAt, turn, isFromStart: positions === null };
     } catch (error) {
@@ -219,8 +219,8 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
   };
 
   const claimAll = async (): Promise<number> => {
-    const hadMore = hasMore;
-    let total = 0;
+    const hadMore = hasMore || waiting.isExpected;
+    let total = waiting.takesTurn() ? await waiting.claim() : 0;
     let failure: unknown;
     let underWay = send();
     for (let pass = 1; underWay !== null; pass++) {
@@ -248,8 +248,8 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
       if (hasLimited && goesOn()) underWay = send();
     }
     // What was not found here may be under way beside: a tick ends once a claim has brought nothing.
-    if (total === 0) await beside.idle();
-    if (hadMore && !hasMore) onExhausted();
+    if (total === 0) total = await beside.idle().then(() => waiting.claim());
+    if (hadMore && !hasMore && !waiting.isExpected) onExhausted();
     if (failure !== undefined) throw failure;
     return total;
   };
@@ -257,7 +257,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
   return {
     claim(hint) {
       cursor.lookSoon();
-      claiming ??= (hint && jobs() === null ? claimHinted(hint) : claimAll()).then(
+      claiming ??= (hint && !waiting.isExpected ? claimHinted(hint) : claimAll()).then(
         total => {
           claiming = null;
           onIdle();
@@ -271,7 +271,11 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
       return claiming;
     },
     get hasMore() {
-      return hasMore;
+      return hasMore || waiting.isExpected;
+    },
+    expectWaiting() {
+      waiting.isExpected = true;
+      onIdle();
     },
     get isClaiming() {
       return claiming !== null;
@@ -286,6 +290,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     },
     halt() {
       hasMore = false;
+      waiting.isExpected = false;
     },
     stop() {
       looksBelow.stop();

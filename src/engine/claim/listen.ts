@@ -39,7 +39,7 @@ export function startListener(
     const attempt = ++attempts;
     const isLatest = () => attempt === attempts && !isStopped;
     try {
-      const opened = await database.pool.connect();
+      const opened = await database.connect();
       if (!isLatest()) return opened.release();
       client = opened;
       const onLost = () => client === opened && reconnect();

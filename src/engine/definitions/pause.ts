@@ -3,7 +3,8 @@
 import { TockError } from '../../model/errors.js';
 import { quote, storableNote } from '../../model/names.js';
 import { readNow } from '../../store/connection/clock.js';
-import { lockDefinition } from '../../store/definitions/stored-definition.js';
+import type { Session } from '../../store/connection/database.js';
+import { lockDefinition, type StoredDefinition } from '../../store/definitions/stored-definition.js';
 import { markPaused, markResumed } from '../../store/definitions/write-definitions.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import { audit } from '../audit.js';
@@ -18,8 +19,9 @@ import {
 
 /**
  * Pauses a definition: it gets no new runs until it is resumed, and what is queued is executed. Safe to
- * repeat; a new note replaces the old one. A definition that vanished from code can be paused too: the pause
- * holds when it is in code again.
+ * repeat; a new note replaces the old one. One that was paused together with others is paused on its own from
+ * then on, and resuming the others leaves it. A definition that vanished from code can be paused too: the
+ * pause holds when it is in code again.
  * @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE for one that has no schedule
  */
 export async function pauseDefinition(
@@ -37,7 +39,8 @@ export async function pauseDefinition(
       );
     const before = await readRecord(session, name);
     await markPaused(session, row.id, kept);
-    const isSame = before.pausedAt && (kept === null || kept === before.pauseReason);
+    const isSame =
+      before.pausedAt && before.pauseId === null && (kept === null || kept === before.pauseReason);
     const details = { note: kept ?? undefined };
     const count = isSame ? 0 : 1;
     await audit(session, engine, { action: 'schedules.pause', targets: [name], count, details });
@@ -65,11 +68,8 @@ export async function resumeDefinition(engine: Engine, name: string): Promise<Re
   const resumed = await engine.database.transaction(async session => {
     const row = requireDefinition(await lockDefinition(session, name), name);
     if (!row.is_paused) return { ...(await readRecord(session, name)), skipped: null };
-    const now = Math.max(await readNow(session), row.cursor_ms);
-    const skipped = await recordSpan(session, row, now, 'paused');
-    const next = row.remaining_count === 0 ? null : (workingSchedule(row)?.next(now) ?? null);
     const before = await readRecord(session, name);
-    await markResumed(session, row.id, { cursor: now, next });
+    const skipped = await resumeLocked(session, row);
     const details = {
       pausedAt: before.pausedAt?.toISOString(),
       note: before.pauseReason ?? undefined,
@@ -84,4 +84,16 @@ export async function resumeDefinition(engine: Engine, name: string): Promise<Re
     `definition ${name} is resumed`,
   );
   return resumed;
+}
+
+/**
+ * Resumes a paused definition whose row is locked, from the database's now; resolves to the occurrences that
+ * it records as skipped.
+ */
+export async function resumeLocked(session: Session, row: StoredDefinition): Promise<SkippedSpan | null> {
+  const now = Math.max(await readNow(session), row.cursor_ms);
+  const skipped = await recordSpan(session, row, now, 'paused');
+  const next = row.remaining_count === 0 ? null : (workingSchedule(row)?.next(now) ?? null);
+  await markResumed(session, row.id, { cursor: now, next });
+  return skipped;
 }

@@ -2,8 +2,9 @@
 // several hosts, and from an old and a new version of the code at once.
 
 import { formatDuration } from '../../model/duration.js';
+import { checkGivenPayloads } from '../../model/job/given-payloads.js';
 import { circleError } from '../../model/planning/chain.js';
-import { type DescribedDefinition, scheduleOfColumns } from '../../model/planning/definition.js';
+import { type DescribedDefinition, isAlias, scheduleOfColumns } from '../../model/planning/definition.js';
 import { vanishingError, wouldLoseMost } from '../../model/planning/vanishing.js';
 import { compileSchedule } from '../../model/schedule/compile.js';
 import { readNow } from '../../store/connection/clock.js';
@@ -25,6 +26,7 @@ import {
 import {
   markBroken,
   markVanished,
+  renameDefinition,
   upsertDefinitions,
   type WrittenDefinition,
 } from '../../store/definitions/write-definitions.js';
@@ -51,10 +53,11 @@ export interface RegisterResult {
  * begin at now. Of changed ones, due occurrences are first materialized by the old definition; then they keep
  * their id, move their cursor to at least now (in a roll-back: to when the newer version was last seen), and
  * their queued runs that are not yet due are withdrawn. Vanished ones are marked, their queued runs kept. A
+ * definition whose job was renamed, and has the old name as an alias, is renamed first, and keeps its id. A
  * process without jobs registers nothing, and a set that was never in force must not let most definitions
  * vanish unless that is allowed: a wrong path, or a wrong database, changes nothing.
  * @throws TockError TOCK_DATABASE_COPIED if this database is a copy that has not been adopted;
- * TOCK_WOULD_VANISH
+ * TOCK_WOULD_VANISH; TOCK_BAD_JOB for a schema that refuses what its job is given
  */
 export async function register(engine: Engine): Promise<RegisterResult> {
   const { database, registry } = engine;
@@ -66,6 +69,7 @@ export async function register(engine: Engine): Promise<RegisterResult> {
   if (seen?.isCopy) throw copiedError(database.schema);
   if (seen?.wasAhead) await reportClock(engine);
   if (seen?.isCurrent) return { ...NOTHING, status: 'unchanged' };
+  await checkGivenPayloads(registry);
   const { wasAhead, ...result } = await database.transaction(session => takeOver(session, engine));
   if (wasAhead) await reportClock(engine);
   engine.logger.info({ event: `definitions.${result.status}`, ...result }, sentence(result));
@@ -128,6 +132,8 @@ async function sync(
   definitions: readonly DescribedDefinition[],
   { since, mayLoseMost }: SyncOptions,
 ) {
+  for (const { columns } of definitions.filter(isAlias))
+    await renameDefinition(session, columns.name, columns.job);
   const names = definitions.map(nameOf);
   const existing = await lockDefinitionsOfCode(session, names);
   const byName = new Map(existing.map(row => [row.name, row]));

@@ -26,6 +26,7 @@ import {
   checkRights,
   checkSchema,
 } from '../../model/doctor/server-checks.js';
+import { checkSettings } from '../../model/doctor/settings.js';
 import {
   checkClocks,
   checkDatabase,
@@ -56,8 +57,10 @@ import {
   readRoleRights,
   readServerFacts,
   readServerVersion,
+  readSettings,
 } from '../../store/reads/doctor.js';
 import { MIGRATION_NAMES } from '../../store/schema/migration-names.js';
+import { readSchemaTrouble } from '../../store/schema/schema-trouble.js';
 import { findZoneDisagreements } from '../definitions/zone-data.js';
 import type { Engine } from '../engine.js';
 import { readSchedulerStatus } from '../execute/scheduler-view.js';
@@ -91,7 +94,7 @@ const byStatus =
     check(await status(), limits);
 
 /** Checks that need no schema. */
-const ANY_TIME: ReadonlySet<CheckCode> = new Set(['schema', 'versions', 'pooler']);
+const ANY_TIME: ReadonlySet<CheckCode> = new Set(['schema', 'versions', 'settings', 'pooler']);
 
 const CHECKS: readonly (readonly [CheckCode, Check])[] = [
   ['database', byStatus(checkDatabase)],
@@ -99,6 +102,7 @@ const CHECKS: readonly (readonly [CheckCode, Check])[] = [
   ['schema', ({ schema }) => schema],
   ['versions', versions],
   ['rights', async ({ engine }) => checkRights(await readRoleRights(engine.database))],
+  ['settings', async ({ engine }) => checkSettings(await readSettings(engine.database))],
   [
     'clock',
     async ({ clocks, status }) => {
@@ -217,7 +221,10 @@ function once<T>(read: () => Promise<T>): () => Promise<T> {
 async function examineSchema({ database }: Engine): Promise<Finding> {
   const needed = MIGRATION_NAMES;
   const applied = (await readApplied(database)) ?? [];
+  const { hidden, named } = await readSchemaTrouble(database);
   return checkSchema({
+    hidden,
+    renamedFrom: named === database.schema ? null : named,
     missing: needed.filter(name => !applied.includes(name)),
     newer: applied.filter(name => !needed.includes(name)).sort(),
   });
@@ -248,9 +255,9 @@ async function compareClocks(database: Engine['database']) {
 }
 
 async function jobs({ engine: { database, registry } }: Examination): Promise<Finding> {
-  const names = [...registry.jobs.keys()];
+  const names = [...registry.jobs.keys(), ...(registry.aliases?.keys() ?? [])];
   return checkJobs({
-    jobs: names.length,
+    jobs: registry.jobs.size,
     definitions: names.length === 0 ? [] : await readOrphans(database, names),
     runs: names.length === 0 ? [] : await readOrphanedRuns(database, names),
   });

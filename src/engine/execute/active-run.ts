@@ -14,7 +14,8 @@ export interface Progress {
 }
 
 export interface ActiveRun {
-  readonly run: ClaimedRun;
+  /** Its payload, if it is large, is there only while it executes. */
+  run: ClaimedRun;
   readonly interrupt: Interrupt;
   /** When the statement that last renewed the lease was sent, by performance.now(). */
   renewedAt: number;

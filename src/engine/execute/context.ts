@@ -75,7 +75,7 @@ class RunContext implements JobContext {
   }
 
   get db() {
-    return this[OWN].engine.database.kysely;
+    return this[OWN].engine.database.handlers.db;
   }
 
   get scheduler() {
@@ -114,6 +114,30 @@ class RunContext implements JobContext {
   get enqueue(): JobContext['enqueue'] {
     const { engine } = this[OWN];
     return (job, ...[payload, options]) => enqueue(engine, job, payload, options);
+  }
+
+  get enqueueMany() {
+    return this[OWN].engine.forHandlers().enqueueMany;
+  }
+
+  get complete() {
+    return this[OWN].engine.forHandlers().complete;
+  }
+
+  get fail() {
+    return this[OWN].engine.forHandlers().fail;
+  }
+
+  get extend() {
+    return this[OWN].engine.forHandlers().extend;
+  }
+
+  get runs() {
+    return this[OWN].engine.forHandlers().runs;
+  }
+
+  get queues() {
+    return this[OWN].engine.forHandlers().queues;
   }
 }
 

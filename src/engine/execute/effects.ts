@@ -1,8 +1,7 @@
 // Effects that happen once: ctx.step, ctx.once, ctx.transaction. The ledger row commits with the effect.
 import { performance } from 'node:perf_hooks';
-import type { Transaction } from 'kysely';
 import { TockError } from '../../model/errors.js';
-import type { AnyDatabase } from '../../model/job/job.js';
+import type { JobTransaction } from '../../model/job/job-database.js';
 import { resultText } from '../../model/job/payload.js';
 import { isStorable, quote } from '../../model/names.js';
 import type { Outcome } from '../../model/run/decide.js';
@@ -28,16 +27,13 @@ import type { ActiveRun } from './active-run.js';
 import { refuseHandOff } from './hand-off.js';
 import { writeSpans } from './spans.js';
 
-/** A handler's transaction is never retried: what the handler did outside of it would happen twice. */
-const HANDLERS_TRANSACTION = { retries: 0, mayTakeLong: true } as const;
-
 /** How long a handler's transaction, with its locks, stays open for a server that rejects its end. */
 const MAX_END_OF_TRANSACTION_MS = 10_000;
 
 export interface Effects {
   readonly step: <T>(name: string, work: () => Promise<T> | T) => Promise<T>;
-  readonly once: <T>(key: string, work: (trx: Transaction<AnyDatabase>) => Promise<T> | T) => Promise<T>;
-  readonly transaction: <T>(work: (trx: Transaction<AnyDatabase>) => Promise<T> | T) => Promise<T>;
+  readonly once: <T>(key: string, work: (trx: JobTransaction) => Promise<T> | T) => Promise<T>;
+  readonly transaction: <T>(work: (trx: JobTransaction) => Promise<T> | T) => Promise<T>;
 }
 
 /**
@@ -47,6 +43,9 @@ export interface Effects {
  */
 export function createEffects(engine: Engine, active: ActiveRun, workerId: string): Effects {
   const { database } = engine;
+  /** Never retried: what the handler did outside of it would happen twice. */
+  const inTransaction = <T>(work: (session: Session, trx: JobTransaction) => Promise<T>): Promise<T> =>
+    database.handlers.transaction(trx => work(database.sessionOf(trx), trx));
   const { id, fence } = active.run;
   const holder = { id, fence, workerId };
   const canRetry = (error: unknown) => isTransient(error) && !active.interrupt.isAborted;
@@ -85,12 +84,12 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
       return valueOf(row) as T;
     },
 
-    async once<T>(key: string, work: (trx: Transaction<AnyDatabase>) => Promise<T> | T) {
+    async once<T>(key: string, work: (trx: JobTransaction) => Promise<T> | T) {
       const ledgerKey = `once:${checkEffectKey(key)}`;
       const effect = `once ${quote(key)}`;
       let hasStarted = false;
       const attempt = () =>
-        database.transaction(async (session, trx) => {
+        inTransaction(async (session, trx) => {
           const reserved = await reserveEffect.first(session, { key: ledgerKey, id });
           if (!reserved) return valueOf(await readEffect.first(session, { key: ledgerKey })) as T;
           hasStarted = true;
@@ -101,13 +100,13 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
             return await keepResult.first(session, { key: ledgerKey, result });
           }).catch((error: unknown) => refuse(error, effect));
           return valueOf(row) as T;
-        }, HANDLERS_TRANSACTION);
+        });
       return await retryUntil(attempt, error => !hasStarted && canRetry(error));
     },
 
-    async transaction<T>(work: (trx: Transaction<AnyDatabase>) => Promise<T> | T) {
+    async transaction<T>(work: (trx: JobTransaction) => Promise<T> | T) {
       try {
-        const { value, committed } = await database.transaction(async (session, trx) => {
+        const { value, committed } = await inTransaction(async (session, trx) => {
           const returned = await work(trx);
           refuseHandOff(active, returned);
           const outcome: Outcome = {
@@ -124,7 +123,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
             },
           );
           return { value: returned, committed: { freed, outboxWritten, dead: [] } };
-        }, HANDLERS_TRANSACTION);
+        });
         active.isCommitted = true;
         await afterCommit(engine, committed);
         return value;

@@ -1,12 +1,13 @@
 // Executes one attempt of a claimed run whose lease is held.
+import { lossCount } from '../../environment/output.js';
 import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { type Isolate, readIsolate } from '../../model/job/isolate.js';
 import type { AnyJob } from '../../model/job/job.js';
-import { findJob } from '../../model/job/registry.js';
+import { knownJob } from '../../model/job/registry.js';
 import { windowIn } from '../../model/planning/window.js';
 import type { Ending } from '../../model/run/decide.js';
-import { jobLimit, SUSPECTS } from '../../model/run/limits.js';
+import { jobLimits, SUSPECTS } from '../../model/run/limits.js';
 import type { Engine } from '../engine.js';
 import { abort, onAbort } from './abort.js';
 import type { ActiveRun } from './active-run.js';
@@ -15,6 +16,7 @@ import { leaseLost } from './effects.js';
 import { endingOfResult } from './hand-off.js';
 import { executeIsolated } from './isolate/parent.js';
 import type { RelaySeam } from './relay-seam.js';
+import { keepLosses } from './run-logger.js';
 
 /** The `signal.reason` of handlers when their worker drains. */
 export const drainReason = () => new TockError('TOCK_DRAINING', 'the worker is shutting down');
@@ -45,6 +47,7 @@ class Attempt {
   private timeout: NodeJS.Timeout | undefined;
   private grace: NodeJS.Timeout | undefined;
   private isOver = false;
+  private readonly losses = lossCount();
   private readonly engine: Engine;
   private readonly active: ActiveRun;
   private readonly workerId: string;
@@ -63,12 +66,10 @@ class Attempt {
       const early = endingBefore(active);
       // Deferred, because `onEnd` may start the next run.
       if (early !== undefined) return queueMicrotask(() => this.finish(early));
-      // A consumer elsewhere may know a job that is unknown here.
-      if (engine.relay && !engine.registry.jobs.has(active.run.job))
-        return this.handOver(engine.relay, active.run.payload ?? {});
-      const job = findJob(engine.registry, active.run.job);
+      const job = knownJob(engine.registry, active.run.job);
+      if (job === undefined) return this.withoutJob();
       // An isolated job's child parses it again, because the parsed value may not survive serialization.
-      const payload = readPayload(job, active);
+      const payload = readPayload(engine, job, active);
       if (payload instanceof Promise)
         payload.then(read => this.call(job, read)).catch((error: unknown) => this.fail(error));
       else this.call(job, payload);
@@ -77,14 +78,20 @@ class Attempt {
     }
   }
 
+  /** A consumer elsewhere may know the job, or a worker with other code. */
+  private withoutJob(): void {
+    const { engine, active } = this;
+    if (engine.relay) this.handOver(engine.relay, active.run.payload ?? {});
+    else queueMicrotask(() => this.finish({ kind: 'unknownJob', job: active.run.job }));
+  }
+
   private call(job: AnyJob, payload: unknown): void {
     const { engine, active, workerId } = this;
     // Enqueued in SQL, or before the job had a limit: it is claimed again when it has a slot.
-    const limit = jobLimit(job, payload);
-    if (limit && !active.run.slot_keys?.includes(limit.key))
-      return queueMicrotask(() => this.finish({ kind: 'noSlot', limits: [limit] }));
+    const limits = jobLimits(job, payload).filter(({ key }) => !active.run.slot_keys?.includes(key));
+    if (limits.length > 0) return queueMicrotask(() => this.finish({ kind: 'noSlot', limits }));
     // Its consumer parses it again, because the parsed value may not survive serialization.
-    if (engine.relay) return this.handOver(engine.relay, payloadOf(job, active));
+    if (engine.relay) return this.handOver(engine.relay, payloadOf(engine, job, active));
     if (job.timeout !== undefined) this.timeout = startTimeout(active, parseDuration(job.timeout));
     // A child loads the project's jobs, not Tock's own.
     const canIsolate = engine.isolation !== null && engine.registry.jobs.has(job.name);
@@ -130,6 +137,7 @@ class Attempt {
     clearTimeout(this.timeout);
     clearTimeout(this.grace);
     onAbort(this.active.interrupt, null);
+    if (lossCount() > this.losses) keepLosses(this.engine, this.active, this.losses);
     this.onEnd(ending);
   }
 }

@@ -1,6 +1,7 @@
 // The logger of an attempt: passes each line on to the engine's logger, and keeps it with the attempt.
 import { performance } from 'node:perf_hooks';
 import { format } from 'node:util';
+import { lossSince } from '../../environment/output.js';
 import {
   isAtLeast,
   LOG_LEVELS,
@@ -8,6 +9,7 @@ import {
   type LogLimits,
   readLogsOption,
 } from '../../model/job/logs-option.js';
+import { knownJob } from '../../model/job/registry.js';
 import type { Logger, LogMethod } from '../../model/logger.js';
 import { describeLine, type LogLine } from '../../model/run/log-line.js';
 import { RunLog } from '../../model/run/run-log.js';
@@ -30,13 +32,26 @@ export function createRunLogger(engine: Engine, active: ActiveRun): Logger {
 }
 
 function limitsOf(engine: Engine, { run }: ActiveRun): LogLimits | null {
-  return readLogsOption(engine.registry.jobs.get(run.job)?.logs, engine.settings.logs);
+  return readLogsOption(knownJob(engine.registry, run.job)?.logs, engine.settings.logs);
 }
 
 /** Keeps a line that the child process of an isolated attempt has sent. */
 export function keepSentLine(engine: Engine, active: ActiveRun, line: LogLine): void {
   const limits = limitsOf(engine, active);
   if (limits !== null) keepLine(active, line, limits.maxBytes);
+}
+
+/**
+ * Keeps with the attempt that what was printed while it ran is lost: by its handler, or by another one of
+ * this process. The lines of its logger are kept anyway.
+ * @param losses how much was lost before it began
+ */
+export function keepLosses(engine: Engine, active: ActiveRun, losses: number): void {
+  const lost = lossSince(losses);
+  const limits = lost === null ? null : limitsOf(engine, active);
+  if (limits === null) return;
+  const text = `${lost}: some of what this process printed during the attempt is lost`;
+  keepLine(active, describeLine('warn', text, NO_FIELDS, limits.maxBytes), limits.maxBytes);
 }
 
 /** Adds a line to the attempt's log, which the next heartbeat, or the outcome, writes. */

@@ -1,4 +1,5 @@
 // Writes the spans of attempts that end, if something may follow from their runs: it is linked to them.
+import { knownJob } from '../../model/job/registry.js';
 import type { Session } from '../../store/connection/database.js';
 import { writeTraceparents } from '../../store/runs/leases.js';
 import type { Engine } from '../engine.js';
@@ -14,7 +15,7 @@ export async function writeSpans(
   const traced = actives.flatMap(active => {
     const { run, span } = active;
     if (!span?.traceparent || active.isLost || active.isCommitted) return [];
-    const mayBeFollowed = run.definition !== null || registry.jobs.get(run.job)?.onDead !== undefined;
+    const mayBeFollowed = run.definition !== null || knownJob(registry, run.job)?.onDead !== undefined;
     return mayBeFollowed ? [{ id: run.id, fence: run.fence, traceparent: span.traceparent }] : [];
   });
   if (traced.length > 0) await writeTraceparents(session, traced, workerId);

@@ -48,6 +48,7 @@ export function logOutcome(
   outcome: Outcome | null,
   durationMs: number,
 ): void {
+  if (outcome?.deferral?.needsJob !== undefined) logUnknownJob(engine, outcome.deferral.needsJob);
   if (!isEnabled(engine.logger, LEVELS[word])) return;
   const error = outcome?.error;
   const why = error ? `: ${error.message.split('\n')[0]}${causeText(error)}` : '';
@@ -60,6 +61,21 @@ export function logOutcome(
       ...(error ? { error: withoutStacks(error) } : {}),
     },
     `run ${run.id} of ${run.job} ${ended} after ${formatDuration(durationMs)} (attempt ${run.attempts} of ${run.max_attempts})${why}${nextText(outcome)}`,
+  );
+}
+
+/** The jobs that were logged as unknown, by process. */
+const unknownJobs = new WeakMap<Engine, Set<string>>();
+const MAX_UNKNOWN_JOBS = 1000;
+
+/** Once for each job: each claim of a run of it would say the same. */
+function logUnknownJob(engine: Engine, job: string): void {
+  const logged = unknownJobs.get(engine) ?? new Set();
+  if (logged.has(job) || logged.size >= MAX_UNKNOWN_JOBS) return;
+  unknownJobs.set(engine, logged.add(job));
+  engine.logger.warn(
+    { event: 'job.unknown', job },
+    `this code has no job ${job}: its runs wait for a worker that has it, and no attempt is counted`,
   );
 }
 

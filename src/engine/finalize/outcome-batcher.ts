@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TockError } from '../../model/errors.js';
 import type { Outcome } from '../../model/run/decide.js';
-import { isConnectionFailure, isUnstorable, sqlState } from '../../store/connection/errors.js';
+import { isConnectionFailure, isPoolEnded, isUnstorable, sqlState } from '../../store/connection/errors.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import {
   type FailedPart,
@@ -157,6 +157,10 @@ export class OutcomeBatcher<Entry extends Finalization> {
   /** Writes a rejected batch at once in halves, or without what PostgreSQL refuses; or keeps it for later. */
   private async writeOtherwise(batch: Batch<Entry>, error: unknown): Promise<boolean> {
     const [first] = batch.entries;
+    if (isPoolEnded(error)) {
+      this.giveUp(batch.entries, error);
+      return true;
+    }
     if (!isUnstorable(error) || first === undefined) {
       this.keep(batch, error);
       return false;
@@ -256,12 +260,17 @@ export class OutcomeBatcher<Entry extends Finalization> {
     if (held.length === entries.length) return entries;
     const expired = new Set(entries);
     for (const entry of held) expired.delete(entry);
-    this.engine.logger.error(
-      { event: 'finalize.lost', runs: expired.size, error: String(this.lastError) },
-      'outcomes could not be written while their leases lasted; the runs will be tried again',
-    );
-    for (const entry of expired) this.holder.onWritten(entry, false, false);
+    this.giveUp([...expired], this.lastError);
     return held;
+  }
+
+  private giveUp(entries: readonly Entry[], error: unknown): void {
+    const why = isPoolEnded(error) ? 'because the pool was ended' : 'while their leases lasted';
+    this.engine.logger.error(
+      { event: 'finalize.lost', runs: entries.length, error: String(error) },
+      `outcomes could not be written ${why}; the runs will be tried again`,
+    );
+    for (const entry of entries) this.holder.onWritten(entry, false, false);
   }
 }
 

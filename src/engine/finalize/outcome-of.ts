@@ -15,4 +15,6 @@ export function outcomeOf(engine: Engine, run: ClaimedRun, ending: Ending): Outc
 
 /** Whether the run cannot be due again soon: it has succeeded, or waits elsewhere. */
 export const isGone = (outcome: Outcome | null) =>
-  outcome?.transition === 'succeed' || outcome?.transition === 'handOff';
+  outcome?.transition === 'succeed' ||
+  outcome?.transition === 'handOff' ||
+  outcome?.deferral?.needsJob !== undefined;

@@ -1,6 +1,8 @@
 // The rows that occurrences become: runs and skips, each under its occurrence.
 
-import type { Occurrence } from '../../model/job/job.js';
+import type { Occurrence } from '../../model/job/job-schedule.js';
+import { checkPayload } from '../../model/job/payload.js';
+import { knownJob } from '../../model/job/registry.js';
 import type { StoredColumns } from '../../model/planning/definition.js';
 import type { Plan, PlannedRun } from '../../model/planning/plan-occurrences.js';
 import { definitionKey, jobLimit, type Limit } from '../../model/run/limits.js';
@@ -56,7 +58,7 @@ export function slotsOf(
   { id, job }: Pick<DueDefinition, 'id' | 'job'>,
   isSerial: boolean,
 ): Pick<NewRow, 'slot_keys' | 'slot_limits'> {
-  const known = engine.registry.jobs.get(job);
+  const known = knownJob(engine.registry, job);
   const limits: Limit[] = isSerial ? [{ key: definitionKey(id), limit: 1 }] : [];
   const limit = known && known.concurrency?.key === undefined ? jobLimit(known, null) : null;
   if (limit) limits.push(limit);
@@ -81,8 +83,9 @@ export function iso(ms: number): string {
 }
 
 /**
- * The payload, computed by code where code says so. A function that throws, or a job that this process does
- * not have, leaves null: then it is computed when the run is executed, and a failure is kept with the run.
+ * The payload, computed by code where code says so. A function that throws or gives what cannot be stored,
+ * or a job that this process does not have, leaves null: then it is computed when the run is executed, and a
+ * failure is kept with the run.
  */
 export function payloadFor(
   engine: Engine,
@@ -104,7 +107,7 @@ function computedPayload(
   const payload: unknown = engine.registry.jobs.get(definition.job)?.schedule?.payload;
   if (typeof payload !== 'function' || definition.name !== definition.job) return undefined;
   try {
-    return (payload as (occurrence: Occurrence) => unknown)({
+    const computed = (payload as (occurrence: Occurrence) => unknown)({
       scheduledFor: new Date(run.scheduledFor),
       dataInterval: {
         start: new Date(run.intervalStart ?? run.scheduledFor),
@@ -112,6 +115,7 @@ function computedPayload(
       },
       occurrenceCount: run.occurrenceCount,
     });
+    return checkPayload(computed ?? null, engine.settings.maxPayloadBytes);
   } catch {
     return null;
   }

@@ -91,7 +91,7 @@ export async function test({ database, alerting }: Engine, channel?: string): Pr
     );
   const { send } = await import('../alerts/channels/send.js');
   const instant = await readInstant.first(database, {});
-  const [at, seconds] = [instant?.iso ?? '', instant?.seconds ?? Number.NaN];
+  const [at, seconds] = [instant?.iso ?? '', Number(instant?.seconds ?? Number.NaN)];
   const { signal } = new AbortController();
   const sendTo = async (to: Channel): Promise<AlertTest> => {
     try {

@@ -4,6 +4,7 @@ import { formatDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import type { QueryClient } from '../../model/job/enqueue-options.js';
 import { readLease } from '../../model/job/hand-off.js';
+import type { CompleteOptions, FailOptions } from '../../model/job/hand-off-methods.js';
 import { completionText } from '../../model/job/payload.js';
 import { quote, storableNote } from '../../model/names.js';
 import { describeError } from '../../model/run/sanitize.js';
@@ -13,24 +14,6 @@ import * as calls from '../../store/runs/hand-off/calls.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import { sessionOfClient } from '../enqueue.js';
-
-/** Options of `complete`. */
-export interface CompleteOptions {
-  /** The caller's own transaction: a pg client, or anything with `query(text, values)`. */
-  readonly client?: QueryClient;
-  /** Of an operator, for the audit; at most 500 characters. */
-  readonly note?: string;
-}
-
-/** Options of `fail`. */
-export interface FailOptions {
-  /** Whether it may be tried again while attempts are left. Default true; false: it is dead. */
-  readonly retry?: boolean;
-  /** When to try again. Default: as the job's backoff says. */
-  readonly retryAt?: Date | string;
-  /** The caller's own transaction: a pg client, or anything with `query(text, values)`. */
-  readonly client?: QueryClient;
-}
 
 const MAX_FENCE = 2 ** 31 - 1;
 

@@ -14,6 +14,12 @@ import {
   readRunMatch,
   requireSight,
 } from '../../model/run/run-match.js';
+import type {
+  CancelManyOptions,
+  ManyOptions,
+  ManyResult,
+  RetryManyOptions,
+} from '../../model/run/run-methods.js';
 import { LIVE_STATUSES, type RunStatus, TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../../store/connection/database.js';
 import { isUniqueViolation } from '../../store/connection/errors.js';
@@ -30,45 +36,6 @@ import { notRepeatable, retry } from './runs.js';
 const BATCH_SIZE = 200;
 /** Of runs that could not be retried, these many are named. */
 const MAX_FAILURES = 100;
-
-/** Options of an action on all runs that match. */
-export interface ManyOptions {
-  /** Only count them. Default false. */
-  readonly dryRun?: boolean;
-  /** At most this many, the oldest first. Default: all. */
-  readonly limit?: number;
-  /** Called after each batch with how many were looked at so far. */
-  readonly onProgress?: (done: number) => void;
-  /** When it aborts, no further batch is begun. What was done stays done. */
-  readonly signal?: AbortSignal;
-}
-
-/** Options of `runs.retryMany`. */
-export interface RetryManyOptions extends ManyOptions {
-  /** How many more attempts each gets. Default: as many as its job has. */
-  readonly attempts?: number;
-}
-
-/** Options of `runs.cancelMany`. */
-export interface CancelManyOptions extends ManyOptions {
-  /** Kept with each run; at most 500 characters. */
-  readonly reason?: string;
-}
-
-/** What became of the runs that match. */
-export interface ManyResult {
-  /** How many match; with `dryRun` at most 10,001, which means more than 10,000. */
-  readonly matched: number;
-  /** By the state they are in now: `queued`; `cancelled`, or `running` if they were asked to stop. */
-  readonly done: Readonly<Record<string, number>>;
-  /** They had changed their state meanwhile. */
-  readonly passed: number;
-  /** How many could not be changed, and the first 100 of them. */
-  readonly failedCount: number;
-  readonly failed: readonly { readonly id: string; readonly code: string; readonly message: string }[];
-  /** The signal aborted before the last of them. */
-  readonly isStopped: boolean;
-}
 
 /** Carries out a batch; resolves to how many are in which state now. */
 type Act = (

@@ -1,17 +1,24 @@
 // Queues: limits over all hosts, pause and resume.
 import { changesBetween } from '../../model/audit.js';
-import { type Duration, parseDuration } from '../../model/duration.js';
+import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
+import { rateText } from '../../model/explain/queue-state.js';
 import { checkName, quote, storableNote } from '../../model/names.js';
 import { checkWindow } from '../../model/planning/window.js';
+import type {
+  QueueLimits,
+  QueueRecord,
+  ResumedQueue,
+  ResumeQueueOptions,
+} from '../../model/queue-methods.js';
 import { findZone } from '../../model/schedule/zone.js';
 import {
   listQueues,
   lockQueue,
   pauseQueue,
   type QueueColumns,
-  type QueueRecord,
   type QueueRow,
+  readBacklog,
   removeQueue,
   resumeQueue,
   setQueue,
@@ -19,26 +26,6 @@ import {
 import { notifyQueued } from '../../store/runs/outbox.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
-
-/** Limits of a queue, over all hosts. Absent ones stay as they are; null removes a limit. */
-export interface QueueLimits {
-  /** Most runs at once; 0 lets none start. */
-  readonly concurrency?: number | null;
-  /**
-   * Most starts per period, such as `{ count: 100, per: '1m' }`: spread evenly, one every 600ms; unused
-   * starts are kept for one second at most.
-   */
-  readonly rate?: { readonly count: number; readonly per: Duration } | null;
-  /** Local hours in which runs may start, such as `23:00-06:00`. */
-  readonly window?: string | null;
-  /** The zone of those hours: an IANA name. Default UTC. */
-  readonly timezone?: string;
-  /**
-   * The broker to which a relay hands its runs over, such as `rabbitmq`: then only workers that name the
-   * queue claim from it. Null: all workers execute its runs.
-   */
-  readonly relay?: string | null;
-}
 
 /** The queues that have limits or a pause, or live runs. */
 export async function queues(engine: Engine): Promise<QueueRecord[]> {
@@ -112,18 +99,59 @@ export async function pause(
   return await readQueue(engine, name);
 }
 
-/** A queue that is not paused is left as it is. */
-export async function resume(engine: Engine, name: string): Promise<QueueRecord> {
+/**
+ * Ends a pause. A queue that is not paused is left as it is.
+ * @throws TockError TOCK_BAD_STATE for a rate where the queue is not paused, or has a rate already
+ */
+export async function resume(
+  engine: Engine,
+  name: string,
+  { rate, dryRun = false }: ResumeQueueOptions = {},
+): Promise<ResumedQueue> {
   checkQueue(name);
-  await engine.database.transaction(async session => {
+  const columns = rate ? readRate(rate) : null;
+  if (dryRun) {
+    const queue = await readQueue(engine, name);
+    return {
+      ...queue,
+      wasPaused: queue.pausedAt !== null,
+      backlog: await readBacklog(engine.database, name),
+    };
+  }
+  const resumed = await engine.database.transaction(async session => {
     const before = await lockQueue(session, name);
-    if (!before?.pausedAt) return;
+    if (columns !== null) requireNoRate(name, before);
+    const backlog = await readBacklog(session, name);
+    if (!before?.pausedAt) return { wasPaused: false, backlog };
     await resumeQueue(session, name);
-    await audit(session, engine, { action: 'queues.resume', targets: [name], details: pauseOf(before) });
+    if (columns !== null) await setQueue(session, name, columns);
+    const details = {
+      ...pauseOf(before),
+      waiting: backlog.count === 0 ? undefined : backlog.count,
+      oldestAt: backlog.oldestAt?.toISOString(),
+      rate: columns === null ? undefined : { count: columns.rate_count, perMs: columns.rate_period_ms },
+    };
+    await audit(session, engine, { action: 'queues.resume', targets: [name], details });
+    return { wasPaused: true, backlog };
   });
   await notifyQueued(engine.database);
-  engine.logger.info({ event: 'queue.resumed', queue: name }, `queue ${name} is resumed`);
-  return await readQueue(engine, name);
+  if (resumed.wasPaused)
+    engine.logger.info({ event: 'queue.resumed', queue: name, ...columns }, `queue ${name} is resumed`);
+  return { ...(await readQueue(engine, name)), ...resumed };
+}
+
+/** A rate that is set while a queue is resumed never replaces one that somebody has set. */
+function requireNoRate(name: string, before: QueueRow | null): void {
+  if (!before?.pausedAt)
+    throw new TockError(
+      'TOCK_BAD_STATE',
+      `the queue ${quote(name)} is not paused, and nothing was changed; to limit it: tock queue set ${name} --rate …`,
+    );
+  if (before.rate === null) return;
+  throw new TockError(
+    'TOCK_BAD_STATE',
+    `the queue ${quote(name)} has a rate of ${rateText(before.rate)}, which holds after the pause too, and nothing was changed; resume it without a rate, or change its own first: tock queue set ${name} --rate …`,
+  );
 }
 
 /** Removes all limits and the pause of a queue. Its runs stay. Returns whether it had any. */

@@ -1,30 +1,43 @@
-// What an operator does to a run: retry, cancel, wait for it.
-
+// What an operator does to a run: retry, cancel.
 import { TockError } from '../../model/errors.js';
 import { quote, storableNote } from '../../model/names.js';
 import { checkMaxAttempts } from '../../model/run/retry.js';
-import { isFinished, TRANSITIONS } from '../../model/run/states.js';
+import type { RunRecord } from '../../model/run/run-record.js';
+import { TRANSITIONS } from '../../model/run/states.js';
 import { isUniqueViolation } from '../../store/connection/errors.js';
-import { getRun, type RunRecord } from '../../store/reads/runs.js';
+import { type PendingRun, pendingText, readPendingRun } from '../../store/reads/runs/successors.js';
+import { getRun } from '../../store/reads/runs.js';
 import { EXEC_TRIGGER } from '../../store/runs/exec/begin.js';
 import { cancelRun, retryRun } from '../../store/runs/operator-moves.js';
 import { isDataError } from '../../store/runs/set-aside.js';
-import { requireOriginal } from '../../store/schema/database-identity.js';
+import { cancelSuccessor } from '../../store/runs/successors.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import { afterCommit } from '../finalize/after-commit.js';
 import { reasonOf } from '../materialize/broken-definition.js';
-import { openWorker } from '../worker/worker.js';
 
-/** @throws TockError TOCK_NOT_FOUND */
-async function findRun(engine: Engine, id: string): Promise<RunRecord> {
-  const run = await getRun(engine.database, id);
-  if (run) return run;
+/** A run, or the successor that will have this id. @throws TockError TOCK_NOT_FOUND */
+export async function findRunOrPending(engine: Engine, id: string): Promise<RunRecord | PendingRun> {
+  const found =
+    (await getRun(engine.database, id)) ??
+    (await readPendingRun(engine.database, id)) ??
+    // It may have become a run in between.
+    (await getRun(engine.database, id));
+  if (found) return found;
   throw new TockError(
     'TOCK_NOT_FOUND',
     `there is no run ${quote(id)}; it may have been pruned (tock runs lists what is there)`,
   );
 }
+
+/** @throws TockError TOCK_NOT_FOUND */
+async function findRun(engine: Engine, id: string): Promise<RunRecord> {
+  const found = await findRunOrPending(engine, id);
+  if (!isPending(found)) return found;
+  throw new TockError('TOCK_NOT_FOUND', `${pendingText(found)}; until then it is no run`);
+}
+
+export const isPending = (found: RunRecord | PendingRun): found is PendingRun => 'follows' in found;
 
 /**
  * Puts a dead or cancelled run back into the queue, due now, with `attempts` more attempts (default: as many
@@ -78,6 +91,7 @@ export function notRepeatable(id: string): TockError {
 
 /**
  * Cancels a run: at once if it is not running, otherwise its holder is asked to stop and its signal aborts.
+ * A successor that is no run yet is cancelled likewise.
  * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_STATE
  */
 export async function cancel(
@@ -85,8 +99,11 @@ export async function cancel(
   id: string,
   options: { readonly reason?: string } = {},
 ): Promise<RunRecord> {
-  const before = await findRun(engine, id);
   const reason = storableNote(options.reason);
+  const found = await findRunOrPending(engine, id);
+  const isDone = isPending(found) && (await cancelPending(engine, found, reason));
+  const before = await findRun(engine, id);
+  if (isDone) return before;
   const { result, freed, outboxWritten } = await engine.database.transaction(async session => {
     const cancelled = await cancelRun(session, before.id, reason);
     const isAsked = (cancelled.result === 'asked' && before.handOff === null) || undefined;
@@ -101,38 +118,15 @@ export async function cancel(
   throw new TockError('TOCK_BAD_STATE', `run ${id} is ${now.status} already; there is nothing to cancel`);
 }
 
-/** Options of `runs.wait`. */
-export interface WaitOptions {
-  /** Called with the run each time it is read. */
-  readonly onChange?: (run: RunRecord) => void;
-  readonly signal?: AbortSignal;
-}
-
-const LOOK_EVERY_MS = 250;
-
-/** Waits until a run has ended, with its retries; executes it here if no other process claims it. */
-export async function executeOrWait(
+async function cancelPending(
   engine: Engine,
-  id: string,
-  options: WaitOptions = {},
-): Promise<RunRecord> {
-  await requireOriginal(engine.database);
-  const worker = openWorker(engine, { kind: 'manual', concurrency: 1 });
-  try {
-    for (;;) {
-      const run = await findRun(engine, id);
-      options.onChange?.(run);
-      if (isFinished(run.status)) return run;
-      if (options.signal?.aborted) {
-        throw new TockError(
-          'TOCK_BAD_STATE',
-          `stopped waiting; run ${id} is ${run.status}${run.status === 'failed' ? `, its next attempt is due ${run.runAt.toISOString()}` : ''}`,
-        );
-      }
-      if (worker.running === 0 && run.status !== 'running') await worker.claimOne(id);
-      await worker.change(LOOK_EVERY_MS);
-    }
-  } finally {
-    await worker.stop();
-  }
+  { id, job }: PendingRun,
+  reason: string | null,
+): Promise<boolean> {
+  return await engine.database.transaction(async session => {
+    const isCancelled = await cancelSuccessor(session, id, reason);
+    const details = { job, reason: reason ?? undefined };
+    if (isCancelled) await audit(session, engine, { action: 'runs.cancel', targets: [id], details });
+    return isCancelled;
+  });
 }

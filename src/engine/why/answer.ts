@@ -1,6 +1,6 @@
 // The answer of `tock why`: its form, and what its parts share.
 import type { ScheduleVerdict } from '../../model/explain/instant.js';
-import type { RunRecord } from '../../store/reads/runs.js';
+import type { RunRecord } from '../../model/run/run-record.js';
 import type { WhyDefinition } from '../../store/reads/why/why.js';
 import type { Fate } from './words.js';
 

@@ -2,7 +2,8 @@
 import type { Timetable } from '../../model/explain/instant.js';
 import { instantText } from '../../model/explain/local-clock.js';
 import { isSpan } from '../../model/explain/without-row.js';
-import { getRun, type RunRecord } from '../../store/reads/runs.js';
+import type { RunRecord } from '../../model/run/run-record.js';
+import { getRun } from '../../store/reads/runs.js';
 import { readBlockers, readOccurrence, type WhyDefinition, type WhyRow } from '../../store/reads/why/why.js';
 import { DISPLACED } from '../../store/runs/overlap.js';
 import type { Engine } from '../engine.js';

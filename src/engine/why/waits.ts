@@ -1,12 +1,15 @@
 // What a live run waits for: a slot under a limit, the opening of a window, its queue. Reads only.
 import { formatDuration } from '../../model/duration.js';
+import { missingJobRemedy } from '../../model/explain/awaited.js';
 import { instantText } from '../../model/explain/local-clock.js';
 import { relayedText } from '../../model/explain/relayed.js';
 import { slotText } from '../../model/explain/slot.js';
 import { windowIn } from '../../model/planning/window.js';
+import type { QueueRecord } from '../../model/queue-methods.js';
+import { jobOfCodeKey } from '../../model/run/limits.js';
+import type { RunRecord } from '../../model/run/run-record.js';
 import type { Zone } from '../../model/schedule/zone.js';
-import { isQueueNamed, listQueues, type QueueRecord } from '../../store/reads/queues.js';
-import type { RunRecord } from '../../store/reads/runs.js';
+import { isQueueNamed, listQueues } from '../../store/reads/queues.js';
 import { readHolders, type WhyDefinition } from '../../store/reads/why/why.js';
 import type { Engine } from '../engine.js';
 
@@ -30,8 +33,10 @@ export async function describeWaits(
 }
 
 async function describeBlocked(engine: Engine, run: RunRecord, key: string): Promise<string> {
-  const { ids, count } = await readHolders(engine.database, key);
   const what = `it waits for ${slotText(key, run)}`;
+  const job = jobOfCodeKey(key);
+  if (job !== null) return `${what}: the one that claimed it does not. ${missingJobRemedy(job)}`;
+  const { ids, count } = await readHolders(engine.database, key);
   if (count === 0) return `${what}, which is free: the next tick unblocks it`;
   const more = count > ids.length ? ` and ${count - ids.length} more` : '';
   return `${what}, which ${count === 1 ? `run ${ids.join()} has` : `runs ${ids.join(', ')}${more} have`} (tock show ${ids[0] ?? ''})`;

@@ -5,9 +5,9 @@ import { fateWithoutRow, type Stop, stopOf } from '../../model/explain/without-r
 import { MAX_BUFFERED, type OverlapPolicy } from '../../model/planning/plan-occurrences.js';
 import { receiverText } from '../../model/run/hand-off-record.js';
 import { errorOnOneLine } from '../../model/run/root-cause.js';
+import type { RunRecord } from '../../model/run/run-record.js';
 import { HANDED_OVER, type RunStatus, SKIP_REASONS } from '../../model/run/states.js';
 import type { Zone } from '../../model/schedule/zone.js';
-import type { RunRecord } from '../../store/reads/runs.js';
 import type { WhyDefinition } from '../../store/reads/why/why.js';
 
 /** The state of an occurrence's run, or why it has none. */

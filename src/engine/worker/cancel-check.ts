@@ -1,5 +1,6 @@
-// Checks soon after a notice whether runs are to be cancelled. The database decides, not the notice. At most
-// a few checks a second.
+// Checks soon after a notice, and with each poll, whether runs are to be cancelled. The database decides, not
+// the notice. At most a few checks a second.
+import { performance } from 'node:perf_hooks';
 import { readHeld } from '../../store/runs/leases.js';
 import { createNoticeLimiter } from '../claim/notice-limiter.js';
 import type { Engine } from '../engine.js';
@@ -11,6 +12,8 @@ const MAX_NAMED = 1000;
 export interface CancelCheck {
   /** Soon checks whether a cancel of this run was requested, if it is one of ours. */
   readonly check: (runId: string) => void;
+  /** The same for the runs whose lease is older: notices may not arrive, and heartbeats are rare. */
+  readonly checkOlderThan: (ms: number) => void;
   close(): void;
 }
 
@@ -50,6 +53,12 @@ export function createCancelCheck(
     check(runId) {
       if (named.size < MAX_NAMED) named.add(runId);
       limiter.notice();
+    },
+    checkOlderThan(ms) {
+      const now = performance.now();
+      for (const { run, renewedAt } of activeRuns)
+        if (now - renewedAt >= ms && named.size < MAX_NAMED) named.add(run.id);
+      if (named.size > 0) limiter.notice();
     },
     close: () => limiter.close(),
   };

@@ -18,6 +18,12 @@ export interface Heartbeat {
   stop(): void;
 }
 
+export interface HeartbeatOptions {
+  readonly flushLogs?: () => Promise<void>;
+  /** So often it asks whether runs are to be cancelled. Default: with heartbeats, and after a notice. */
+  readonly pollMs?: number | undefined;
+}
+
 /**
  * Beats every `heartbeatMs`: one statement renews the leases of all runs, `refreshRow` shows that the worker
  * lives, and `flushLogs` writes what handlers have logged; none waits for another. A run past its timeout is
@@ -30,7 +36,7 @@ export function startHeartbeat(
   workerId: string,
   activeRuns: ReadonlySet<ActiveRun>,
   refreshRow: () => Promise<void>,
-  flushLogs?: () => Promise<void>,
+  { flushLogs, pollMs }: HeartbeatOptions = {},
 ): Heartbeat {
   const { leaseMs, heartbeatMs } = engine.settings;
   const cancelCheck = createCancelCheck(engine, workerId, activeRuns);
@@ -86,6 +92,8 @@ export function startHeartbeat(
       else repeat();
       isFailing = false;
     } catch (error) {
+      // It was under way while the worker closed, and has no lease to renew.
+      if (isStopped) return;
       if (!isFailing) {
         engine.logger.warn(
           { event: 'heartbeat.failed', error: String(error) },
@@ -119,6 +127,8 @@ export function startHeartbeat(
     void flushLogs?.();
   }, heartbeatMs);
   const progress = setInterval(() => void flushProgress(engine, workerId, activeRuns), PROGRESS_EVERY_MS);
+  const polls =
+    pollMs === undefined ? undefined : setInterval(() => cancelCheck.checkOlderThan(pollMs), pollMs);
   return {
     checkCancel: cancelCheck.check,
     stop() {
@@ -126,6 +136,7 @@ export function startHeartbeat(
       clearTimeout(repetition);
       clearInterval(beats);
       clearInterval(progress);
+      clearInterval(polls);
       cancelCheck.close();
     },
   };

@@ -18,7 +18,8 @@ import { type Engine, lowerFloors } from '../engine.js';
 import { abort } from '../execute/abort.js';
 import { type ActiveRun, activeRun, isHeld } from '../execute/active-run.js';
 import { endingsAtCrash } from '../execute/crash.js';
-import { drainReason, executeRun } from '../execute/execute.js';
+import { drainReason } from '../execute/execute.js';
+import { createExecutor } from '../execute/executor.js';
 import { notifyOutcome, notifyStart } from '../finalize/hooks.js';
 import { logClaimed } from '../finalize/log-outcome.js';
 import { OutcomeBatcher } from '../finalize/outcome-batcher.js';
@@ -32,7 +33,7 @@ import type { WorkerRow } from './worker-row.js';
 /** Prefetched runs that cannot start for so long, as handlers have become slow, are released to others. */
 const MAX_PREFETCHED_MS = 300;
 
-export interface PipelineOptions extends Pick<WorkerOptions, 'queues' | 'isSuperseded'> {
+export interface PipelineOptions extends Pick<WorkerOptions, 'queues'> {
   readonly workerId: string;
   readonly capacity: number;
   readonly row: WorkerRow;
@@ -50,15 +51,15 @@ export class RunPipeline implements WorkerLoad {
   readonly outcomeCounts: OutcomeCounts = noOutcomes();
   /** One for each attempt: a failed run may be claimed again before its last attempt has left. */
   readonly activeRuns = new Set<ActiveRun>();
-  /** Runs whose handlers have not ended. Those whose outcomes wait to be written take no capacity. */
+  /** Runs whose handlers have not ended; unwritten outcomes take no capacity. */
   executing = 0;
   readonly claimer: Claimer;
   readonly reports: Reports;
   isClosed = false;
-
   private readonly engine: Engine;
   private readonly options: PipelineOptions;
   private readonly lease: Pick<ClaimOptions, 'workerId' | 'leaseMs'>;
+  private readonly execute: ReturnType<typeof createExecutor>;
   private readonly prefetchBuffer: PrefetchBuffer<ActiveRun>;
   private readonly throughput = createThroughput();
   private readonly slotPassing: SlotPassing<PendingOutcome>;
@@ -67,18 +68,17 @@ export class RunPipeline implements WorkerLoad {
   private isStopping = false;
   /** A drain does not wait forever for a server that renews leases but accepts no outcomes. */
   private writesUntil = Number.POSITIVE_INFINITY;
-
   constructor(engine: Engine, options: PipelineOptions) {
-    const { workerId, queues, keepsFloors, isSuperseded, onChange } = options;
+    const { workerId, queues, keepsFloors, onChange } = options;
     const holdsSlot = ({ active }: PendingOutcome) => active.run.slot_keys !== null;
     this.engine = engine;
     this.options = options;
     this.lease = { workerId, leaseMs: engine.settings.leaseMs };
     this.capacity = options.capacity;
+    this.execute = createExecutor(engine, workerId);
     this.claimer = createClaimer(engine, {
       workerId,
       queues: queues ?? null,
-      jobs: () => (isSuperseded?.() ? [...engine.registry.jobs.keys()] : null),
       keepsFloors,
       claimable: () => this.claimable,
       worthClaiming: () => this.prefetchTarget / 2,
@@ -97,7 +97,7 @@ export class RunPipeline implements WorkerLoad {
       leaseMs: engine.settings.leaseMs,
       queues: queues ?? null,
       holdsSlot,
-      room: () => (isSuperseded?.() || this.hasSuccessors ? 0 : this.claimable),
+      room: () => (this.hasSuccessors ? 0 : this.claimable),
     });
     this.reports = new Reports(engine, workerId);
     this.outcomes = new OutcomeBatcher(engine, {
@@ -135,6 +135,7 @@ export class RunPipeline implements WorkerLoad {
   }
 
   get claimable(): number {
+    if (this.engine.database.shares.isEnding) return 0;
     const own = claimable(this) - this.slotPassing.awaited - this.claimer.reserved;
     return Math.max(0, Math.min(own, this.engine.relay?.room(this.activeRuns.size) ?? own));
   }
@@ -151,7 +152,7 @@ export class RunPipeline implements WorkerLoad {
   }
 
   claimNotified(place: QueuePriority, session: Session): Promise<Notified> | null {
-    if (this.claimer.isClaiming || this.notified.isUnderWay || this.options.isSuperseded?.()) return null;
+    if (this.claimer.isClaiming || this.notified.isUnderWay) return null;
     const limit = Math.min(this.claimable, this.capacity);
     if (limit === 0) return null;
     const wanted = { ...this.lease, limit, queues: this.options.queues ?? null };
@@ -212,7 +213,7 @@ export class RunPipeline implements WorkerLoad {
     this.executing++;
     active.startedAt = performance.now();
     notifyStart(this.engine, active.run);
-    executeRun(this.engine, active, this.options.workerId, ending => this.ended(active, ending));
+    this.execute(active, ending => this.ended(active, ending));
   }
 
   private ended(active: ActiveRun, ending: Ending | null): void {

@@ -13,8 +13,8 @@ export interface WorkerOptions {
   readonly concurrency?: number | undefined;
   /** Only runs of these queues. Default: all that are not relayed. */
   readonly queues?: readonly string[] | undefined;
-  /** Whether the database has a newer version of the jobs: then only jobs in this code are claimed. */
-  readonly isSuperseded?: () => boolean;
+  /** So often it asks whether runs are to be cancelled. Default: with heartbeats, and after a notice. */
+  readonly pollMs?: number;
   /** Called when its row in `workers` was gone, and with it all that refers to it, and is there again. */
   readonly onRowRestored?: () => void;
 }
@@ -49,6 +49,8 @@ export interface Worker {
   claimNotified(place: QueuePriority, session: Session): Promise<Notified> | null;
   /** Whether there was more at the last claim, so that it goes on claiming. */
   readonly hasMore: boolean;
+  /** Runs may wait for this code, which other workers do not have: claims them as soon as there is room. */
+  expectWaiting(): void;
   /** From where its claims begin; none: from the beginning. */
   readonly floors: readonly ClaimFloor[];
   /** Runs have become claimable here: its next claim everywhere begins no later. */

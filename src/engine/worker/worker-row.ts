@@ -1,8 +1,15 @@
 // The row in `workers` that shows others that this worker lives. Failures cost no run: the lease is what
 // counts.
 import { hostname } from 'node:os';
-import { drainWorker, insertWorker, refreshWorker, removeWorker } from '../../store/runs/worker-rows.js';
+import { lifeOf } from '../../environment/process-life.js';
+import {
+  drainWorker,
+  insertWorker,
+  refreshWorker,
+  removeWorker,
+} from '../../store/runs/workers/worker-rows.js';
 import type { Engine } from '../engine.js';
+import { endLeasesOfEnded } from './end-leases.js';
 
 export interface WorkerRow {
   readonly isAnnounced: boolean;
@@ -27,16 +34,19 @@ export function workerRow(
   { kind, capacity, queues, onRowRestored }: WorkerRowOptions,
 ): WorkerRow {
   const { heartbeatMs } = settings;
-  const insert = () =>
-    insertWorker.run(database, {
+  const insert = async () => {
+    const neighbours = await insertWorker.run(database, {
       id,
       kind,
       host: hostname(),
       pid: process.pid,
+      process: lifeOf(process.pid),
       capacity,
       heartbeatMs,
       queues: queues ?? null,
     });
+    await endLeasesOfEnded({ database, logger }, neighbours);
+  };
   let announced: Promise<unknown> | null = null;
   let isAnnounced = false;
   return {

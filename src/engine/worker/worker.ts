@@ -1,7 +1,7 @@
 // A worker: its run pipeline, its heartbeat, and its row in `workers`.
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import { wakeSleepers } from '../../store/runs/sleepers.js';
+import { wakeSleepers } from '../../store/runs/workers/sleepers.js';
 import type { Engine } from '../engine.js';
 import { runsAtWork } from '../execute/crash.js';
 import { startHeartbeat } from './heartbeat.js';
@@ -21,7 +21,9 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   const { change, wake } = createWakeup();
   const capacity = options.concurrency ?? DEFAULT_CONCURRENCY;
   const row = workerRow(engine, id, { ...options, capacity });
-  const { queues, isSuperseded } = options;
+  const { queues, pollMs } = options;
+  /** Its heartbeats and outcomes have a connection that nobody else can use up. */
+  const giveBack = engine.database.shares.kept.keep();
   const pipeline = new RunPipeline(engine, {
     workerId: id,
     capacity,
@@ -29,27 +31,31 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     queues,
     // A tick ends when nothing is left.
     keepsFloors: options.kind === 'daemon' || options.kind === 'relay',
-    ...(isSuperseded && { isSuperseded }),
     onChange: wake,
   });
   const { activeRuns } = pipeline;
-  const heartbeat = startHeartbeat(engine, id, activeRuns, row.refresh, () =>
-    pipeline.reports.logs.flush(activeRuns),
-  );
+  const heartbeat = startHeartbeat(engine, id, activeRuns, row.refresh, {
+    flushLogs: () => pipeline.reports.logs.flush(activeRuns),
+    pollMs,
+  });
 
   const wakeOthers = () => wakeSleepers.run(engine.database, {}).catch(() => undefined);
 
   /** The leases are renewed until the last outcome is written. */
   const leave = async () => {
-    // A claim under way may have leases already; what it brings is released.
-    await pipeline.claimed();
-    await worker.idle();
-    heartbeat.stop();
-    // For runs that it gave back, that are to be tried again, or that waited for a slot. Both statements at
-    // once, so that a lost database is not waited for twice.
-    const woken = pipeline.outcomeCounts.claimed > 0 ? wakeOthers() : null;
-    await row.remove();
-    await woken;
+    try {
+      // A claim under way may have leases already; what it brings is released.
+      await pipeline.claimed();
+      await worker.idle();
+      heartbeat.stop();
+      // For runs that it gave back, that are to be tried again, or that waited for a slot. Both statements at
+      // once, so that a lost database is not waited for twice.
+      const woken = pipeline.outcomeCounts.claimed > 0 ? wakeOthers() : null;
+      await row.remove();
+      await woken;
+    } finally {
+      giveBack();
+    }
   };
 
   const worker: Worker = {
@@ -70,6 +76,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     get floors() {
       return pipeline.claimer.floors.used;
     },
+    expectWaiting: () => pipeline.claimer.expectWaiting(),
     lowerFloors: places => pipeline.claimer.floors.lower(places),
     close: () => pipeline.close(),
     beginStop: () => pipeline.stop(),

@@ -1,5 +1,6 @@
 // The notification, in words and as JSON.
 import { formatSpan } from '../duration.js';
+import { showHidden } from '../hidden-characters.js';
 import type { FlipKind } from './judge.js';
 import type { AlertWhen } from './options.js';
 
@@ -41,8 +42,10 @@ const MAX_LISTED = 50;
 
 export function composeMessage(id: string, flips: readonly StoredFlip[]): AlertMessage {
   const alerts = flips.map(
-    ({ kind, ...flip }): SentAlert => ({
+    ({ kind, subject, detail, ...flip }): SentAlert => ({
       ...flip,
+      subject: showHidden(subject),
+      detail: showHidden(detail),
       status: kind === 'up' ? 'up' : 'down',
       isReminder: kind === 'reminder',
     }),

@@ -14,7 +14,10 @@ export interface AlertChannelOptions {
 
 /** What a channel takes that connects to another host. */
 export interface AlertNetworkOptions extends AlertChannelOptions {
-  /** Allows a connection without TLS to another host than this one. Default false. */
+  /**
+   * Allows a connection without TLS to another host than this one; for a mail, also TLS with a certificate
+   * that nobody vouches for. Default false.
+   */
   readonly insecure?: boolean;
 }
 

@@ -11,6 +11,7 @@ export type CheckCode =
   | 'schema'
   | 'versions'
   | 'rights'
+  | 'settings'
   | 'clock'
   | 'pooler'
   | 'listen'
@@ -63,6 +64,7 @@ export const TITLES: Readonly<Record<CheckCode, string>> = {
   schema: 'schema',
   versions: 'versions',
   rights: 'rights',
+  settings: 'settings',
   clock: 'clocks',
   pooler: 'pooler',
   listen: 'notifications',

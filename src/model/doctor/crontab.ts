@@ -1,4 +1,5 @@
 // The crontab's line that ticks: reads crontabs as text, and says whether one ticks in this checkout.
+import { readTimes } from '../import/crontab.js';
 import type { SchedulerStatus } from '../scheduler-view.js';
 import { shellWord } from '../shell-word.js';
 import { type Finding, fine, unknown, wrong } from './check.js';
@@ -24,7 +25,11 @@ export interface TickLine {
 
 const TICKS = /\bdist\/tick\.js\b|\btock\s+(?:-\S+\s+)*tick\b|\bdist\/cli\.js\s+(?:-\S+\s+)*tick\b/;
 const ENTRY = /^(@[a-z]+|(?:\S+\s+){4}\S+)\s+(.+)$/;
-const FIELD = /^[\d*/,a-z~-]+$/i;
+
+/** Whether a cron reads it. In cronie's a `-` before it keeps it out of the log. */
+const isWhen = (when: string): boolean =>
+  typeof readTimes(when, 'debian') !== 'string' ||
+  typeof readTimes(when.replace(/^-/, ''), 'cronie') !== 'string';
 
 /** The lines that tick, in any checkout, also those that are commented out. */
 export function findTickLines(crontabs: readonly CrontabText[]): TickLine[] {
@@ -34,8 +39,7 @@ export function findTickLines(crontabs: readonly CrontabText[]): TickLine[] {
       const isCommentedOut = line.startsWith('#');
       const [, when = '', rest = ''] = ENTRY.exec(line.replace(/^#\s*/, '')) ?? [];
       const command = hasUser ? rest.replace(/^\S+\s+/, '') : rest;
-      const isEntry = when.startsWith('@') || when.split(/\s+/).every(field => FIELD.test(field));
-      return isEntry && when !== '' && TICKS.test(command)
+      return when !== '' && TICKS.test(command) && isWhen(when)
         ? [{ source, line, when, command, isCommentedOut }]
         : [];
     }),

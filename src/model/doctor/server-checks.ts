@@ -3,14 +3,36 @@ import { formatDuration } from '../duration.js';
 import { psql } from '../problem-words.js';
 import { type Finding, fine, joined, wrong } from './check.js';
 
-export interface AppliedMigrations {
+export interface SchemaFacts {
+  /** Tables whose rows row level security hides from this role. */
+  readonly hidden: readonly string[];
+  /** What it was called before it was renamed; null: it was not. */
+  readonly renamedFrom: string | null;
   /** Of this code, not applied. */
   readonly missing: readonly string[];
   /** Applied, and unknown to this code. */
   readonly newer: readonly string[];
 }
 
-export function checkSchema({ missing, newer }: AppliedMigrations): Finding {
+/** Partitions are read through their tables, except those of the live and the finished runs. */
+const SHOW_ROWS = psql(
+  "do 'declare t regclass; begin for t in select c.oid from pg_class c where c.relnamespace = (select m.relnamespace from pg_class m where m.oid = ''tock.migrations''::regclass) and c.relrowsecurity loop execute format(''alter table %s disable row level security'', t); end loop; end'",
+);
+
+export function checkSchema({ hidden, renamedFrom, missing, newer }: SchemaFacts): Finding {
+  if (hidden.length > 0)
+    return wrong(
+      'failing',
+      `row level security hides the rows of ${hidden.length} tables from this role, such as ${hidden[0]}`,
+      'As the owner, switch it off here, where rights decide; and exempt the schema from what has switched it on, such as an event trigger',
+      SHOW_ROWS,
+    );
+  if (renamedFrom !== null)
+    return wrong(
+      'failing',
+      `it was renamed: its functions name the schema ${renamedFrom}`,
+      `Rename it to ${renamedFrom} again. To move it, migrate an empty schema of the new name`,
+    );
   if (missing.length > 0)
     return wrong('failing', `it lacks ${missing.join(', ')}`, 'As the owner: tock migrate', 'tock migrate');
   if (newer.length > 0)
@@ -70,6 +92,7 @@ export const WORKER_TABLES = [
   'sleepers',
   'job_effects',
   'job_outbox',
+  'job_successors',
   'job_hand_offs',
   'ticks',
   'upkeep',

@@ -54,7 +54,7 @@ export const checkRuns = (status: SchedulerStatus, limits: Limits): Finding =>
   fromStatus(
     status,
     limits,
-    ['long-wait', 'dead-runs', 'bad-rows'],
+    ['long-wait', 'unknown-jobs', 'awaited-jobs', 'dead-runs', 'bad-rows'],
     `${status.runs.waiting} waiting, ${status.runs.running} running, none dead in the last 24 hours`,
   );
 

@@ -2,6 +2,8 @@
 import type { AuditRecord, Details } from '../audit.js';
 import { formatDuration } from '../duration.js';
 import type { Action } from '../operator.js';
+import { MAX_COUNTED } from '../run/run-match.js';
+import { rateWords } from './queue-state.js';
 
 /** `paused`, `the queue mails`, `the printer is on fire`. */
 export interface AuditWords {
@@ -50,6 +52,7 @@ const WORDS: Readonly<Record<Action, Wording>> = {
   'schedules.pause': record => words('paused', named(record, 'definition'), [text(record.details['note'])]),
   'schedules.resume': record =>
     words('resumed', named(record, 'definition'), [
+      text(record.details['pause']) === '' ? '' : `paused together (${text(record.details['pause'])})`,
       number(record.details['skipped']) > 0
         ? `${counted(number(record.details['skipped']), 'occurrence')} skipped in the pause`
         : '',
@@ -59,16 +62,23 @@ const WORDS: Readonly<Record<Action, Wording>> = {
       counted(record.count, 'run'),
       `${text(record.details['from'])} to ${text(record.details['to'])}`,
     ]),
-  'schedules.upsert': record =>
-    words(
-      text(record.details['change']) === 'made' ? 'made' : 'edited',
-      `${named(record, 'schedule')} (version ${number(record.details['version'])})`,
-      changes(record.details),
-    ),
+  'schedules.upsert': record => {
+    const { change, version, made, edited } = record.details;
+    const what = named(record, 'schedule');
+    // Of many at once it is only known how many were made, and how many edited.
+    if (change === undefined)
+      return words('wrote', what, [`${number(made)} made`, `${number(edited)} edited`]);
+    const did = text(change) === 'made' ? 'made' : 'edited';
+    return words(did, `${what} (version ${number(version)})`, changes(record.details));
+  },
   'schedules.remove': record => words('removed', named(record, 'schedule'), []),
   'schedules.resetCursors': record => words('set back the cursor of', named(record, 'definition'), []),
   'queues.pause': record => words('paused', named(record, 'queue'), [text(record.details['note'])]),
-  'queues.resume': record => words('resumed', named(record, 'queue'), []),
+  'queues.resume': record =>
+    words('resumed', named(record, 'queue'), [
+      waiting(number(record.details['waiting'])),
+      isRate(record.details['rate']) ? `at most ${rateWords(record.details['rate'])}` : '',
+    ]),
   forgetHost: record => words('forgot', named(record, 'host'), []),
   'queues.set': record => words('set limits of', named(record, 'queue'), changes(record.details)),
   'queues.remove': record => words('removed the limits of', named(record, 'queue'), changes(record.details)),
@@ -132,12 +142,20 @@ function changes(details: Details): string[] {
 function valueOf(name: string, value: unknown): string {
   if (value === null || value === undefined) return 'none';
   if (typeof value === 'number' && name.endsWith('_ms')) return formatDuration(value);
-  if (name === 'rate' && typeof value === 'object') {
-    const { count, perMs } = value as { readonly count?: unknown; readonly perMs?: unknown };
-    if (typeof count === 'number' && typeof perMs === 'number')
-      return `${count} per ${formatDuration(perMs)}`;
-  }
+  if (name === 'rate' && isRate(value)) return `${value.count} per ${formatDuration(value.perMs)}`;
   return plain(value);
+}
+
+function isRate(value: unknown): value is { readonly count: number; readonly perMs: number } {
+  if (typeof value !== 'object' || value === null) return false;
+  const { count, perMs } = value as { readonly count?: unknown; readonly perMs?: unknown };
+  return typeof count === 'number' && typeof perMs === 'number';
+}
+
+/** Counted up to the cap. */
+function waiting(count: number): string {
+  if (count > MAX_COUNTED) return `more than ${counted(MAX_COUNTED, 'run')} waited`;
+  return count === 0 ? '' : `${counted(count, 'run')} waited`;
 }
 
 const PRUNED: readonly (readonly [string, string])[] = [

@@ -58,7 +58,19 @@ export function rateText(rate: ObservedQueue['rate']): string {
   return rate === null ? '' : `${rate.count}/${exactDuration(rate.perMs)}`;
 }
 
-/** Reads what {@link rateText} writes. @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION */
+/** `5 per second`, `100 per 90s`. */
+export function rateWords({ count, perMs }: NonNullable<ObservedQueue['rate']>): string {
+  const unit = perMs === 1000 ? 'second' : perMs === 60_000 ? 'minute' : perMs === 3_600_000 ? 'hour' : null;
+  return `${count} per ${unit ?? exactDuration(perMs)}`;
+}
+
+/** `1s` of `s`: the unit by itself stands for one. */
+export const period = (per: string): string => (/^(?:ms|[smhdw])$/.test(per) ? `1${per}` : per);
+
+/**
+ * Reads what {@link rateText} writes; `5/s` is `5/1s`.
+ * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
+ */
 export function parseRate(text: string): { readonly count: number; readonly per: string } {
   const [, count = '', per = ''] = /^\s*(\d{1,7})\s*(?:\/|per)\s*(\S+)\s*$/.exec(text) ?? [];
   if (count === '')
@@ -66,8 +78,8 @@ export function parseRate(text: string): { readonly count: number; readonly per:
       'TOCK_BAD_OPTION',
       `rate ${quote(text)} is not starts per period; write it as 100/1m`,
     );
-  parseDuration(per, 'the period of the rate');
-  return { count: Number(count), per };
+  parseDuration(period(per), 'the period of the rate');
+  return { count: Number(count), per: period(per) };
 }
 
 const UNITS: readonly (readonly [string, number])[] = [

@@ -2,8 +2,10 @@
 import { formatSpan } from '../duration.js';
 import { type Window, windowIn } from '../planning/window.js';
 import { type HandOffPhase, type HandOffRecord, handOffState } from '../run/hand-off-record.js';
+import { jobOfCodeKey } from '../run/limits.js';
 import type { LivedRun } from '../run/run-life.js';
 import { SKIP_REASONS, type SkipReason } from '../run/states.js';
+import { missingJobRemedy } from './awaited.js';
 import { slotText } from './slot.js';
 
 /** Of a run. Instants as Dates. */
@@ -21,6 +23,8 @@ export interface ExplainedRun extends LivedRun {
   readonly generation: number;
   /** While it is handed over. */
   readonly handOff: HandOffRecord | null;
+  /** The run that starts when this one has ended. */
+  readonly successor: string | null;
 }
 
 /** What it may wait for. */
@@ -63,6 +67,13 @@ export interface RunNow {
 const SEEN_MS = 150_000;
 
 export function explainRun(run: ExplainedRun, around: Surroundings): RunNow {
+  const now = explainStatus(run, around);
+  if (run.successor === null) return now;
+  const then = `When it has ended, run ${run.successor} starts, which was enqueued meanwhile with its key.`;
+  return { ...now, remedy: now.remedy === null ? then : `${now.remedy} ${then}` };
+}
+
+function explainStatus(run: ExplainedRun, around: Surroundings): RunNow {
   switch (run.status) {
     case 'queued':
     case 'failed':
@@ -190,6 +201,14 @@ function explainWaiting(run: ExplainedRun, { now, queue, holders, workerSeenAt }
   if (run.blockedOn !== null) {
     const slot = slotText(run.blockedOn, run);
     const what = `${failed}${next} waits for ${slot}`;
+    const job = jobOfCodeKey(run.blockedOn);
+    if (job !== null)
+      return say(
+        'attention',
+        `${what}: the one that claimed it does not.`,
+        `${missingJobRemedy(job)}.`,
+        slot,
+      );
     if (holders.count === 0)
       return say('waiting', `${what}, which is free now.`, 'The next tick lets it start.', slot);
     const others =

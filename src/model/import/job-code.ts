@@ -1,4 +1,5 @@
 // TypeScript for imported jobs: one definition each, with what it comes from in comments.
+import { showHidden } from '../hidden-characters.js';
 import { toCamelCase } from './camel-case.js';
 
 /** A definition to be written. */
@@ -137,15 +138,9 @@ function propertyName(name: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(name) ? name : literal(name);
 }
 
-/** Line ends of Unicode, and characters that change the direction of text. */
-const HIDDEN = /[\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]/g;
-
 /** A string as TypeScript, in the quotes that need fewer escapes. */
 export function literal(text: string): string {
-  const json = JSON.stringify(text).replace(
-    HIDDEN,
-    char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  const json = showHidden(JSON.stringify(text));
   if (text.includes("'")) return json;
   return `'${json.slice(1, -1).replaceAll(String.raw`\"`, '"')}'`;
 }
@@ -153,5 +148,5 @@ export function literal(text: string): string {
 /** For a comment: no character of it can end the line. */
 function oneLine(text: string): string {
   // oxlint-disable-next-line no-control-regex
-  return text.replace(/[\u0000-\u001F]+/g, ' ').replace(HIDDEN, '');
+  return showHidden(text.replace(/[\u0000-\u001F]+/g, ' '));
 }

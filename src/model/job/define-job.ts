@@ -8,6 +8,7 @@ import { describeDefinition } from '../planning/definition.js';
 import { checkConcurrencyLimit } from '../run/limits.js';
 import { checkRetryPolicy } from '../run/retry.js';
 import { badJob } from './bad-job.js';
+import type { OnDeadReference } from './dead-run.js';
 import { readIsolate } from './isolate.js';
 import type { AnyJob, Job, JobOptions } from './job.js';
 import { readLogsOption } from './logs-option.js';
@@ -17,6 +18,7 @@ import { isTypeOnly } from './type-only.js';
 export const JOB_OPTIONS: ReadonlySet<string> = optionNames<AnyJob>({
   name: true,
   description: true,
+  aliases: true,
   payload: true,
   schedule: true,
   retry: true,
@@ -42,7 +44,8 @@ export function defineJob<
   const Schema extends StandardSchemaV1 = StandardSchemaV1,
   Output = unknown,
   const Name extends string = string,
->(options: JobOptions<Schema, Output, Name>): Job<Schema, Output, Name> {
+  OnDead extends OnDeadReference = OnDeadReference,
+>(options: JobOptions<Schema, Output, Name, OnDead>): Job<Schema, Output, Name> {
   return namingFile(options, file => makeJob(options, file));
 }
 
@@ -71,6 +74,7 @@ export function makeJob<Schema extends StandardSchemaV1, Output, Name extends st
     throw badJob('defineJob takes an object with a name and a run function');
   checkOptions(options, JOB_OPTIONS, 'defineJob', 'TOCK_BAD_JOB');
   checkName(options.name, 'job');
+  checkAliases(options.name, options.aliases);
   if (typeof options.run !== 'function') throw badJob(`job ${options.name} has no run function`);
   checkSchema(options.name, options.payload);
   if (options.retry !== undefined) checkRetryPolicy(options.retry);
@@ -81,7 +85,7 @@ export function makeJob<Schema extends StandardSchemaV1, Output, Name extends st
   if (options.queue !== undefined) checkName(options.queue, 'queue');
   checkPriority(options.priority);
   checkConcurrencyLimit(options.concurrency);
-  checkOnDead(options.name, options.onDead);
+  checkOnDead(options, options.onDead);
   const job: Job<Schema, Output, Name> = Object.freeze({
     ...withoutTypeOnly(options),
     kind: 'tock.job',
@@ -122,11 +126,24 @@ export function checkPriority(priority: number | undefined): void {
   throw badJob(`priority ${quote(priority)} is not a whole number of 32 bits; lower goes first`);
 }
 
-function checkOnDead(name: string, onDead: string | { readonly name: string } | undefined): void {
+function checkOnDead(
+  { name, aliases }: Pick<AnyJob, 'name' | 'aliases'>,
+  onDead: string | { readonly name: string } | undefined,
+): void {
   if (onDead === undefined) return;
   const target = checkName(typeof onDead === 'object' ? onDead?.name : onDead, 'job');
-  if (target === name)
+  if (target === name || aliases?.includes(target))
     throw badJob(`onDead of job ${name} is the job itself; name another, or raise retry.maxAttempts`);
+}
+
+function checkAliases(name: string, aliases: readonly string[] | undefined): void {
+  if (aliases === undefined) return;
+  if (!Array.isArray(aliases)) throw badJob(`aliases of job ${name} is no array of names`);
+  for (const [index, alias] of aliases.entries()) {
+    checkName(alias, 'job');
+    if (alias === name) throw badJob(`job ${name} has its own name as an alias; leave it out`);
+    if (aliases.indexOf(alias) < index) throw badJob(`job ${name} has the alias ${quote(alias)} twice`);
+  }
 }
 
 function where(place: string | null, options: unknown): string {

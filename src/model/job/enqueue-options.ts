@@ -1,6 +1,8 @@
 // How one run is enqueued: the options of `enqueue`, and the client in whose transaction it happens.
 import type { Duration } from '../duration.js';
-import type { Trigger } from '../run/states.js';
+
+/** How a run that is enqueued came about. */
+export type EnqueueTrigger = 'api' | 'manual';
 
 /** Options of one enqueued run. */
 export interface EnqueueOptions {
@@ -9,13 +11,14 @@ export interface EnqueueOptions {
   /** `ever` (default): the key is used up for good. `live`: it is free again once its run has ended. */
   readonly unique?: 'ever' | 'live';
   /**
-   * With `unique: 'live'`: updates a run with this key that still waits for its first attempt: its payload,
-   * time and priority. A run that has started stays as it is.
+   * With `unique: 'live'`: what is enqueued last with this key is executed last. A run that waits for its
+   * first attempt is updated. One that waits for another attempt ends cancelled, and a new one takes its
+   * place. While one is running, the last call waits, and becomes a run when that one ends.
    */
   readonly replace?: boolean;
   /**
    * Starts this long after the last call with this key: short for `unique: 'live'`, `replace` and `delay`.
-   * Repeated calls postpone the run to at most ten times this long after it was first enqueued.
+   * Repeated calls postpone the run to at most ten times this long after the first of them.
    */
   readonly debounce?: Duration;
   /** Not before this time. Default: now. */
@@ -25,10 +28,16 @@ export interface EnqueueOptions {
   readonly queue?: string;
   readonly priority?: number;
   readonly maxAttempts?: number;
-  /** Default `api`. */
-  readonly trigger?: Exclude<Trigger, 'exec'>;
+  /** `api` (default), or `manual` for a person's wish, which only a role that may write runs can say. */
+  readonly trigger?: EnqueueTrigger;
   /** The caller's own transaction: a pg client, or anything with `query(text, values)`. */
   readonly client?: QueryClient;
+}
+
+/** {@link EnqueueOptions}, and whether to say what became of the call. */
+export interface EnqueueCallOptions<Details extends boolean = boolean> extends EnqueueOptions {
+  /** Also resolve to whether the run is new. Default false. */
+  readonly details?: Details;
 }
 
 /** What a client needs for a run to be enqueued in its transaction. */

@@ -1,45 +1,25 @@
 // What a job is, and what its handler is given: the public types.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import type { Kysely, Transaction } from 'kysely';
 import type { Expectation } from '../alerts/options.js';
 import type { Duration } from '../duration.js';
 import type { Logger } from '../logger.js';
-import type { After } from '../planning/chain.js';
-import type { CatchupPolicy, OverlapPolicy } from '../planning/plan-occurrences.js';
-import type { OutsideWindow } from '../planning/window.js';
+import type { QueueMethods } from '../queue-methods.js';
+import type { RunMethods } from '../run/run-methods.js';
 import type { Trigger } from '../run/states.js';
-import type { ScheduleSpec } from '../schedule/spec.js';
 import type { SchedulerView } from '../scheduler-view.js';
-import type { EnqueueOptions } from './enqueue-options.js';
+import type { OnDeadFor, OnDeadReference } from './dead-run.js';
+import type { EnqueuedRuns, EnqueueManyOptions, NewRuns } from './enqueue-many.js';
+import type { EnqueueCallOptions, EnqueueOptions } from './enqueue-options.js';
 import type { HandOff, HandOffOptions } from './hand-off.js';
+import type { HandOffMethods } from './hand-off-methods.js';
 import type { IsolateOption } from './isolate.js';
+import type { JobDatabase, JobTransaction } from './job-database.js';
+import type { DataInterval, IsOptional, ScheduleFor } from './job-schedule.js';
 import type { Json, StoredOutput } from './json.js';
 import type { LogsOption } from './logs-option.js';
-import type { RunId } from './run-id.js';
+import type { EnqueuedOr } from './run-id.js';
 
 export type { Json } from './json.js';
-
-/** The half-open interval `[start, end)` from the previous occurrence to this one. */
-export interface DataInterval {
-  readonly start: Date;
-  readonly end: Date;
-}
-
-/** The argument of a schedule's payload function. */
-export interface Occurrence {
-  readonly scheduledFor: Date;
-  readonly dataInterval: DataInterval;
-  /** How many occurrences the run stands for; more than 1 after an outage under `catchup: 'latest'`. */
-  readonly occurrenceCount: number;
-}
-
-/**
- * A Kysely handle on Tock's own database, for a job's own tables, whose types the job gives:
- * `ctx.db.withTables<{ invoices: … }>()`.
- */
-// biome-ignore lint/suspicious/noExplicitAny: the job's tables are unknown here
-// oxlint-disable-next-line typescript/no-explicit-any
-export type AnyDatabase = any;
 
 /** What every handler gets besides its payload. */
 export interface JobContext {
@@ -63,8 +43,11 @@ export interface JobContext {
   readonly signal: AbortSignal;
   /** Writes to Tock's log, and keeps the lines with the attempt; see `logs`. */
   readonly log: Logger;
-  /** Tock's own pool, for the job's own tables; no transaction is open. */
-  readonly db: Kysely<AnyDatabase>;
+  /**
+   * Kysely over connections of the pool, in turn with other handlers, for the app's tables:
+   * `ctx.db.withTables<DB>()`; no transaction is open.
+   */
+  readonly db: JobDatabase;
   readonly scheduler: SchedulerView;
   /** Records the progress: a fraction of 0 to 1, and a word for the stage. Counts the calls too. */
   readonly progress: (fraction: number, stage?: string) => void;
@@ -82,15 +65,13 @@ export interface JobContext {
    */
   readonly once: <T extends Json | void>(
     key: string,
-    work: (trx: Transaction<AnyDatabase>) => Promise<T> | T,
+    work: (trx: JobTransaction) => Promise<T> | T,
   ) => Promise<T>;
   /**
    * Commits the work together with the run's success, under the fence: both or neither. The result becomes
    * the run's output. The handler must do nothing afterwards.
    */
-  readonly transaction: <T extends Json | void>(
-    work: (trx: Transaction<AnyDatabase>) => Promise<T> | T,
-  ) => Promise<T>;
+  readonly transaction: <T extends Json | void>(work: (trx: JobTransaction) => Promise<T> | T) => Promise<T>;
   /**
    * Hands the run over to another system: `return ctx.handOff({ lease: '2d' })` ends the handler, and the run
    * stays running without a worker until that system completes it by `tock.complete`, by run id and fence. If
@@ -98,11 +79,28 @@ export interface JobContext {
    * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION; TOCK_BAD_STATE once the attempt has ended
    */
   readonly handOff: (options: HandOffOptions) => HandOff;
-  /** Enqueues another run; see `Tock.enqueue`. */
-  readonly enqueue: <J extends string | AnyJob>(
-    job: J,
-    ...rest: PayloadAndOptions<J>
-  ) => Promise<RunId<OutputFor<J>>>;
+  /**
+   * Enqueues another run; see `Tock.enqueue`. A handler does not know the jobs of its Tock, so it names a job
+   * by the object; or by a name with the type of the job, where importing it would make a circle:
+   * `ctx.enqueue<typeof mail>('mail', { to })`. A name of which the compiler knows nothing is checked then.
+   */
+  readonly enqueue: <const J extends string | AnyJob, Details extends boolean = false>(
+    job: ReferenceInHandler<J>,
+    ...rest: PayloadAndOptions<J, EnqueueCallOptions<Details>>
+  ) => Promise<EnqueuedOr<Details, OutputFor<J>>>;
+  /** Enqueues many runs in one statement, all or none; see `Tock.enqueueMany`. */
+  readonly enqueueMany: <const J extends readonly JobReference[], Details extends boolean = false>(
+    runs: NewRuns<J>,
+    options?: EnqueueManyOptions<Details>,
+  ) => Promise<EnqueuedRuns<J, readonly AnyJob[], Details>>;
+  /** `complete`, `fail` and `extend` another run, which was handed over; see `Tock`. */
+  readonly complete: HandOffMethods['complete'];
+  readonly fail: HandOffMethods['fail'];
+  readonly extend: HandOffMethods['extend'];
+  /** As `Tock.runs`, without `wait`: a handler that waits for a run keeps the place that this may need. */
+  readonly runs: RunMethods;
+  /** Limits, pauses and resumes queues; see `Tock.queues`. */
+  readonly queues: QueueMethods;
 }
 
 /** How a failed attempt is followed by the next. */
@@ -122,40 +120,6 @@ export interface RetryPolicy {
   readonly jitter?: number;
 }
 
-/** A job's own schedule; see docs/schedules.md. */
-export interface JobSchedule<Payload = unknown> extends ScheduleSpec {
-  /**
-   * Instead of cron, every and at: runs when these definitions' runs of the same occurrence have succeeded
-   * (or failed, or finished). Other time options come from those definitions.
-   */
-  readonly after?: After;
-  /**
-   * While an earlier run is live: `skip` (default) leaves a skipped row; `buffer_one` and `buffer_all`
-   * (default under `after`) wait for their turn, one or up to 1,000; `cancel_other` asks the live one to stop
-   * and starts when it has, `terminate_other` takes it away and starts at once; `allow_all` runs side by
-   * side.
-   */
-  readonly overlap?: OverlapPolicy;
-  /** Local hours in which runs may start, such as `23:00-06:00`, in `timezone`. Default: all. */
-  readonly window?: string;
-  /** A run outside its window waits for the next opening (`defer`, default), or is skipped. */
-  readonly outsideWindow?: OutsideWindow;
-  /** Pauses the definition after this many dead runs in a row. Default: never. */
-  readonly pauseOnFailure?: number;
-  /** Missed occurrences: `latest` (default) gives one run that knows how many it replaces; `all`; `none`. */
-  readonly catchup?: CatchupPolicy;
-  /** Missed occurrences older than this are left out. Default: no limit for `latest`, `1d` for `all`. */
-  readonly catchupWindow?: Duration;
-  /** A run claimed later than this after its occurrence is skipped. Default: no deadline. */
-  readonly startDeadline?: Duration;
-  /** Spreads definitions over up to this long; the same for each run of a definition. Default 0. */
-  readonly jitter?: Duration;
-  /** How many scheduled runs to make in all. Default: no limit. */
-  readonly remaining?: number;
-  /** The runs' payload, or a function of the occurrence. */
-  readonly payload?: Payload | ((occurrence: Occurrence) => Payload);
-}
-
 /** How many runs of a job may be running at once, over all hosts. */
 export interface JobConcurrency<Payload = never> {
   /** Slots under each key: a whole number from 1. */
@@ -169,16 +133,22 @@ export interface JobOptions<
   Schema extends StandardSchemaV1 = StandardSchemaV1,
   Output = unknown,
   Name extends string = string,
+  OnDead extends OnDeadReference = OnDeadReference,
 > {
   /** Letters, digits and `. _ : @ -`, at most 200 bytes; unique in the project. */
   readonly name: Name;
   readonly description?: string;
   /**
+   * Names that the job had before, after a rename: it executes their runs too, and goes on with the schedule,
+   * pause and history of the definition that had one. No other job may have them. See docs/jobs.md.
+   */
+  readonly aliases?: readonly string[];
+  /**
    * Checked when a run is enqueued and again before the handler. `typeOnly<…>()` gives the payload a type and
    * no check. Default: any JSON.
    */
   readonly payload?: Schema;
-  readonly schedule?: JobSchedule<StandardSchemaV1.InferInput<Schema>>;
+  readonly schedule?: ScheduleFor<StandardSchemaV1.InferInput<Schema>>;
   readonly retry?: RetryPolicy;
   /** Longest time for one attempt; then its signal aborts. Default: none. */
   readonly timeout?: Duration;
@@ -204,9 +174,9 @@ export interface JobOptions<
   readonly expect?: Expectation;
   /**
    * A job, by object or name, that is enqueued for each run of this one that ends dead, once for each time
-   * that it does, with the payload `{ run, job, definition, scheduledFor, payload, errors }`.
+   * that it does, with a {@link DeadRun} as its payload.
    */
-  readonly onDead?: string | { readonly name: string };
+  readonly onDead?: OnDeadFor<OnDead, StandardSchemaV1.InferInput<Schema>>;
   /** The handler. Its result is kept as the run's output, as JSON; or what `ctx.handOff` gives. */
   run(ctx: JobContext, payload: StandardSchemaV1.InferOutput<Schema>): Promise<Output> | Output;
 }
@@ -242,6 +212,15 @@ export type JobName<Jobs extends readonly AnyJob[] = readonly AnyJob[]> = Jobs[n
 export type JobReference<Jobs extends readonly AnyJob[] = readonly AnyJob[]> =
   string extends JobName<Jobs> ? string | AnyJob : JobName<Jobs> | Jobs[number];
 
+/** A job's object, its name where `J` is its type, or a name that is known only at run time. */
+export type ReferenceInHandler<J> = J extends AnyJob
+  ? string extends J['name']
+    ? J
+    : J | J['name']
+  : string extends J
+    ? J
+    : 'give the job itself, or its type: ctx.enqueue<typeof job>(name, …)';
+
 /** The job that a reference stands for among `Jobs`; never where only a name is known. */
 export type JobOf<Reference, Jobs extends readonly AnyJob[]> = Reference extends AnyJob
   ? Reference
@@ -262,10 +241,6 @@ export type OutputFor<Reference, Jobs extends readonly AnyJob[] = readonly AnyJo
 ] extends [never]
   ? unknown
   : OutputOf<JobOf<Reference, Jobs>>;
-
-/** Whether a payload may be left out: whether `{}` is valid. */
-// oxlint-disable-next-line typescript/no-generated-empty-object-type -- an empty object is what is meant
-export type IsOptional<Payload> = Record<never, never> extends Payload ? true : false;
 
 /** What follows the job: its payload, optional where `{}` is valid, and the options. */
 export type PayloadAndOptions<

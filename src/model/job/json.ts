@@ -21,6 +21,38 @@ export type Stored<T> = 0 extends 1 & T
               ? { [Index in keyof T]: NullForUndefined<Stored<T[Index]>> }
               : { [Key in keyof T]: Stored<T[Key]> };
 
+/**
+ * A payload's type where it can be stored; each part that JSON cannot hold is replaced by what to do about
+ * it, which it does not extend. A Date is stored as text.
+ */
+export type Storable<T> = unknown extends T
+  ? T
+  : T extends Json | Date | undefined
+    ? T
+    : T extends bigint
+      ? 'JSON has no bigint: pass it as text'
+      : T extends Unstorable
+        ? 'JSON cannot hold this: pass plain objects, arrays, texts and numbers'
+        : StorableParts<T>;
+
+/** {@link Storable} of each part: what the type of a payload has to extend. */
+export type StorableParts<T> = { readonly [Key in keyof T]: Storable<T[Key]> };
+
+/** What no payload holds: functions, and objects of classes, which would lose what they hold. */
+export type Unstorable =
+  | symbol
+  | ((...input: never) => unknown)
+  | { toJSON: (...input: never) => unknown }
+  | ReadonlyMap<unknown, unknown>
+  | ReadonlySet<unknown>
+  | WeakMap<never, unknown>
+  | WeakSet<never>
+  | Promise<unknown>
+  | RegExp
+  | Error
+  | ArrayBufferView
+  | ArrayBufferLike;
+
 /** An element of an array: JSON makes null of undefined. */
 export type NullForUndefined<T> = unknown extends T
   ? unknown

@@ -1,11 +1,13 @@
 // What may be stored as a payload, or as the result of an effect: JSON that comes back unchanged.
 import { TockError, type TockErrorCode } from '../errors.js';
+import { MAX_DEPTH } from '../json-depth.js';
 import { isStorable } from '../names.js';
 import { MAX_OUTPUT_BYTES } from '../run/sanitize.js';
 import type { Json } from './job.js';
 
 export const DEFAULT_MAX_PAYLOAD_BYTES = 1024 * 1024;
-const MAX_DEPTH = 200;
+/** The most that `maxPayloadBytes` may allow. In SQL: the domain tock.payload, which counts spaces too. */
+export const MAX_PAYLOAD_BYTES = 16 * 1024 * 1024;
 
 interface Kind {
   readonly code: TockErrorCode;

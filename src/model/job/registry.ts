@@ -4,7 +4,12 @@ import { TockError } from '../errors.js';
 import { quote } from '../names.js';
 import { didYouMean } from '../nearest.js';
 import { circleError, findCircle } from '../planning/chain.js';
-import { type DescribedDefinition, describeDefinition, fingerprintOf } from '../planning/definition.js';
+import {
+  type DescribedDefinition,
+  describeAliases,
+  describeDefinition,
+  fingerprintOf,
+} from '../planning/definition.js';
 import { payloadError } from '../run/decide.js';
 import { isJob } from './define-job.js';
 import type { AnyJob, Json } from './job.js';
@@ -12,6 +17,8 @@ import { checkPayload } from './payload.js';
 
 export interface Registry {
   readonly jobs: ReadonlyMap<string, AnyJob>;
+  /** The jobs by their other names. */
+  readonly aliases?: ReadonlyMap<string, AnyJob>;
   readonly definitions: readonly DescribedDefinition[];
   /** Tock's own jobs, which have no definition and are in no list. */
   readonly builtIn?: (name: string) => AnyJob | undefined;
@@ -21,7 +28,7 @@ export interface Registry {
 
 /**
  * @throws TockError TOCK_BAD_JOB for something that defineJob did not make, TOCK_DUPLICATE_JOB with both
- * files, TOCK_BAD_SCHEDULE for definitions that run after each other
+ * files, also for an alias; TOCK_BAD_SCHEDULE for definitions that run after each other, or after an alias
  */
 export function createRegistry(jobs: readonly AnyJob[]): Registry {
   const byName = new Map<string, AnyJob>();
@@ -37,28 +44,73 @@ export function createRegistry(jobs: readonly AnyJob[]): Registry {
     }
     byName.set(job.name, job);
   }
+  const aliases = aliasesOf(byName);
   for (const { name, onDead } of byName.values()) {
     const target = typeof onDead === 'object' ? onDead.name : onDead;
-    if (target !== undefined && !byName.has(target))
+    if (target !== undefined && !byName.has(target) && !aliases.has(target))
       throw new TockError(
         'TOCK_BAD_JOB',
         `onDead of job ${name} names ${quote(target)}, which is not among the jobs`,
       );
   }
   const definitions = [...byName.values()]
-    .map(describeDefinition)
+    .flatMap(job => [describeDefinition(job), ...describeAliases(job)])
     .sort((a, b) => (a.columns.name < b.columns.name ? -1 : 1));
+  for (const { columns } of definitions) refuseAliases(columns, aliases);
   const circle = findCircle(
     new Map(definitions.map(({ columns }) => [columns.name, columns.after?.definitions ?? []])),
   );
   if (circle) throw circleError(circle);
-  return { jobs: byName, definitions, fingerprint: fingerprintOf(definitions.map(each => each.fingerprint)) };
+  return {
+    jobs: byName,
+    aliases,
+    definitions,
+    fingerprint: fingerprintOf(definitions.map(each => each.fingerprint)),
+  };
 }
 
-/** Finds a job by object or name. @throws TockError TOCK_UNKNOWN_JOB, with the near misses */
+const fileOf = ({ file }: AnyJob) => file ?? 'an unknown file';
+
+function aliasesOf(jobs: ReadonlyMap<string, AnyJob>): Map<string, AnyJob> {
+  const aliases = new Map<string, AnyJob>();
+  for (const job of jobs.values())
+    for (const alias of job.aliases ?? []) {
+      const named = jobs.get(alias);
+      const other = named ?? aliases.get(alias);
+      if (other !== undefined)
+        throw new TockError(
+          'TOCK_DUPLICATE_JOB',
+          `job ${job.name} in ${fileOf(job)} has the alias ${quote(alias)}, which is ${named ? 'the name of a job' : `an alias of job ${other.name} too,`} in ${fileOf(other)}: runs of that name would have two jobs; remove the alias from one`,
+        );
+      aliases.set(alias, job);
+    }
+  return aliases;
+}
+
+/** An alias has no occurrences that anything could run after. */
+function refuseAliases(
+  { name, after }: DescribedDefinition['columns'],
+  aliases: ReadonlyMap<string, AnyJob>,
+): void {
+  for (const parent of after?.definitions ?? []) {
+    const job = aliases.get(parent);
+    if (job !== undefined)
+      throw new TockError(
+        'TOCK_BAD_SCHEDULE',
+        `job ${name} runs after ${quote(parent)}, which is an alias of job ${job.name}: name ${job.name}`,
+      );
+  }
+}
+
+/** The job that executes runs of this name: the one that is called so, or has it as an alias. */
+export function knownJob({ jobs, aliases, builtIn }: Registry, name: string): AnyJob | undefined {
+  return jobs.get(name) ?? aliases?.get(name) ?? builtIn?.(name);
+}
+
+/** Finds a job by object, name or alias. @throws TockError TOCK_UNKNOWN_JOB, with the near misses */
 export function findJob(registry: Registry, job: string | AnyJob): AnyJob {
   const name = typeof job === 'string' ? job : job.name;
-  const found = registry.jobs.get(name) ?? registry.builtIn?.(name);
+  const found = knownJob(registry, name);
   if (found) return found;
   const known = [...registry.jobs.keys()];
   const all = known.length === 0 ? '; no jobs are defined' : `; known jobs: ${known.slice(0, 20).join(', ')}`;

@@ -15,9 +15,20 @@ export type OutputOfId<Id extends string> = Id extends { readonly [output]?: inf
 
 /** What became of one enqueued run. */
 export interface Enqueued<Output = unknown> {
+  /** Of a successor: the id that its run will have. */
   readonly id: RunId<Output>;
-  /** False if its key was used before; then the id is that run's. */
+  /**
+   * The id is that of a new run, perhaps of one that starts when the running one with its key has ended.
+   * False if its key was used before; then the id is that run's.
+   */
   readonly isNew: boolean;
-  /** A run that waited under this key was updated. */
+  /**
+   * What waited under this key was updated, or a run that waited for another attempt was cancelled for it.
+   */
   readonly isReplaced: boolean;
 }
+
+/** What `enqueue` resolves to: the id, or with `details` what became of the run. */
+export type EnqueuedOr<Details extends boolean, Output> = Details extends true
+  ? Enqueued<Output>
+  : RunId<Output>;

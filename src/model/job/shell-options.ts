@@ -5,6 +5,7 @@ import { quote } from '../names.js';
 import { checkOptions, optionNames } from '../options.js';
 import type { ExitRules } from '../shell/ending.js';
 import { badJob } from './bad-job.js';
+import type { OnDeadReference } from './dead-run.js';
 import { JOB_OPTIONS } from './define-job.js';
 import type { JobOptions } from './job.js';
 
@@ -60,7 +61,8 @@ export interface ShellCommandOptions<Payload = unknown> {
 export type ShellJobOptions<
   Schema extends StandardSchemaV1 = StandardSchemaV1,
   Name extends string = string,
-> = Omit<JobOptions<Schema, ShellOutput, Name>, 'run'> &
+  OnDead extends OnDeadReference = OnDeadReference,
+> = Omit<JobOptions<Schema, ShellOutput, Name, OnDead>, 'run'> &
   ShellCommand &
   ShellCommandOptions<StandardSchemaV1.InferOutput<Schema>>;
 

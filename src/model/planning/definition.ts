@@ -4,7 +4,8 @@ import { readExpectation } from '../alerts/expectations.js';
 import type { Expectation } from '../alerts/options.js';
 import { parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
-import type { AnyJob, JobSchedule, Json } from '../job/job.js';
+import type { AnyJob, Json } from '../job/job.js';
+import type { JobSchedule } from '../job/job-schedule.js';
 import { checkPayload } from '../job/payload.js';
 import { checkName, quote } from '../names.js';
 import { checkOptions, optionNames } from '../options.js';
@@ -110,6 +111,28 @@ export function describeDefinition(job: AnyJob): DescribedDefinition {
   });
 }
 
+/**
+ * A job's aliases, as definitions without a schedule: runs of these names have its defaults and its `onDead`.
+ */
+export function describeAliases(job: AnyJob): DescribedDefinition[] {
+  const { queue, priority, max_attempts: maxAttempts, on_dead: onDead } = describeDefinition(job).columns;
+  return (job.aliases ?? []).map(name =>
+    describeSchedule({
+      name,
+      job: job.name,
+      payload: null,
+      schedule: undefined,
+      queue,
+      priority,
+      maxAttempts,
+      onDead,
+    }),
+  );
+}
+
+/** Whether a definition in code stands for an alias of its job. */
+export const isAlias = ({ columns }: DescribedDefinition) => columns.name !== columns.job;
+
 /** What a definition consists of, in code or made at run time. */
 export interface StatedDefinition {
   readonly name: string;
@@ -120,7 +143,7 @@ export interface StatedDefinition {
   readonly priority: number;
   readonly maxAttempts: number;
   readonly expect?: Expectation | undefined;
-  /** The job that is enqueued for each dead run; only for the definition with its job's own name. */
+  /** The job that is enqueued for each dead run; only for definitions with its job's own names. */
   readonly onDead?: string | null;
 }
 

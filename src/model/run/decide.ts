@@ -23,13 +23,17 @@ export type Ending =
   | { readonly kind: 'outside'; readonly opensAt: number | null }
   /** Claimed without a free slot under these limits. */
   | { readonly kind: 'noSlot'; readonly limits: readonly Limit[] }
+  /** Claimed by code that has no such job. */
+  | { readonly kind: 'unknownJob'; readonly job: string }
   /** An uncaught error ends the process. `isCounted`: this run is taken to be its cause. */
   | { readonly kind: 'crashed'; readonly error: unknown; readonly isCounted: boolean };
 
-/** What a deferred run waits for: a time in epoch milliseconds, or slots under limits. */
+/** What a deferred run waits for: a time in epoch milliseconds, slots under limits, or other code. */
 export interface Deferral {
   readonly runAt: number | null;
   readonly limits: readonly Limit[];
+  /** The job that a worker's code must have. */
+  readonly needsJob?: string;
 }
 
 /** To whom a run is handed over, if that is said, and for how long. */
@@ -87,6 +91,8 @@ export function decideOutcome(
         : { ...NOTHING, transition: 'defer', deferral: { runAt: ending.opensAt, limits: [] } };
     case 'noSlot':
       return { ...NOTHING, transition: 'defer', deferral: { runAt: null, limits: ending.limits } };
+    case 'unknownJob':
+      return { ...NOTHING, transition: 'defer', deferral: { runAt: null, limits: [], needsJob: ending.job } };
     case 'threw':
       return decideFailure(ending.error, run, policy, random);
     case 'crashed':

@@ -49,6 +49,11 @@ export interface Admission {
 /** A run keeps its definition's slot from the first claim until it has ended, over all its attempts. */
 export const definitionKey = (definitionId: string) => `definition:${definitionId}`;
 export const queueKey = (queue: string) => `queue:${queue}`;
+const CODE = 'code:';
+/** What a run is blocked on that waits for a worker whose code has the job: no slot, and nobody holds it. */
+export const codeKey = (job: string) => `${CODE}${job}`;
+/** The job of a {@link codeKey}; null for the key of a slot. */
+export const jobOfCodeKey = (key: string) => (key.startsWith(CODE) ? key.slice(CODE.length) : null);
 /**
  * The limit for runs that may have ended a process and get their own. Low, because that process may have had
  * hundreds of runs, and that many children at once would take all memory.
@@ -115,7 +120,8 @@ export function checkConcurrencyLimit(concurrency: JobConcurrency | undefined): 
 }
 
 /**
- * The limit for a run with this payload; null if the job has none. Jobs do not share keys.
+ * The limit for a run with this payload; null if the job has none. Jobs do not share keys: the name of a job
+ * may hold a colon, and never a slash.
  * @throws TockError TOCK_BAD_KEY if the job's function returns an invalid key
  */
 export function jobLimit(
@@ -134,10 +140,28 @@ export function jobLimit(
       `concurrency.key of job ${job.name} gave ${quote(value)}; it must give text of 1 to 300 bytes, or a number`,
     );
   }
-  return { key: `job:${job.name}:${text}`, limit };
+  return { key: `job:${job.name}/${text}`, limit };
+}
+
+/**
+ * All limits for a run with this payload: also those that count under the job's other names, for as long as
+ * older code counts there.
+ * @throws TockError TOCK_BAD_KEY as {@link jobLimit}
+ */
+export function jobLimits(
+  job: { readonly name: string; readonly aliases?: readonly string[]; readonly concurrency?: JobConcurrency },
+  payload: unknown,
+): readonly Limit[] {
+  const own = jobLimit(job, payload);
+  if (own === null) return [];
+  const prefix = `job:${job.name}`;
+  return [
+    own,
+    ...(job.aliases ?? []).map(alias => ({ ...own, key: `job:${alias}${own.key.slice(prefix.length)}` })),
+  ];
 }
 
 /** The part of a key of {@link jobLimit} after the job's name; null if there is none. */
 export function slotOf(jobName: string, key: string): string | null {
-  return key.slice(`job:${jobName}:`.length) || null;
+  return key.slice(`job:${jobName}/`.length) || null;
 }

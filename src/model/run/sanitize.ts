@@ -1,5 +1,6 @@
 // Makes whatever a handler throws or returns storable: no NUL, no lone surrogate, no secret, bounded.
 import type { Json } from '../job/job.js';
+import { isDeeperThan, MAX_DEPTH as MAX_JSON_DEPTH } from '../json-depth.js';
 import { isStorable } from '../names.js';
 
 /** An error as it is stored and shown: without secrets, its texts cut. */
@@ -147,7 +148,10 @@ export function describeOutput(value: unknown): Json | null {
     if (Buffer.byteLength(text) > MAX_OUTPUT_BYTES)
       return note(`the output of ${text.length} characters is too large to keep`);
     // JSON may escape NULs and lone surrogates, but PostgreSQL refuses them.
-    return JSON.parse(text, (_key, part: unknown) => storablePart(part)) as Json;
+    const output = JSON.parse(text, (_key, part: unknown) => storablePart(part)) as Json;
+    return isDeeperThan(output, MAX_JSON_DEPTH)
+      ? note(`the output is nested deeper than ${MAX_JSON_DEPTH} levels`)
+      : output;
   } catch (error) {
     return note(`the output cannot be kept as JSON: ${describeError(error, 0).message}`);
   }
@@ -203,9 +207,9 @@ export function storable(text: string): string {
 // end closes a JSON text: a line of a log is redacted as a whole and must stay JSON.
 const DSN_PASSWORD = /((?<![a-z0-9+.-])[a-z0-9+.-]+:\/\/[^\s:/@"]*:)(?:[^\s/"]|"(?![,:}\]]|$)){0,1000}(@)/gi;
 const KEYWORD_PASSWORD =
-  /(password\s*=\s*)(?:'(?:[^'\\]|\\.){0,1000}'|(?:[^\s;&"]|"(?![,:}\]]|$)){1,1000})/gi;
+  /(password\s*=\s*|[?&][\w-]{0,40}(?:token|secret|signature|api_?key)=)(?:'(?:[^'\\]|\\.){0,1000}'|(?:[^\s;&"]|"(?![,:}\]]|$)){1,1000})/gi;
 
-/** Takes passwords out of connection strings in a text, or in a line of JSON. */
+/** Takes passwords out of connection strings, and tokens out of URLs, in a text or in a line of JSON. */
 export function redact(text: string): string {
   // Most texts hold neither, and the searches cost far more than looking for what each needs.
   const withoutUrls = text.includes('://') ? text.replace(DSN_PASSWORD, '$1***$2') : text;

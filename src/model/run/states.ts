@@ -21,12 +21,12 @@ export const STATUS_MEANINGS: Readonly<Record<RunStatus, string>> = {
   failed: 'its last attempt failed; it waits for the next one',
   succeeded: 'its handler returned',
   dead: 'its attempts are used up, or its handler gave up',
-  cancelled: 'an operator or its handler cancelled it',
+  cancelled: 'an operator or its handler cancelled it, or another run took its place',
   skipped: 'it was expected but not executed; skip_reason says why',
 };
 
 /** Who makes a move. `holder` is the worker whose fence and id the row carries. */
-export type Mover = 'worker' | 'holder' | 'reaper' | 'operator' | 'scheduler';
+export type Mover = 'worker' | 'holder' | 'reaper' | 'operator' | 'scheduler' | 'caller';
 
 export interface Transition {
   readonly name: string;
@@ -83,7 +83,7 @@ export const TRANSITIONS = {
     from: ['running'],
     to: 'cancelled',
     by: 'holder',
-    when: 'the handler threw Cancel, or ended after an operator asked to cancel',
+    when: 'the handler threw Cancel, or ended after an operator asked to cancel; or the run has a successor and would wait for another attempt',
   },
   expire: {
     name: 'expire',
@@ -97,7 +97,7 @@ export const TRANSITIONS = {
     from: ['running'],
     to: 'queued',
     by: 'holder',
-    when: 'it was claimed outside its window, or needs a slot under a limit first, or its message was not confirmed; the attempt is given back',
+    when: 'it was claimed outside its window, or needs a slot under a limit first, or its job is not in the worker’s code, or its message was not confirmed; the attempt is given back',
   },
   reapToFailed: {
     name: 'reap',
@@ -118,7 +118,7 @@ export const TRANSITIONS = {
     from: ['running'],
     to: 'cancelled',
     by: 'reaper',
-    when: 'its lease expired after an operator had asked to cancel it; if it is handed over, this ends its lease',
+    when: 'its lease expired after an operator had asked to cancel it, which ends the lease of a run that is handed over; or attempts are left, and it has a successor',
   },
   setAside: {
     name: 'set aside',
@@ -168,6 +168,13 @@ export const TRANSITIONS = {
     to: 'cancelled',
     by: 'scheduler',
     when: 'a later occurrence takes its place (overlap terminate_other); the fence is raised',
+  },
+  replace: {
+    name: 'replace',
+    from: ['queued', 'failed'],
+    to: 'cancelled',
+    by: 'caller',
+    when: 'it has begun and waits for another attempt, and is enqueued anew under its key, to replace it',
   },
   retry: {
     name: 'retry',

@@ -1,5 +1,6 @@
 // The error for an invalid schedule, TOCK_BAD_SCHEDULE.
 import { TockError } from '../errors.js';
+import { showHidden } from '../hidden-characters.js';
 
 /** @param message names the option, what is wrong, and how to fix it */
 export function badSchedule(message: string, cause?: unknown): TockError {
@@ -15,7 +16,7 @@ export const cut = (text: string, most = MOST_SHOWN): string =>
 
 /** Control characters are escaped, which makes a text six times as long: then less of it is shown. */
 function quoted(text: string, most = MOST_SHOWN): string {
-  const shown = JSON.stringify(cut(text, most));
+  const shown = showHidden(JSON.stringify(cut(text, most)));
   return shown.length <= MOST_ESCAPED ? shown : quoted(text, most - 1);
 }
 

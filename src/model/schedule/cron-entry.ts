@@ -7,6 +7,23 @@ export type Refuse = (why: string) => never;
 /** `L`, `5L`, `friL`, `fril`; not `JUL`. */
 const LAST = /^(?:\d*|sun|mon|tue|wed|thu|fri|sat)L$/i;
 const HASH = /^H(?:\((\d+)-(\d+)\))?$/;
+/** How the reason begins where an entry is no value at all, not even a wrong one. */
+const UNKNOWN = 'is not understood';
+
+/** Whether a word is an entry, right or wrong, by its beginning: `tue/9` is, as `tue` is; `root` is not. */
+export function beginsAsEntry(rule: CronFieldRule, word: string): boolean {
+  if (!/\p{L}/u.test(word)) return true;
+  const [base = ''] = /^[^-/,#(~]*/.exec(word) ?? [];
+  if (base === '') return false;
+  try {
+    checkEntry(rule, base, false, why => {
+      throw new Error(why);
+    });
+    return true;
+  } catch (error) {
+    return !(error instanceof Error && error.message.startsWith(UNKNOWN));
+  }
+}
 
 /**
  * Checks one entry of a field's list. Returns it with the bounds of a bare `H` written out.
@@ -116,13 +133,13 @@ function readValue(rule: CronFieldRule, text: string, refuse: Refuse): number {
   const start = rule.names.find(short => /^[a-z]{4,9}$/.test(name) && name.startsWith(short));
   if (start !== undefined) refuse(`has a long name; write ${start}`);
   return refuse(
-    `is not understood; ${withArticle(rule.name)} is ${bounds(rule)}, a list (1,3), a range (1-5), a step (*/2) or *`,
+    `${UNKNOWN}; ${withArticle(rule.name)} is ${bounds(rule)}, a list (1,3), a range (1-5), a step (*/2) or *`,
   );
 }
 
 function checkHash(rule: CronFieldRule, text: string, refuse: Refuse): string {
   const match = HASH.exec(text);
-  if (!match) return refuse(`is not understood; write H, H(${rule.min}-${rule.hashMax}) or H/2`);
+  if (!match) return refuse(`${UNKNOWN}; write H, H(${rule.min}-${rule.hashMax}) or H/2`);
   if (match[1] === undefined) return `H(${rule.min}-${rule.hashMax})`;
   const [from, to] = [Number(match[1]), Number(match[2])];
   const max = rule.name === 'weekday' ? rule.hashMax : rule.max;
@@ -134,13 +151,13 @@ function checkHash(rule: CronFieldRule, text: string, refuse: Refuse): string {
 
 function checkLast(rule: CronFieldRule, entry: string, refuse: Refuse): string {
   if (rule.name === 'day of month') {
-    return entry === 'L' ? entry : refuse('is not understood; L alone means the last day of the month');
+    return entry === 'L' ? entry : refuse(`${UNKNOWN}; L alone means the last day of the month`);
   }
   if (rule.name !== 'weekday')
     return refuse('uses L, which is only for days: L as day of month, 5L as weekday');
   if (entry === 'L') return refuse('does not say which weekday; write 5L for the last Friday');
-  readValue(rule, entry.slice(0, -1), refuse);
-  return entry;
+  // Of `06L` the parser would not know the 0.
+  return `${readValue(rule, entry.slice(0, -1), refuse)}L`;
 }
 
 function checkNth(rule: CronFieldRule, entry: string, listed: boolean, refuse: Refuse): string {

@@ -2,7 +2,7 @@
 import { badSchedule, show } from './bad-schedule.js';
 import { checkEntry } from './cron-entry.js';
 import { CRON_FIELDS, type CronFieldRule } from './cron-rules.js';
-import { refuseCrontabLine } from './crontab-line.js';
+import { crontabLineError } from './crontab-line.js';
 
 /** One field: its text as written, and its distinct entries. */
 export interface FieldText {
@@ -47,7 +47,23 @@ export function readCronText(expression: string): CronText {
   }
   const trimmed = expression.trim();
   if (trimmed === '') throw badSchedule(`cron is empty; write five fields: ${SHAPE}`);
-  refuseCrontabLine(trimmed);
+  try {
+    return readFields(trimmed);
+  } catch (error) {
+    throw crontabLineError(trimmed, isSchedule) ?? error;
+  }
+}
+
+function isSchedule(text: string): boolean {
+  try {
+    readFields(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function readFields(trimmed: string): CronText {
   const text = trimmed.startsWith('@') ? readMacro(trimmed) : trimmed;
   const fields = text.split(/\s+/);
   if (fields.length < 5 || fields.length > 6) {

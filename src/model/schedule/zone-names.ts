@@ -53,12 +53,18 @@ export function checkZoneName(name: unknown): asserts name is string {
   throw badSchedule(`timezone ${show(name)} is not known; ${hint(name)}`);
 }
 
+/** Whether a text names a region, or a zone without one, though the place may be misspelt. */
+export function namesRegion(text: string): boolean {
+  const [region = '', ...place] = text.toLowerCase().split('/');
+  return place.length === 0 ? SHORT.has(region) : REGIONS.has(region);
+}
+
 function isZone(name: string): boolean {
   if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name) || name.length > MAX_LENGTH) return false;
-  const lower = name.toLowerCase();
-  if (!lower.includes('/')) return SHORT.has(lower);
+  if (!namesRegion(name)) return false;
+  if (!name.includes('/')) return true;
   // US/Pacific-New: an old name that ICU keeps and PostgreSQL does not.
-  if (!REGIONS.has(lower.slice(0, lower.indexOf('/'))) || lower === 'us/pacific-new') return false;
+  if (name.toLowerCase() === 'us/pacific-new') return false;
   // Intl's list takes 2 ms, the first formatter 10 to 40 ms, which an idle tick should not spend. The list
   // lacks old names and other cases.
   listed ??= new Set(Intl.supportedValuesOf('timeZone'));

@@ -168,7 +168,8 @@ async function sendOrRefuse(
     return answer;
   } catch (error) {
     if (answer.kind !== 'succeeded' || !isRefused(error)) throw error;
-    const failure = failed(message, error, null);
+    const tooMuch = new TockError('TOCK_BAD_RESULT', error.message, { cause: error });
+    const failure = failed(message, tooMuch, null);
     await broker.answer(failure);
     return failure;
   }
@@ -238,9 +239,11 @@ function jobsByName(jobs: readonly AnyJob[]): ReadonlyMap<string, AnyJob> {
   for (const [index, job] of (jobs as readonly AnyJob[]).entries()) {
     if (!isJob(job))
       throw new TockError('TOCK_BAD_JOB', `element ${index} of jobs was not made by defineJob`);
-    if (byName.has(job.name))
-      throw new TockError('TOCK_DUPLICATE_JOB', `two jobs have the name ${job.name}; rename one`);
-    byName.set(job.name, job);
+    for (const name of [job.name, ...(job.aliases ?? [])]) {
+      if (byName.has(name))
+        throw new TockError('TOCK_DUPLICATE_JOB', `two jobs have the name or alias ${name}; rename one`);
+      byName.set(name, job);
+    }
   }
   return byName;
 }

@@ -42,18 +42,22 @@ export function createContext({ message, signal, log, onProgress }: ContextParts
       throw needsDatabase('db', 'give the job a connection of its own, or let a worker execute this queue');
     },
     get scheduler(): never {
-      throw needsDatabase('scheduler', 'let a worker execute this queue');
+      throw needsDatabase('scheduler', ELSEWHERE);
     },
     step: async () => await Promise.reject(needsDatabase('step', KEEP)),
     once: async () => await Promise.reject(needsDatabase('once', KEEP)),
     transaction: async () => await Promise.reject(needsDatabase('transaction', RETURN)),
-    enqueue: async () =>
-      await Promise.reject(
-        needsDatabase(
-          'enqueue',
-          'give the follow-up a schedule with after: [this job], where the relay runs',
-        ),
-      ),
+    enqueue: async () => await Promise.reject(needsDatabase('enqueue', FOLLOW)),
+    enqueueMany: async () => await Promise.reject(needsDatabase('enqueueMany', FOLLOW)),
+    complete: async () => await Promise.reject(needsDatabase('complete', ELSEWHERE)),
+    fail: async () => await Promise.reject(needsDatabase('fail', ELSEWHERE)),
+    extend: async () => await Promise.reject(needsDatabase('extend', ELSEWHERE)),
+    get runs(): never {
+      throw needsDatabase('runs', ELSEWHERE);
+    },
+    get queues(): never {
+      throw needsDatabase('queues', ELSEWHERE);
+    },
     handOff() {
       throw needsDatabase('handOff', 'the run is handed over already: to this consumer');
     },
@@ -62,6 +66,8 @@ export function createContext({ message, signal, log, onProgress }: ContextParts
 
 const KEEP =
   'use ctx.idempotencyKey, or ctx.runId, as the key in the system that you change; or let a worker execute this queue';
+const FOLLOW = 'give the follow-up a schedule with after: [this job], where the relay runs';
+const ELSEWHERE = 'let a worker execute this queue';
 const RETURN = 'return the result, which completes the run; or let a worker execute this queue';
 
 function needsDatabase(member: string, remedy: string): TockError {

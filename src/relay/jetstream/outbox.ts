@@ -1,6 +1,7 @@
 // Publishes to JetStream, and says of each message whether it is confirmed.
-import { TockError } from '../../model/errors.js';
+import { isRefused, MessageRefused } from '../broker.js';
 import { asError, type Deadline, startDeadline } from '../driver/deadline.js';
+import { encodeBody } from '../driver/encode.js';
 import type { Link, Open } from './link.js';
 import type { StreamName, Streams } from './streams.js';
 
@@ -20,19 +21,28 @@ export interface Outbox {
 const MAX_TRIES = 5;
 const RETRY_MS = 200;
 
+/** Names of the client's errors about what it was given: a header, a subject, a size over `max_payload`. */
+const CLIENT_REFUSALS: readonly unknown[] = ['InvalidArgumentError', 'InvalidSubjectError'];
+/** Codes of the API's errors: the message, or its headers, are over the `max_msg_size` of the stream. */
+const STREAM_REFUSALS: readonly unknown[] = [10_054, 10_097];
+
 export function openOutbox(link: Link, streams: Streams, timeoutMs: number): Outbox {
   const sendOne = async ({ connection, client, transport }: Open, message: Outgoing): Promise<null> => {
-    const payload = JSON.stringify(message.body);
+    const payload = encodeBody(message.body);
     checkSize(payload, connection.info?.max_payload);
-    const headers = transport.headers();
-    headers.set('Content-Type', 'application/json');
-    if (message.traceparent !== null) headers.set('traceparent', message.traceparent);
-    await client.publish(message.subject, payload, {
-      headers,
-      timeout: timeoutMs,
-      ...(message.id !== null && { msgID: message.id }),
-    });
-    return null;
+    try {
+      const headers = transport.headers();
+      headers.set('Content-Type', 'application/json');
+      if (message.traceparent !== null) headers.set('traceparent', message.traceparent);
+      await client.publish(message.subject, payload, {
+        headers,
+        timeout: timeoutMs,
+        ...(message.id !== null && { msgID: message.id }),
+      });
+      return null;
+    } catch (error) {
+      throw isOfMessage(error) ? new MessageRefused(asError(error).message, { cause: error }) : error;
+    }
   };
 
   /** Nothing listens at the subject of a stream that was made just now, until all servers know of it. */
@@ -71,7 +81,7 @@ export function openOutbox(link: Link, streams: Streams, timeoutMs: number): Out
       try {
         const results = await sendAll(stream, messages, deadline);
         // The stream may have been deleted, so that nothing takes the message.
-        if (results.some(error => error !== null)) streams.forget(stream);
+        if (results.some(error => error !== null && !isRefused(error))) streams.forget(stream);
         return results;
       } catch (error) {
         return messages.map(() => asError(error));
@@ -82,13 +92,15 @@ export function openOutbox(link: Link, streams: Streams, timeoutMs: number): Out
   };
 }
 
-/** @throws TockError TOCK_BAD_RESULT, which no repetition helps */
-function checkSize(payload: string, maxBytes: number | undefined): void {
-  if (maxBytes === undefined || payload.length * 3 <= maxBytes) return;
-  const bytes = Buffer.byteLength(payload);
-  if (bytes > maxBytes)
-    throw new TockError(
-      'TOCK_BAD_RESULT',
-      `the message has ${bytes} bytes, over the limit of the NATS server (max_payload ${maxBytes}): raise it there, or pass less`,
+function isOfMessage(error: unknown): boolean {
+  const { name, code } = asError(error) as Error & { readonly code?: unknown };
+  return CLIENT_REFUSALS.includes(name) || STREAM_REFUSALS.includes(code);
+}
+
+/** @throws MessageRefused */
+function checkSize({ length }: Buffer, maxBytes: number | undefined): void {
+  if (maxBytes !== undefined && length > maxBytes)
+    throw new MessageRefused(
+      `the message has ${length} bytes, over the limit of the NATS server (max_payload ${maxBytes}): raise it there, or pass less`,
     );
 }

@@ -1,5 +1,7 @@
 // Publishes to RabbitMQ, and says of each message whether it is confirmed.
+import { MessageRefused } from '../broker.js';
 import { asError, type Deadline, startDeadline } from '../driver/deadline.js';
+import { encodeBody } from '../driver/encode.js';
 import { type Channel, declareQueue, type Link } from './link.js';
 
 export interface Outgoing {
@@ -57,7 +59,8 @@ export function openOutbox(link: Link, timeoutMs: number): Outbox {
 
   const sendOne = async (open: Channel, message: Outgoing): Promise<Error | null> => {
     const correlationId = String(++serial);
-    const { queue, id, body, expirationMs, traceparent } = message;
+    const { queue, id, expirationMs, traceparent } = message;
+    const body = encodeBody(message.body);
     await open.basicPublish(
       {
         routingKey: queue,
@@ -90,17 +93,51 @@ export function openOutbox(link: Link, timeoutMs: number): Outbox {
     }
   };
 
+  const sendOver = async (open: Channel, messages: readonly Outgoing[], deadline: Deadline) =>
+    await Promise.all(
+      messages.map(async message => await deadline.race(sendUntilTaken(open, message)).catch(asError)),
+    );
+
+  /**
+   * A message that is refused ends its channel, and with it what else was under way there. So each half of
+   * those messages is sent again over a channel of its own, until one that is refused is alone.
+   */
+  const sendHalves = async (sent: Results, deadline: Deadline): Promise<Results> => {
+    const cutOff = [...sent].flatMap(([message, error]) => (isCutOff(error) ? [message] : []));
+    // It would say the same of each of them.
+    if (cutOff.length === 0 || [...sent.values()].some(isOfBroker)) return sent;
+    const half = Math.ceil(cutOff.length / 2);
+    const results = new Map(sent);
+    for (const part of [cutOff.slice(0, half), cutOff.slice(half)])
+      for (const [message, error] of await sendApart(part, deadline)) results.set(message, error);
+    return results;
+  };
+  const sendApart = async (messages: readonly Outgoing[], deadline: Deadline): Promise<Results> => {
+    if (messages.length === 0) return new Map();
+    let own: Channel | null = null;
+    try {
+      own = await deadline.race(openChannel());
+      const sent = resultsOf(messages, await sendOver(own, messages, deadline));
+      return messages.length === 1 ? new Map([...sent].map(judgeAlone)) : await sendHalves(sent, deadline);
+    } catch (error) {
+      return resultsOf(
+        messages,
+        messages.map(() => asError(error)),
+      );
+    } finally {
+      void own?.close().catch(() => undefined);
+    }
+  };
+
   const sendAll = async (open: Channel, messages: readonly Outgoing[], deadline: Deadline) => {
     const queues = [...new Set(messages.map(message => message.queue))];
     const failures = new Map<string, Error>();
     for (const queue of queues)
       await deadline.race(declare(queue)).catch((error: unknown) => failures.set(queue, asError(error)));
-    return await Promise.all(
-      messages.map(async message => {
-        const failure = failures.get(message.queue);
-        return failure ?? (await deadline.race(sendUntilTaken(open, message)).catch(asError));
-      }),
-    );
+    const sendable = messages.filter(({ queue }) => !failures.has(queue));
+    const sent = resultsOf(sendable, await sendOver(open, sendable, deadline));
+    const results = await sendHalves(sent, deadline);
+    return messages.map(message => failures.get(message.queue) ?? results.get(message) ?? null);
   };
 
   return {
@@ -136,3 +173,28 @@ export function openOutbox(link: Link, timeoutMs: number): Outbox {
     },
   };
 }
+
+/** Null for a message that is confirmed, else why it is not. */
+type Results = ReadonlyMap<Outgoing, Error | null>;
+
+const resultsOf = (messages: readonly Outgoing[], errors: readonly (Error | null)[]): Results =>
+  new Map(messages.map((message, index) => [message, errors[index] ?? null]));
+
+/** Codes of the client's errors: RabbitMQ, or the client, refuses a message, as one over max_message_size. */
+const REFUSALS: readonly unknown[] = ['PRECONDITION_FAILED', 'CODEC'];
+const codeOf = (error: Error) => (error as { readonly code?: unknown }).code;
+
+/** Only of a message that is alone on its channel: of several, the client gives this error to any. */
+const isRefusal = (error: Error) =>
+  REFUSALS.includes(codeOf(error)) || error instanceof RangeError || error instanceof TypeError;
+/** Whether its channel was closed because of a message, which may be another one. */
+const isCutOff = (error: Error | null) =>
+  error !== null && (codeOf(error) === 'CH_CLOSE' || isRefusal(error));
+/** Whether RabbitMQ has closed the channel for another reason, as for a missing right. */
+const isOfBroker = (error: Error | null) => error?.name === 'AMQPChannelError' && !isCutOff(error);
+
+const judgeAlone = ([message, error]: readonly [Outgoing, Error | null]) =>
+  [
+    message,
+    error !== null && isRefusal(error) ? new MessageRefused(error.message, { cause: error }) : error,
+  ] as const;

@@ -2,6 +2,7 @@
 import type { StoredFlip } from '../../model/alerts/message.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
+import { instant } from '../connection/values/readable-instant.js';
 
 const ISO = (instant: string) => `to_char(${instant} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
@@ -21,9 +22,9 @@ export const noteDelivered = statement<{ readonly runId: string; readonly answer
 );
 
 /** The database's time, for a signature. */
-export const readInstant = statement<object, { readonly iso: string; readonly seconds: number }>(
+export const readInstant = statement<object, { readonly iso: string; readonly seconds: string }>(
   'read-instant',
-  `select ${ISO('tock.now()')} as iso, floor(extract(epoch from tock.now()))::float8 as seconds`,
+  `select ${ISO('tock.now()')} as iso, floor(extract(epoch from tock.now()))::bigint::text as seconds`,
 );
 
 /** A notification of a flip to one channel. */
@@ -78,8 +79,8 @@ type AlertRow = Omit<AlertRecord, 'lastFlip'> & {
 const LIST = statement<{ readonly limit: number }, AlertRow>(
   'list-alerts',
   `
-select s.rule, s.subject, s.status, s.since, s.detail, s.failure_count as failures, s.run_id::text as "runId", s.notified_at as "notifiedAt",
-  (select max(m.until) from tock.alert_mutes m where m.name in (s.rule, s.subject) and m.until > tock.now()) as "mutedUntil",
+select s.rule, s.subject, s.status, ${instant('s.since')} as since, s.detail, s.failure_count as failures, s.run_id::text as "runId", ${instant('s.notified_at')} as "notifiedAt",
+  (select ${instant('max(m.until)')} from tock.alert_mutes m where m.name in (s.rule, s.subject) and m.until > tock.now()) as "mutedUntil",
   (select jsonb_build_object('kind', f.kind, 'at', f.at, 'deliveries', coalesce((
     select jsonb_agg(jsonb_build_object('channel', d.channel, 'runId', d.run_id::text, 'deliveredAt', d.delivered_at, 'answer', d.answer,
       'runStatus', (select r.status from tock.job_runs r where r.id = d.run_id limit 1)) order by d.channel)
@@ -120,7 +121,7 @@ const MUTE = statement<
   `
 insert into tock.alert_mutes as m (name, until, note) values (:name, :until, :note)
 on conflict (name) do update set until = excluded.until, note = excluded.note
-returning m.name, m.until, m.note`,
+returning m.name, ${instant('m.until')} as until, m.note`,
 );
 
 /** Replaces an earlier mute of the name. */
@@ -143,7 +144,7 @@ delete from tock.alert_mutes where name = :name returning name`,
 
 export const listMutes = statement<object, AlertMute>(
   'list-alert-mutes',
-  'select m.name, m.until, m.note from tock.alert_mutes m where m.until > tock.now() order by m.name',
+  `select m.name, ${instant('m.until')} as until, m.note from tock.alert_mutes m where m.until > tock.now() order by m.name`,
 );
 
 /** A row if the name is that of a definition or a queue, or of what an alert has been about. */

@@ -1,8 +1,8 @@
 // What goes on for too long, and what may be late.
 import type { StoredColumns } from '../../model/planning/definition.js';
 import type { Session } from '../connection/database.js';
-import { numberArray } from '../connection/number-array.js';
 import { statement } from '../connection/statement.js';
+import { numberArray } from '../connection/values/number-array.js';
 import { STORED_COLUMNS } from '../definitions/stated-columns.js';
 import { QUEUE_PRIORITIES } from '../runs/claim/queue-priorities.js';
 import { LONG_RUNS, silentHosts, waitingQueues } from './conditions.js';

@@ -1,9 +1,9 @@
 // The database's time, which is the only one.
 import type { Session } from './database.js';
-import { db, epochMs, firstRow, now } from './query.js';
+import { db, epochMs, firstRow, now, selectedInstant } from './query.js';
 
 export async function readClock(session: Session): Promise<Date> {
-  const row = await firstRow(session, db.selectNoFrom(now.as('now')));
+  const row = await firstRow(session, db.selectNoFrom(selectedInstant(now).as('now')));
   if (!row) throw new Error('the database returned no time');
   return row.now;
 }

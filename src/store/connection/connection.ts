@@ -1,6 +1,7 @@
 // How to connect to the database, as plain data, so that a child process can too.
-import pg from 'pg';
+import pg, { type Pool, type PoolConfig } from 'pg';
 import { readHosts, type Target } from '../../model/database-hosts.js';
+import { withVerifyFull } from '../../model/database-tls.js';
 import { TockError } from '../../model/errors.js';
 import { openHostPool } from './hosts/host-pool.js';
 
@@ -32,7 +33,7 @@ const KEPT_OPTIONS = [
  */
 export function connectionOf(options: {
   readonly connectionString?: string;
-  readonly pool?: pg.Pool;
+  readonly pool?: Pool;
 }): Connection {
   if (options.connectionString !== undefined) return { connectionString: options.connectionString };
   const stated = (options.pool as { readonly options?: Readonly<Record<string, unknown>> } | undefined)
@@ -56,7 +57,7 @@ const SCHEMES = ['postgres:', 'postgresql:', 'pg:', 'socket:'];
 /** Refuses options that do not name a PostgreSQL database. @throws TockError TOCK_BAD_OPTION */
 export function requireReachable(options: {
   readonly connectionString?: string;
-  readonly pool?: pg.Pool;
+  readonly pool?: Pool;
 }): void {
   if (options.pool) return;
   const scheme = /^[a-z][a-z0-9+.-]*:/i.exec(options.connectionString ?? '')?.[0].toLowerCase();
@@ -72,6 +73,9 @@ export function requireReachable(options: {
     'no database is named: set DATABASE_URL, or pass connectionString or pool',
   );
 }
+
+/** As many as a pool of `pg` has. */
+export const DEFAULT_CONNECTIONS = 10;
 
 const CONNECT_MS = 10_000;
 /** To one host of several: the next one may be the right one. */
@@ -89,14 +93,18 @@ export interface PoolOptions {
  * end the process. Connecting may take 10 s, or 3 s for each of several hosts, unless the URL says otherwise,
  * or as long as a statement if that is shorter.
  */
-export function openPoolTo(connection: Connection, max: number, options: PoolOptions = {}): pg.Pool {
+export function openPoolTo(connection: Connection, max: number, options: PoolOptions = {}): Pool {
   const { deadlineMs = CONNECT_MS, target = 'read-write' } = options;
-  const { connectionString } = connection;
-  const read = typeof connectionString === 'string' ? readHosts(connectionString, target) : null;
+  const url =
+    typeof connection['connectionString'] === 'string'
+      ? withVerifyFull(connection['connectionString'])
+      : null;
+  const read = url === null ? null : readHosts(url, target);
   const within = (ms: number) => Math.max(1, Math.min(read?.connectMs ?? ms, deadlineMs));
-  const settings: pg.PoolConfig = {
+  const settings: PoolConfig = {
     application_name: 'tock',
     ...connection,
+    ...(url === null ? {} : { connectionString: url }),
     max,
     connectionTimeoutMillis: within(CONNECT_MS),
     idleTimeoutMillis: 30_000,

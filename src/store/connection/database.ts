@@ -1,15 +1,18 @@
 // The connection to PostgreSQL: one way to run a statement, one way to open a transaction. No statement waits
 // forever, and no lost client ends the process.
 import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely';
-import type pg from 'pg';
-import type { AnyDatabase } from '../../model/job/job.js';
+import type * as pg from 'pg';
+import type { JobTransaction } from '../../model/job/job-database.js';
 import { checkSchemaName } from '../../model/names.js';
-import { openPoolTo, requireReachable } from './connection.js';
+import { DEFAULT_CONNECTIONS, openPoolTo, requireReachable } from './connection.js';
 import { noteCommits, poolWithDeadlines, queryClientWithin, queryWithin } from './deadline.js';
 import { isConnectionFailure, isSerializationFailure } from './errors.js';
 import { watchWriter } from './hosts/watch-writer.js';
 import { createPreparer, type TableSizes } from './preparer.js';
 import { schemaRewriter } from './schema-name.js';
+import { type HandlerDatabase, openHandlerDatabase } from './shares/handler-database.js';
+import { asIs, type Checkout } from './shares/kept-connection.js';
+import { type PoolShares, sharesOf } from './shares/pool-shares.js';
 import { type PREPARED, statement } from './statement.js';
 
 export interface Session {
@@ -22,8 +25,8 @@ export interface Session {
 
 export interface Database extends Session {
   readonly pool: pg.Pool;
-  /** Kysely over the same pool, for queries built at run time, and for handlers. */
-  readonly kysely: Kysely<AnyDatabase>;
+  readonly shares: PoolShares;
+  readonly handlers: HandlerDatabase;
   readonly schema: string;
   /** The statement with the configured schema in it, for clients that are not ours. */
   rewrite(text: string): string;
@@ -31,12 +34,16 @@ export interface Database extends Session {
    * One transaction, READ COMMITTED whatever the role's default is: SKIP LOCKED needs it. Rolled back when
    * `work` throws. Retried as a whole on a deadlock or a serialization failure, at most five times: so `work`
    * must do nothing but SQL, unless `retries` is 0. Each statement has its deadline; with `mayTakeLong`, only
-   * those that begin and end the transaction do, since the others are a handler's or a migration's.
+   * those that begin and end the transaction do, since the others are a migration's.
    */
   transaction<T>(
-    work: (session: Session, trx: Transaction<AnyDatabase>) => Promise<T>,
+    work: (session: Session) => Promise<T>,
     options?: { readonly retries?: number; readonly mayTakeLong?: boolean },
   ): Promise<T>;
+  /** A connection of the pool, for longer than a statement. It is the caller's until it releases it. */
+  connect(): Promise<pg.PoolClient>;
+  /** What a caller has of {@link handlers}, for effects whose rows commit with what a handler does. */
+  sessionOf(trx: JobTransaction): Session;
   /**
    * The same over one client of the pool, which goes on being the caller's. A statement that fails for its
    * connection is rejected, and `onLost` called: the client may still wait for its answer.
@@ -82,41 +89,64 @@ export function openDatabase(options: DatabaseOptions): Database {
   requireReachable(options);
   const pool =
     options.pool ??
-    openPoolTo({ connectionString: options.connectionString }, options.connections ?? 10, { deadlineMs });
-  const rewrite = schemaRewriter(schema);
-  const kyselyWithin = (statementMs: number | null) =>
-    new Kysely<AnyDatabase>({
-      dialect: new PostgresDialect({ pool: poolWithDeadlines(pool, deadlineMs, statementMs) }),
+    openPoolTo({ connectionString: options.connectionString }, options.connections ?? DEFAULT_CONNECTIONS, {
+      deadlineMs,
     });
-  const [ours, kysely] = [kyselyWithin(deadlineMs), kyselyWithin(null)];
+  const shares = sharesOf(pool);
+  const connect = () => shares.connect(deadlineMs);
+  /** For a short statement or transaction of our own. */
+  const acquire = (): Promise<Checkout> => {
+    if (shares.max === 1) shares.turns.refuseHolder();
+    return shares.kept.acquire(deadlineMs);
+  };
+  const rewrite = schemaRewriter(schema);
+  /** What Tock sends in transactions of handlers, whose own statements are read as the app reads them. */
+  const own = new Set<string>();
+  const kyselyOver = (get: () => Promise<Checkout>, statementMs: number | null) =>
+    new Kysely<object>({
+      dialect: new PostgresDialect({ pool: poolWithDeadlines(get, deadlineMs, statementMs, () => true) }),
+    });
+  const quick = kyselyOver(acquire, deadlineMs);
+  const long = kyselyOver(async () => asIs(await connect()), null);
   const release = listenToClients(pool);
   const writer = watchWriter(pool);
-  const isolation = isolationProbe(pool, deadlineMs);
+  writer.onLost(() => shares.kept.renew());
+  const isolation = isolationProbe(acquire, deadlineMs);
   const preparing = createPreparer(async () => await TABLE_SIZES.first(database, {}));
 
   const database: Database = {
     pool,
-    kysely,
+    shares,
+    handlers: openHandlerDatabase(shares, deadlineMs, text => own.has(text)),
     schema,
     rewrite,
+    connect,
+    sessionOf: trx =>
+      sessionOf(trx, text => {
+        const rewritten = rewrite(text);
+        own.add(rewritten);
+        return rewritten;
+      }),
     async run<Row>(text: string, values: readonly unknown[] = [], prepared?: typeof PREPARED) {
       // A lone statement runs at the role's default isolation; other than READ COMMITTED, it gets a
       // transaction.
       if (!(await isolation())) return await database.transaction(session => session.run<Row>(text, values));
       const rewritten = rewrite(text);
-      const run = (name: string | null) => queryWithin(pool, { name, text: rewritten }, values, deadlineMs);
+      const run = (name: string | null) =>
+        queryWithin(acquire, { name, text: rewritten }, values, deadlineMs);
       return await retried(
         async () => (prepared ? await preparing(rewritten, run) : await run(null)) as Row[],
         MAX_RETRIES,
       );
     },
     transaction(work, { retries = MAX_RETRIES, mayTakeLong = false } = {}) {
+      const kysely = mayTakeLong ? long : quick;
       return retried(
         () =>
-          (mayTakeLong ? kysely : ours)
+          kysely
             .transaction()
             .setIsolationLevel('read committed')
-            .execute(trx => work(sessionOf(trx, rewrite), trx)),
+            .execute(trx => work(sessionOf(trx, rewrite))),
         retries,
       );
     },
@@ -163,11 +193,13 @@ function listenToClients(pool: pg.Pool): () => void {
 }
 
 /** Whether lone statements run READ COMMITTED; asked once, and again if asking failed. */
-function isolationProbe(pool: pg.Pool, deadlineMs: number): () => Promise<boolean> {
+function isolationProbe(acquire: () => Promise<Checkout>, deadlineMs: number): () => Promise<boolean> {
   let asked: Promise<boolean> | null = null;
   const ask = async () => {
     const text = `select current_setting('default_transaction_isolation') as isolation`;
-    const rows = (await queryWithin(pool, { name: null, text }, [], deadlineMs)) as { isolation: string }[];
+    const rows = (await queryWithin(acquire, { name: null, text }, [], deadlineMs)) as {
+      isolation: string;
+    }[];
     return rows[0]?.isolation === 'read committed';
   };
   return async () => {
@@ -181,7 +213,7 @@ function isolationProbe(pool: pg.Pool, deadlineMs: number): () => Promise<boolea
   };
 }
 
-function sessionOf(trx: Transaction<AnyDatabase>, rewrite: (text: string) => string): Session {
+function sessionOf(trx: Transaction<object>, rewrite: (text: string) => string): Session {
   return {
     async run<Row>(text: string, values: readonly unknown[] = []) {
       const result = await trx.executeQuery(CompiledQuery.raw(rewrite(text), [...values]));

@@ -5,38 +5,43 @@
 // client, and the pool gives that client to the next caller, whose statement is never answered.
 import { createConnection } from 'node:net';
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely';
-import type pg from 'pg';
+import type * as pg from 'pg';
 import { formatDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { isConnectionFailure } from './errors.js';
+import type { Checkout } from './shares/kept-connection.js';
+import { OWN_TYPES } from './values/own-types.js';
 
 /** How long a cancel may take to reach the server, and then the answer to come. */
 const CANCEL_MS = 500;
 /** Two, because one that arrives while pgbouncer keeps the client waiting for a session comes too early. */
 const MAX_CANCELS = 2;
 
-/** With a name, each connection prepares it under that name. */
+/** Of Tock's own. With a name, each connection prepares it under that name. */
 export interface Statement {
   readonly name: string | null;
   readonly text: string;
 }
 
+/** Where a statement gets its connection from. */
+export type Acquire = () => Promise<Checkout>;
+
 /** Runs one statement on a client of its own. A client whose connection failed is destroyed, not returned. */
 export async function queryWithin(
-  pool: pg.Pool,
+  acquire: Acquire,
   statement: Statement,
   values: readonly unknown[],
   deadlineMs: number,
 ): Promise<unknown[]> {
-  const client = await pool.connect();
+  const checkout = await acquire();
   let failure: Error | undefined;
   try {
-    return (await race(client, statement, values, deadlineMs)).rows;
+    return (await race(checkout.client, asOwn(statement, values), deadlineMs)).rows;
   } catch (error) {
     if (isConnectionFailure(error)) failure = error as Error;
     throw error;
   } finally {
-    client.release(failure);
+    checkout.release(failure);
   }
 }
 
@@ -47,26 +52,46 @@ export async function queryClientWithin(
   values: readonly unknown[],
   deadlineMs: number,
 ): Promise<unknown[]> {
-  return (await race(client, statement, values, deadlineMs)).rows;
+  return (await race(client, asOwn(statement, values), deadlineMs)).rows;
 }
 
+const asOwn = ({ name, text }: Statement, values: readonly unknown[]): pg.QueryConfig => ({
+  ...(name === null ? {} : { name }),
+  text,
+  values: [...values],
+  types: OWN_TYPES,
+});
+
 /**
- * The pool as Kysely takes it, with a deadline for each statement. A client whose connection failed is
+ * A pool as Kysely takes it, with a deadline for each statement. A client whose connection failed is
  * destroyed at its release, and a rollback on it counts as done, because the server does it.
  * @param edgeMs the deadline of statements that begin and end a transaction
  * @param deadlineMs the deadline of all others; null: none
+ * @param isOwn whether a statement is one of Tock's own, by its text
  */
-export function poolWithDeadlines(pool: pg.Pool, edgeMs: number, deadlineMs: number | null): PostgresPool {
+export function poolWithDeadlines(
+  acquire: Acquire,
+  edgeMs: number,
+  deadlineMs: number | null,
+  isOwn: (text: string) => boolean,
+): PostgresPool {
   return {
-    connect: async () => withDeadlines(await pool.connect(), edgeMs, deadlineMs),
-    end: () => pool.end(),
+    connect: async () => withDeadlines(await acquire(), edgeMs, deadlineMs, isOwn),
+    // Whoever has opened the pool ends it.
+    end: () => Promise.resolve(),
   };
 }
 
 const EDGE = /^\s*(?:begin|start transaction|commit|rollback)\b/i;
 const DONE = { command: 'SELECT', rowCount: 0, rows: [] } as const;
 
-function withDeadlines(client: pg.PoolClient, edgeMs: number, deadlineMs: number | null): PostgresPoolClient {
+function withDeadlines(
+  checkout: Checkout,
+  edgeMs: number,
+  deadlineMs: number | null,
+  isOwn: (text: string) => boolean,
+): PostgresPoolClient {
+  const { client } = checkout;
   let failure: Error | undefined;
   const query = async (text: string, values: readonly unknown[]) => {
     if (failure !== undefined) {
@@ -74,7 +99,8 @@ function withDeadlines(client: pg.PoolClient, edgeMs: number, deadlineMs: number
       throw failure;
     }
     try {
-      return await race(client, { name: null, text }, values, EDGE.test(text) ? edgeMs : deadlineMs);
+      const config = isOwn(text) ? asOwn({ name: null, text }, values) : { text, values: [...values] };
+      return await race(client, config, EDGE.test(text) ? edgeMs : deadlineMs);
     } catch (error) {
       if (isConnectionFailure(error)) failure = error as Error;
       throw error;
@@ -83,19 +109,16 @@ function withDeadlines(client: pg.PoolClient, edgeMs: number, deadlineMs: number
   return {
     // Kysely's second form, with a cursor, is for streams, which we do not configure.
     query: query as unknown as PostgresPoolClient['query'],
-    release: () => client.release(failure),
+    release: () => checkout.release(failure),
   };
 }
 
 async function race(
   client: pg.PoolClient,
-  { name, text }: Statement,
-  values: readonly unknown[],
+  query: pg.QueryConfig,
   deadlineMs: number | null,
 ): Promise<PostgresQueryResult<unknown>> {
-  const asked =
-    name === null ? client.query(text, [...values]) : client.query({ name, text, values: [...values] });
-  const answer = (asked as unknown as Promise<PostgresQueryResult<unknown>>).then(result => {
+  const answer = (client.query(query) as unknown as Promise<PostgresQueryResult<unknown>>).then(result => {
     requireReplicated(client);
     return result;
   });

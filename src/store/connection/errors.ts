@@ -1,13 +1,34 @@
 // What an error of the driver means: whether to try again, and how to say it to a person.
 import { NoHostError } from '../../model/database-hosts.js';
+import { tlsTrouble } from '../../model/database-tls.js';
 import { TockError } from '../../model/errors.js';
-import { missingGrant } from '../../model/missing-grant.js';
 import { redact } from '../../model/run/sanitize.js';
 
 /** The SQLSTATE of an error; null if the server did not answer. */
 export function sqlState(error: unknown): string | null {
   const code = typeof error === 'object' && error !== null ? (error as { code?: unknown }).code : undefined;
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : null;
+}
+
+/** What the server answered, also where a library of the app's has wrapped it. */
+export function serverAnswer(error: unknown): { readonly state: string; readonly message: string } | null {
+  for (let each = error; typeof each === 'object' && each !== null; each = causeOf(each)) {
+    const { originalCode, originalMessage } = each as Readonly<Record<string, unknown>>;
+    if (typeof originalCode === 'string') return { state: originalCode, message: String(originalMessage) };
+    const state = sqlState(each);
+    // Codes of Prisma's own are P2010 and the like.
+    if (state !== null && !/^P[1-9]/.test(state))
+      return { state, message: withoutStatement(messageOf(each)) };
+  }
+  return null;
+}
+
+/** Knex puts the statement with its parameters before the message: a payload must not be in a message. */
+const withoutStatement = (message: string) => message.replace(/^\s*(?:savepoint|select|with)\b[^]* - /i, '');
+
+function causeOf(error: object): unknown {
+  const { cause, meta } = error as { cause?: unknown; meta?: { driverAdapterError?: unknown } };
+  return cause ?? meta?.driverAdapterError;
 }
 
 /** A deadlock or a serialization failure: nothing happened, the same again may succeed. */
@@ -67,11 +88,13 @@ export function isUniqueViolation(error: unknown): boolean {
  * error without SQLSTATE comes from the network or the driver.
  */
 export function isConnectionFailure(error: unknown): boolean {
-  if (error instanceof TockError) return error.code === 'TOCK_DATABASE_UNREACHABLE';
+  if (error instanceof TockError)
+    return error.code === 'TOCK_DATABASE_UNREACHABLE' || error.code === 'TOCK_NO_CONNECTION';
   if (error instanceof NoHostError) return true;
   const state = sqlState(error);
   if (state !== null) return /^(08|57P0|53300|25006|28|3D000)/.test(state);
   if (!(error instanceof Error)) return false;
+  if (tlsTrouble(error) !== null) return true;
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string' && /^(ECONN|ENOTFOUND|EAI_|EHOSTUN|ENETUN|ETIMEDOUT|EPIPE|ENOENT)/.test(code))
     return true;
@@ -79,6 +102,10 @@ export function isConnectionFailure(error: unknown): boolean {
     error.message,
   );
 }
+
+/** Nothing can be written any more, by whatever retry. */
+export const isPoolEnded = (error: unknown): boolean =>
+  error instanceof TockError && error.code === 'TOCK_POOL_ENDED';
 
 /**
  * What was connected is not the writer any more, or is going away: it is read-only, it shuts down, it cut the
@@ -90,21 +117,34 @@ export function isWriterLost(error: unknown): boolean {
   return state === null || /^(?:08|57P0[123]|25006)/.test(state);
 }
 
+/** A table, a function, a column or the schema is not there. */
+const MISSING: readonly string[] = ['42P01', '42883', '42703', '3F000'];
+
+/** Turns a failure to find Tock's tables into one clear line; other errors stay as they are. */
+export function explainMissing(error: unknown, schema: string): unknown {
+  if (error instanceof TockError) return error;
+  const answer = serverAnswer(error);
+  if (answer === null || !MISSING.includes(answer.state)) return error;
+  return new TockError(
+    'TOCK_NOT_MIGRATED',
+    `the schema ${schema} lacks what this version needs (${redact(answer.message)}); run: tock migrate`,
+    { cause: error },
+  );
+}
+
 /** Turns a failure to reach the database, or to find Tock's tables in it, into one clear line. */
-export function explainDatabaseError(error: unknown, schema: string): unknown {
+export function explainDatabaseError(thrown: unknown, schema: string): unknown {
+  const error = explainMissing(thrown, schema);
   if (error instanceof TockError) return error;
   const state = sqlState(error);
   const message = redact(messageOf(error));
-  if (state === '42P01' || state === '3F000' || state === '42883' || state === '42703') {
+  if (state === '42501') {
+    // Which right it is, only the message says, in the server's language.
     return new TockError(
-      'TOCK_NOT_MIGRATED',
-      `the schema ${schema} lacks what this version needs (${message}); run: tock migrate`,
+      'TOCK_FORBIDDEN',
+      `${message}; docs/operations.md, Roles, has what each role needs in schema ${schema}: tock doctor names what this one lacks to tick, and tock migrate and tock prune need the owner`,
       { cause: error },
     );
-  }
-  if (state === '42501') {
-    const grant = missingGrant(message, schema);
-    return grant === null ? error : new TockError('TOCK_FORBIDDEN', `${message}; ${grant}`, { cause: error });
   }
   if (!isConnectionFailure(error)) return error;
   if (error instanceof NoHostError)
@@ -116,6 +156,10 @@ export function explainDatabaseError(error: unknown, schema: string): unknown {
   );
 }
 
+/** Sockets are connected to, not opened. */
+const isUnreadableFile = (error: unknown): boolean =>
+  error instanceof Error && /^(?:open|read)$/.test(String((error as { syscall?: unknown }).syscall));
+
 /** Without the name of the error's class. */
 export function messageOf(error: unknown): string {
   // Node joins the failures of several addresses in one AggregateError with an empty message.
@@ -124,6 +168,10 @@ export function messageOf(error: unknown): string {
 }
 
 function remedyFor(state: string | null, error: unknown): string {
+  const trouble = tlsTrouble(error);
+  if (trouble !== null) return trouble.remedy;
+  if (isUnreadableFile(error))
+    return 'check the files that sslrootcert, sslcert and sslkey in DATABASE_URL name';
   if (state === '28P01' || state === '28000')
     return 'check the user and password in DATABASE_URL, and pg_hba.conf on the server';
   if (state === '3D000') return 'check the database name in DATABASE_URL, or create it with createdb';

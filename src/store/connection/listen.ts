@@ -2,6 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import type { ClientBase, Pool, PoolClient } from 'pg';
 import { queryClientWithin, queryWithin } from './deadline.js';
+import { asIs } from './shares/kept-connection.js';
+import { sharesOf } from './shares/pool-shares.js';
 
 /** Subscribes as long as the connection lives. Through a pooler in transaction mode, nothing would arrive. */
 export async function listenToSchema(client: ClientBase, schema: string): Promise<void> {
@@ -21,16 +23,22 @@ const DEADLINE_MS = 10_000;
 /** Sends a notification over one connection and waits for it on another, on a channel of its own. */
 export async function hearOwnNotice(pool: Pool): Promise<HeardNotice> {
   const channel = `tock_doctor_${randomBytes(8).toString('hex')}`;
-  const client = await pool.connect();
+  const connect = () => sharesOf(pool).connect(DEADLINE_MS);
+  const client = await connect();
   try {
-    return await hearOn(client, channel, pool);
+    return await hearOn(client, channel, pool, connect);
   } finally {
     // Destroyed, not returned: it listens.
     client.release(true);
   }
 }
 
-async function hearOn(client: PoolClient, channel: string, pool: Pool): Promise<HeardNotice> {
+async function hearOn(
+  client: PoolClient,
+  channel: string,
+  pool: Pool,
+  connect: () => Promise<PoolClient>,
+): Promise<HeardNotice> {
   const heard = new Promise<true>(resolve => {
     client.on('notification', notice => {
       if (notice.channel === channel) resolve(true);
@@ -44,7 +52,7 @@ async function hearOn(client: PoolClient, channel: string, pool: Pool): Promise<
   const text = `notify ${channel}`;
   // A pool of one has no other connection to send it over.
   if ((pool.options.max ?? 2) < 2) await ask(text);
-  else await queryWithin(pool, { name: null, text }, [], DEADLINE_MS);
+  else await queryWithin(async () => asIs(await connect()), { name: null, text }, [], DEADLINE_MS);
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<false>(resolve => {
     timer = setTimeout(resolve, WAIT_MS, false);

@@ -1,5 +1,6 @@
-// The payload of a NOTIFY: there is a new run, one is to be cancelled, or there is something to reap. Only a
-// hint: every role that may connect can send one.
+// The payload of a NOTIFY: there is a new run, one is to be cancelled, one waits for other code, there is
+// something to reap, or a run has ended for which somebody waits. Only a hint: every role that may connect
+// can send one.
 import { isName } from '../../model/names.js';
 import type { QueuePriority } from '../runs/claim/claim.js';
 
@@ -10,14 +11,18 @@ export type Notice =
   | { readonly kind: 'soon' }
   | { readonly kind: 'cancel'; readonly runId: string }
   /** A run that was handed over is decided or cancelled. */
-  | { readonly kind: 'reap' };
+  | { readonly kind: 'reap' }
+  /** A worker did not know the jobs of some runs, which wait for one that does. */
+  | { readonly kind: 'code' }
+  /** A run has ended for which somebody waits. */
+  | { readonly kind: 'ended'; readonly runId: string };
 
 /** Null for a payload that Tock does not send. */
 export function readNotice(payload: string): Notice | null {
   if (payload === 'queued') return { kind: 'queued', queuePriority: null };
-  if (payload === 'soon' || payload === 'reap') return { kind: payload };
-  const runId = /^cancel:(\d{1,19})$/.exec(payload)?.[1];
-  if (runId !== undefined) return { kind: 'cancel', runId };
+  if (payload === 'soon' || payload === 'reap' || payload === 'code') return { kind: payload };
+  const [, kind, runId] = /^(cancel|ended):(\d{1,19})$/.exec(payload) ?? [];
+  if (runId !== undefined) return { kind: kind as 'cancel' | 'ended', runId };
   const [, number, queue] = /^queued:(-?\d{1,10}):(.{1,200})$/.exec(payload) ?? [];
   const priority = Number(number);
   if (queue === undefined || !isName(queue) || priority !== (priority | 0)) return null;

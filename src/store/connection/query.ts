@@ -13,7 +13,7 @@ import {
 } from 'kysely';
 import type { Schema } from '../schema/tables.js';
 import type { Session } from './database.js';
-import { AFTER_LATEST, EARLIEST } from './readable-instant.js';
+import { AFTER_LATEST, EARLIEST } from './values/readable-instant.js';
 
 /** Makes queries, but executes none: that is for {@link runQuery}, which applies deadline and schema name. */
 export const db = new Kysely<Schema>({
@@ -51,9 +51,20 @@ export const isAnyOf = (
 
 export const isSet = (value: Expression<unknown>) => sql<boolean>`${value} is not null`;
 
-/** An instant, or the bound if it is outside the years 0001 to 9999, so that every reader can hold it. */
-export const readableInstant = <T extends Date | null>(instant: Expression<T>): RawBuilder<T> =>
-  sql<T>`case when ${instant} >= ${sql.raw(AFTER_LATEST)} then '9999-12-31T23:59:59Z' when ${instant} < ${sql.raw(EARLIEST)} then ${sql.raw(EARLIEST)} else ${instant} end`;
+const bounded = (at: Expression<Date | null>) =>
+  sql`case when ${at} >= ${sql.raw(AFTER_LATEST)} then '9999-12-31T23:59:59Z' when ${at} < ${sql.raw(EARLIEST)} then ${sql.raw(EARLIEST)} else ${at} end`;
+
+/** A selected instant, or the bound if it is outside the years 0001 to 9999: every reader can hold it. */
+export const readableInstant = <T extends Date | null>(at: Expression<T>): RawBuilder<T> =>
+  selectedInstant(bounded(at) as RawBuilder<T>);
+
+/** The same within JSON, where it is ISO text. */
+export const readableText = <T extends Date | null>(at: Expression<T>) =>
+  bounded(at) as RawBuilder<null extends T ? string | null : string>;
+
+/** An instant that is selected; see `instant` in readable-instant.ts. */
+export const selectedInstant = <T extends Date | null>(at: Expression<T>): RawBuilder<T> =>
+  sql<T>`extract(epoch from ${at})`;
 
 export const epochMs = (instant: Expression<Date>): RawBuilder<number> =>
   sql<number>`(extract(epoch from ${instant}) * 1000)::float8`;

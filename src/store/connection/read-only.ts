@@ -1,11 +1,12 @@
 // A session that only reads: each statement in a read-only transaction of its own, with a deadline of the
 // server's, and not compiled. For pages, whose readers must never slow the scheduler down. Works behind
 // pgbouncer.
-import type pg from 'pg';
+import type * as pg from 'pg';
 import { openPoolTo } from './connection.js';
 import type { Database, Session } from './database.js';
 import { queryClientWithin } from './deadline.js';
 import { isConnectionFailure } from './errors.js';
+import { sharesOf } from './shares/pool-shares.js';
 
 export interface ReadSession extends Session {
   /** Ends the pool, if it is one of its own. Safe to repeat. */
@@ -53,7 +54,7 @@ async function readOnce(
   values: readonly unknown[],
   deadlineMs: number,
 ): Promise<unknown[]> {
-  const client = await pool.connect();
+  const client = await sharesOf(pool).connect(deadlineMs);
   const ask = (sql: string, parameters: readonly unknown[] = []) =>
     queryClientWithin(client, { name: null, text: sql }, parameters, deadlineMs);
   let failure: Error | undefined;

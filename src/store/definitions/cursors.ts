@@ -4,7 +4,8 @@ import type { StoredColumns } from '../../model/planning/definition.js';
 import type { Session } from '../connection/database.js';
 import { db, epochMs, firstRow, isAnyOf, now, runQuery } from '../connection/query.js';
 import { statement } from '../connection/statement.js';
-import { PLAIN_COLUMNS, selectDurations } from './stated-columns.js';
+import { PLAIN_COLUMNS, selectTimes } from './stated-columns.js';
+import { wakeIfDueSoon } from './wake-if-due-soon.js';
 
 /** Times in epoch milliseconds. */
 export interface AheadDefinition extends StoredColumns {
@@ -30,7 +31,7 @@ export async function readAhead(
     .selectFrom('tock.job_definitions as d')
     .select('d.id')
     .select(PLAIN_COLUMNS)
-    .select(selectDurations)
+    .select(selectTimes)
     .select(eb => epochMs(eb.ref('d.cursor')).as('cursor_ms'))
     .where('d.cursor', '>', now)
     .where('d.id', '>', afterId)
@@ -69,7 +70,7 @@ export interface CursorPlace {
   readonly next_at: string | null;
 }
 
-const SET_BACK = statement<{ places: string }, never>(
+const SET_BACK = statement<{ places: string }, unknown>(
   'set-cursors-back',
   `
 with u as materialized (
@@ -82,7 +83,8 @@ with u as materialized (
 )
 update tock.job_definitions d
 set cursor = u.cursor, next_at = u.next_at, resumed_at = least(d.resumed_at, tock.now())
-from u where d.id = u.id`,
+from u where d.id = u.id
+returning ${wakeIfDueSoon('d')} as woken`,
 );
 
 /** The only statement by which a cursor falls. The caller holds the locks. */

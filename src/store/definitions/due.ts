@@ -5,8 +5,8 @@
 // job_occurrences.
 import { MAX_BUFFERED } from '../../model/planning/plan-occurrences.js';
 import type { Session } from '../connection/database.js';
-import { numberArray } from '../connection/number-array.js';
 import { statement } from '../connection/statement.js';
+import { numberArray } from '../connection/values/number-array.js';
 import { PLANNING_COLUMNS, type PlanningColumns } from './stated-columns.js';
 
 /** A definition for materializing. Durations, the cursor and the next occurrence in milliseconds. */

@@ -1,6 +1,9 @@
-// The columns of job_definitions that code or an operator states. Durations are read as milliseconds.
+// The columns of job_definitions that code or an operator states. Durations are read as milliseconds,
+// instants by their epochs.
 import type { ExpressionBuilder } from 'kysely';
 import type { DefinitionColumns, StoredColumns } from '../../model/planning/definition.js';
+import { selectedInstant } from '../connection/query.js';
+import { instant } from '../connection/values/readable-instant.js';
 import type { Schema } from '../schema/tables.js';
 
 /** All of them: leaving one out does not compile. */
@@ -11,12 +14,12 @@ const COLUMNS = {
   cron: 'plain',
   every_ms: 'duration',
   phase_ms: 'duration',
-  at: 'plain',
+  at: 'instant',
   after: 'plain',
   timezone: 'plain',
   dst: 'plain',
-  start_at: 'plain',
-  end_at: 'plain',
+  start_at: 'instant',
+  end_at: 'instant',
   exclude: 'plain',
   overlap: 'plain',
   catchup: 'plain',
@@ -33,7 +36,7 @@ const COLUMNS = {
   priority: 'plain',
   max_attempts: 'plain',
   on_dead: 'plain',
-} as const satisfies Record<keyof DefinitionColumns, 'plain' | 'duration'>;
+} as const satisfies Record<keyof DefinitionColumns, 'plain' | 'duration' | 'instant'>;
 
 type Column = keyof typeof COLUMNS;
 type PlainColumn = { [C in Column]: (typeof COLUMNS)[C] extends 'plain' ? C : never }[Column];
@@ -46,8 +49,11 @@ export const PLAIN_COLUMNS = STATED_COLUMNS.filter(
 );
 
 /** The others, in a query over definitions `d`. */
-export const selectDurations = (eb: ExpressionBuilder<Schema & { d: Schema['tock.job_definitions'] }, 'd'>) =>
+export const selectTimes = (eb: ExpressionBuilder<Schema & { d: Schema['tock.job_definitions'] }, 'd'>) =>
   [
+    selectedInstant(eb.ref('d.at')).as('at'),
+    selectedInstant(eb.ref('d.start_at')).as('start_at'),
+    selectedInstant(eb.ref('d.end_at')).as('end_at'),
     eb.cast<number | null>('d.every_ms', 'float8').as('every_ms'),
     eb.cast<number>('d.phase_ms', 'float8').as('phase_ms'),
     eb.cast<number | null>('d.catchup_window_ms', 'float8').as('catchup_window_ms'),
@@ -57,8 +63,14 @@ export const selectDurations = (eb: ExpressionBuilder<Schema & { d: Schema['tock
     eb.cast<number | null>('d.max_duration_ms', 'float8').as('max_duration_ms'),
   ] as const;
 
+const SELECTED = {
+  plain: (column: Column) => column,
+  duration: (column: Column) => `${column}::float8`,
+  instant: (column: Column) => `${instant(column)} as ${column}`,
+} as const;
+
 const selected = (columns: readonly Column[]): string =>
-  columns.map(column => (COLUMNS[column] === 'duration' ? `${column}::float8` : column)).join(', ');
+  columns.map(column => SELECTED[COLUMNS[column]](column)).join(', ');
 
 /** All of them, as a list for a statement's SELECT. */
 export const STORED_COLUMNS = selected(STATED_COLUMNS);

@@ -1,10 +1,10 @@
 // Definitions as they are stored, with or without their lock.
-import type { ExpressionBuilder } from 'kysely';
+import type { Expression, ExpressionBuilder, SqlBool } from 'kysely';
 import type { StoredColumns } from '../../model/planning/definition.js';
 import type { Session } from '../connection/database.js';
 import { db, epochMs, firstRow, isAnyOf, isSet, now, runQuery } from '../connection/query.js';
 import type { Origin, Schema } from '../schema/tables.js';
-import { PLAIN_COLUMNS, selectDurations } from './stated-columns.js';
+import { PLAIN_COLUMNS, selectTimes } from './stated-columns.js';
 
 /** A row of job_definitions, with everything that an edit needs. */
 export interface StoredDefinition extends StoredColumns {
@@ -28,7 +28,7 @@ const DEFINITIONS = db
   .selectFrom('tock.job_definitions as d')
   .select(['d.id', 'd.origin', 'd.version', 'd.fingerprint'])
   .select(PLAIN_COLUMNS)
-  .select(selectDurations)
+  .select(selectTimes)
   .select(eb => [
     epochMs(eb.ref('d.cursor')).as('cursor_ms'),
     isSet(eb.ref('d.vanished_at')).as('is_vanished'),
@@ -53,6 +53,31 @@ export async function readDefinition(session: Session, name: string): Promise<St
 /** Locks a definition until the transaction ends; waits for a tick that is materializing it. */
 export async function lockDefinition(session: Session, name: string): Promise<StoredDefinition | null> {
   return (await firstRow(session, DEFINITIONS.where('d.name', '=', name).forUpdate())) ?? null;
+}
+
+/** Locks the definitions of these names, in the order of their ids; waits for ticks that materialize them. */
+export async function lockDefinitionsNamed(
+  session: Session,
+  names: readonly string[],
+): Promise<StoredDefinition[]> {
+  const query = DEFINITIONS.where(eb => isAnyOf(eb.ref('d.name'), names, 'text'))
+    .orderBy('d.id')
+    .forUpdate();
+  return await runQuery(session, query);
+}
+
+/** Locks definitions for which a condition holds once they are locked, in the order of their ids. */
+export async function lockDefinitions(
+  session: Session,
+  ids: readonly string[],
+  condition: (
+    eb: ExpressionBuilder<Schema & { d: Schema['tock.job_definitions'] }, 'd'>,
+  ) => Expression<SqlBool>,
+): Promise<StoredDefinition[]> {
+  const query = DEFINITIONS.where(eb => eb.and([isAnyOf(eb.ref('d.id'), ids, 'bigint'), condition(eb)]))
+    .orderBy('d.id')
+    .forUpdate();
+  return await runQuery(session, query);
 }
 
 /** Locks all definitions that code has made, and those of these names, in the order of their ids. */

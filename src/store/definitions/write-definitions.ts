@@ -3,9 +3,11 @@
 import { sql } from 'kysely';
 import type { DefinitionColumns } from '../../model/planning/definition.js';
 import type { Session } from '../connection/database.js';
-import { db, firstRow, isAnyOf, now, runQuery } from '../connection/query.js';
+import { db, isAnyOf, now, runQuery } from '../connection/query.js';
+import { statement } from '../connection/statement.js';
 import type { Origin } from '../schema/tables.js';
 import { STATED_COLUMNS } from './stated-columns.js';
+import { wakeIfDueSoon } from './wake-if-due-soon.js';
 
 /** Instants as ISO text. */
 export interface WrittenDefinition extends DefinitionColumns {
@@ -23,9 +25,9 @@ const insertRows = (rows: readonly WrittenDefinition[], origin: Origin) =>
     .columns([...WRITTEN_COLUMNS, 'origin'])
     .expression(
       db
-        // One parameter, however many definitions there are.
+        // One parameter, however many definitions there are; text, since some drivers make JSON of JSON.
         .selectFrom(
-          sql<WrittenDefinition>`jsonb_populate_recordset(null::tock.job_definitions, ${JSON.stringify(rows)}::jsonb)`.as(
+          sql<WrittenDefinition>`jsonb_populate_recordset(null::tock.job_definitions, ${JSON.stringify(rows)}::text::jsonb)`.as(
             'n',
           ),
         )
@@ -33,6 +35,9 @@ const insertRows = (rows: readonly WrittenDefinition[], origin: Origin) =>
         .select(sql<Origin>`${origin}::text`.as('origin'))
         .orderBy('n.name'),
     );
+
+const woken = (row: 'd' | 'job_definitions') =>
+  sql<string | null>`${sql.raw(wakeIfDueSoon(row))}`.as('woken');
 
 /** Updates definitions by name, each to its next version, and inserts new ones. */
 export async function upsertDefinitions(
@@ -51,7 +56,7 @@ export async function upsertDefinitions(
       updated_at: now,
     })),
   );
-  await runQuery(session, query);
+  await runQuery(session, query.returning(woken('job_definitions')));
   await watchExpectations(session, rows);
 }
 
@@ -76,19 +81,51 @@ async function watchExpectations(session: Session, rows: readonly WrittenDefinit
 }
 
 /**
- * Inserts a definition made at run time, unless its name is taken. Needs no lock: it waits for the commit of
- * any other transaction that is inserting it.
+ * Inserts definitions made at run time, except those whose name is taken; returns the inserted names. Needs
+ * no lock: if another transaction is inserting the same name, it waits for that commit.
  */
-export async function insertDefinition(session: Session, row: WrittenDefinition): Promise<boolean> {
-  const query = insertRows([row], 'runtime')
+export async function insertDefinitions(
+  session: Session,
+  rows: readonly WrittenDefinition[],
+): Promise<Set<string>> {
+  const query = insertRows(rows, 'runtime')
     .onConflict(conflict => conflict.column('name').doNothing())
-    .returning('id');
-  const isInserted = (await firstRow(session, query)) !== undefined;
-  if (isInserted) await watchExpectations(session, [row]);
-  return isInserted;
+    .returning(['name', woken('job_definitions')]);
+  const inserted = new Set((await runQuery(session, query)).map(({ name }) => name));
+  await watchExpectations(
+    session,
+    rows.filter(row => inserted.has(row.name)),
+  );
+  return inserted;
 }
 
 const update = db.updateTable('tock.job_definitions as d');
+
+// What was made at run time and runs after it goes on to do so.
+const RENAME = statement<{ readonly from: string; readonly to: string }, { readonly id: string }>(
+  'rename-definition',
+  `
+with renamed as (
+  update tock.job_definitions d set name = :to, job = :to
+  where d.name = :from and d.job = :from and d.origin = 'code'
+    and not exists (select from tock.job_definitions o where o.name = :to)
+  returning d.id
+), followers as (
+  update tock.job_definitions f set after = jsonb_set(f.after, '{definitions}', (
+    select jsonb_agg(case when p.name = to_jsonb(:from::text) then to_jsonb(:to::text) else p.name end order by p.place)
+    from jsonb_array_elements(f.after -> 'definitions') with ordinality as p(name, place)))
+  where f.origin = 'runtime' and f.after -> 'definitions' ? :from::text and exists (select from renamed)
+)
+select id from renamed`,
+);
+
+/**
+ * Gives a job's own definition the job's new name, unless there is one of that name. It keeps its id, and so
+ * its cursor, its pause and its runs.
+ */
+export async function renameDefinition(session: Session, from: string, to: string): Promise<void> {
+  await RENAME.run(session, { from, to });
+}
 
 /** Marks definitions that code no longer has. */
 export async function markVanished(session: Session, ids: readonly string[]): Promise<void> {
@@ -125,11 +162,15 @@ export async function markBroken(session: Session, names: readonly string[], rea
   await runQuery(session, query);
 }
 
-/** If it is paused already, the pause keeps its start, and a new note replaces the old one. */
+/**
+ * If it is paused already, the pause keeps its start, and a new note replaces the old one. It is a pause of
+ * its own from now on: resuming those that were paused together leaves it.
+ */
 export async function markPaused(session: Session, id: string, note: string | null): Promise<void> {
   const query = update
     .set(eb => ({
       paused_at: eb.fn.coalesce('d.paused_at', now),
+      pause_id: null,
       ...(note === null ? {} : { pause_reason: note }),
     }))
     .where('d.id', '=', id);
@@ -146,17 +187,23 @@ export async function markResumed(
     .set({
       paused_at: null,
       pause_reason: null,
+      pause_id: null,
       resumed_at: now,
       cursor: laterCursor(cursor),
       next_at: next === null ? null : new Date(next).toISOString(),
     })
-    .where('d.id', '=', id);
+    .where('d.id', '=', id)
+    .returning(woken('d'));
   await runQuery(session, query);
 }
 
 /** Ends the pause of a definition that is made again under its old name. */
 export async function clearPause(session: Session, id: string): Promise<void> {
-  await runQuery(session, update.set({ paused_at: null, pause_reason: null }).where('d.id', '=', id));
+  const query = update
+    .set({ paused_at: null, pause_reason: null, pause_id: null })
+    .where('d.id', '=', id)
+    .returning(woken('d'));
+  await runQuery(session, query);
 }
 
 /** A cursor never falls. */

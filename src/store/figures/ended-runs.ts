@@ -1,7 +1,7 @@
 // Counts ended runs of a span, in the form in which the tables of figures keep them.
 import { BUCKET_BOUNDS } from '../../model/metrics/buckets.js';
 import { SKIP_REASONS } from '../../model/run/states.js';
-import { readable } from '../connection/readable-instant.js';
+import { readable } from '../connection/values/readable-instant.js';
 
 export const BUCKETS = BUCKET_BOUNDS.length + 1;
 

@@ -27,7 +27,7 @@ export async function readKnownCrontabs(session: Session, schema: string): Promi
   const rows = await runQuery(
     session,
     sql<{ identifier: string; last_execution: Date | null }>`
-      select k.identifier, k.last_execution from ${sql.table(`${schema}._private_known_crontabs`)} k
+      select k.identifier, extract(epoch from k.last_execution) as last_execution from ${sql.table(`${schema}._private_known_crontabs`)} k
       order by k.identifier`,
   );
   return rows.map(({ identifier, last_execution: lastExecution }) => ({ identifier, lastExecution }));

@@ -12,7 +12,10 @@ export interface AuditFilter {
   /** An action such as `runs.retry`, or all of a group such as `runs`. */
   readonly action?: string;
   readonly via?: Via;
-  /** The name of a definition or queue, or the id of a run; found among the first 100 of an action. */
+  /**
+   * The name of a definition or queue, or the id of a run; of many that one transaction changed, one of the
+   * first 100.
+   */
   readonly target?: string;
   /** Inclusive. */
   readonly since?: Date;
@@ -59,7 +62,9 @@ export async function listAudit(
 
 /** Found by their own index: walking down the ids would read the whole table for a target that is rare. */
 const idsOf = (target: string) =>
-  sql<string[]>`array(select t.id from tock.audit t where t.targets @> array[${target}::text])`;
+  sql<
+    string[]
+  >`array(select coalesce(t.part_of, t.id) from tock.audit t where t.targets @> array[${target}::text])`;
 
 /** Of an action that took several transactions, the sum of all. */
 function countOfParts(eb: ExpressionBuilder<Schema & { a: Schema['tock.audit'] }, 'a'>) {

@@ -2,6 +2,7 @@
 import type { CapacityFacts } from '../../model/capacity/capacity.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
+import { instant } from '../connection/values/readable-instant.js';
 
 /** Days that are looked at for growth: eight weeks. */
 const MAX_DAYS = 56;
@@ -29,7 +30,7 @@ with span as (
   select coalesce(max(h.runs), 0) as runs, coalesce(max(h.busy_ms), 0) as busy_ms from (
     select sum(m.runs) as runs, sum(m.busy_ms) as busy_ms from minutes m group by date_bin('1 hour', m.at, 'epoch')) h
 )
-select tock.now() as at,
+select ${instant('tock.now()')} as at,
   array(select coalesce(sum(h.runs), 0) from span s
     cross join generate_series(s.begin, s.until - interval '1 day', interval '24 hours') d(at)
     left join hours h on h.at >= d.at and h.at < d.at + interval '24 hours'

@@ -1,9 +1,9 @@
 // Definitions a page at a time, by name or by what is due next; and what runs after one. Reads only.
-import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely';
+import { type SqlBool, sql } from 'kysely';
 import type { Session } from '../connection/database.js';
-import { db, firstRow, isAnyOf, now, readableInstant, runQuery } from '../connection/query.js';
+import { db, firstRow, isAnyOf, readableInstant, runQuery } from '../connection/query.js';
+import { isFinite, matches, type ScheduleMatch } from '../definitions/schedule-match.js';
 import { isPlanned } from '../definitions/stored-definition.js';
-import type { Schema } from '../schema/tables.js';
 import { WHY_DEFINITIONS, type WhyDefinition } from './why/why.js';
 
 /** A definition as a list shows it. */
@@ -12,72 +12,12 @@ export interface ListedDefinition extends Omit<WhyDefinition, 'seen_at'> {
   readonly next_at: Date | null;
 }
 
-/**
- * - `scheduled`: it makes runs by itself
- * - `late`: its next occurrence has been due for two minutes
- * - `manual`: it has no schedule
- * - `removed`: removed, or vanished from code
- */
-export const DEFINITION_STATES = ['scheduled', 'late', 'paused', 'broken', 'manual', 'removed'] as const;
-export type DefinitionState = (typeof DEFINITION_STATES)[number];
-
-export interface DefinitionPageFilter {
-  /** A part of the name, in any case. */
-  readonly name?: string | null;
-  readonly job?: string | null;
-  /** Default: all but those removed. */
-  readonly state?: DefinitionState | null;
-}
-
-export interface DefinitionPage extends DefinitionPageFilter {
+export interface DefinitionPage extends ScheduleMatch {
   /** `next`: only those that make runs, the next ones first. Default `name`. */
   readonly sort?: 'name' | 'next';
   /** The name of the last one of the page before; with `next`, its id and `next_at` too. */
   readonly after?: string | null;
   readonly limit: number;
-}
-
-type Definitions = ExpressionBuilder<Schema & { d: Schema['tock.job_definitions'] }, 'd'>;
-
-const isFinite = (eb: Definitions) => sql<SqlBool>`isfinite(${eb.ref('d.next_at')})`;
-
-function inState(eb: Definitions, state: DefinitionState | null): Expression<SqlBool> {
-  const is = (column: 'd.paused_at' | 'd.broken_at') =>
-    eb.and([eb(column, 'is not', null), eb('d.vanished_at', 'is', null)]);
-  switch (state) {
-    case 'scheduled':
-      return isPlanned(eb);
-    case 'late':
-      return eb.and([
-        isPlanned(eb),
-        isFinite(eb),
-        eb('d.next_at', '<', sql<Date>`${now} - interval '2 minutes'`),
-      ]);
-    case 'paused':
-      return is('d.paused_at');
-    case 'broken':
-      return is('d.broken_at');
-    case 'manual':
-      return eb.and([
-        eb('d.cron', 'is', null),
-        eb('d.every_ms', 'is', null),
-        eb('d.at', 'is', null),
-        eb('d.after', 'is', null),
-        eb('d.vanished_at', 'is', null),
-      ]);
-    case 'removed':
-      return eb('d.vanished_at', 'is not', null);
-    case null:
-      return eb('d.vanished_at', 'is', null);
-  }
-}
-
-function matches(eb: Definitions, { name, job, state = null }: DefinitionPageFilter): Expression<SqlBool> {
-  return eb.and([
-    inState(eb, state),
-    ...(name ? [sql<SqlBool>`position(lower(${name}) in lower(${eb.ref('d.name')})) > 0`] : []),
-    ...(job ? [eb('d.job', '=', job)] : []),
-  ]);
 }
 
 /** One page. By name it walks the index of the names; by `next` that of what is due. */
@@ -114,7 +54,7 @@ export function pageAfter({ name, id, next_at: next }: ListedDefinition, sort: '
 /** The names of the definitions of a filter, at most `limit`, in their order. */
 export async function readDefinitionNames(
   session: Session,
-  filter: DefinitionPageFilter,
+  filter: ScheduleMatch,
   limit: number,
 ): Promise<string[]> {
   const query = db

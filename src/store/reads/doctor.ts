@@ -15,10 +15,11 @@ import {
   type VacuumSettings,
   WORKER_TABLES,
 } from '../../model/doctor/server-checks.js';
+import { SETTING_NAMES, type SessionSettings } from '../../model/doctor/settings.js';
 import type { Session } from '../connection/database.js';
 import { db, isAnyOf, runQuery } from '../connection/query.js';
-import { readable } from '../connection/readable-instant.js';
 import { statement } from '../connection/statement.js';
+import { instant, readable } from '../connection/values/readable-instant.js';
 import { statuses } from '../runs/transition.js';
 
 /** How the server is set. */
@@ -93,6 +94,20 @@ export async function readRoleRights(session: Session): Promise<RoleRights> {
   const rights = await READ_RIGHTS.first(session, { tables: WORKER_TABLES, functions: ENQUEUE });
   if (!rights) throw new Error('the server said nothing of the role');
   return rights;
+}
+
+const READ_SETTINGS = statement<{ names: readonly string[] }, SessionSettings>(
+  'read-session-settings',
+  `
+select current_user::text as role,
+  (select jsonb_object_agg(s.name, s.setting) from pg_settings s where s.name = any(:names::text[])) as settings`,
+);
+
+/** The session's settings that `checkSettings` judges. Needs no schema. */
+export async function readSettings(session: Session): Promise<SessionSettings> {
+  const found = await READ_SETTINGS.first(session, { names: SETTING_NAMES });
+  if (!found) throw new Error('the server said nothing of its settings');
+  return found;
 }
 
 /** Names of the applied migrations; null: there is no schema yet. */
@@ -189,7 +204,7 @@ const READ_OLDEST_KEY = statement<object, OldKeys>(
   `
 -- Rows are appended, and the space of deleted ones is used again: the oldest are among the first blocks. There is no index
 -- by age, and none is worth its cost.
-select ${readable('k.at')} as oldest, k.name as table from (
+select ${instant(readable('k.at'))} as oldest, k.name as table from (
   select min(created_at) as at, 'job_keys' as name from tock.job_keys where ctid < '(64,0)'::tid
   union all select min(created_at), 'job_occurrences' from tock.job_occurrences where ctid < '(64,0)'::tid
   union all select min(created_at), 'job_effects' from tock.job_effects where ctid < '(64,0)'::tid

@@ -2,9 +2,10 @@
 import { HANDED_OVER } from '../../model/run/states.js';
 import type { RunReport, SchedulerStatus } from '../../model/scheduler-view.js';
 import type { Database } from '../connection/database.js';
-import { readable } from '../connection/readable-instant.js';
 import { statement } from '../connection/statement.js';
-import { isWorkerAlive } from '../runs/worker-rows.js';
+import { readable } from '../connection/values/readable-instant.js';
+import { AWAITED_KEYS, isOfCode } from '../runs/claim/waiting/claim-waiting.js';
+import { isWorkerAlive } from '../runs/workers/worker-rows.js';
 import { IS_COPY } from '../schema/database-identity.js';
 import { REPLICA_LAG_MS } from './replica-lag.js';
 
@@ -29,12 +30,17 @@ export const OLDEST_SNAPSHOT = `select a.pid, extract(epoch from clock_timestamp
   where a.datname = current_database() and a.pid <> pg_backend_pid() and (a.backend_xmin is not null or a.backend_xid is not null)
   order by age(coalesce(a.backend_xmin, a.backend_xid)) desc, coalesce(a.xact_start, a.query_start) limit 1`;
 
+/** Runs of an awaited job that are counted. */
+const MAX_AWAITED = 1000;
+
 const READ_STATUS = statement<{ countsEnded: boolean }, { status: StatusRow }>(
   'read-status',
   `
-with groups as materialized (
+with ${AWAITED_KEYS}, groups as materialized (
   -- One pass with few groups: of a long backlog a filter for each count takes three times as long.
-  select r.queue, r.status, r.run_at <= tock.now() as is_due, r.locked_by, count(*) as count, min(r.run_at) as oldest,
+  select r.queue, r.status, r.run_at <= tock.now() as is_due, r.locked_by, count(*) as count,
+    -- Those that wait for code are told apart.
+    min(r.run_at) filter (where (${isOfCode('r.blocked_on')}) is not true) as oldest,
     max(r.locked_until) as leases_end, count(*) filter (where r.locked_until < tock.now()) as expired
   from tock.job_runs_live r group by 1, 2, 3, 4
 ), live as (
@@ -99,6 +105,14 @@ select jsonb_build_object(
     from (select * from tock.ticks order by at desc limit 100) t), '[]'),
   'queues', coalesce((select jsonb_agg(jsonb_build_object('queue', queue, 'waiting', waiting, 'running', running, 'failed', failed,
     'paused', paused, 'relayedTo', relayed_to, 'named', named) order by queue) from queues), '[]'),
+  'awaitedJobs', coalesce((select jsonb_agg(to_jsonb(j) order by j.runs desc, j.job) from (
+    select substr(a.key, 6) as job, least(w.runs, ${MAX_AWAITED}) as runs, w.runs > ${MAX_AWAITED} as "isCapped",
+      greatest(0, coalesce(round(extract(epoch from tock.now() - w.oldest) * 1000), 0)) as "waitMs",
+      exists (select from tock.job_definitions d where d.name = substr(a.key, 6) and d.origin = 'code' and d.vanished_at is null) as "isKnown"
+    from awaited a cross join lateral (
+      select count(*) as runs, ${readable('min(run_at)')} as oldest from (
+        select r.run_at from tock.job_runs_live r where r.blocked_on = a.key order by r.priority, r.run_at, r.id limit ${MAX_AWAITED + 1}) r) w
+    order by w.runs desc, a.key limit 100) j), '[]'),
   'oldestSnapshot', (select jsonb_build_object('ageMs', round(age_ms), 'pid', pid) from snapshot),
   'partitions', jsonb_build_object('end', partitions.until, 'unit', partitions.unit,
     'runningOut', partitions.until < tock.now() + case partitions.unit when 'day' then interval '3 days' else interval '10 days' end),

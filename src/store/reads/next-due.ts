@@ -2,8 +2,8 @@
 // leave. By the database's clock.
 import { ALERTS_DUE, type AlertLimits } from '../alerts/conditions.js';
 import type { Session } from '../connection/database.js';
-import { msBetween } from '../connection/readable-instant.js';
 import { hidden, statement } from '../connection/statement.js';
+import { msBetween } from '../connection/values/readable-instant.js';
 import { noteTickFrom, type Ticker } from '../definitions/ticks.js';
 import {
   type ClaimFloor,

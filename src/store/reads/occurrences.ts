@@ -5,8 +5,8 @@ import type { OccurrenceRow } from '../../model/occurrences/merge.js';
 import { stateOfRun } from '../../model/occurrences/occurrence.js';
 import type { RunStatus, Trigger } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
-import { readable } from '../connection/readable-instant.js';
 import { statement } from '../connection/statement.js';
+import { readable } from '../connection/values/readable-instant.js';
 
 /** Half-open, epoch milliseconds. */
 export interface InstantSpan {

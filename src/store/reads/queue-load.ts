@@ -1,11 +1,13 @@
 // The queues as an operator looks after them: limits, what waits and since when, which places are held.
 
+import type { QueueRecord } from '../../model/queue-methods.js';
 import type { Session } from '../connection/database.js';
-import { readable } from '../connection/readable-instant.js';
 import { statement } from '../connection/statement.js';
+import { instant, readable } from '../connection/values/readable-instant.js';
 import { isClaimable, isRateVoid, liesIn, QUEUE_PRIORITIES } from '../runs/claim/queue-priorities.js';
+import { blockedPlaces } from '../runs/claim/waiting/blocked-places.js';
+import { isOfCode } from '../runs/claim/waiting/claim-waiting.js';
 import { statuses } from '../runs/transition.js';
-import type { QueueRecord } from './queues.js';
 
 /** The most runs of one queue that are looked at; there may be more of each kind if this many were. */
 export const MAX_COUNTED = 5000;
@@ -99,14 +101,14 @@ with ${QUEUE_PRIORITIES}, blocked as materialized (
 )
 select c.name, q.concurrency,
   case when q.rate_count is not null then jsonb_build_object('count', q.rate_count, 'perMs', q.rate_period_ms) end as rate,
-  q.active_window as window, coalesce(q.timezone, 'UTC') as timezone, ${readable('q.paused_at')} as "pausedAt", q.pause_reason as "pauseReason", q.relayed_to as "relayedTo",
+  q.active_window as window, coalesce(q.timezone, 'UTC') as timezone, ${instant(readable('q.paused_at'))} as "pausedAt", q.pause_reason as "pauseReason", q.relayed_to as "relayedTo",
   least(counts.waiting, cap.size) as waiting, least(counts.running, cap.size) as running, least(counts.later, cap.size) as later,
   coalesce(b.count, 0) as blocked, counts.examined > cap.size as "isCapped",
-  oldest.at as "oldestAt",
+  ${instant('oldest.at')} as "oldestAt",
   case when q.concurrency is null then 0
     else (select count(*)::integer from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) end as held,
   case when q.concurrency is null then '[]' else ${holdersOf("'queue:' || q.name")} end as holders,
-  case when q.rate_next_at > tock.now() and q.rate_count is not null and not ${isRateVoid('q')} then q.rate_next_at end as "rateNextAt"
+  case when q.rate_next_at > tock.now() and q.rate_count is not null and not ${isRateVoid('q')} then ${instant('q.rate_next_at')} end as "rateNextAt"
 from chosen c
 cross join cap
 left join tock.job_queues q on q.name = c.name
@@ -174,22 +176,22 @@ with recursive keys as (
     select r.blocked_on as key from tock.job_runs_live r where r.blocked_on is not null and r.blocked_on > k.key
     order by r.blocked_on limit 1) n
   where k.place < ${MAX_KEYS}
-)
+), ${blockedPlaces('keys k')}
 select k.key, f."limit", h.count as held, ${holdersOf('k.key')} as holders, least(w.count, ${MAX_BLOCKED}) as waiting,
-  w.count > ${MAX_BLOCKED} as "isCapped", w.at as "oldestAt", f.first
+  w.count > ${MAX_BLOCKED} as "isCapped", ${instant('w.at')} as "oldestAt", f.first
 from keys k
 cross join lateral (
   select count(*)::integer as count, ${readable('min(r.run_at)')} as at from (
-    select run_at from tock.job_runs_live where blocked_on = k.key order by blocked_on, priority, run_at, id limit ${MAX_BLOCKED + 1}) r
+    select run_at from tock.job_runs_live where blocked_on = k.key order by blocked_on, queue, priority, run_at, id limit ${MAX_BLOCKED + 1}) r
 ) w
 cross join lateral (
   select r.slot_limits[array_position(r.slot_keys, k.key)] as "limit",
     jsonb_build_object('id', r.id::text, 'job', r.job, 'definition', d.name, 'queue', r.queue) as first, r.queue
-  from tock.job_runs_live r left join tock.job_definitions d on d.id = r.definition_id
-  where r.blocked_on = k.key order by r.blocked_on, r.priority, r.run_at, r.id limit 1
+  from places p join tock.job_runs_live r on r.id = p.id left join tock.job_definitions d on d.id = r.definition_id
+  where p.key = k.key order by p.priority, p.run_at, p.id limit 1
 ) f
 cross join lateral (select count(*)::integer as count from tock.job_slots s where s.concurrency_key = k.key) h
-where :queue::text is null or f.queue = :queue
+where (:queue::text is null or f.queue = :queue) and not (${isOfCode('k.key')})
 order by w.count desc, w.at, k.key limit :limit`,
 );
 

@@ -1,29 +1,14 @@
 // Queues: their limits and pauses, and what is in them, in the words of the public API.
 import { type Expression, sql } from 'kysely';
+import type { QueueBacklog, QueueRecord } from '../../model/queue-methods.js';
+import { MAX_COUNTED } from '../../model/run/run-match.js';
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { db, firstRow, now, readableInstant, runQuery } from '../connection/query.js';
 import { statement } from '../connection/statement.js';
-import { isWorkerAlive } from '../runs/worker-rows.js';
-
-/** Limits hold over all hosts. */
-export interface QueueRecord {
-  readonly name: string;
-  /** Most runs at once; null: no limit. */
-  readonly concurrency: number | null;
-  /** Most starts per period, spread evenly over it; null: no limit. */
-  readonly rate: { readonly count: number; readonly perMs: number } | null;
-  /** Local hours in which its runs may start; null: all. */
-  readonly window: string | null;
-  readonly timezone: string;
-  readonly pausedAt: Date | null;
-  readonly pauseReason: string | null;
-  /** The broker to which a relay hands its runs over; null: workers execute them. */
-  readonly relayedTo: string | null;
-  /** Due and not claimed, including runs that wait for a slot. */
-  readonly waiting: number;
-  readonly running: number;
-}
+import { instant, readable } from '../connection/values/readable-instant.js';
+import { isClaimable, liesIn, QUEUE_PRIORITIES } from '../runs/claim/queue-priorities.js';
+import { isWorkerAlive } from '../runs/workers/worker-rows.js';
 
 /** The queues that have a row, or live runs, sorted by name. @param name only this one */
 export async function listQueues(session: Session, name?: string): Promise<QueueRecord[]> {
@@ -106,6 +91,28 @@ export async function lockQueue(
     .where('q.name', '=', name)
     .forUpdate();
   return (await firstRow(session, query)) ?? null;
+}
+
+const READ_BACKLOG = statement<{ readonly name: string }, QueueBacklog>(
+  'read-queue-backlog',
+  `
+with ${QUEUE_PRIORITIES}, mine as materialized (select p.queue, p.priority from queue_priorities p where p.queue = :name)
+select counted.count, ${instant(readable('oldest.at'))} as "oldestAt", (extract(epoch from tock.now() - oldest.at) * 1000)::float8 as "oldestMs"
+from (
+  select count(*)::integer as count from (
+    select from mine p cross join lateral (
+      select from tock.job_runs_live r where ${liesIn('r', 'p')} and ${isClaimable('r')} order by r.run_at limit ${MAX_COUNTED + 1}) w
+    limit ${MAX_COUNTED + 1}) c
+) counted
+cross join (
+  -- In each priority the first that can be claimed: they are sorted by run_at.
+  select min(f.run_at) as at from mine p cross join lateral (
+    select r.run_at from tock.job_runs_live r where ${liesIn('r', 'p')} and ${isClaimable('r')} order by r.run_at limit 1) f
+) oldest`,
+);
+
+export async function readBacklog(session: Session, name: string): Promise<QueueBacklog> {
+  return (await READ_BACKLOG.first(session, { name })) ?? { count: 0, oldestAt: null, oldestMs: null };
 }
 
 /** Columns of job_queues to write; absent ones stay as they are. */

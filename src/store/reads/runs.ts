@@ -4,74 +4,18 @@ import { jsonBuildObject } from 'kysely/helpers/postgres';
 import type { Chain } from '../../model/planning/chain.js';
 import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occurrences.js';
 import type { OutsideWindow } from '../../model/planning/window.js';
-import type { HandOffRecord } from '../../model/run/hand-off-record.js';
-import { type RunMatch, readRunMatch } from '../../model/run/run-match.js';
-import type { RunStatus, Trigger } from '../../model/run/states.js';
-import {
-  type DatedError,
-  readErrors,
-  readProgress,
-  type StoredProgress,
-} from '../../model/run/stored-run.js';
+import { readRunMatch } from '../../model/run/run-match.js';
+import type { RunFilter, RunRecord } from '../../model/run/run-record.js';
+import type { RunStatus } from '../../model/run/states.js';
+import { readErrors, readProgress } from '../../model/run/stored-run.js';
 import type { Dst, ScheduleSpec } from '../../model/schedule/spec.js';
 import type { Session } from '../connection/database.js';
-import { db, firstRow, isAnyOf, readableInstant, runQuery } from '../connection/query.js';
+import { db, firstRow, isAnyOf, readableInstant, readableText, runQuery } from '../connection/query.js';
 import type { Schema } from '../schema/tables.js';
 import { HAND_OFFS, readHandOffs } from './runs/hand-offs.js';
+import { LISTED_PAYLOAD } from './runs/listed-payload.js';
 import { listRunPage } from './runs/run-list.js';
-
-/** A run as the API and `--json` show it. */
-export interface RunRecord<Output = unknown> {
-  readonly id: string;
-  readonly job: string;
-  readonly definition: string | null;
-  readonly status: RunStatus;
-  readonly attempts: number;
-  readonly maxAttempts: number;
-  readonly queue: string;
-  readonly priority: number;
-  readonly trigger: Trigger;
-  readonly scheduledFor: Date | null;
-  readonly intervalStart: Date | null;
-  readonly occurrenceCount: number;
-  readonly runAt: Date;
-  readonly createdAt: Date;
-  readonly startedAt: Date | null;
-  readonly finishedAt: Date | null;
-  readonly lockedUntil: Date | null;
-  readonly lockedBy: string | null;
-  /** Host and process id of the worker that holds the lease, if known. */
-  readonly worker: string | null;
-  readonly cancelRequestedAt: Date | null;
-  readonly idempotencyKey: string | null;
-  readonly payload: unknown;
-  /** `events`: how often its handler reported progress in this attempt. */
-  readonly progress: StoredProgress | null;
-  /** The handler's result, once it has succeeded; otherwise null. Typed if the run's job is known. */
-  readonly output: Output;
-  readonly errors: readonly DatedError[];
-  /** Of a skipped run, a {@link SkipReason}; of a cancelled one, the reason that was given. */
-  readonly skipReason: string | null;
-  readonly fence: number;
-  readonly generation: number;
-  readonly releases: number;
-  /** The limits under which it needs a slot; null: none. A running run holds these slots. */
-  readonly concurrencyKeys: readonly string[] | null;
-  /** The one of them that has no free slot now. */
-  readonly blockedOn: string | null;
-  /** Its hand-over, while it is handed over; null: it is not. */
-  readonly handOff: HandOffRecord | null;
-  /** All its hand-overs, the earliest first; of many, the latest 20. */
-  readonly handOffs: readonly HandOffRecord[];
-}
-
-/** Which runs `runs.list` gives. */
-export interface RunFilter extends RunMatch {
-  /** Default 50, at most 1000. */
-  readonly limit?: number;
-  /** Only runs with an id below this: the next page. */
-  readonly before?: string;
-}
+import { SUCCESSOR } from './runs/successors.js';
 
 const RUNS = db
   .selectFrom('tock.job_runs as r')
@@ -90,7 +34,6 @@ const RUNS = db
     'r.occurrence_count as occurrenceCount',
     'r.locked_by as lockedBy',
     'r.idempotency_key as idempotencyKey',
-    'r.payload',
     'r.output',
     'r.progress',
     'r.errors',
@@ -112,6 +55,7 @@ const RUNS = db
     readableInstant(eb.ref('r.cancel_requested_at')).as('cancelRequestedAt'),
     sql<string | null>`${eb.ref('w.host')} || ' pid ' || ${eb.ref('w.pid')}`.as('worker'),
     HAND_OFFS.as('handOffs'),
+    SUCCESSOR.as('successor'),
   ]);
 
 type RunRow = Omit<RunRecord, 'errors' | 'progress' | 'handOff' | 'handOffs'> & {
@@ -139,13 +83,13 @@ export async function listRuns(
   const { runs } = await listRunPage(session, readRunMatch(match), page);
   if (runs.length === 0) return [];
   const ids = runs.map(run => run.id);
-  const query = RUNS.where(eb => isAnyOf(eb.ref('r.id'), ids, 'bigint')).orderBy('r.id', 'desc');
-  return (await runQuery(session, query)).map(recordOf);
+  const query = RUNS.select(LISTED_PAYLOAD).where(eb => isAnyOf(eb.ref('r.id'), ids, 'bigint'));
+  return (await runQuery(session, query.orderBy('r.id', 'desc'))).map(recordOf);
 }
 
 export async function getRun(session: Session, id: string): Promise<RunRecord | null> {
   if (!/^\d{1,18}$/.test(id)) return null;
-  const row = await firstRow(session, RUNS.where('r.id', '=', id));
+  const row = await firstRow(session, RUNS.select('r.payload').where('r.id', '=', id));
   return row === undefined ? null : recordOf(row);
 }
 
@@ -192,6 +136,8 @@ export interface DefinitionRecord {
   readonly nextAt: Date | null;
   readonly pausedAt: Date | null;
   readonly pauseReason: string | null;
+  /** Of the act that paused it together with others; null: it is paused on its own, or not at all. */
+  readonly pauseId: string | null;
   readonly brokenReason: string | null;
   readonly vanishedAt: Date | null;
   readonly lastRun: {
@@ -224,6 +170,7 @@ const DEFINITIONS = db
     'd.max_attempts as maxAttempts',
     'd.remaining_count as remaining',
     'd.pause_reason as pauseReason',
+    'd.pause_id as pauseId',
     'd.broken_reason as brokenReason',
   ])
   .select(eb => [
@@ -263,7 +210,7 @@ function lastRun(eb: ExpressionBuilder<Schema & { d: Schema['tock.job_definition
       jsonBuildObject({
         id: run.cast<string>('r.id', 'text'),
         status: run.ref('r.status'),
-        finishedAt: readableInstant(run.ref('r.finished_at')).$castTo<string | null>(),
+        finishedAt: readableText(run.ref('r.finished_at')),
       }).as('run'),
     );
 }
@@ -271,25 +218,48 @@ function lastRun(eb: ExpressionBuilder<Schema & { d: Schema['tock.job_definition
 /** Which definitions `schedules.list` gives. */
 export interface DefinitionFilter {
   readonly name?: string;
+  /** Only those of this job. */
+  readonly job?: string;
+  /** Only those whose name begins with this. */
+  readonly prefix?: string;
+  /**
+   * Only those whose name comes after this one, in the order of the names: the next page. The first begins
+   * after `''`.
+   */
+  readonly after?: string;
   /** Default 1000. */
   readonly limit?: number;
   /** Also those made at run time and removed since. Default false. */
   readonly removed?: boolean;
 }
 
-/** Those due next first. */
+/** Those due next first; with `after`, by name, along the index of the names. */
 export async function listDefinitions(
   session: Session,
-  { name, limit = 1000, removed = false }: DefinitionFilter = {},
+  { name, job, prefix, after, limit = 1000, removed = false }: DefinitionFilter = {},
 ): Promise<DefinitionRecord[]> {
   const query = DEFINITIONS.where(eb =>
     eb.and([
       ...(name === undefined ? [] : [eb('d.name', '=', name)]),
+      ...(job === undefined ? [] : [eb('d.job', '=', job)]),
+      ...(prefix === undefined ? [] : [sql<boolean>`starts_with(${eb.ref('d.name')}, ${prefix})`]),
+      ...(after === undefined ? [] : [eb('d.name', '>', after)]),
       ...(removed ? [] : [eb.or([eb('d.origin', '=', 'code'), eb('d.vanished_at', 'is', null)])]),
     ]),
   )
-    .orderBy('d.next_at', order => order.asc().nullsLast())
+    .$if(after === undefined, all => all.orderBy('d.next_at', order => order.asc().nullsLast()))
     .orderBy('d.name')
     .limit(limit);
   return await runQuery(session, query);
+}
+
+/** The definitions of these names, removed or not, in no order. */
+export async function readDefinitionRecords(
+  session: Session,
+  names: readonly string[],
+): Promise<DefinitionRecord[]> {
+  return await runQuery(
+    session,
+    DEFINITIONS.where(eb => isAnyOf(eb.ref('d.name'), names, 'text')),
+  );
 }

@@ -1,8 +1,8 @@
 // The workers as an operator looks after them: who is there, since when, and what each does now.
 
 import type { Session } from '../connection/database.js';
-import { readable } from '../connection/readable-instant.js';
 import { statement } from '../connection/statement.js';
+import { instant, readable } from '../connection/values/readable-instant.js';
 import { liesIn, QUEUE_PRIORITIES } from '../runs/claim/queue-priorities.js';
 import type { WorkerKind } from '../schema/tables.js';
 
@@ -61,7 +61,7 @@ const READ_WORKER_LOAD = statement<
   'read-worker-load',
   `
 with ${RUNNING}
-select w.id, w.kind, w.host, w.pid, w.capacity, ${readable('w.started_at')} as "startedAt", ${readable('w.seen_at')} as "seenAt",
+select w.id, w.kind, w.host, w.pid, w.capacity, ${instant(readable('w.started_at'))} as "startedAt", ${instant(readable('w.seen_at'))} as "seenAt",
   coalesce(w.heartbeat_ms, 15000) as "heartbeatMs", w.draining as "isDraining",
   w.seen_at not between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
     and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' as "isSilent",
@@ -98,7 +98,7 @@ const READ_ORPHANS = statement<object, Orphans>(
   'read-orphans',
   `
 with ${RUNNING}
-select count(*)::integer as count, ${readable('max(r.locked_until)')} as until from running r
+select count(*)::integer as count, ${instant(readable('max(r.locked_until)'))} as until from running r
 where not exists (select from tock.workers w where w.id = r.locked_by)`,
 );
 

@@ -3,9 +3,10 @@
 //   worker A, holds run 1 under fence 1             operator
 //                                                   asks to cancel run 1: cancel_requested_at is set
 //   lock run 1, where fence 1 and locked by A
-//   it was asked to end: it is cancelled, its slots are free; else: it is queued again, and keeps a
-//   definition's turn
+//   it was asked to end, or has a successor: it is cancelled, its slots are free; else: it is queued again,
+//   and keeps a definition's turn
 //   commit
+import { codeKey } from '../../model/run/limits.js';
 import { TRANSITIONS } from '../../model/run/states.js';
 import { statement } from '../connection/statement.js';
 import { noteFailures } from './alert-events.js';
@@ -16,27 +17,34 @@ import {
   type FencedBatch,
   fencedBatch,
   freeSlots,
+  IS_LEFT,
   json,
   lockHeld,
   setSuspect,
-  withdrawAsked,
+  withdrawReplaced,
   writeOutbox,
 } from './transition.js';
+
+const WITH_ERROR = {
+  from: 'asked join outcome o using (id)',
+  errors: appendOutcomeError('asked', 'o.error'),
+};
 
 /**
  * Moves held runs to a status in which they wait.
  * @param outcome arrays, the ids first, and the names of their columns
  * @param assignments to the run `r`, from its outcome `o`
+ * @param more columns of the result, over the sets `outcome` and `given_back`
  */
-const giveBack = (move: 'fail' | 'release' | 'defer', outcome: string, assignments: string) => `
+const giveBack = (move: 'fail' | 'release' | 'defer', outcome: string, assignments: string, more = '') => `
 with outcome as materialized (
   select * from unnest(:ids::bigint[], ${outcome}
-), ${lockHeld(move)}, ${withdrawAsked('held')}, given_back as (
+), ${lockHeld(move)}, ${withdrawReplaced('held', move === 'defer' ? {} : WITH_ERROR)}, given_back as (
   update tock.job_runs_live r set ${assignments}
-  from held join outcome o using (id) where r.id = held.id and r.cancel_requested_at is null
+  from held join outcome o using (id) where r.id = held.id and ${IS_LEFT}
   returning r.id, r.definition_id, r.job
 )${move === 'fail' ? `, ${noteFailures('given_back')}` : ''}, ${freeSlots('held', 'm.id in (select id from asked)')}, ${writeOutbox('asked', `'${TRANSITIONS.withdraw.to}'`)}
-select ${MOVED_IDS}, ${AFTER_MOVE} from (select id from given_back union all select id from withdrawn) moved`;
+select ${MOVED_IDS}, ${AFTER_MOVE}${more} from (select id from given_back union all select id from withdrawn) moved`;
 
 interface Failures extends FencedBatch {
   readonly errors: readonly (string | null)[];
@@ -88,21 +96,24 @@ interface Deferrals extends FencedBatch {
   readonly times: readonly (string | null)[];
   /** The slots that each needs, as JSON. */
   readonly limits: readonly string[];
+  readonly blockedOn: readonly (string | null)[];
 }
 
 const DEFER = statement<Deferrals, Moved>(
   'defer',
   giveBack(
     'defer',
-    ':times::timestamptz[], :limits::jsonb[]) as o(id, run_at, limits)',
+    ':times::timestamptz[], :limits::jsonb[], :blockedOn::text[]) as o(id, run_at, limits, blocked_on)',
     `status = '${TRANSITIONS.defer.to}', locked_by = null, locked_until = null, attempts = r.attempts - 1,
-      run_at = coalesce(o.run_at, r.run_at),
+      run_at = coalesce(o.run_at, r.run_at), blocked_on = o.blocked_on,
       slot_keys = nullif(coalesce(r.slot_keys, '{}') || array(select l.value ->> 'key' from jsonb_array_elements(o.limits) l), '{}'),
       slot_limits = nullif(coalesce(r.slot_limits, '{}') || array(select (l.value ->> 'limit')::integer from jsonb_array_elements(o.limits) l), '{}')`,
+    // Once for the batch: a worker that is there already, and knows the job, looks at once.
+    `, (select tock.notify('code') from given_back join outcome o using (id) where o.blocked_on is not null limit 1) as notified`,
   ),
 );
 
-/** Runs whose handler was not called: they wait for a time, or for slots. The attempt is not counted. */
+/** Runs whose handler was not called: they wait for a time, slots, or other code. No attempt is counted. */
 export const defer: CarryOut = async (session, sorted, workerId) =>
   await DEFER.first(session, {
     ...fencedBatch(sorted, workerId),
@@ -111,4 +122,8 @@ export const defer: CarryOut = async (session, sorted, workerId) =>
       return runAt === null ? null : new Date(runAt).toISOString();
     }),
     limits: sorted.map(({ outcome }) => JSON.stringify(outcome.deferral?.limits ?? [])),
+    blockedOn: sorted.map(({ outcome }) => {
+      const job = outcome.deferral?.needsJob;
+      return job === undefined ? null : codeKey(job);
+    }),
   });

@@ -12,7 +12,9 @@ import { type FencedBatch, fencedBatch, type Held, isHeld, lockHeld, sortedById 
 
 type Renewed = Record<'mine' | 'asked' | 'renewed', readonly string[]>;
 
-// A locked row is skipped: waiting for it would cost the leases of all the others.
+// A locked row is skipped: waiting for it would cost the leases of all the others. FOR NO KEY UPDATE passes
+// those who hold a
+// run FOR KEY SHARE: a transaction that leaves it a successor, however long that stays open.
 const RENEW = statement<FencedBatch & { readonly leaseMs: number }, Renewed>(
   'renew-leases',
   `
@@ -21,7 +23,7 @@ with mine as materialized (
 ), held as materialized (
   select r.id from tock.job_runs_live r where ${isHeld('r', 'succeed')}
   order by r.id
-  for update skip locked
+  for no key update skip locked
 ), renewed as (
   update tock.job_runs_live r set locked_until = tock.now() + :leaseMs * interval '1 millisecond'
   from held where r.id = held.id
@@ -73,14 +75,14 @@ export async function readHeld(
 const PROGRESS = statement<FencedBatch & { readonly progress: readonly string[] }, unknown>(
   'write-progress',
   `
-with p as materialized (select * from unnest(:ids::bigint[], :progress::jsonb[]) as p(id, progress)), ${lockHeld('succeed')}
+with p as materialized (select * from unnest(:ids::bigint[], :progress::jsonb[]) as p(id, progress)), ${lockHeld('succeed', 'no key update')}
 update tock.job_runs_live r set progress = p.progress from held join p using (id) where r.id = held.id`,
 );
 
 const TRACEPARENTS = statement<FencedBatch & { readonly traceparents: readonly string[] }, unknown>(
   'write-traceparents',
   `
-with t as materialized (select * from unnest(:ids::bigint[], :traceparents::text[]) as t(id, traceparent)), ${lockHeld('succeed')}
+with t as materialized (select * from unnest(:ids::bigint[], :traceparents::text[]) as t(id, traceparent)), ${lockHeld('succeed', 'no key update')}
 update tock.job_runs_live r set last_traceparent = t.traceparent from held join t using (id) where r.id = held.id`,
 );
 

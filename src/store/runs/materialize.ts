@@ -10,8 +10,8 @@
 //
 // Occurrences go in sorted, so that two batches never wait for each other in a circle.
 import type { Session } from '../connection/database.js';
-import { numberArray } from '../connection/number-array.js';
 import { statement } from '../connection/statement.js';
+import { numberArray } from '../connection/values/number-array.js';
 import {
   type CursorColumns,
   cursorColumns,

@@ -5,7 +5,7 @@ import { statement } from '../connection/statement.js';
 import { EXEC_TRIGGER } from './exec/begin.js';
 import { endLease } from './hand-off/handed-over.js';
 import {
-  AFTER_MOVE,
+  AFTER_WAITING,
   type AfterMove,
   freeSlots,
   insertFinished,
@@ -14,11 +14,13 @@ import {
   writeOutbox,
 } from './transition.js';
 
-const CANCEL = statement<{ ids: string; reason: string | null }, CancelledRuns>(
+const CANCEL = statement<{ ids: string; reason: string | null; again: boolean }, CancelledRuns>(
   'cancel-runs',
   `
 with target as materialized (
-  select r.id, r.status from tock.job_runs_live r where r.id = any(:ids::bigint[]) order by r.id for update
+  select r.id, r.status from tock.job_runs_live r
+  where r.id = any(:ids::bigint[]) and (:again::boolean or r.cancel_requested_at is null)
+  order by r.id for update
 ), asked as (
   update tock.job_runs_live r set cancel_requested_at = coalesce(r.cancel_requested_at, tock.now()), skip_reason = coalesce(:reason, r.skip_reason),
     ${endLease('r')}
@@ -28,7 +30,7 @@ with target as materialized (
 ), ended as (
   ${insertFinished('gone', { status: `'${TRANSITIONS.cancel.to}'`, skip_reason: ':reason' })} returning id
 ), ${freeSlots('gone', 'true')}, ${writeOutbox('gone', `'${TRANSITIONS.cancel.to}'`)}
-select ${AFTER_MOVE}, array(select id::text from ended order by id) as cancelled, array(select id::text from asked order by id) as asked,
+select ${AFTER_WAITING}, array(select id::text from ended order by id) as cancelled, array(select id::text from asked order by id) as asked,
   -- A listening daemon is notified at once; other workers ask with their next heartbeat.
   (select count(tock.notify(case when locked_by = '${HANDED_OVER}' then 'reap' else 'cancel:' || id end)::text) from asked) as notified`,
 );
@@ -42,14 +44,15 @@ export interface CancelledRuns extends AfterMove {
 
 /**
  * Cancels runs that are not running at once; asks the holders of running ones to stop. One that is handed
- * over loses its lease: the next reaping cancels it.
+ * over loses its lease: the next reaping cancels it. Those that were asked before keep the reason of that.
  */
 export async function cancelRuns(
   session: Session,
   ids: readonly string[],
   reason: string | null,
+  { again = false } = {},
 ): Promise<CancelledRuns> {
-  const row = await CANCEL.first(session, { ids: `{${ids.join()}}`, reason });
+  const row = await CANCEL.first(session, { ids: `{${ids.join()}}`, reason, again });
   return row ?? { cancelled: [], asked: [], freed: null, outboxWritten: false };
 }
 
@@ -58,9 +61,9 @@ export interface Cancelled extends AfterMove {
   readonly result: 'cancelled' | 'asked' | null;
 }
 
-/** Cancels one run: see {@link cancelRuns}. */
+/** Cancels one run, or asks its holder again: see {@link cancelRuns}. */
 export async function cancelRun(session: Session, id: string, reason: string | null): Promise<Cancelled> {
-  const { cancelled, asked, freed, outboxWritten } = await cancelRuns(session, [id], reason);
+  const { cancelled, asked, freed, outboxWritten } = await cancelRuns(session, [id], reason, { again: true });
   const result = cancelled.length > 0 ? 'cancelled' : asked.length > 0 ? 'asked' : null;
   return { result, freed, outboxWritten };
 }

@@ -11,8 +11,8 @@ import type { Chain } from '../../model/planning/chain.js';
 import type { StoredColumns } from '../../model/planning/definition.js';
 import type { RunStatus } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
-import { readable } from '../connection/readable-instant.js';
 import { statement } from '../connection/statement.js';
+import { readable } from '../connection/values/readable-instant.js';
 import { STORED_COLUMNS } from '../definitions/stated-columns.js';
 import { insertRuns } from './transition.js';
 

@@ -6,8 +6,8 @@
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { isUniqueViolation, isUnstorable } from '../connection/errors.js';
-import { AFTER_LATEST, EARLIEST } from '../connection/readable-instant.js';
 import { statement } from '../connection/statement.js';
+import { AFTER_LATEST, EARLIEST, instant } from '../connection/values/readable-instant.js';
 import { lockQueueTokens } from './claim/admit.js';
 import { isQueueOpen } from './claim/queue-priorities.js';
 import { isLeaseExpired } from './reap/reapable.js';
@@ -160,7 +160,7 @@ export async function readQueueNames(session: Session): Promise<string[]> {
 const PROBE_QUEUE = statement<{ readonly name: string }, unknown>(
   'probe-queue',
   `
-select ${isQueueOpen('q')} as is_open, tock.now() + q.rate_period_ms / q.rate_count * interval '1 millisecond' as next_at
+select ${isQueueOpen('q')} as is_open, ${instant("tock.now() + q.rate_period_ms / q.rate_count * interval '1 millisecond'")} as next_at
 from tock.job_queues q where q.name = :name`,
 );
 

@@ -35,12 +35,18 @@ export const isUnderItsFence = (run: string) =>
 export const isHeld = (run: string, move: TransitionName) =>
   `${isUnderItsFence(run)} and ${run}.locked_by = :workerId and ${run}.status in (${statuses(move)})`;
 
-/** CTE `held`: the runs of the batch that are still held, locked in the order of their ids. */
-export const lockHeld = (move: TransitionName) => `held as materialized (
+/**
+ * CTE `held`: the runs of the batch that are still held, locked in the order of their ids. A write that moves
+ * no run need not wait for a caller that leaves a successor to it.
+ */
+export const lockHeld = (
+  move: TransitionName,
+  lock: 'update' | 'no key update' = 'update',
+) => `held as materialized (
   select r.id from tock.job_runs_live r
   where ${isHeld('r', move)}
   order by r.id
-  for update
+  for ${lock}
 )`;
 
 export interface FencedBatch {
@@ -156,6 +162,15 @@ export interface AfterMove {
 /** The columns of an {@link AfterMove}, over {@link freeSlots} and {@link writeOutbox}. */
 export const AFTER_MOVE = `(select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten"`;
 
+/**
+ * As {@link AFTER_MOVE}, where the set `gone` has runs that waited: under their keys it may be the turn of
+ * those behind
+ * them.
+ */
+export const AFTER_WAITING = `(select array_agg(distinct k.key) from (
+    select concurrency_key as key from freed union all select unnest(g.slot_keys) from gone g) k) as freed,
+  exists (select from noted) as "outboxWritten"`;
+
 /** Appends an error to an array. Keeps the last 50, because attempts have no bound. */
 export const appendError = (errors: string, error: string) =>
   `(case when jsonb_array_length(${errors}) >= 50 then ${errors} - 0 else ${errors} end) || ${error}`;
@@ -190,10 +205,41 @@ export const setSuspect = (when: string) => {
  * is done with the set must leave them out. The ids as an array: the planner answers a join by reading the
  * whole table.
  */
-export const withdrawAsked = (lockedSet: string) => `asked as (
-  delete from tock.job_runs_live r where r.id = any(array(select id from ${lockedSet})) and r.cancel_requested_at is not null returning r.*
+export const withdrawAsked = (lockedSet: string) =>
+  withdraw(lockedSet, 'r.cancel_requested_at is not null', { skip_reason: 'skip_reason' });
+
+/**
+ * The same, and ends those that would wait for another attempt and have a successor, which starts in their
+ * place. What is done with the others has the condition {@link IS_LEFT}.
+ * @param waits which of the set would wait, a condition over the run `r`
+ * @param errors SQL over `from`, which has `asked`
+ */
+export const withdrawReplaced = (
+  lockedSet: string,
+  { waits = 'true', from = 'asked', errors = 'errors' } = {},
+) =>
+  withdraw(
+    lockedSet,
+    `(r.cancel_requested_at is not null or r.live_key is not null and ${waits} and tock.successor_of(r.live_key) is not null)`,
+    {
+      errors,
+      skip_reason: `case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end`,
+    },
+    from,
+  );
+
+/** Whether a run `r` is left after {@link withdrawReplaced}. */
+export const IS_LEFT = 'r.id <> all(array(select id from asked))';
+
+const withdraw = (
+  lockedSet: string,
+  isWithdrawn: string,
+  changed: Readonly<Record<string, string>>,
+  from = 'asked',
+) => `asked as (
+  delete from tock.job_runs_live r where r.id = any(array(select id from ${lockedSet})) and ${isWithdrawn} returning r.*
 ), withdrawn as (
-  ${insertFinished('asked', { status: `'${TRANSITIONS.withdraw.to}'`, skip_reason: 'skip_reason' })}
+  ${insertFinished(from, { status: `'${TRANSITIONS.withdraw.to}'`, ...changed })}
   returning id
 )`;
 

@@ -8,4 +8,5 @@ export type Timestamp = ColumnType<Date, Date | string, Date | string>;
 export type Jsonb<T = unknown> = ColumnType<T, string, string>;
 export type Uuid = string;
 export type Oid = number;
+export type Xid = string;
 export type Defaulted<T> = ColumnType<SelectType<T>, InsertType<T> | undefined, UpdateType<T>>;

@@ -4,15 +4,14 @@
 import { TockError } from '../../model/errors.js';
 import type { Database, Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
+import { instant } from '../connection/values/readable-instant.js';
 
 /** Whether the schema was made in another database, as a condition in SQL. */
 export const IS_COPY = 'tock.is_copy()';
 
 const NOTE = statement<object, never>(
   'note-identity',
-  `
-insert into tock.database_identity (system_identifier, database_oid, table_oids)
-select * from tock.this_database() on conflict do nothing`,
+  `select tock.note_identity() where not exists (select from tock.database_identity)`,
 );
 const ASK = statement<object, { isCopy: boolean }>('is-copy', `select ${IS_COPY} as "isCopy"`);
 
@@ -51,13 +50,13 @@ export interface Adoption {
 const PREVIEW = statement<object, Adoption>(
   'preview-adoption',
   `
-select ${IS_COPY} as "isCopy", (select i.noted_at from tock.database_identity i) as "notedAt",
+select ${IS_COPY} as "isCopy", (select ${instant('max(i.noted_at)')} from tock.database_identity i) as "notedAt",
   count(*) filter (where r.status = 'queued')::integer as queued,
   count(*) filter (where r.status = 'failed')::integer as failed,
   count(*) filter (where r.status = 'running')::integer as running,
   (select count(*)::integer from tock.job_definitions d where d.next_at is not null and d.paused_at is null and d.broken_at is null
     and d.vanished_at is null) as scheduled,
-  (select min(d.next_at) from tock.job_definitions d where isfinite(d.next_at) and d.paused_at is null and d.broken_at is null
+  (select ${instant('min(d.next_at)')} from tock.job_definitions d where isfinite(d.next_at) and d.paused_at is null and d.broken_at is null
     and d.vanished_at is null) as "nextAt"
 from tock.job_runs_live r`,
 );
@@ -68,13 +67,7 @@ async function readAdoption(session: Session): Promise<Adoption> {
   return row;
 }
 
-const ADOPT = statement<object, never>(
-  'adopt-database',
-  `
-update tock.database_identity i set system_identifier = t.system_identifier, database_oid = t.database_oid, table_oids = t.table_oids,
-  noted_at = tock.now()
-from tock.this_database() t`,
-);
+const ADOPT = statement<object, never>('adopt-database', `select tock.note_identity()`);
 
 const RAISE_SEQUENCES = statement<object, object>(
   'raise-sequences',
@@ -82,7 +75,7 @@ const RAISE_SEQUENCES = statement<object, object>(
 -- Logical replication copies rows and no sequences: the ids to come must not be those of runs that are there.
 select setval(s.name, greatest(s.used, coalesce(pg_sequence_last_value(s.name::regclass), 1))) from (
   select 'tock.job_runs_id_seq' as name, greatest(1, (select max(id) from tock.job_runs), (select max(run_id) from tock.job_keys),
-    (select max(run_id) from tock.job_occurrences), (select max(run_id) from tock.job_effects)) as used
+    (select max(run_id) from tock.job_occurrences), (select max(run_id) from tock.job_effects), (select max(run_id) from tock.job_successors)) as used
   union all
   select pg_get_serial_sequence('tock.job_definitions', 'id'), greatest(1, (select max(id) from tock.job_definitions))
   union all

@@ -2,6 +2,7 @@
 import { TockError } from '../../model/errors.js';
 import type { Database, Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
+import { instant } from '../connection/values/readable-instant.js';
 import { type Migration, readMigrations } from './migrate.js';
 import { requireTockSchema } from './schema-state.js';
 
@@ -68,7 +69,7 @@ order by c.relname`,
 
 const LIST_APPLIED = statement<object, { name: string; checksum: string; appliedAt: Date }>(
   'list-applied-migrations',
-  `select m.name, m.checksum, m.applied_at as "appliedAt" from tock.migrations m order by m.name`,
+  `select m.name, m.checksum, ${instant('m.applied_at')} as "appliedAt" from tock.migrations m order by m.name`,
 );
 
 const READ_SIZE = statement<object, { server: string; databaseBytes: number }>(

@@ -8,6 +8,7 @@ import { makeComingPartitions } from '../partitions/coming-partitions.js';
 import { noteIdentity } from './database-identity.js';
 import { MIGRATION_NAMES } from './migration-names.js';
 import type { MigrationText } from './migration-texts.js';
+import { readSchemaTrouble } from './schema-trouble.js';
 
 /** A migration may have much to move. It waits at most 10 s for a lock. */
 const LONG = { mayTakeLong: true } as const;
@@ -123,13 +124,20 @@ async function applyMissing(
 
 /**
  * One cheap statement. A schema that is ahead is fine, since a rolling deploy migrates first.
- * @throws TockError TOCK_NOT_MIGRATED if the schema lacks a migration of this code
+ * @throws TockError TOCK_NOT_MIGRATED if the schema lacks a migration of this code; TOCK_FORBIDDEN if row
+ * level security hides which ones it has
  */
 export async function requireMigrated(database: Database): Promise<void> {
   const rows = await LIST.run(database, {});
   const applied = new Set(rows.map(row => row.name));
   const missing = MIGRATION_NAMES.filter(name => !applied.has(name));
   if (missing.length === 0) return;
+  const { hidden } = await readSchemaTrouble(database);
+  if (hidden.includes('migrations'))
+    throw new TockError(
+      'TOCK_FORBIDDEN',
+      `row level security hides the rows of schema ${database.schema} from this role; let the owner switch it off (tock doctor has the command)`,
+    );
   throw new TockError(
     'TOCK_NOT_MIGRATED',
     `the schema ${database.schema} lacks ${missing.join(', ')}; run: tock migrate`,

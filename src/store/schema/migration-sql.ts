@@ -107,8 +107,7 @@ insert into "${schema}".migrations (name, checksum) values (${literal(name)}, ${
 /** What `migrate` records beside the names: which database it is, and the action in the audit. */
 function books(migrations: readonly Migration[], schema: string): string {
   const names = migrations.map(({ name }) => literal(name)).join(', ');
-  return `insert into "${schema}".database_identity (system_identifier, database_oid, table_oids)
-select * from "${schema}".this_database() on conflict do nothing;
+  return `select "${schema}".note_identity() where not exists (select from "${schema}".database_identity);
 insert into "${schema}".audit (via, action, targets, count) values ('cli', 'migrate', array[${names}], ${migrations.length});`;
 }
 

@@ -9,9 +9,10 @@ import type { OutsideWindow } from '../../model/planning/window.js';
 import type { RunStatus, Trigger } from '../../model/run/states.js';
 import type { Dst } from '../../model/schedule/spec.js';
 import type { AlertTables } from './alert-tables.js';
-import type { Bigint, Defaulted, Jsonb, Oid, Timestamp, Uuid } from './column-types.js';
+import type { Bigint, Defaulted, Jsonb, Oid, Timestamp, Uuid, Xid } from './column-types.js';
 import type { FiguresByMinute, FiguresProgress, FiguresRetried, FiguresTotal } from './figures-tables.js';
 import type { JobHandOffs } from './hand-off-table.js';
+import type { JobSuccessors } from './successor-table.js';
 
 /** Who made a definition: the job modules, or an operator or the app. */
 export type Origin = 'code' | 'runtime';
@@ -58,6 +59,7 @@ export interface JobDefinitions {
   has_followers: Defaulted<boolean>;
   paused_at: Timestamp | null;
   pause_reason: string | null;
+  pause_id: Bigint | null;
   resumed_at: Timestamp | null;
   broken_at: Timestamp | null;
   broken_reason: string | null;
@@ -74,10 +76,10 @@ interface Registrations {
 }
 
 interface DatabaseIdentity {
-  is_only: Defaulted<boolean>;
   system_identifier: Bigint;
   database_oid: Oid;
-  table_oids: Oid[];
+  is_nested: boolean;
+  written_by: Xid;
   noted_at: Defaulted<Timestamp>;
 }
 
@@ -110,6 +112,7 @@ interface JobRuns {
   slot_keys: string[] | null;
   slot_limits: number[] | null;
   blocked_on: string | null;
+  unblocked_on: string | null;
   payload: Jsonb | null;
   progress: Jsonb | null;
   output: Jsonb | null;
@@ -117,6 +120,7 @@ interface JobRuns {
   skip_reason: string | null;
   traceparent: string | null;
   last_traceparent: string | null;
+  is_awaited: boolean | null;
 }
 
 interface JobRunsFinished extends JobRuns {
@@ -198,6 +202,7 @@ interface Workers {
   kind: WorkerKind;
   host: string;
   pid: number;
+  process: string | null;
   capacity: number;
   started_at: Defaulted<Timestamp>;
   seen_at: Defaulted<Timestamp>;
@@ -266,6 +271,7 @@ export interface Schema extends AlertTables {
   'tock.job_occurrences': JobOccurrences;
   'tock.job_effects': JobEffects;
   'tock.job_outbox': JobOutbox;
+  'tock.job_successors': JobSuccessors;
   'tock.job_hand_offs': JobHandOffs;
   'tock.log_segments': LogSegments;
   'tock.job_logs': JobLogs;

@@ -140,8 +140,11 @@ async function countRows(session: Session, table: Counted): Promise<RowCount> {
   return { count: (await firstRow(session, query))?.count ?? 0, isEstimate: false };
 }
 
-/** Tables use functions as defaults, and have columns of the domains, so they go first. */
-const ORDER = ['table', 'sequence', 'domain', 'routine'] as const;
+/**
+ * Tables use functions as defaults, and have columns of the domains, so they go before them; but after the
+ * functions that take a row of theirs.
+ */
+const ORDER = ['function', 'table', 'sequence', 'domain', 'routine'] as const;
 
 const LIST_OWN = statement<{ names: readonly string[] }, { kind: (typeof ORDER)[number]; name: string }>(
   'list-own-objects',
@@ -152,7 +155,9 @@ from pg_namespace n join pg_class c on c.relnamespace = n.oid
 where n.nspname = 'tock' and c.relkind in ('r', 'p', 'S') and not c.relispartition
   and (c.relname = any(:names::text[]) or obj_description(c.oid, 'pg_class') like 'tock: %')
 union all
-select 'routine', p.oid::regprocedure::text
+select case when exists (
+    select from pg_type t where t.oid = any(p.proargtypes) and t.typnamespace = n.oid and t.typtype = 'c')
+  then 'function' else 'routine' end, p.oid::regprocedure::text
 from pg_namespace n join pg_proc p on p.pronamespace = n.oid
 where n.nspname = 'tock' and p.proname = any(:names::text[])
 union all

@@ -87,7 +87,7 @@ export async function checkAll(
       effects: effectCounts.length,
       occurrencesExpected: occurrences.expected,
       occurrencesFound: occurrences.found,
-      highestUnderKey: highest('job:limited:'),
+      highestUnderKey: highest('job:limited/'),
       highestInQueue: highest('queue:'),
       ...countHandOffs(events),
       lateCalls: decisions.filter(({ answer }) => answer === false).length,

@@ -8,11 +8,13 @@ import { CLI } from '../../support/processes.js';
 import { checkAll, type Findings } from './check.js';
 import { startClients } from './clients.js';
 import { type Faults, startFaults } from './faults.js';
+import { watchLiveness } from './liveness.js';
 import { makeOrders } from './load.js';
 import type { SuiteOptions } from './options.js';
 import { startOtherSide } from './other-side.js';
 import { startPace } from './pace.js';
 import type { Plan } from './plan.js';
+import { keepQueue } from './queue-keeper.js';
 import { becomeQuiet } from './quiet.js';
 import { sleep } from './sleep.js';
 import { type Cleanups, named, type Query, setStage } from './stage.js';
@@ -30,9 +32,15 @@ export interface Progress {
 export interface Result extends Findings {
   readonly carriedOut: Faults['carriedOut'];
   readonly workers: number;
+  readonly onFullDisk: number;
   readonly refusedWrites: number;
   readonly leasesLost: number;
   readonly outcomesSentAgain: number;
+  readonly queueClosings: number;
+  /** How long runs were seen waiting beside a worker with room, in milliseconds, longest first. */
+  readonly waits: readonly number[];
+  /** How often this was looked for. */
+  readonly looks: number;
   /** From the last fault until nothing was left to be done; null: it never was. */
   readonly quietMs: number | null;
 }
@@ -79,9 +87,17 @@ export async function experiment(
 async function carryOut({ options, plan, signal, report, folder, cleanups }: Setting): Promise<Result> {
   const dist = options.dist ?? path.dirname(CLI);
   report({ stage: 'starting PostgreSQL', planMs: 0, runsDone: 0, faultsDone: 0 });
-  const { server, proxies, jobsModule, query, driver, client } = await setStage(dist, cleanups);
+  const stage = await setStage(dist, cleanups);
+  const { server, proxies, query, driver, client } = stage;
   signal.throwIfAborted();
-  const crew = startCrew({ dist, url: proxies.workers.url, jobs: jobsModule, temporary: folder });
+  const modules = { jobs: stage.jobsModule, olderJobs: stage.olderModule };
+  const crew = startCrew({
+    dist,
+    url: proxies.workers.url,
+    ...modules,
+    temporary: folder,
+    hasFullDisk: true,
+  });
   cleanups.push(() => crew.destroy());
   while (!(await hasSchedules(query))) {
     await sleep(50, signal);
@@ -91,6 +107,10 @@ async function carryOut({ options, plan, signal, report, folder, cleanups }: Set
   const pace = startPace(plan.durationMs);
   const faults = startFaults(plan, { crew, server, proxies }, pace, signal);
   cleanups.push(() => faults.done);
+  const keeper = keepQueue(driver, options.seed, signal);
+  cleanups.push(() => keeper.stop());
+  const liveness = watchLiveness({ query, crew, faultAt: faults.lastAt, signal });
+  cleanups.push(() => liveness.stop());
   const url = named(proxies.clients.url, 'client');
   const orders = makeOrders(options.seed, options.runs);
   const clients = startClients({ tock: client, url, orders, durationMs: plan.durationMs, pace, signal });
@@ -111,9 +131,11 @@ async function carryOut({ options, plan, signal, report, folder, cleanups }: Set
   const looks = setInterval(() => void progress('faults').catch(() => undefined), 500);
   await Promise.all([faults.done, clients.done]).finally(() => clearInterval(looks));
   signal.throwIfAborted();
+  await keeper.stop();
 
   const showWaiting = () => progress('waiting for quiet');
   const quiet = await becomeQuiet({ query, tock: driver, signal, progress: showWaiting });
+  await liveness.stop();
   await crew.stop();
   signal.throwIfAborted();
   await progress('checking');
@@ -121,12 +143,22 @@ async function carryOut({ options, plan, signal, report, folder, cleanups }: Set
   const findings = await checkAll(query, clients.notes, otherSide.calls);
   return {
     figures: findings.figures,
-    wrong: [...quiet.wrong, ...findings.wrong, ...crew.wrong, ...checkFaults(plan, faults, crew)],
+    wrong: [
+      ...quiet.wrong,
+      ...findings.wrong,
+      ...liveness.wrong,
+      ...crew.wrong,
+      ...checkFaults(plan, faults, crew),
+    ],
     carriedOut: faults.carriedOut,
     workers: crew.started,
+    onFullDisk: crew.onFullDisk,
     refusedWrites: crew.count('run.lost'),
     leasesLost: crew.count('run.lease_lost'),
     outcomesSentAgain: crew.count('finalize.waiting'),
+    queueClosings: keeper.closings(),
+    waits: liveness.waits(),
+    looks: liveness.looks(),
     quietMs: quiet.ms,
   };
 }
@@ -134,6 +166,8 @@ async function carryOut({ options, plan, signal, report, folder, cleanups }: Set
 /** An experiment in which less happened than was planned shows less than it says. */
 function checkFaults(plan: Plan, { carriedOut }: Faults, crew: Crew): string[] {
   const alarms = crew.alarms.map(line => `a worker logged ${line}`);
+  if (crew.count('job.unknown') === 0)
+    alarms.push('no worker of older code has claimed a run of a newer job');
   if (sum(carriedOut) === plan.faults.length) return alarms;
   return [`${sum(carriedOut)} faults were carried out, ${plan.faults.length} were planned`, ...alarms];
 }

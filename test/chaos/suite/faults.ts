@@ -17,6 +17,8 @@ export interface Victims {
 
 export interface Faults {
   readonly carriedOut: Readonly<Record<FaultKind, number>>;
+  /** When the last one was under way, by `performance.now()`. */
+  readonly lastAt: () => number;
   /** Resolves when the last one is over. */
   readonly done: Promise<void>;
 }
@@ -28,6 +30,8 @@ const REPLY_WITHIN_MS = 2000;
 export function startFaults(plan: Plan, victims: Victims, pace: Pace, signal: AbortSignal): Faults {
   const carriedOut = countKinds([]);
   const underWay: Promise<void>[] = [];
+  let lastAt = performance.now();
+  let going = 0;
   let failure: { readonly error: unknown } | null = null;
   /** One restart after the other, one lost reply of a side after the other. */
   const queues = new Map<string, Promise<void>>();
@@ -41,11 +45,15 @@ export function startFaults(plan: Plan, victims: Victims, pace: Pace, signal: Ab
   };
   /** Never rejects: nobody awaits it before the last one has begun. */
   const carryOut = async (fault: Fault): Promise<void> => {
+    going++;
     try {
       await oneByOne(queueOf(fault), () => bringAbout(fault, victims, signal));
       if (!signal.aborted) carriedOut[fault.kind]++;
     } catch (error) {
       failure ??= { error };
+    } finally {
+      going--;
+      lastAt = performance.now();
     }
   };
   const live = async () => {
@@ -57,7 +65,7 @@ export function startFaults(plan: Plan, victims: Victims, pace: Pace, signal: Ab
     await Promise.all(underWay);
     if (failure !== null) throw failure.error;
   };
-  return { carriedOut, done: live() };
+  return { carriedOut, lastAt: () => (going > 0 ? performance.now() : lastAt), done: live() };
 }
 
 const queueOf = (fault: Fault) => {

@@ -5,6 +5,13 @@ import { type AnyJob, defineJob, type HandOff, type JobContext } from '../../../
 import { lot } from '../lot.js';
 import { HAND_OVER_LEASE_MS, type JobName, KEY_LIMIT, RETRY } from './load.js';
 
+interface Tables {
+  once_effects: { key: string };
+  transaction_effects: { run_id: string };
+  step_values: { run_id: string; value: number };
+  messages: { run_id: string; fence: number; attempt: number };
+}
+
 const pause = (ctx: JobContext) =>
   new Promise(resolve =>
     setTimeout(resolve, lot(ctx, 1) < 0.08 ? 800 + lot(ctx, 2) * 2000 : lot(ctx, 2) * 80),
@@ -15,11 +22,20 @@ async function work(ctx: JobContext, failing = 0.1): Promise<void> {
   if (lot(ctx, 3) < failing) throw new Error(`attempt ${ctx.attempt} fails by lot`);
 }
 
+/** Over a second connection, which a small pool refuses. */
+async function lookBeside(ctx: JobContext): Promise<void> {
+  const look = ctx.db.withTables<Tables>().selectFrom('once_effects').select('key').limit(1).execute();
+  await look.catch((error: { code?: unknown }) => {
+    if (error.code !== 'TOCK_NESTED_CONNECTION') throw error;
+  });
+}
+
 /** One row under a key, ever; before it, within it and after it the attempt may fail. */
 async function effectOnce(ctx: JobContext): Promise<void> {
   const key = `effect:${ctx.runId}`;
   await ctx.once(key, async trx => {
-    await trx.insertInto('once_effects').values({ key }).execute();
+    await trx.withTables<Tables>().insertInto('once_effects').values({ key }).execute();
+    await lookBeside(ctx);
     if (lot(ctx, 4) < 0.1) throw new Error('within the work');
     return ctx.attempt;
   });
@@ -49,7 +65,11 @@ const all: Readonly<Record<JobName, AnyJob>> = {
       await pause(ctx);
       const value = await ctx.step('number', () => ctx.attempt * 1000 + Math.floor(Math.random() * 1000));
       // What this attempt was given: all attempts must be given the same.
-      await ctx.db.insertInto('step_values').values({ run_id: ctx.runId, value }).execute();
+      await ctx.db
+        .withTables<Tables>()
+        .insertInto('step_values')
+        .values({ run_id: ctx.runId, value })
+        .execute();
       await work(ctx, 0.3);
       return value;
     },
@@ -60,7 +80,11 @@ const all: Readonly<Record<JobName, AnyJob>> = {
     async run(ctx) {
       await pause(ctx);
       return await ctx.transaction(async trx => {
-        await trx.insertInto('transaction_effects').values({ run_id: ctx.runId }).execute();
+        await trx
+          .withTables<Tables>()
+          .insertInto('transaction_effects')
+          .values({ run_id: ctx.runId })
+          .execute();
         if (lot(ctx, 5) < 0.2) throw new Error('within the transaction');
         if (lot(ctx, 6) < 0.3) await pause(ctx);
         return ctx.attempt;
@@ -73,6 +97,16 @@ const all: Readonly<Record<JobName, AnyJob>> = {
     concurrency: { limit: KEY_LIMIT, key: (payload: { key: string }) => payload.key },
     run: ctx => work(ctx),
   }),
+  // It fails often: then its slot is freed, and not passed on by the next claim.
+  shared: defineJob({
+    name: 'shared',
+    retry: RETRY,
+    concurrency: { limit: 1, key: (payload: { key: string }) => payload.key },
+    async run(ctx) {
+      await new Promise(resolve => setTimeout(resolve, lot(ctx, 2) * 300));
+      if (lot(ctx, 3) < 0.5) throw new Error(`attempt ${ctx.attempt} fails by lot`);
+    },
+  }),
   narrow: defineJob({ name: 'narrow', retry: RETRY, queue: 'narrow', run: ctx => work(ctx) }),
   // The message may be answered before the run is handed over, or though it never is.
   handed: defineJob({
@@ -80,7 +114,11 @@ const all: Readonly<Record<JobName, AnyJob>> = {
     retry: RETRY,
     async run(ctx): Promise<HandOff> {
       const { runId, fence, attempt } = ctx;
-      await ctx.db.insertInto('messages').values({ run_id: runId, fence, attempt }).execute();
+      await ctx.db
+        .withTables<Tables>()
+        .insertInto('messages')
+        .values({ run_id: runId, fence, attempt })
+        .execute();
       await work(ctx);
       return ctx.handOff({ lease: HAND_OVER_LEASE_MS });
     },

@@ -33,8 +33,11 @@ export type Fault =
     };
 export type FaultKind = Fault['kind'];
 
+/** At the end of the plan no fault happens: then it is seen whether whatever could start does start. */
+export const CALM_MS = 15_000;
+
 export interface Plan {
-  /** Faults happen, and clients enqueue, for so long. */
+  /** Faults happen, and clients enqueue, for so long; the last fault comes some time before. */
   readonly durationMs: number;
   readonly faults: readonly Fault[];
   /** Equal for equal plans. */
@@ -46,11 +49,11 @@ type Numbers = Pick<SuiteOptions, 'seed' | 'runs' | 'kills' | 'stops' | 'restart
 /** Makes the plan. Faults of a kind are spread evenly, each at a moment by lot within its share of the time. */
 export function makePlan({ seed, runs, kills, stops, restarts, cuts }: Numbers): Plan {
   // A worker needs time to do something between two blows, and a server to be up more than it is down.
-  const durationMs = Math.max(10_000, runs * 25, kills * 2500, stops * 4000, restarts * 8000, cuts * 1000);
+  const faultsMs = Math.max(10_000, runs * 25, kills * 2500, stops * 4000, restarts * 8000, cuts * 1000);
   const lots = random(seed);
   const spread = <F extends Fault>(count: number, make: (atMs: number) => F): F[] =>
     Array.from({ length: count }, (_, index) =>
-      make(Math.round(((index + lots.below(1000) / 1000) / count) * durationMs)),
+      make(Math.round(((index + lots.below(1000) / 1000) / count) * faultsMs)),
     );
   const faults: Fault[] = [
     ...spread(kills, atMs => ({ atMs, kind: 'kill', target: lots.pick(TARGETS) }) as const),
@@ -69,7 +72,7 @@ export function makePlan({ seed, runs, kills, stops, restarts, cuts }: Numbers):
   ];
   faults.sort((a, b) => a.atMs - b.atMs);
   const hash = createHash('sha256').update(JSON.stringify(faults)).digest('hex').slice(0, 12);
-  return { durationMs, faults, hash };
+  return { durationMs: faultsMs + CALM_MS, faults, hash };
 }
 
 function makeCut(atMs: number, lots: Random): Fault {

@@ -21,7 +21,9 @@ const INVARIANTS: Readonly<Record<string, string>> = {
   I14: 'no run vanishes',
   I15: 'a hand-over is decided once, under its fence, within its lease',
   I16: 'what was decided about a hand-over is what becomes of it',
+  I17: 'no run that could start waits beside a worker with room',
   chain: 'what follows from a run is made once',
+  code: 'older code beside newer costs no run an attempt',
 };
 const SHOWN = 5;
 
@@ -60,6 +62,7 @@ export function drawReport(plan: Plan, result: Result, elapsedMs: number): strin
     fault('replies lost', 'lost reply'),
     fault('connections cut', 'cut'),
     row('workers started', number(result.workers)),
+    row('  with their output on a full disk', number(result.onFullDisk)),
     row('outcomes refused: written under an old fence', number(result.refusedWrites)),
     row('leases found lost by their holder', number(result.leasesLost)),
     row('batches of outcomes sent again', number(result.outcomesSentAgain)),
@@ -69,6 +72,8 @@ export function drawReport(plan: Plan, result: Result, elapsedMs: number): strin
     row('lost', number(figures.lost)),
     row('doubled outcomes', number(figures.doubledOutcomes)),
     row('doubled effects', number(figures.doubledEffects)),
+    row('a shared queue closed and opened', number(result.queueClosings)),
+    ...drawWaits(result),
     row('quiet after', result.quietMs === null ? 'never' : `${(result.quietMs / 1000).toFixed(1)} s`),
     row('events checked', number(figures.events), `in all ${Math.round(elapsedMs / 1000)} s`),
     '',
@@ -78,6 +83,23 @@ export function drawReport(plan: Plan, result: Result, elapsedMs: number): strin
     }),
   ];
   return [...lines, ...drawWrong(wrong)].join('\n');
+}
+
+/** Upper bounds of the classes of waits, in milliseconds. */
+const WAITS_MS = [100, 250, 500, 1000, 2000, 3000, 7000, Number.POSITIVE_INFINITY];
+
+/** How long runs waited though a worker had room for them: a histogram. */
+function drawWaits({ waits, looks }: Result): string[] {
+  const classes = WAITS_MS.map(
+    (to, index) => [to, waits.filter(ms => ms <= to && ms > (WAITS_MS[index - 1] ?? -1))] as const,
+  );
+  return [
+    row('runs seen waiting beside a worker with room', number(waits.length), `in ${number(looks)} looks`),
+    ...classes
+      .filter(([, found]) => found.length > 0)
+      .map(([to, found]) => row(Number.isFinite(to) ? `  up to ${to} ms` : '  longer', number(found.length))),
+    row('  the longest', waits[0] === undefined ? 'none' : `${Math.round(waits[0])} ms`),
+  ];
 }
 
 const ofInvariant = (wrong: readonly string[], name: string) =>

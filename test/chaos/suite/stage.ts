@@ -26,6 +26,8 @@ export interface Stage {
   readonly server: OwnServer;
   readonly proxies: Readonly<Record<Side, TcpProxy>>;
   readonly jobsModule: string;
+  /** Of workers that still run older code. */
+  readonly olderModule: string;
   /** Not through a proxy. */
   readonly query: Query;
   readonly driver: Tock;
@@ -43,8 +45,11 @@ export async function setStage(dist: string, cleanups: Cleanups): Promise<Stage>
     readonly createTock: typeof CreateTock;
   };
   const jobsModule = await bundleJobs('test/chaos/suite/jobs.ts');
-  const { jobs } = (await import(pathToFileURL(jobsModule).href)) as { readonly jobs: readonly AnyJob[] };
-  const open = (url: string, name: string) => {
+  const olderModule = await bundleJobs('test/chaos/suite/older-jobs.ts');
+  const jobsOf = async (module: string) =>
+    ((await import(pathToFileURL(module).href)) as { readonly jobs: readonly AnyJob[] }).jobs;
+  const newer = await jobsOf(jobsModule);
+  const open = (url: string, name: string, jobs = newer) => {
     const connectionString = named(url, name);
     const tock = createTock({
       connectionString,
@@ -63,7 +68,11 @@ export async function setStage(dist: string, cleanups: Cleanups): Promise<Stage>
   const query = openQuery(named(server.url, 'driver'), cleanups);
   for (const table of sql.TABLES) await query(table);
   await recordHistory(query);
-  return { server, proxies, jobsModule, query, driver, client: open(proxies.clients.url, 'client') };
+  // As in a rolling deploy: the newer set takes over, and both work.
+  await open(server.url, 'older', await jobsOf(olderModule)).register();
+  await driver.register();
+  const client = open(proxies.clients.url, 'client');
+  return { server, proxies, jobsModule, olderModule, query, driver, client };
 }
 
 /** The URL with an application_name, by which the history knows who wrote. */

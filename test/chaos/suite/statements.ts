@@ -41,6 +41,29 @@ export const STILL_LIVE = `select 'run ' || id || ' of ' || job || ' is ' || sta
     || coalesce(', and holds ' || (select string_agg(s.concurrency_key, ' and ') from tock.job_slots s where s.run_id = r.id), '') as text
   from tock.job_runs_live r order by exists (select from tock.job_slots s where s.run_id = r.id) desc, id limit 10`;
 
+/** A run that waits for nothing but a worker, and which workers have how much room. */
+export interface ReadyRow {
+  readonly id: string;
+  readonly job: string;
+  readonly queue: string;
+  /** For people. */
+  readonly state: string;
+  readonly rooms: readonly { readonly pid: number; readonly room: number }[];
+}
+
+export const READY = `with held as (select concurrency_key as key, count(*)::int as count from tock.job_slots group by 1),
+  rooms as (select w.pid, w.capacity - count(r.id)::int as room from tock.workers w
+    left join tock.job_runs_live r on r.locked_by = w.id and r.status = 'running'
+    where w.kind = 'daemon' and not w.draining and w.seen_at > tock.now() - w.heartbeat_ms * interval '2.5 milliseconds' group by w.id)
+select r.id::text, r.job, r.queue, coalesce('blocked on ' || r.blocked_on, 'not blocked') as state,
+  (select json_agg(rooms) from rooms) as rooms
+from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue left join held h on h.key = 'queue:' || r.queue
+where r.status in ('queued', 'failed') and r.run_at <= tock.now() and exists (select from rooms where room > 0)
+  and (r.blocked_on is null or r.blocked_on = any(r.slot_keys) or r.blocked_on in ('queue:' || r.queue, 'code:' || r.job))
+  and q.paused_at is null and q.rate_count is null and q.active_window is null and q.relayed_to is null
+  and (q.concurrency is null or coalesce(h.count, 0) < q.concurrency)
+  and not exists (select from unnest(r.slot_keys, r.slot_limits) s(key, slots) join held using (key) where held.count >= s.slots)`;
+
 export const RUNS_BY_WISH = `select id::text, (payload ->> 'n')::int as n from tock.job_runs where payload ? 'n' order by id`;
 export const LIVE_IDS = 'select id::text from tock.job_runs_live';
 export const FINISHED_IDS = 'select id::text from tock.job_runs_finished';
@@ -69,4 +92,8 @@ export const CONTRADICTIONS: readonly string[] = [
      from tock.job_runs_finished r left join tock.job_runs m on m.job = 'mourner' and m.payload ->> 'run' = r.id::text
      where r.job = 'doomed' group by r.id, r.job, r.status
      having count(m.id) <> case when r.status = 'dead' then 1 else 0 end`,
+  `select 'code: run ' || r.id || ' of ' || r.job || ' has lost an attempt to a worker without the job' as text
+     from tock.job_runs r where jsonb_path_exists(r.errors, '$[*] ? (@.code == "TOCK_UNKNOWN_JOB")')`,
+  `select 'code: run ' || r.id || ' of ' || r.job || ' still waits for code' as text
+     from tock.job_runs_live r where r.blocked_on like 'code:%'`,
 ];

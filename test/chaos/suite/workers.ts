@@ -1,11 +1,27 @@
 // The workers: three daemons, and ticks as cron starts them.
 // In: a build, a database URL, a job module. Out: processes to kill and to freeze; those that end are replaced.
+import { closeSync, existsSync, openSync } from 'node:fs';
 import path from 'node:path';
 import { type Running, startProcess } from '../../support/processes.js';
 import { LEASE_MS, type Target } from './plan.js';
 import { named } from './stage.js';
 
 const DAEMONS = ['daemon 1', 'daemon 2', 'daemon 3'] as const;
+/** One connection that all share in turn, one for handlers, and several. */
+const CONNECTIONS: Readonly<Record<Target, string>> = {
+  'daemon 1': '1',
+  'daemon 2': '2',
+  'daemon 3': '10',
+  tick: '10',
+};
+/** Of a pool that can spare a connection; the others poll. */
+export const listens = (target: Target): boolean => Number(CONNECTIONS[target]) >= 4;
+/** Whatever these print meets a full disk; and so it is with every second tick. */
+const ON_FULL_DISK: Target = 'daemon 2';
+const FULL_DISK = '/dev/full';
+/** In a rolling deploy these have their turn last. */
+const OLDER: ReadonlySet<Target> = new Set(['daemon 3', 'tick']);
+export const hasOlderCode = (target: Target): boolean => OLDER.has(target);
 const TICK_EVERY_MS = 4000;
 const RESTART_AFTER_MS = 100;
 /** A worker that was asked to stop may take so long. */
@@ -15,6 +31,8 @@ const ALARMS = /"event":"(?:finalize\.refused|definition\.broken|hook\.failed)"/
 
 interface Member {
   readonly target: Target;
+  /** By `performance.now()`. */
+  readonly startedAt: number;
   readonly running: Running;
   isFrozen: boolean;
   /** It was killed. */
@@ -26,6 +44,12 @@ interface Member {
 export interface Crew {
   /** Resolves to a worker that lives and is not frozen: the one that is meant, or another. */
   readonly find: (target: Target, signal: AbortSignal) => Promise<Member>;
+  /** The daemons that live and are not frozen. */
+  readonly fit: () => readonly {
+    readonly target: Target;
+    readonly pid: number | undefined;
+    readonly startedAt: number;
+  }[];
   readonly kill: (member: Member) => void;
   readonly freeze: (member: Member) => void;
   readonly thaw: (member: Member) => void;
@@ -36,10 +60,21 @@ export interface Crew {
   /** Processes that ended as nobody had asked them to. */
   readonly wrong: readonly string[];
   readonly started: number;
-  /** How often the workers have logged an event. */
+  /** How many of them had their output on a full disk. */
+  readonly onFullDisk: number;
+  /** How often the workers have logged an event, as far as they could. */
   readonly count: (event: string) => number;
   /** The lines of events that no fault explains. */
   readonly alarms: readonly string[];
+}
+
+function startOnFullDisk(...[script, env, args]: Parameters<typeof startProcess>): Running {
+  const full = openSync(FULL_DISK, 'w');
+  try {
+    return startProcess(script, env, args, { stdout: full, stderr: full });
+  } finally {
+    closeSync(full);
+  }
 }
 
 /** Starts the workers. */
@@ -47,7 +82,11 @@ export function startCrew(options: {
   readonly dist: string;
   readonly url: string;
   readonly jobs: string;
+  /** Of those that still run older code. Default: none do. */
+  readonly olderJobs?: string;
   readonly temporary: string;
+  /** Whether some have their output on a full disk. */
+  readonly hasFullDisk?: boolean;
   /** Default `warn`. */
   readonly logLevel?: string;
   /** Called with all that a process has printed, when it has ended. */
@@ -59,25 +98,37 @@ export function startCrew(options: {
   const wrong: string[] = [];
   const alarms: string[] = [];
   let started = 0;
+  let onFullDisk = 0;
   let isStopping = false;
+  const hasFullDisk = options.hasFullDisk === true && existsSync(FULL_DISK);
 
   const start = (target: Target) => {
     const isTick = target === 'tick';
+    const isMute = hasFullDisk && (target === ON_FULL_DISK || (isTick && started % 2 === 0));
     const env = {
       DATABASE_URL: named(options.url, `${target.replace(' ', '-')}-${++started}`),
-      TOCK_JOBS: options.jobs,
+      TOCK_JOBS: (OLDER.has(target) ? options.olderJobs : undefined) ?? options.jobs,
       TMPDIR: options.temporary,
       TOCK_LEASE: `${LEASE_MS}ms`,
       TOCK_HEARTBEAT: '600ms',
       TOCK_GRACE: '300ms',
       TOCK_DRAIN: '5s',
-      TOCK_CONNECTIONS: '8',
+      TOCK_CONNECTIONS: CONNECTIONS[target],
       TOCK_STATEMENT_TIMEOUT: '5s',
       TOCK_LOG_LEVEL: options.logLevel ?? 'warn',
     };
     const script = path.join(options.dist, isTick ? 'tick.js' : 'cli.js');
-    const running = startProcess(script, env, isTick ? ['--budget', '3s'] : ['start', '--json']);
-    const member: Member = { target, running, isFrozen: false, isDoomed: false, isStopping: false };
+    const args = isTick ? ['--budget', '3s'] : ['start', '--json'];
+    const running = isMute ? startOnFullDisk(script, env, args) : startProcess(script, env, args);
+    if (isMute) onFullDisk++;
+    const member: Member = {
+      target,
+      running,
+      startedAt: performance.now(),
+      isFrozen: false,
+      isDoomed: false,
+      isStopping: false,
+    };
     members.add(member);
     const ending = running.ended.then(({ code, signal, stdout, stderr }) => {
       members.delete(member);
@@ -86,6 +137,7 @@ export function startCrew(options: {
         events.set(event, (events.get(event) ?? 0) + 1);
       for (const line of `${stdout}${stderr}`.split('\n')) if (ALARMS.test(line)) alarms.push(line);
       // Who meets no database at the start says so with 3. A daemon that has begun goes on without.
+      // Nobody knows it of one on a full disk.
       const hasBegun = !isTick && stdout.includes('"worker"');
       const isAway = code === 3 && !hasBegun;
       // Asked to stop before it listens to signals, it ends by the signal.
@@ -103,6 +155,10 @@ export function startCrew(options: {
   const beat = setInterval(() => start('tick'), TICK_EVERY_MS);
 
   const isFit = (each: Member) => !each.isFrozen && !each.isDoomed;
+  const fit = () =>
+    [...members]
+      .filter(each => isFit(each) && each.target !== 'tick' && !each.isStopping)
+      .map(({ target, running, startedAt }) => ({ target, pid: running.child.pid, startedAt }));
   const thaw = (member: Member) => {
     member.isFrozen = false;
     member.running.child.kill('SIGCONT');
@@ -145,6 +201,7 @@ export function startCrew(options: {
         await new Promise(resolve => setTimeout(resolve, 20));
       }
     },
+    fit,
     kill(member) {
       member.isDoomed = true;
       member.running.child.kill('SIGKILL');
@@ -159,6 +216,9 @@ export function startCrew(options: {
     wrong,
     get started() {
       return started;
+    },
+    get onFullDisk() {
+      return onFullDisk;
     },
     count: event => events.get(event) ?? 0,
     alarms,

@@ -1,5 +1,5 @@
 // `tock dashboard` and `tock start --dashboard`: where they serve, whom they let in, what they refuse.
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { access, mkdtemp, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -15,6 +15,12 @@ afterAll(() => cli.close());
 
 const LINK = /http:\/\/127\.0\.0\.1:\d+\/sign-in\?token=[\w-]+/;
 
+/** Standard output is no terminal here: the link is in a file that the output names. */
+async function linkOf(going: Going): Promise<string> {
+  const file = (await printed(going, /is in \S+\/link(?=\))/)).replace('is in ', '');
+  return (await readFile(file, 'utf8')).trim();
+}
+
 /** Waits for what a command prints. */
 async function printed(going: Going, pattern: RegExp): Promise<string> {
   const find = () => pattern.exec(going.printed.stdout + going.printed.stderr)?.[0];
@@ -28,25 +34,34 @@ async function stop(going: Going): Promise<number | null> {
 }
 
 describe('tock dashboard', () => {
-  it('prints a link that signs one browser in, and then the next', async () => {
+  it('writes a link that signs one browser in to a private file, and then the next; none to the log', async () => {
     const going = cli.begin(['dashboard', '--port', '0']);
-    const link = await printed(going, LINK);
+    const link = await linkOf(going);
+    expect(link).toMatch(LINK);
+    const file = (await printed(going, /\/\S+\/link(?=\))/)) ?? '';
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await stat(path.dirname(file))).mode & 0o777).toBe(0o700);
+    expect((await fetch(link, { method: 'HEAD' })).status).toBe(204);
     const signedIn = await fetch(link, { redirect: 'manual' });
     expect(signedIn.status).toBe(303);
     const cookie = signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? '';
     const page = await fetch(new URL('/', link), { headers: { cookie } });
     expect(await page.text()).toContain('local · admin');
-    await printed(going, /signed in; for another browser, once: /);
+    const next = await linkOf(going);
+    expect(next).toMatch(LINK);
+    expect(next).not.toBe(link);
     expect((await fetch(link)).status).toBe(401);
     expect(await stop(going)).toBe(0);
+    expect(going.printed.stdout + going.printed.stderr).not.toContain('token=');
+    await expect(access(file)).rejects.toThrow('ENOENT');
   });
 
   it('prints one document for scripts', async () => {
     const going = cli.begin(['dashboard', '--port', '0', '--json']);
     await printed(going, /"where"/);
-    const { url, link } = JSON.parse(going.printed.stdout) as { url: string; link: string };
+    const { url, linkFile } = JSON.parse(going.printed.stdout) as { url: string; linkFile: string };
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
-    expect(link).toMatch(LINK);
+    expect(await readFile(linkFile, 'utf8')).toMatch(LINK);
     expect(await stop(going)).toBe(0);
   });
 
@@ -88,7 +103,7 @@ describe('tock dashboard', () => {
 describe('tock start --dashboard', () => {
   it('serves the pages beside the worker, and ends with it', async () => {
     const going = cli.begin(['start', '--dashboard', '--port', '0']);
-    const link = await printed(going, LINK);
+    const link = await linkOf(going);
     await printed(going, /running on/);
     expect((await fetch(new URL('/healthz', link))).status).toBe(200);
     expect(await stop(going)).toBe(0);

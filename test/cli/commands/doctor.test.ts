@@ -34,10 +34,11 @@ const checkOf = (report: Pick<DoctorReport, 'checks'>, code: CheckCode): CheckRe
   return check;
 };
 const find = async (code: CheckCode, env?: Record<string, string>) => checkOf(await examine(env), code);
-/** Runs a command as the check names it. */
+/** Runs a command as the check names it, and answers its question. */
 const follow = async (command: string | null | undefined, env: Record<string, string> = {}) => {
   if (command === null || command === undefined) throw new Error('there is no command');
-  const ended = await shell.run(command, { ...base, ...env });
+  const answered = command.startsWith('tock queue resume') ? `${command} --yes` : command;
+  const ended = await shell.run(answered, { ...base, ...env });
   expect(ended, command).toMatchObject({ code: 0 });
   return ended;
 };

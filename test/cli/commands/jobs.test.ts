@@ -1,4 +1,6 @@
 // `tock jobs`: jobs in code and definitions in the database, side by side.
+import { rm, utimes, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CliHarness, openCliHarness } from '../cli-harness.js';
@@ -41,6 +43,23 @@ describe('tock jobs', () => {
     expect(stdout).toMatch(/^old .*vanished from code$/m);
     expect(stdout).toMatch(/^greet +by hand/m);
     expect(stdout).not.toMatch(/[│─]/);
+  });
+
+  it('says which module it has read, and warns where the source beside it is newer', async () => {
+    const module = path.join(harness.folder, 'jobs.mjs');
+    expect((await harness.tock(['jobs'])).stdout).toContain(`the jobs in code come from ${module}\n`);
+    const source = path.join(harness.folder, 'greet.ts');
+    await writeFile(source, '');
+    await utimes(source, new Date(), new Date(Date.now() + 60_000));
+    expect((await harness.tock(['jobs'])).stdout).toContain(
+      `the jobs come from ${module}, which is older than ${source}: build the project`,
+    );
+    expect(await harness.json(['jobs'])).toMatchObject({ module, newerSource: source });
+    const { checks } = await harness.json<{ checks: { code: string }[] }>(['doctor']);
+    expect(checks.find(({ code }) => code === 'jobs')).toMatchObject({
+      text: expect.stringContaining(`older than ${source}`) as string,
+    });
+    await rm(source);
   });
 
   it('prints the same as a document', async () => {

@@ -79,9 +79,56 @@ describe('tock queue', () => {
     expect(stdout).toMatch(/^queue +waiting +running +limits +pause\n/);
     expect(stdout).toMatch(/^later +1 +0 +2 at once +paused: out of paper \(since .*\)$/m);
     expect(stdout).toMatch(/^reports +0 +0 +none$/m);
-    const resumed = await queue('resume', 'later');
+    const refused = await queue('resume', 'later');
+    expect(refused.stderr).toMatch(
+      /this would resume later: 1 run starts, it is .* old: repeat it with --yes/,
+    );
+    expect(refused.code).toBe(2);
+    const no = await harness.beginInTerminal(['queue', 'resume', 'later', '--rate', '5/s'], { input: 'n\n' })
+      .ended;
+    expect(no.stdout).toMatch(/resume later: 1 run starts, it is .* old, at most 5 per 1s\? \[y\/N\] /);
+    expect(no.code).toBe(1);
+    expect(await harness.json(['tick'])).toMatchObject({ executed: { claimed: 0 } });
+    const resumed = await queue('resume', 'later', '--yes');
     expect(resumed.stdout).toBe('later: is no longer paused; its limits: 2 at once (1 waiting, 0 running)\n');
     expect((await queue('resume', 'later')).stdout).toMatch(/^later: was not paused; its limits/);
+    expect(await harness.json(['tick'])).toMatchObject({ executed: { succeeded: 1 } });
+  });
+
+  it('resumes at a rate, which stays until it is changed, and is never put over another', async () => {
+    await queue('pause', 'slowly');
+    const { queue: resumed } = await harness.json<QueueDocument>([
+      'queue',
+      'resume',
+      'slowly',
+      '--rate',
+      '5/s',
+    ]);
+    expect(resumed).toMatchObject({
+      pausedAt: null,
+      wasPaused: true,
+      rate: { count: 5, perMs: 1000 },
+      backlog: { count: 0, oldestAt: null, oldestMs: null },
+    });
+    const unpaused = await queue('resume', 'slowly', '--rate', '9/s');
+    expect(unpaused.stderr).toContain('the queue "slowly" is not paused, and nothing was changed');
+    await queue('pause', 'slowly');
+    const other = await queue('resume', 'slowly', '--rate', '9/s');
+    expect(other.stderr).toContain('has a rate of 5/1s, which holds after the pause too');
+    expect(other.code).toBe(1);
+    expect((await queue('resume', 'slowly')).stdout).toContain('its limits: 5 per 1s');
+    await queue('remove', 'slowly');
+  });
+
+  it('asks before the limits of a queue in which runs wait are removed', async () => {
+    await queue('pause', 'shut');
+    await harness.tock(['run', 'greet', '--queue', 'shut']);
+    const refused = await queue('remove', 'shut');
+    expect(refused.stderr).toMatch(
+      /this would remove all limits and the pause of shut: 1 run starts, it is .* old: repeat it with --yes/,
+    );
+    expect(await harness.json(['tick'])).toMatchObject({ executed: { claimed: 0 } });
+    expect((await queue('remove', 'shut', '--yes')).stdout).toBe('shut now has no limits and no pause\n');
     expect(await harness.json(['tick'])).toMatchObject({ executed: { succeeded: 1 } });
   });
 

@@ -58,16 +58,26 @@ describe('tock run --unique live', () => {
     });
   });
 
-  it('leaves a running one alone; the key is free when it has ended', async () => {
+  it('leaves a running one alone, with --replace a successor to it; the key is free when both have ended', async () => {
     const [started, until] = ['once-started', 'once-go'].map(name => path.join(harness.folder, name));
     const args = ['run', 'patient', '--payload', JSON.stringify({ started, until }), '--key', 'shop:3'];
-    const live = [...args, '--unique', 'live', '--replace'];
+    const live = [...args, '--unique', 'live'];
     const waiting = harness.begin([...live, '--wait'], { env: { TOCK_LOG_LEVEL: 'silent' } });
     await untilFile(started ?? '');
     const { stdout } = await harness.tock(live);
     expect(stdout).toMatch(/^nothing was enqueued: the key "shop:3" belongs to run \d+, which is running\n$/);
+    const replaced = await harness.tock([...live, '--replace']);
+    expect(replaced.stdout).toMatch(
+      /^enqueued run \d+ of patient: it starts when the run that has its key now has ended\n$/,
+    );
     await writeFile(until ?? '', '');
     expect((await waiting.ended).code).toBe(0);
+    const [, successor] = /run (\d+)/.exec(replaced.stdout) ?? [];
+    expect(await harness.json<RunDocument>([...live, '--wait'])).toMatchObject({
+      id: successor,
+      isNew: false,
+      run: { status: 'succeeded' },
+    });
     expect(await harness.json<RunDocument>([...live, '--wait'])).toMatchObject({
       isNew: true,
       run: { status: 'succeeded' },

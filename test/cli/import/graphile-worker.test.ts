@@ -27,7 +27,7 @@ beforeAll(async () => {
   theirs = await loadGraphileWorker();
   await theirs.runMigrations({ connectionString: database.url });
   kit = await openImportKit({ DATABASE_URL: database.url });
-}, 120_000);
+});
 afterAll(async () => {
   await kit.close();
   await database.drop();

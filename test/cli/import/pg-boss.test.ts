@@ -25,7 +25,7 @@ beforeAll(async () => {
   });
   await boss.createQueue('sync', { policy: 'exclusive' });
   kit = await openImportKit({ DATABASE_URL: database.url });
-}, 120_000);
+});
 afterAll(async () => {
   await boss.stop({ graceful: false });
   await kit.close();

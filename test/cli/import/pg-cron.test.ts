@@ -47,7 +47,7 @@ describe.runIf(hasPgCron)('tock import pg_cron', () => {
     await client.query('create extension pg_cron');
     await client.query('create database shop');
     kit = await openImportKit({ DATABASE_URL: server.url('postgres') });
-  }, 120_000);
+  });
   afterAll(async () => {
     await client.end();
     await kit.close();

@@ -39,7 +39,7 @@ describe('tock show', () => {
     await untilFile(first.started);
     await until('the second is blocked', async () => {
       const { run } = await harness.json<{ run: { blockedOn: string | null } }>(['show', second.id]);
-      return run.blockedOn === 'job:held:a';
+      return run.blockedOn === 'job:held/a';
     });
     expect((await harness.tock(['show', first.id])).stdout).toMatch(
       /\n {2}slots +holds a slot of job held for a\n/,
@@ -50,7 +50,7 @@ describe('tock show', () => {
     );
     expect(stdout).toContain('next: attempt 1 of 10 is due and waits for a slot of job held for a');
     expect(await harness.json(['show', second.id])).toMatchObject({
-      run: { concurrencyKeys: ['job:held:a'], blockedOn: 'job:held:a' },
+      run: { concurrencyKeys: ['job:held/a'], blockedOn: 'job:held/a' },
     });
     await Promise.all([first.go(), second.go()]);
     expect((await harness.tock(['show', second.id, '--follow'])).code).toBe(0);

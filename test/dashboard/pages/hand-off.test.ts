@@ -40,7 +40,8 @@ describe('the page of a run that is handed over', () => {
     const asked = await kit.post('/confirm', {
       fence: '1',
       'confirm-action': `/runs/${id}/complete`,
-      'confirm-label': 'Complete',
+      'confirm-verb': 'Complete',
+      'confirm-keep': 'Leave it',
       'confirm-text': 'This completes it.',
       'confirm-back': '/tock/',
     });

@@ -160,11 +160,79 @@ describe('buttons', () => {
     ]);
   });
 
-  it('resume', async () => {
+  it('resume, after a page that says how many start and how old the oldest is', async () => {
+    await runs('buttons', 'queued', 1200, 9 * 24 * 60);
+    const list = await kit.get('/queues', 'operate');
+    expect(list.html).toContain('href="/tock/queues/buttons/resume"');
+    expect(list.html).not.toContain('action="/tock/queues/buttons/resume"');
+    const asked = await kit.get('/queues/buttons/resume', 'operate');
+    expect(asked.text).toContain(
+      '1 200 runs start as soon as workers are free; the oldest has waited for 9d.',
+    );
+    expect(buttonsOf(asked)).toEqual(['Resume buttons']);
+    expect(asked.text).toContain('Keep it paused');
+    expect((await queue('buttons'))?.pausedAt).not.toBeNull();
     const { text } = await kit.post('/queues/buttons/resume', {}, 'operate');
     expect(text).toContain('buttons is not paused any more');
     expect((await queue('buttons'))?.pausedAt).toBeNull();
-    expect(await audited()).toMatchObject([{ action: 'queues.resume', operator: 'mia' }]);
+    expect(await audited()).toMatchObject([
+      { action: 'queues.resume', operator: 'mia', details: { waiting: 1200 } },
+    ]);
+    expect((await kit.get('/queues/buttons/resume')).text).toContain('buttons is not paused');
+  });
+
+  it('count up to 10,000 before it is resumed', async () => {
+    await kit.tock.queues.pause('buttons');
+    await runs('buttons', 'queued', 8850, 1);
+    expect((await kit.get('/queues/buttons/resume')).text).toContain('10 000+ runs start');
+  });
+
+  it('resume at a rate, which the page shows and lifts by a button', async () => {
+    const { text } = await kit.post('/queues/buttons/resume', { count: '5', per: 's' }, 'operate');
+    expect(text).toContain(
+      'buttons is not paused any more. At most 5 per second start, until the rate is changed: what waits takes more than 33m 20s.',
+    );
+    expect(await queue('buttons')).toMatchObject({ pausedAt: null, rate: { count: 5, perMs: 1000 } });
+    const page = await kit.get('/queues/buttons');
+    expect(page.text).toContain(
+      'At most 5 per second start. The queue keeps this rate until it is changed, for new runs too. Lift the rate …',
+    );
+    expect(page.html).toContain('value="Lift the rate of buttons"');
+    const lifted = await kit.post('/queues/buttons/limits', { 'was-rate': '5/1s', rate: '' });
+    expect(lifted.text).toContain('buttons has new limits');
+    expect(await queue('buttons')).toMatchObject({ rate: null, concurrency: null, window: null });
+  });
+
+  it('keep the rate that a queue has, and do not ask for another', async () => {
+    await kit.tock.queues.set('buttons', { rate: { count: 100, per: '1m' } });
+    await kit.tock.queues.pause('buttons');
+    const asked = await kit.get('/queues/buttons/resume', 'operate');
+    expect(asked.text).toContain('Its rate holds: at most 100 per minute start.');
+    expect(asked.html).not.toContain('name="count"');
+    const refused = await kit.post('/queues/buttons/resume', { count: '500', per: 's' }, 'operate');
+    expect(refused.status).toBe(400);
+    expect(refused.text).toContain('has a rate of 100/1m, which holds after the pause too');
+    expect(await queue('buttons')).toMatchObject({ pausedAt: expect.any(Date), rate: { count: 100 } });
+    await kit.tock.queues.set('buttons', { rate: null });
+  });
+
+  it.each([
+    [{ count: 'many', per: 's' }, 'is not starts per period'],
+    [{ count: '0', per: 's' }, 'rate.count 0 is not a whole number from 1'],
+    [{ count: '5', per: 'century' }, 'is not a duration'],
+  ])('refuse the rate %j, keep the pause and what was entered', async (entered, message) => {
+    const answer = await kit.post('/queues/buttons/resume', entered);
+    expect(answer.status).toBe(400);
+    expect(answer.text).toContain(message);
+    expect(answer.html).toContain(`value="${entered.count}"`);
+    expect((await queue('buttons'))?.pausedAt).not.toBeNull();
+    expect((await queue('buttons'))?.rate).toBeNull();
+  });
+
+  it('say that nothing waits where nothing does', async () => {
+    await kit.sql(`delete from tock.job_runs_live where queue = 'buttons'`);
+    expect((await kit.get('/queues/buttons/resume')).text).toContain('No run waits in it now.');
+    await kit.tock.queues.resume('buttons');
   });
 
   const none = { 'was-concurrency': '', 'was-rate': '', 'was-window': '', 'was-timezone': 'UTC' };
@@ -210,7 +278,10 @@ describe('buttons', () => {
 
   it('remove all limits, after a question', async () => {
     const page = await kit.get('/queues/buttons');
-    expect(page.html).toContain('buttons loses its limits: 3 at once · 100/1m · 23:00-06:00 UTC');
+    expect(page.html).toContain('value="Remove all limits of buttons"');
+    expect(page.html).toContain(
+      'Its limits are: 3 at once · 100/1m · 23:00-06:00 UTC. No run waits in it now.',
+    );
     const { text } = await kit.post('/queues/buttons/remove');
     expect(text).toContain('buttons has no limits and no pause any more');
     expect(await queue('buttons')).toBeUndefined();

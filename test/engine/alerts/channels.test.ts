@@ -191,6 +191,24 @@ describe('a mail', () => {
     });
     expect(inbox.mails).toHaveLength(before + 1);
   });
+
+  it('is sent by STARTTLS with a self-signed certificate to this host, and where that is allowed', async () => {
+    const withTls = await openInbox({ hasTls: true });
+    try {
+      expect(await sent({ ...channel, smtp: withTls.url })).toMatchObject({ isDelivered: true });
+      await test.close();
+      const smtp = withTls.url.replace('127.0.0.1', '0.0.0.0');
+      expect(await sent({ ...channel, smtp })).toMatchObject({
+        isDelivered: false,
+        answer: expect.stringMatching(/certificate/),
+      });
+      await test.close();
+      expect(await sent({ ...channel, smtp, insecure: true })).toMatchObject({ isDelivered: true });
+      expect(withTls.mails).toHaveLength(2);
+    } finally {
+      await withTls.close();
+    }
+  });
 });
 
 describe('a command', () => {

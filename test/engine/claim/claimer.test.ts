@@ -94,7 +94,6 @@ beforeEach(async () => {
   claimer = createClaimer({ database: { ...database, run }, settings, logger } as unknown as Engine, {
     workerId: WORKER,
     queues: null,
-    jobs: () => null,
     keepsFloors: true,
     claimable: () => Math.max(0, room - claimer.reserved),
     worthClaiming: () => worthClaiming,

@@ -1,5 +1,6 @@
 // Engine: definitions are kept in step with the code, from several hosts and from two versions at once.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { defineJob, type JobSchedule } from '../../../src/index.js';
 import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
 
@@ -11,6 +12,28 @@ beforeEach(async () => {
   await test.setClock('2026-03-01T12:00:30Z');
 });
 afterEach(() => test.close());
+
+describe('a schema that refuses what its job is given', () => {
+  const sends = (schema: object) =>
+    defineJob({ name: 'sends', payload: schema, schedule: { cron: '0 7 * * 1' }, run: () => null } as never);
+  const refusal = expect.objectContaining({
+    code: 'TOCK_BAD_JOB',
+    message: expect.stringContaining('the schedule of job sends has no payload'),
+  });
+
+  it('is found before the definitions are written', async () => {
+    const tock = test.another({ jobs: [sends(z.object({ userId: z.number() }))] });
+    await expect(tock.register()).rejects.toEqual(refusal);
+    expect(await tock.schedules.list()).toEqual([]);
+  });
+
+  it('keeps a daemon from starting, also where only the schema has changed', async () => {
+    await test.another({ jobs: [sends(z.object({ userId: z.number().optional() }))] }).register();
+    const tock = test.another({ jobs: [sends(z.object({ userId: z.number() }))] });
+    expect(await tock.register()).toMatchObject({ status: 'unchanged' });
+    await expect(tock.start()).rejects.toEqual(refusal);
+  });
+});
 
 describe('register', () => {
   it('adds, leaves alone, changes and marks as vanished, and says which', async () => {
@@ -222,7 +245,7 @@ describe('register', () => {
       expect(await old.tick()).toMatchObject({
         registered: { status: 'superseded' },
         materialized: { runs: 2 },
-        executed: { claimed: 1, succeeded: 1 },
+        executed: { claimed: 2, succeeded: 1, deferred: 1 },
       });
       expect((await fresh.tick()).executed).toMatchObject({ claimed: 1, succeeded: 1 });
     }
@@ -239,8 +262,8 @@ describe('register', () => {
     const left = await fresh.enqueue('added');
     const taken = await fresh.enqueue('known');
     await until(async () => (await fresh.runs.get(taken))?.finishedAt, 'the run of the known job to end');
-    expect(await fresh.runs.get(left)).toMatchObject({ status: 'queued', attempts: 0 });
     await daemon.stop();
+    expect(await fresh.runs.get(left)).toMatchObject({ status: 'queued', attempts: 0 });
     expect((await fresh.tick()).executed).toMatchObject({ succeeded: 1 });
   });
 

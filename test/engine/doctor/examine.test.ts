@@ -1,5 +1,6 @@
 // The doctor's readings: what it cannot read is unknown, old snapshots and dead rows, and that it changes nothing.
 import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type CheckCode, type DoctorReport, defineJob } from '../../../src/index.js';
@@ -40,6 +41,7 @@ describe('examine', () => {
       'schema',
       'versions',
       'rights',
+      'settings',
       'clock',
       'pooler',
       'listen',
@@ -58,6 +60,71 @@ describe('examine', () => {
       'zones',
     ]);
     expect(find({ at, level, checks }, 'listen')?.text).toMatch(/^one was sent and heard within /);
+  });
+
+  it('says that row level security hides rows from a role, and switches it off', async () => {
+    const role = `tock_rls_${randomBytes(6).toString('hex')}`;
+    const url = new URL(test.url);
+    [url.username, url.password] = [role, 'secret'];
+    await test.sql(`create role ${role} login password 'secret'`);
+    const asRole = test.another({ connectionString: url.href });
+    try {
+      for (const grant of [
+        'usage on schema tock',
+        'all on all tables in schema tock',
+        'all on all sequences in schema tock',
+        'execute on all functions in schema tock',
+      ])
+        await test.sql(`grant ${grant} to ${role}`);
+      await test.sql(`do $$ declare t regclass; begin
+        for t in select oid from pg_class where relnamespace = 'tock'::regnamespace and relkind in ('r', 'p') loop
+          execute format('alter table %s enable row level security', t);
+        end loop; end $$`);
+      await expect(asRole.requireMigrated()).rejects.toMatchObject({
+        code: 'TOCK_FORBIDDEN',
+        message: expect.stringContaining('row level security hides the rows of schema tock'),
+      });
+      const found = find(await asRole.doctor(), 'schema');
+      expect(found).toMatchObject({ level: 'failing' });
+      expect(found?.text).toMatch(/^row level security hides the rows of \d+ tables from this role/);
+      // The owner sees all.
+      expect(find(await test.tock.doctor(), 'schema')).toMatchObject({ level: 'ok' });
+      await follow(found?.command);
+      expect(find(await asRole.doctor(), 'schema')).toMatchObject({ level: 'ok' });
+      await asRole.requireMigrated();
+    } finally {
+      await asRole.close();
+      await test.sql(`drop owned by ${role}; drop role ${role}`);
+    }
+  });
+
+  it.each([
+    ['array_nulls', 'off', 'failing'],
+    ['standard_conforming_strings', 'off', 'failing'],
+    ['extra_float_digits', '-3', 'failing'],
+    ['default_transaction_read_only', 'on', 'failing'],
+    ['session_replication_role', 'replica', 'failing'],
+    ['statement_timeout', '4s', 'warning'],
+  ])('names a setting that is in the way: %s = %s', async (name, value, level) => {
+    const url = new URL(test.url);
+    url.searchParams.set('options', `-c ${name}=${value}`);
+    const under = test.another({ connectionString: url.href });
+    const found = find(await under.doctor(), 'settings');
+    await under.close();
+    expect(found).toMatchObject({ level, text: expect.stringContaining(`${name} is ${value}: `) as string });
+    expect(found?.command).toMatch(new RegExp(`alter role .+ set ${name} = `));
+  });
+
+  it('says that the schema was renamed, and what it was called', async () => {
+    await test.sql('alter schema tock rename to moved');
+    const moved = test.another({ schema: 'moved' });
+    const found = find(await moved.doctor(), 'schema');
+    await moved.close();
+    await test.sql('alter schema moved rename to tock');
+    expect(found).toMatchObject({
+      level: 'failing',
+      text: 'it was renamed: its functions name the schema tock',
+    });
   });
 
   it('names the session that holds an old snapshot, and how to end it', async () => {

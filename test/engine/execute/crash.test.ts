@@ -8,7 +8,12 @@ import { createRegistry } from '../../../src/model/job/registry.js';
 import { silentLogger } from '../../../src/model/logger.js';
 import { SUSPECTS } from '../../../src/model/run/limits.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { noMethods } from '../../support/engine.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+
+interface Tables {
+  pg_class: { oid: number };
+}
 
 let test: TestTock;
 let database: Database;
@@ -37,6 +42,7 @@ const engineWith = (jobs: readonly AnyJob[], isolation: Engine['isolation'] = nu
   settings: readSettings({}),
   isolation,
   hooks: {},
+  forHandlers: noMethods,
   operator: null,
   appName: null,
   workers: new Set<Worker>(),
@@ -100,7 +106,9 @@ describe('a crash', () => {
     const committed = defineJob({
       name: 'committed',
       async run(ctx) {
-        await ctx.transaction(async trx => await trx.selectFrom('pg_class').select('oid').limit(1).execute());
+        await ctx.transaction(
+          async trx => await trx.withTables<Tables>().selectFrom('pg_class').select('oid').limit(1).execute(),
+        );
         begun++;
         return await new Promise(() => undefined);
       },

@@ -10,6 +10,10 @@ import type { ClaimedRun } from '../../../src/store/runs/claim/claimed-run.js';
 import { addRuns } from '../../support/runs.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 
+interface Tables {
+  mails: { who: string };
+}
+
 let test: TestTock;
 beforeEach(async () => {
   test = await openTestTock();
@@ -61,7 +65,7 @@ describe('ctx.once', () => {
       results.push(
         await ctx.once('mail:7', async trx => {
           calls++;
-          await trx.insertInto('mails').values({ who: 'seven' }).execute();
+          await trx.withTables<Tables>().insertInto('mails').values({ who: 'seven' }).execute();
           return { sent: calls };
         }),
       );
@@ -80,6 +84,7 @@ describe('ctx.once', () => {
     const acting = job(ctx =>
       ctx.once('mail:8', async trx => {
         await trx
+          .withTables<Tables>()
           .insertInto('mails')
           .values({ who: `attempt ${ctx.attempt}` })
           .execute();
@@ -96,6 +101,7 @@ describe('ctx.once', () => {
     const acting = job(ctx =>
       ctx.once('mail:9', async trx => {
         await trx
+          .withTables<Tables>()
           .insertInto('mails')
           .values({ who: 'taken' })
           .execute()
@@ -126,7 +132,7 @@ describe('ctx.once', () => {
   it('commits nothing once the lease is lost', async () => {
     const acting = job(ctx =>
       ctx.once('stolen', async trx => {
-        await trx.insertInto('mails').values({ who: 'thief' }).execute();
+        await trx.withTables<Tables>().insertInto('mails').values({ who: 'thief' }).execute();
         await test.sql(
           'update tock.job_runs_live set fence = fence + 1, locked_by = gen_random_uuid() where id = $1',
           [ctx.runId],
@@ -178,7 +184,7 @@ describe.each(['step', 'once'] as const)('the result of ctx.%s', effect => {
     effect === 'step'
       ? ctx.step(key, what as () => string)
       : ctx.once(key, async trx => {
-          await trx.insertInto('mails').values({ who: key }).execute();
+          await trx.withTables<Tables>().insertInto('mails').values({ who: key }).execute();
           return what() as string;
         });
 
@@ -247,7 +253,7 @@ describe('ctx.transaction', () => {
   it('commits the work together with the success', async () => {
     const acting = job(ctx =>
       ctx.transaction(async trx => {
-        await trx.insertInto('mails').values({ who: 'both' }).execute();
+        await trx.withTables<Tables>().insertInto('mails').values({ who: 'both' }).execute();
         return { rows: 1 };
       }),
     );
@@ -260,7 +266,7 @@ describe('ctx.transaction', () => {
   it('commits neither when the lease is lost meanwhile', async () => {
     const acting = job(ctx =>
       ctx.transaction(async trx => {
-        await trx.insertInto('mails').values({ who: 'neither' }).execute();
+        await trx.withTables<Tables>().insertInto('mails').values({ who: 'neither' }).execute();
         await test.sql('update tock.job_runs_live set locked_by = gen_random_uuid() where id = $1', [
           ctx.runId,
         ]);
@@ -277,6 +283,7 @@ describe('ctx.transaction', () => {
     const acting = job(ctx =>
       ctx.transaction(async trx => {
         await trx
+          .withTables<Tables>()
           .insertInto('mails')
           .values({ who: 'taken' })
           .execute()
@@ -298,7 +305,7 @@ describe('ctx.transaction', () => {
       create trigger refuse_once before delete on tock.job_runs_live for each row execute function public.refuse_once()`);
     const acting = job(ctx =>
       ctx.transaction(async trx => {
-        await trx.insertInto('mails').values({ who: 'again' }).execute();
+        await trx.withTables<Tables>().insertInto('mails').values({ who: 'again' }).execute();
       }),
     );
     const { run } = await runOf(acting);
@@ -315,6 +322,7 @@ describe('ctx.transaction', () => {
     const acting = job(async ctx => {
       await ctx.transaction(trx =>
         trx
+          .withTables<Tables>()
           .insertInto('mails')
           .values({ who: 'done' })
           .execute()
@@ -329,6 +337,7 @@ describe('ctx.transaction', () => {
     const acting = job(ctx =>
       ctx.transaction(async trx => {
         await trx
+          .withTables<Tables>()
           .insertInto('mails')
           .values({ who: `attempt ${ctx.attempt}` })
           .execute();
@@ -351,9 +360,12 @@ describe('a transaction whose commit was lost on the way', () => {
     const lost = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
     const cutOff: Database = {
       ...database,
-      async transaction(work, options) {
-        await database.transaction(work, options);
-        throw lost;
+      handlers: {
+        ...database.handlers,
+        async transaction(work) {
+          await database.handlers.transaction(work);
+          throw lost;
+        },
       },
       run: () => Promise.reject(Object.assign(new Error('permission denied'), { code: '42501' })),
     };
@@ -407,7 +419,7 @@ describe.each([
     expect(
       await caught(ctx =>
         ctx.transaction(async trx => {
-          await trx.insertInto('mails').values({ who: 'nobody' }).execute();
+          await trx.withTables<Tables>().insertInto('mails').values({ who: 'nobody' }).execute();
           await lose(ctx);
         }),
       ),

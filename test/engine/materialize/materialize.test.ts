@@ -1,7 +1,7 @@
 // Engine: definitions become runs, each occurrence once, whatever the clock and the ticks do.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { defineJob, type JobSchedule } from '../../../src/index.js';
+import { defineJob, type JobSchedule, type Json } from '../../../src/index.js';
 import { collectLines } from '../../support/lines.js';
 import { whileHeld } from '../../support/runs.js';
 import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
@@ -252,15 +252,26 @@ describe('policies', () => {
       },
       run: () => 'never',
     });
-    const tock = test.another({ jobs: [good, bad] });
+    const deep = defineJob({
+      name: 'deep',
+      schedule: {
+        cron: '* * * * *',
+        payload: () => JSON.parse('['.repeat(5000) + ']'.repeat(5000)) as Json,
+      },
+      run: () => 'never',
+    });
+    const tock = test.another({ jobs: [good, bad, deep] });
     await tock.tick();
     await test.setClock('2026-03-01T12:01:00Z');
-    expect((await tock.tick()).executed).toMatchObject({ succeeded: 1, failed: 1 });
+    expect((await tock.tick()).executed).toMatchObject({ succeeded: 1, failed: 2 });
     expect(await tock.runs.list({ job: 'computed' })).toMatchObject([
       { payload: { from: '2026-03-01T12:00:00.000Z' }, output: { from: '2026-03-01T12:00:00.000Z' } },
     ]);
     expect(await tock.runs.list({ job: 'throwing' })).toMatchObject([
       { errors: [{ message: 'no payload today' }] },
+    ]);
+    expect(await tock.runs.list({ job: 'deep' })).toMatchObject([
+      { payload: null, errors: [{ code: 'TOCK_BAD_PAYLOAD' }] },
     ]);
   });
 });

@@ -1,6 +1,6 @@
 // Engine: the rows that occurrences become.
 import { describe, expect, it } from 'vitest';
-import type { Engine } from '../../../src/engine/engine.js';
+import { type Engine, readSettings } from '../../../src/engine/engine.js';
 import {
   occurrenceKey,
   payloadFor,
@@ -8,13 +8,15 @@ import {
   slotsOf,
 } from '../../../src/engine/materialize/occurrence-rows.js';
 import { type AnyJob, defineJob, type JobSchedule } from '../../../src/index.js';
-import type { Json, Occurrence } from '../../../src/model/job/job.js';
+import type { Json } from '../../../src/model/job/job.js';
+import type { Occurrence } from '../../../src/model/job/job-schedule.js';
 import { createRegistry } from '../../../src/model/job/registry.js';
 import type { Plan, PlannedRun } from '../../../src/model/planning/plan-occurrences.js';
 import type { DueDefinition } from '../../../src/store/definitions/due.js';
 
 const AT = Date.parse('2026-03-02T12:00:00Z');
-const engineOf = (...jobs: AnyJob[]) => ({ registry: createRegistry(jobs) }) as Engine;
+const engineOf = (...jobs: AnyJob[]) =>
+  ({ registry: createRegistry(jobs), settings: readSettings({}) }) as Engine;
 const definition = {
   id: '7',
   name: 'nightly',
@@ -86,9 +88,9 @@ describe('payloadFor', () => {
       dataInterval: { start: new Date(AT - 60_000), end: new Date(AT) },
       occurrenceCount: 2,
     };
-    expect(payloadFor(engine, definition, run)).toEqual(occurrence);
+    expect(payloadFor(engine, definition, run)).toEqual(JSON.parse(JSON.stringify(occurrence)));
     expect(payloadFor(engine, definition, planned())).toMatchObject({
-      dataInterval: { start: new Date(AT), end: new Date(AT) },
+      dataInterval: { start: new Date(AT).toISOString(), end: new Date(AT).toISOString() },
     });
   });
 

@@ -205,6 +205,30 @@ describe('runs.cancelMany', () => {
     expect(await states()).toEqual({ cancelled: 2, running: 1, queued: 1 });
   });
 
+  it('leaves those that were asked to stop before, with the reason of that, and counts only what it asked', async () => {
+    const running = {
+      job: 'mail',
+      status: 'running',
+      attempts: 1,
+      fence: 1,
+      locked_until: '2026-03-02T12:01:00Z',
+    };
+    await addRuns(test, running, running);
+    await test.tock.runs.cancel('1', { reason: 'legal hold' });
+    expect(await test.tock.runs.cancelMany({ status: 'running' }, { reason: 'wrong month' })).toEqual({
+      matched: 2,
+      ...empty,
+      done: { running: 1 },
+      passed: 1,
+    });
+    expect(await test.tock.runs.get('1')).toMatchObject({ skipReason: 'legal hold' });
+    expect(await test.tock.runs.get('2')).toMatchObject({ skipReason: 'wrong month' });
+    expect(await test.tock.audit.list({ action: 'runs.cancel', limit: 2 })).toMatchObject([
+      { targets: ['2'], count: 1 },
+      { targets: ['1'], count: 1 },
+    ]);
+  });
+
   it('frees the slots of what it cancels, and lets the next run start', async () => {
     const slot = { job: 'mail', slot_keys: ['job:mail'], slot_limits: [1] };
     await addRuns(test, { ...slot, status: 'failed', attempts: 1 }, { ...slot, blocked_on: 'job:mail' });

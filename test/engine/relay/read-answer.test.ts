@@ -49,7 +49,18 @@ describe('readAnswer', () => {
       { ...NAMED, kind: 'progress', fraction: 1 },
       { ...NAMED, kind: 'progress', fraction: 1 },
     ],
-  ])('takes %j', (body, answer) => {
+    [
+      { ...NAMED, kind: 'succeeded', result: JSON.parse('['.repeat(5000) + ']'.repeat(5000)) as unknown },
+      {
+        ...NAMED,
+        kind: 'failed',
+        message: 'the result is nested deeper than 200 levels',
+        retry: false,
+        name: 'TockError',
+        code: 'TOCK_BAD_RESULT',
+      },
+    ],
+  ])('takes $kind', (body, answer) => {
     expect(readAnswer(body)).toEqual(answer);
   });
 

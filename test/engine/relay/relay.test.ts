@@ -455,6 +455,76 @@ describe('a broker that fails', () => {
   });
 });
 
+describe('a message that can never be published', () => {
+  const isBad = ({ payload }: RelayMessage) => (payload as { to: string }).to.startsWith('bad');
+  const enqueueBad = async (count: number) =>
+    (await test.tock.enqueueMany(
+      Array.from({ length: count }, (_, index) => ({ job: 'mail', payload: { to: `bad${index}` } })),
+    )) as string[];
+
+  it('fails its attempts, alone in its batch too, until its run is dead: the broker is not away', async () => {
+    broker.refusesContent = isBad;
+    const relay = await open();
+    const consumer = await echo(broker, ['mail']);
+    const [bad = ''] = await enqueueBad(1);
+    await ended([bad], 'dead');
+    expect((await relay.figures()).isBrokerAway).toBe(false);
+    await ended(await enqueue(3));
+    await consumer.stop();
+    const run = await test.tock.runs.get(bad);
+    expect(run).toMatchObject({ attempts: 3 });
+    expect(run?.errors).toHaveLength(3);
+    expect(run?.errors[0]).toMatchObject({
+      code: 'TOCK_UNPUBLISHED',
+      message: 'memory does not take this message: it is too large',
+    });
+    expect(events('relay.broker_away')).toEqual([]);
+    expect(await figuresOf(relay)).toMatchObject({ handedOver: 3, completed: 3 });
+  });
+
+  it('does not keep the relay from finding that the broker is back', async () => {
+    broker.isAway = true;
+    const relay = await open();
+    // More than are tried at first.
+    const bad = await enqueueBad(25);
+    await until(async () => (await relay.figures()).isBrokerAway, 'the broker to be away');
+    const good = await enqueue(3);
+    broker.refusesContent = isBad;
+    broker.isAway = false;
+    const consumer = await echo(broker, ['mail']);
+    await ended(good);
+    await ended(bad, 'dead');
+    await consumer.stop();
+    expect(await test.sql('select from tock.job_runs where attempts <> 3 and id = any($1)', [bad])).toEqual(
+      [],
+    );
+    expect(events('relay.broker_back')).toHaveLength(1);
+  });
+
+  it('never reaches the broker if its payload cannot be written as JSON, and fails no other of its batch', async () => {
+    const levels = 5000;
+    await test.sql('alter domain tock.payload drop constraint payload_nested_at_most_200_levels');
+    const [row] = await test.sql<{ id: string }>(
+      `insert into tock.job_runs (job, queue, payload, status, max_attempts)
+       values ('elsewhere', 'mail', (repeat('[', ${levels}) || repeat(']', ${levels}))::json, 'queued', 1) returning id`,
+    );
+    await test.sql(
+      `alter domain tock.payload add constraint payload_nested_at_most_200_levels
+       check (pg_column_size(value #> '{}') < 1600 or not jsonb_path_exists(value, 'strict $.**{201}')) not valid`,
+    );
+    const { id: bad = '' } = row ?? {};
+    const good = await enqueue(3);
+    await open();
+    const consumer = await echo(broker, ['mail']);
+    await ended(good);
+    await ended([bad], 'dead');
+    await consumer.stop();
+    expect((await test.tock.runs.get(bad))?.errors[0]).toMatchObject({ code: 'TOCK_UNPUBLISHED' });
+    expect(broker.taken.map(({ run }) => run)).not.toContain(bad);
+    expect(events('relay.broker_away')).toEqual([]);
+  });
+});
+
 describe('relays of the same queue', () => {
   it('share it: each run is published once and completed once', async () => {
     const first = await open();

@@ -68,7 +68,7 @@ describe('a relayed queue', () => {
 
   it('lets a run be executed by hand', async () => {
     const id = await test.tock.enqueue('mail', {});
-    expect((await test.tock.runs.wait(id)).status).toBe('succeeded');
+    expect((await test.tock.runs.wait(id, { execute: true })).status).toBe('succeeded');
     expect(executed).toEqual([id]);
   });
 

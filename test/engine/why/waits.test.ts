@@ -82,7 +82,7 @@ describe('why of a run that waits', () => {
     await until(async () => begun === 1, 'the first to begin');
     ticks.push(minuteLater(tock, '01'));
     await until(
-      async () => (await atMinute(tock, '01')).run?.blockedOn === 'job:report:7',
+      async () => (await atMinute(tock, '01')).run?.blockedOn === 'job:report/7',
       'it to be blocked',
     );
     const first = (await atMinute(tock, '00')).run?.id;

@@ -79,9 +79,9 @@ const engine = () =>
     logger: log.logger,
     settings: { leaseMs: LEASE_MS, heartbeatMs: BEAT_MS },
   }) as unknown as Engine;
-const start = () => {
+const start = (pollMs?: number) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
-  heartbeat = startHeartbeat(engine(), WORKER, active, () => refreshRow());
+  heartbeat = startHeartbeat(engine(), WORKER, active, () => refreshRow(), { pollMs });
   return heartbeat;
 };
 /** Advances the timers, and waits for the answers to what they sent. */
@@ -409,6 +409,39 @@ describe('checkCancel', () => {
     checkCancel(each.run.id);
     await pass(1000);
     expect([sent, each.cancelRequested, eventsOf()]).toEqual([2, true, []]);
+  });
+});
+
+describe('a poll', () => {
+  it('asks by one statement which runs are to be cancelled, and renews nothing', async () => {
+    const [each, other] = [await hold({ cancel_requested_at: NOW }), await hold()];
+    start(1000);
+    await pass(999);
+    expect(sent).toBe(0);
+    await pass(1);
+    expect([sent, each.cancelRequested, other.cancelRequested, await renewed()]).toEqual([
+      1,
+      true,
+      false,
+      [],
+    ]);
+    await pass(1000);
+    expect(sent).toBe(2);
+  });
+
+  it('asks nothing if no run is at work, nor of runs that were claimed or renewed since the last one', async () => {
+    start(1000);
+    await pass(5000);
+    await hold({}, { renewedAt: performance.now() });
+    await pass(1000);
+    expect(sent).toBe(0);
+  });
+
+  it('is left to the heartbeats of a worker that does not poll', async () => {
+    await hold({ cancel_requested_at: NOW });
+    start();
+    await pass(BEAT_MS - 1);
+    expect(sent).toBe(0);
   });
 });
 

@@ -6,6 +6,10 @@ import { type Database, openDatabase } from '../../../src/store/connection/datab
 import { engineOver } from '../../support/engine.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 
+interface Tables {
+  'tock.job_effects': { key: string };
+}
+
 describe('a worker', () => {
   let test: TestTock;
   beforeEach(async () => {
@@ -201,9 +205,9 @@ describe('a worker', () => {
         progress(0.5, 'half');
         await step('one', () => 1);
         await once(`apart-${runId}`, () => 2);
-        await enqueue('other');
+        await enqueue<string>('other');
         const { definitions } = await scheduler.status();
-        const rows = await db.selectFrom('tock.job_effects').selectAll().execute();
+        const rows = await db.withTables<Tables>().selectFrom('tock.job_effects').selectAll().execute();
         return await transaction(() => ({ rows: rows.length, definitions, aborted: signal.aborted }));
       },
     });

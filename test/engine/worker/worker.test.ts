@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
 import { openWorker } from '../../../src/engine/worker/worker.js';
 import { defineJob } from '../../../src/index.js';
+import { type Logger, silentLogger } from '../../../src/model/logger.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { engineOver } from '../../support/engine.js';
 import { addRuns } from '../../support/runs.js';
@@ -123,20 +124,38 @@ describe('a worker that has room again', () => {
   });
 });
 
-describe('a worker of older code', () => {
-  it.each([
-    [true, 0],
-    [false, 1],
-  ])('leaves runs of jobs that it does not know, where it is superseded: %s', async (isSuperseded, dead) => {
-    await addRuns(test, { job: 'newer', max_attempts: 1 }, { job: 'holds' });
-    const worker = openWorker(engine, { kind: 'library', isSuperseded: () => isSuperseded });
+describe('a worker of other code', () => {
+  it('gives back runs of jobs that it does not know, and says so once', async () => {
+    const lines: Record<string, unknown>[] = [];
+    const log = (fields: Record<string, unknown>) => void lines.push(fields);
+    const logger: Logger = { ...silentLogger, warn: log };
+    await addRuns(test, { job: 'newer', max_attempts: 1 }, { job: 'newer' }, { job: 'holds' });
+    const worker = openWorker({ ...engine, logger }, { kind: 'library' });
     await worker.claim();
     await until(() => Promise.resolve(atWork.length === 1), 'the handler to be at work');
     endAll();
     await worker.idle();
     await worker.stop();
     expect(await runs(`status = 'succeeded'`)).toHaveLength(1);
-    expect(await runs(`job = 'newer' and status = 'dead'`)).toHaveLength(dead);
+    expect(await runs(`status = 'queued' and attempts = 0 and blocked_on = 'code:newer'`)).toHaveLength(2);
+    expect(lines).toEqual([{ event: 'job.unknown', job: 'newer' }]);
+  });
+
+  it('asks for runs that wait only where they are expected, and only once', async () => {
+    await addRuns(test, { blocked_on: 'code:newer' }, { job: 'holds', blocked_on: 'code:holds' });
+    const worker = open(4);
+    const asked = () => statements.filter(text => text.includes('awaited')).length;
+    await worker.claim();
+    expect([asked(), worker.running]).toEqual([0, 0]);
+    worker.expectWaiting();
+    await worker.claim();
+    await until(() => Promise.resolve(atWork.length === 1), 'the handler to be at work');
+    await worker.claim();
+    expect([asked(), worker.hasMore]).toEqual([1, false]);
+    endAll();
+    await worker.idle();
+    await worker.stop();
+    expect(await runs(`blocked_on = 'code:newer' and fence = 0`)).toHaveLength(1);
   });
 });
 

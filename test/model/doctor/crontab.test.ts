@@ -44,6 +44,8 @@ describe('findTickLines', () => {
   it.each([
     ['* * * * * cd /srv/app && node dist/tick.js', '* * * * *', 'cd /srv/app && node dist/tick.js'],
     ['*/5 0-6,8 * jan mon-fri npx tock tick', '*/5 0-6,8 * jan mon-fri', 'npx tock tick'],
+    ['-*/5 0~6 * * 1,fri-sun tock tick', '-*/5 0~6 * * 1,fri-sun', 'tock tick'],
+    ['0 7 * jan-mar/2 5#2 tock tick', '0 7 * jan-mar/2 5#2', 'tock tick'],
     ['@hourly tock tick --budget 10s', '@hourly', 'tock tick --budget 10s'],
     ['  *\t* * * *   node dist/cli.js tick', '*\t* * * *', 'node dist/cli.js tick'],
   ])('finds %s', (line, when, command) => {
@@ -56,6 +58,11 @@ describe('findTickLines', () => {
     '* * * * * node dist/ticks.js',
     '* * * * * tock status',
     '* * * * tock tick',
+    // Cron refuses these, and so they do not tick.
+    '* * * * npx tock tick',
+    '60 * * * * tock tick',
+    '# a line for each minute: npx tock tick',
+    '# one line that calls cron tock tick',
     '',
   ])('finds nothing in %s', line => {
     expect(lines(line)).toEqual([]);

@@ -33,6 +33,12 @@ describe('a line', () => {
     });
   });
 
+  it('is left if its payload is nested too deep', () => {
+    const line = (levels: number) => `0 6 * * 1 send {a: ${'['.repeat(levels)}${']'.repeat(levels)}}`;
+    expect(problemOf(line(200))).toBe('taken');
+    expect(problemOf(line(201))).toBe('its payload is nested deeper than 200 levels');
+  });
+
   it('becomes a job with the same policies', () => {
     const { job, differences } = taken('0 6 * * * send ?fill=2d&max=5&queue=q&priority=2 {a: 1}');
     expect(job).toMatchObject({

@@ -47,6 +47,11 @@ describe('a schedule of pg-boss', () => {
     });
   });
 
+  it('is left if its payload is nested too deep', () => {
+    const data = JSON.parse('['.repeat(5000) + ']'.repeat(5000)) as unknown;
+    expect(translated({ data })).toMatchObject({ problem: 'its payload is nested deeper than 200 levels' });
+  });
+
   it('with a key is named by both', () => {
     expect(taken({ key: 'eu/1' })).toMatchObject({
       from: 'schedule digest (key eu/1)',

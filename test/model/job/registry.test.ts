@@ -25,6 +25,16 @@ describe('defineJob', () => {
     ['a path for a name', { name: '../../etc/passwd' }, 'TOCK_BAD_JOB', /cannot be the name of a job/],
     ['__proto__', { name: '__proto__' }, 'TOCK_BAD_JOB', /cannot be the name/],
     ['constructor', { name: 'constructor' }, 'TOCK_BAD_JOB', /cannot be the name/],
+    ['its own name as an alias', { aliases: ['old', 'report'] }, 'TOCK_BAD_JOB', /its own name as an alias/],
+    ['an alias twice', { aliases: ['old', 'old'] }, 'TOCK_BAD_JOB', /alias "old" twice/],
+    ['a path for an alias', { aliases: ['../etc'] }, 'TOCK_BAD_JOB', /cannot be the name/],
+    ['an alias that is no list', { aliases: 'old' as never }, 'TOCK_BAD_JOB', /no array of names/],
+    [
+      'itself by an alias as onDead',
+      { aliases: ['old'], onDead: 'old' },
+      'TOCK_BAD_JOB',
+      /is the job itself/,
+    ],
     ['no handler', { run: undefined as unknown as typeof run }, 'TOCK_BAD_JOB', /has no run function/],
     [
       'a payload that is no schema',
@@ -118,6 +128,60 @@ describe('createRegistry', () => {
       expect.objectContaining({ code: 'TOCK_DUPLICATE_JOB' }),
     );
     expect(() => createRegistry([job(), other])).toThrow(/registry\.test\.ts.*\/app\/jobs\/other\.js/);
+  });
+
+  it('finds a job by its aliases, each of which is a definition without a schedule', () => {
+    const renamed = job({
+      name: 'new',
+      aliases: ['old', 'older'],
+      schedule: { cron: '* * * * *' },
+      queue: 'mail',
+      priority: 3,
+      retry: { maxAttempts: 4 },
+      onDead: 'report',
+    });
+    const registry = createRegistry([renamed, job()]);
+    expect(['old', 'older'].map(name => findJob(registry, name))).toEqual([renamed, renamed]);
+    expect([...registry.jobs.keys()]).toEqual(['new', 'report']);
+    const own = { job: 'new', queue: 'mail', priority: 3, max_attempts: 4, on_dead: 'report' };
+    expect(registry.definitions.map(({ columns }) => columns)).toMatchObject([
+      { ...own, name: 'new', cron: '* * * * *' },
+      { ...own, name: 'old', cron: null },
+      { ...own, name: 'older', cron: null },
+      { name: 'report' },
+    ]);
+    const { fingerprint } = createRegistry([job({ name: 'new' })]);
+    expect(createRegistry([job({ name: 'new', aliases: ['old'] })]).fingerprint).not.toBe(fingerprint);
+    expect(createRegistry([job({ name: 'new', aliases: [] })]).fingerprint).toBe(fingerprint);
+  });
+
+  it('accepts an alias as the target of onDead', () => {
+    const jobs = [job({ name: 'new', aliases: ['old'] }), job({ onDead: 'old' })];
+    expect(() => createRegistry(jobs)).not.toThrow();
+  });
+
+  it.each<[string, AnyJob[], string, RegExp]>([
+    [
+      'an alias that is the name of a job',
+      [job(), job({ name: 'new', aliases: ['report'] })],
+      'TOCK_DUPLICATE_JOB',
+      /job new in .*registry\.test\.ts has the alias "report", which is the name of a job in .*remove the alias/,
+    ],
+    [
+      'two jobs with one alias',
+      [job({ name: 'a', aliases: ['old'] }), job({ name: 'b', aliases: ['old'] })],
+      'TOCK_DUPLICATE_JOB',
+      /job b in .* has the alias "old", which is an alias of job a too/,
+    ],
+    [
+      'a definition after an alias',
+      [job({ name: 'new', aliases: ['old'] }), job({ schedule: { after: 'old' } })],
+      'TOCK_BAD_SCHEDULE',
+      /job report runs after "old", which is an alias of job new: name new/,
+    ],
+  ])('refuses %s', (_what, jobs, code, message) => {
+    expect(() => createRegistry(jobs)).toThrow(expect.objectContaining({ code }));
+    expect(() => createRegistry(jobs)).toThrow(message);
   });
 
   it('refuses what defineJob did not make', () => {

@@ -159,13 +159,22 @@ describe('jobLimit', () => {
     expect(limitOf(undefined)).toEqual({ key: 'job:sync', limit: 3 });
   });
 
+  it('is shared by no two jobs, though the name of one may look like a key of the other', () => {
+    const concurrency = { limit: 1, key: () => 'eu' };
+    const keys = [
+      { name: 'report', concurrency },
+      { name: 'report:eu', concurrency: { limit: 1 } },
+    ].map(job => jobLimit(job, null)?.key);
+    expect(new Set(keys).size).toBe(2);
+  });
+
   it('is the job’s key for this payload, text or a number', () => {
     expect(limitOf((payload: { tenant: string }) => payload.tenant, { tenant: 'a' })).toEqual({
-      key: 'job:sync:a',
+      key: 'job:sync/a',
       limit: 3,
     });
-    expect(limitOf(() => 0)).toEqual({ key: 'job:sync:0', limit: 3 });
-    expect(limitOf(() => 'ä'.repeat(150))?.key).toBe(`job:sync:${'ä'.repeat(150)}`);
+    expect(limitOf(() => 0)).toEqual({ key: 'job:sync/0', limit: 3 });
+    expect(limitOf(() => 'ä'.repeat(150))?.key).toBe(`job:sync/${'ä'.repeat(150)}`);
   });
 
   it.each([

@@ -275,7 +275,18 @@ describe('the causes of an error', () => {
   });
 });
 
+/** A value with something at this level. */
+function nested(levels: number): unknown {
+  let value: unknown = 1;
+  for (let level = 0; level < levels; level++) value = [value];
+  return value;
+}
+
 describe('describeOutput', () => {
+  it('keeps 200 levels', () => {
+    expect(describeOutput(nested(200))).toEqual(nested(200));
+  });
+
   it.each([[null], [undefined]])('keeps nothing of %s', value => {
     expect(describeOutput(value)).toBeNull();
   });
@@ -345,6 +356,8 @@ describe('describeOutput', () => {
     ['a revoked proxy', { nested: revoked() }, /revoked/],
     ['over 1 MiB', 'x'.repeat(MAX_OUTPUT_BYTES), /^the output of 1048578 characters is too large to keep$/],
     ['over 1 MiB in UTF-8', 'ä'.repeat(MAX_OUTPUT_BYTES / 2), /too large/],
+    ['201 levels deep', nested(201), /^the output is nested deeper than 200 levels$/],
+    ['5,000 levels deep', nested(5000), /deeper than 200 levels|cannot be kept/],
   ])('leaves %s out, with a note in its place', (_what, value, told) => {
     const output = describeOutput(value) as { outputLeftOut: string };
     expect(Object.keys(output)).toEqual(['outputLeftOut']);
@@ -363,9 +376,7 @@ describe('describeOutput', () => {
   });
 
   it('survives a depth at which JSON gives up', () => {
-    let value: unknown = 1;
-    for (let level = 0; level < 100_000; level++) value = [value];
-    expect(describeOutput(value)).toEqual({
+    expect(describeOutput(nested(100_000))).toEqual({
       outputLeftOut: expect.stringContaining('cannot be kept') as string,
     });
   });
@@ -385,6 +396,10 @@ describe('redact', () => {
     ['PGPASSWORD=pw node x', 'PGPASSWORD=*** node x'],
     ['?user=u&password=pw&ssl=1', '?user=u&password=***&ssl=1'],
     ['password=a"b c', 'password=*** c'],
+    ['GET /sign-in?token=abc.DEF-1 200', 'GET /sign-in?token=*** 200'],
+    ['https://h/p?a=1&access_token=abc&b=2', 'https://h/p?a=1&access_token=***&b=2'],
+    ['https://h/?X-Amz-Signature=abc#top', 'https://h/?X-Amz-Signature=***'],
+    ['https://h/?api_key=1&client_secret=2', 'https://h/?api_key=***&client_secret=***'],
   ])('makes %j into %j', (text, told) => {
     expect(redact(text)).toBe(told);
   });

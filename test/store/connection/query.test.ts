@@ -8,6 +8,7 @@ import {
   now,
   readableInstant,
   runQuery,
+  selectedInstant,
 } from '../../../src/store/connection/query.js';
 import { openTestTock, type TestTock } from '../../support/test-tock.js';
 
@@ -23,7 +24,11 @@ describe.each(['tock', 'scheduling'])('a query in the schema %s', schema => {
     await test.close();
   });
 
-  const queue = (name: string) => db.selectFrom('tock.job_queues').selectAll().where('name', '=', name);
+  const queue = (name: string) =>
+    db
+      .selectFrom('tock.job_queues')
+      .select(eb => ['timezone', selectedInstant(eb.ref('paused_at')).as('paused_at')])
+      .where('name', '=', name);
 
   it('reads and writes its tables, and asks its clock', async () => {
     await test.setClock('2026-03-01T12:00:00Z');

@@ -15,7 +15,7 @@ beforeAll(async () => {
     insert into tock.job_runs_live (job, queue, run_at) select 'a', 'long', tock.now() - interval '1 h' from generate_series(1, 40000);
     insert into tock.job_runs_live (job, queue, run_at) select 'a', 'later', tock.now() + interval '1 h' from generate_series(1, 40000);
     insert into tock.job_runs_live (job, queue, run_at, slot_keys, slot_limits, blocked_on)
-      select 'a', 'long', tock.now() - interval '2 h', array['job:a:' || i % 3], array[1], 'job:a:' || i % 3 from generate_series(1, 30000) i;
+      select 'a', 'long', tock.now() - interval '2 h', array['job:a/' || i % 3], array[1], 'job:a/' || i % 3 from generate_series(1, 30000) i;
     insert into tock.job_runs_live (job, queue, status, run_at, started_at, locked_by, locked_until)
       select 'a', 'long', 'running', tock.now() - interval '3 h', tock.now(), '${WORKER}', tock.now() + interval '1 minute' from generate_series(1, 20);
     insert into tock.workers (id, kind, host, pid, capacity) values ('${WORKER}', 'daemon', 'web-1', 1, 20);
@@ -107,7 +107,7 @@ describe('what is read', () => {
     ]);
     const keys = await readBlockingKeys(pool);
     expect(keys).toMatchObject(
-      ['job:a:0', 'job:a:1', 'job:a:2'].map(key => ({
+      ['job:a/0', 'job:a/1', 'job:a/2'].map(key => ({
         key,
         limit: 1,
         held: 0,

@@ -4,6 +4,7 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { FINISHED_STATUSES } from '../../../src/model/run/states.js';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
+import { OWN_TYPES } from '../../../src/store/connection/values/own-types.js';
 import { takeStep } from '../../../src/store/figures/roll-up.js';
 import {
   readSchedulerState,
@@ -172,7 +173,7 @@ describe('on a large history', () => {
     const plans: Node[][] = [];
     const session: Session = {
       async run<Row>(text: string, values: readonly unknown[] = []) {
-        const result = await client.query(text, [...values]);
+        const result = await client.query({ text, values: [...values], types: OWN_TYPES });
         const { rows } = await client.query(`explain (analyze, format json) ${text}`, [...values]);
         plans.push(nodesOf(rows[0]['QUERY PLAN'][0].Plan));
         return result.rows as Row[];

@@ -4,6 +4,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunMatch, readRunMatch } from '../../../src/model/run/run-match.js';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
+import { OWN_TYPES } from '../../../src/store/connection/values/own-types.js';
 import { readLastErrors } from '../../../src/store/reads/runs/last-errors.js';
 import { readEffects } from '../../../src/store/reads/runs/run-detail.js';
 import { countRuns, listRunPage, readMatchingRuns } from '../../../src/store/reads/runs/run-list.js';
@@ -56,7 +57,7 @@ async function executed(work: (session: Session) => Promise<unknown>): Promise<N
     async run<Row>(text: string, values: readonly unknown[] = []) {
       const explained = await client.query(`explain (analyze, format json) ${text}`, [...values]);
       nodes.push(...nodesOf(explained.rows[0]['QUERY PLAN'][0].Plan));
-      return (await client.query(text, [...values])).rows as Row[];
+      return (await client.query({ text, values: [...values], types: OWN_TYPES })).rows as Row[];
     },
   });
   return nodes;

@@ -5,6 +5,7 @@ import { DECIDED_UNTIL, HANDED_OVER } from '../../../src/model/run/states.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { finalizeRuns, readEndedAttempts } from '../../../src/store/runs/finalize.js';
 import { readDecided } from '../../../src/store/runs/hand-off/decided.js';
+import { renewLeases } from '../../../src/store/runs/leases.js';
 import { reapRuns } from '../../../src/store/runs/reap/reap.js';
 import { addRuns, emptyTables, type RunRow, whileWaitedFor } from '../../support/runs.js';
 import { openTestTock, type TestTock } from '../../support/test-tock.js';
@@ -153,6 +154,51 @@ describe('a hand-over', () => {
   it('waits for a decision that is not committed yet, and takes it', async () => {
     const [id = ''] = await addRuns(test, held());
     await whileWaitedFor(test, `select tock.complete(${id}, 3, '1')`, () => handOff([id]));
+    expect(await readDecided(database, 10, 1_000_000)).toMatchObject([{ id, output: 1 }]);
+  });
+});
+
+describe('a call before the hand-over, in a transaction that stays open', () => {
+  it.each(CALLS)('%s: the worker renews its lease meanwhile', async text => {
+    const [id = ''] = await addRuns(test, held());
+    const client = new pg.Client({ connectionString: test.url });
+    await client.connect();
+    try {
+      await client.query('begin');
+      expect((await client.query(`select ${text} as held`, [id, 3])).rows).toEqual([{ held: true }]);
+      expect(await renewLeases(database, [{ id, fence: 3 }], WORKER, 120_000)).toMatchObject([
+        { id, is_renewed: true },
+      ]);
+    } finally {
+      await client.end();
+    }
+  });
+});
+
+describe('of two calls at once before the hand-over', () => {
+  it('one decides', async () => {
+    const [id = ''] = await addRuns(test, held());
+    const answer = await whileWaitedFor(test, `select tock.complete(${id}, 3, '"first"')`, () =>
+      call(`tock.fail($1, 3, 'second')`, [id]),
+    );
+    expect(answer).toBe(false);
+    expect(await noteOf(id)).toMatchObject({ decision: 'succeeded', output: 'first' });
+  });
+
+  it('both hold, where the run is handed over between them', async () => {
+    const [id = ''] = await addRuns(test, held());
+    let handing: Promise<unknown> = Promise.resolve();
+    const answer = await whileWaitedFor(
+      test,
+      `select tock.extend(${id}, 3, '2 days')`,
+      () => {
+        handing = handOff([id]);
+        return call(`tock.complete($1, 3, '1')`, [id]);
+      },
+      () => undefined,
+    );
+    await handing;
+    expect(answer).toBe(true);
     expect(await readDecided(database, 10, 1_000_000)).toMatchObject([{ id, output: 1 }]);
   });
 });

@@ -68,6 +68,62 @@ describe('the live runs', () => {
   });
 });
 
+const SHAPE = { job: 'quick', queue: 'default', priority: 0, max_attempts: 10, trigger: 'api' };
+
+/** The functions that enqueue, with a payload as JSON text. */
+const DOORS: Readonly<Record<string, (payload: string) => [text: string, values: unknown[]]>> = {
+  enqueue: payload => [`select tock.enqueue('quick', $1)`, [payload]],
+  'enqueue under a live key': payload => [
+    `select tock.enqueue('quick', $1, 'k', unique_live => true, replace => true)`,
+    [payload],
+  ],
+  enqueue_one: payload => [
+    `select tock.enqueue_one('quick', $1, null, null, 'default', 0, 1, 'api')`,
+    [payload],
+  ],
+  enqueue_many: payload => ['select tock.enqueue_many($1, $2)', [payload, JSON.stringify(SHAPE)]],
+  enqueue_live: payload => [
+    `select tock.enqueue_live(format('[%s]', $1::jsonb || jsonb_build_object('payload', $2::jsonb)))`,
+    [JSON.stringify({ ...SHAPE, place: 0, is_live: true, replaces: true, key: 'l' }), payload],
+  ],
+};
+
+describe('payloads', () => {
+  const arrays = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
+  const objects = (levels: number) => `${'{"":'.repeat(levels)}1${'}'.repeat(levels)}`;
+
+  it.each(Object.entries(DOORS))(
+    'of 200 levels are taken, and deeper ones refused: %s',
+    async (_door, call) => {
+      for (const payload of [arrays(201), objects(200)]) await test.sql(...call(payload));
+      for (const payload of [arrays(202), objects(201), arrays(5000)])
+        await expect(test.sql(...call(payload))).rejects.toMatchObject({
+          code: expect.stringMatching(/^(23514|54000)$/),
+          message: expect.stringMatching(/200.levels/),
+        });
+    },
+  );
+
+  it('of over 32 MiB as text are refused', async () => {
+    // The server makes it, so that it need not be sent.
+    const large = `repeat('x', 33554431)`;
+    await expect(
+      test.sql(`select tock.enqueue_one('quick', to_jsonb(${large}), null, null, 'default', 0, 1, 'api')`),
+    ).rejects.toMatchObject({ code: '23514', message: expect.stringContaining('32_mib') });
+  });
+
+  it('are refused too where they come compressed from a table', async () => {
+    await test.sql('create table kept (payload jsonb)');
+    await test.sql('insert into kept values ($1)', [arrays(300)]);
+    const [kept] = await test.sql<{ size: number }>('select pg_column_size(payload) as size from kept');
+    expect(kept?.size).toBeLessThan(1600);
+    await expect(
+      test.sql(`select tock.enqueue_one('quick', payload, null, null, 'default', 0, 1, 'api') from kept`),
+    ).rejects.toMatchObject({ code: '23514' });
+    await test.sql('drop table kept');
+  });
+});
+
 describe('names', () => {
   const NAMES = [
     'default',
@@ -138,9 +194,8 @@ describe('names', () => {
 });
 
 describe('enqueue_many', () => {
-  const shape = { job: 'quick', queue: 'default', priority: 0, max_attempts: 10, trigger: 'api' };
   const enqueue = (more: object) =>
-    test.sql(`select tock.enqueue_many('{}', $1)`, [JSON.stringify({ ...shape, ...more })]);
+    test.sql(`select tock.enqueue_many('{}', $1)`, [JSON.stringify({ ...SHAPE, ...more })]);
 
   it('gives a run no place but one of its own job', async () => {
     await test.sql('delete from tock.job_runs_live');
@@ -156,7 +211,7 @@ describe('enqueue_many', () => {
     expect(
       await test.sql('select slot_keys, slot_limits, definition_id, fence, status from tock.job_runs_live'),
     ).toEqual([
-      { slot_keys: ['job:quick:a'], slot_limits: [2], definition_id: null, fence: 0, status: 'queued' },
+      { slot_keys: ['job:quick/a'], slot_limits: [2], definition_id: null, fence: 0, status: 'queued' },
     ]);
   });
 

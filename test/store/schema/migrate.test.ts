@@ -83,6 +83,21 @@ describe('migrate', () => {
     expect(row).toEqual({ there: false });
   });
 
+  it('makes the schema in a database whose encoding lacks most letters', async () => {
+    const admin = await open();
+    const url = new URL(opened.at(-1)?.test.url ?? '');
+    url.pathname = `${url.pathname}_latin1`;
+    const name = url.pathname.slice(1);
+    await admin.run(`create database ${name} template template0 encoding 'LATIN1' locale 'C'`);
+    const database = openDatabase({ connectionString: url.href });
+    try {
+      expect((await migrate(database)).applied).toEqual(MIGRATION_TEXTS.map(each => each.name));
+    } finally {
+      await database.close();
+      await admin.run(`drop database ${name} with (force)`);
+    }
+  });
+
   it('makes partitions for this month and the three after it, each with the rows of its month', async () => {
     const database = await open();
     const { madePartitions } = await migrate(database);
@@ -118,6 +133,11 @@ describe('the migrations of this version', () => {
     expect(files.length).toBeGreaterThan(0);
     const texts = files.map(name => ({ name, text: readFileSync(path.join(folder, name), 'utf8') }));
     expect(MIGRATION_TEXTS).toEqual(texts);
+  });
+
+  it('are ASCII, which every encoding of a database has', () => {
+    for (const { name, text } of MIGRATION_TEXTS)
+      expect([name, text.match(/\P{ASCII}.*/gu)]).toEqual([name, null]);
   });
 });
 

@@ -14,7 +14,13 @@ import type { AlertEventKind } from '../../../src/store/schema/alert-tables.js';
 import type { Origin, OutboxKind, TickKind, WorkerKind } from '../../../src/store/schema/tables.js';
 import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
 
-const SOURCE = ['alert-tables.ts', 'figures-tables.ts', 'hand-off-table.ts', 'tables.ts']
+const SOURCE = [
+  'alert-tables.ts',
+  'figures-tables.ts',
+  'hand-off-table.ts',
+  'successor-table.ts',
+  'tables.ts',
+]
   .map(name => readFileSync(path.join(import.meta.dirname, '../../../src/store/schema', name), 'utf8'))
   .join('\n');
 
@@ -38,7 +44,7 @@ const TYPES: Readonly<Record<string, string>> = {
   Jsonb: 'jsonb',
   Uuid: 'uuid',
   Oid: 'oid',
-  'Oid[]': 'oid[]',
+  Xid: 'xid',
 };
 
 /** The unions that columns are declared with; a value that is none of the union's does not compile. */

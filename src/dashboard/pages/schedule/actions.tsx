@@ -6,6 +6,7 @@ import { ActionForm } from '../../layout/parts.js';
 import { numberText } from '../../layout/text.js';
 import { hasSchedule } from '../../schedules/condition.js';
 import type { OpenedSchedule, ShownCalendar } from '../../schedules/read-schedule.js';
+import { resumeQuestion } from '../../schedules/resume-question.js';
 import { runNow } from '../../schedules/run-now.js';
 import type { App, View } from '../../view.js';
 import { backOr, type Form, textOf } from './form.js';
@@ -37,7 +38,11 @@ export function Actions({ view, opened, shown }: ActionsProps) {
             view={view}
             action={`${path}/remove`}
             label="Remove …"
-            confirm={`Remove the schedule ${name}? It makes no more runs, and its runs that wait for their time are withdrawn. Its history stays.`}
+            confirm={{
+              verb: `Remove ${name}`,
+              keep: 'Keep it',
+              text: 'The schedule makes no more runs, and its runs that wait for their time are withdrawn. Its history stays.',
+            }}
             fields={{ version }}
             needs="admin"
           />
@@ -56,7 +61,13 @@ export function Actions({ view, opened, shown }: ActionsProps) {
         </a>
       )}
       {!hasSchedule(definition) ? null : paused ? (
-        <ActionForm view={view} action={`${path}/resume`} label="Resume" needs="operate" />
+        <ActionForm
+          view={view}
+          action={`${path}/resume`}
+          label="Resume …"
+          confirm={resumeQuestion(view, definition)}
+          needs="operate"
+        />
       ) : (
         <details class="menu">
           <summary class="button">Pause …</summary>

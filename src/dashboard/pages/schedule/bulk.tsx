@@ -1,153 +1,169 @@
-// Actions on many schedules at once: first a page that shows how many, then the action, one by one.
+// Actions on many schedules at once: first a page that shows which, then the action.
+import type { Context } from 'hono';
 import { TockError } from '../../../model/errors.js';
-import { DEFINITION_STATES, readDefinitionNames } from '../../../store/reads/definition-pages.js';
+import { readNamed } from '../../../store/definitions/paused-together.js';
+import { DEFINITION_STATES, type ScheduleMatch } from '../../../store/definitions/schedule-match.js';
+import { readDefinitionNames } from '../../../store/reads/definition-pages.js';
 import { flash } from '../../flash.js';
-import { Page } from '../../layout/page.js';
-import { Sheet } from '../../layout/parts.js';
 import { numberText } from '../../layout/text.js';
 import { runNow } from '../../schedules/run-now.js';
 import type { App, View } from '../../view.js';
+import { BulkQuestion, NAMED, schedules } from './bulk-question.js';
 import { backOr, type Form, textOf } from './form.js';
+import { readPauses, WhichPause } from './paused-together.js';
 
-const ACTS = ['pause', 'resume', 'run'] as const;
-type Act = (typeof ACTS)[number];
+type Handler = Context<{ Variables: { view: View } }>;
 
 /** More at once would keep a request waiting for too long. */
-const MAX_AT_ONCE = 1000;
-const MAX_NAMED = 20;
+const MAX_RUNS = 1000;
+/** A browser waits no longer than this; what is left then, the next press does. */
+const BUDGET_MS = 20_000;
 
-const WORDS: Readonly<
-  Record<Act, { readonly verb: string; readonly done: string; readonly effect: string }>
-> = {
-  pause: {
-    verb: 'Pause',
-    done: 'paused',
-    effect:
-      'They make no runs until they are resumed; occurrences due meanwhile are not caught up. Runs that wait or execute go on.',
-  },
-  resume: {
-    verb: 'Resume',
-    done: 'resumed',
-    effect:
-      'Those that are paused make runs again from now on; occurrences due in the pause are not caught up.',
-  },
-  run: {
-    verb: 'Run now',
-    done: 'started by hand',
-    effect: 'Each gets one run, due now, apart from its schedule.',
-  },
-};
+interface Asked {
+  readonly view: View;
+  readonly form: Form;
+  readonly match: ScheduleMatch;
+  readonly back: string;
+  readonly isConfirmed: boolean;
+}
 
 export function addBulkActions(app: App): void {
   app.post('/schedules', async c => {
     const view = c.get('view');
     const form = (await c.req.parseBody({ all: true })) as Form;
-    const act = ACTS.find(each => each === textOf(form, 'act'));
+    const act = ACTS[textOf(form, 'act') ?? ''];
     if (act === undefined) throw new TockError('TOCK_BAD_OPTION', 'choose what to do: pause, resume or run');
     const back = backOr(form, view.link('/schedules'));
-    const names = await namesOf(view, form);
-    if (names.length === 0) {
+    const match = matchOf(form);
+    if (match.names?.length === 0) {
       flash(c, 'No schedule was selected.', 'bad');
       return c.redirect(back, 303);
     }
-    if (textOf(form, 'confirmed') !== 'yes')
-      return c.html(<Confirm view={view} act={act} names={names} back={back} note={textOf(form, 'note')} />);
-    const { done, failures } = await doAll(view, act, names.slice(0, MAX_AT_ONCE), textOf(form, 'note'));
-    const [first] = failures;
-    const what = `${numberText(done)} ${done === 1 ? 'schedule' : 'schedules'} ${WORDS[act].done}`;
-    const failed = first === undefined ? '' : `; ${failures.length} not, the first: ${first}`;
-    flash(c, `${what}${failed}.`, first === undefined ? 'ok' : 'bad');
-    return c.redirect(back, 303);
+    return await act(c, { view, form, match, back, isConfirmed: textOf(form, 'confirmed') === 'yes' });
   });
 }
 
-/** Those selected, or all of a filter; one more than may be done at once shows that there are more. */
-async function namesOf(view: View, form: Form): Promise<string[]> {
+/** Those selected, all that one act has paused, or all of a filter. */
+function matchOf(form: Form): ScheduleMatch {
+  const pause = textOf(form, 'pause');
+  if (pause !== null) return { pause };
   if (textOf(form, 'which') !== 'all')
-    return [form['schedule'] ?? []].flat().filter(name => typeof name === 'string');
+    return { names: [form['schedule'] ?? []].flat().filter(name => typeof name === 'string') };
   const state = DEFINITION_STATES.find(each => each === textOf(form, 'state')) ?? null;
-  const filter = { name: textOf(form, 'name'), job: textOf(form, 'job'), state };
-  return await readDefinitionNames(view.reads, filter, MAX_AT_ONCE + 1);
+  return { name: textOf(form, 'name'), job: textOf(form, 'job'), state };
 }
 
-async function doAll(
-  view: View,
-  act: Act,
-  names: readonly string[],
-  note: string | null,
-): Promise<{ done: number; failures: string[] }> {
-  let done = 0;
-  const failures: string[] = [];
-  for (const name of names) {
-    try {
-      if (act === 'pause') await view.tock.schedules.pause(name, note === null ? {} : { note });
-      else if (act === 'resume') await view.tock.schedules.resume(name);
-      else await runNow(view, name);
-      done++;
-    } catch (error) {
-      if (!(error instanceof TockError)) throw error;
-      failures.push(error.message);
+/** As hidden fields, so that what is done is what was shown. */
+const fieldsOf = ({ names, name, job, state }: ScheduleMatch) =>
+  names === undefined ? { which: 'all', name, job, state } : { schedule: names };
+
+const ACTS: Readonly<Record<string, (c: Handler, asked: Asked) => Promise<Response>>> = {
+  pause: async (c, { view, form, match, back, isConfirmed }) => {
+    const note = textOf(form, 'note');
+    if (!isConfirmed) {
+      const { paused, pausedAlready } = await view.tock.schedules.pauseMany(match, { dryRun: true });
+      return c.html(
+        <BulkQuestion
+          view={view}
+          back={back}
+          act="pause"
+          fields={fieldsOf(match)}
+          verb={`Pause ${schedules(paused)}`}
+          keep="Do not pause them"
+          effect={`They make no runs until they are resumed; occurrences due meanwhile are not caught up. Runs that wait or execute go on.${stay(pausedAlready)}`}
+          count={paused}
+          named={await readNamed(view.reads, 'to-pause', match, NAMED)}
+          note={note}
+        />,
+      );
     }
-  }
-  return { done, failures };
+    const { paused, pausedAlready, isStopped } = await view.tock.schedules.pauseMany(match, {
+      ...(note === null ? {} : { note }),
+      signal: AbortSignal.timeout(BUDGET_MS),
+    });
+    const done = `${schedules(paused)} paused together.${stay(pausedAlready)}`;
+    return answer(c, back, paused === 0 ? `No schedule was paused.${stay(pausedAlready)}` : done, isStopped);
+  },
+  resume: async (c, { view, match, back, isConfirmed }) => {
+    if (match.pause === undefined && match.names === undefined)
+      return c.html(<WhichPause view={view} {...(await readPauses(view))} />);
+    if (!isConfirmed) {
+      const { resumed } = await view.tock.schedules.resumeMany(match, { dryRun: true });
+      return c.html(
+        <BulkQuestion
+          view={view}
+          back={back}
+          act="resume"
+          fields={fieldsOf(match)}
+          verb={`Resume ${schedules(resumed)}`}
+          keep={resumed === 1 ? 'Keep it paused' : 'Keep them paused'}
+          effect="They make runs again from now on; occurrences due in the pause are not caught up."
+          count={resumed}
+          named={await readNamed(view.reads, 'to-resume', match, NAMED)}
+        />,
+      );
+    }
+    const { resumed, skipped, isStopped } = await view.tock.schedules.resumeMany(match, {
+      signal: AbortSignal.timeout(BUDGET_MS),
+    });
+    const left =
+      skipped === 0
+        ? ''
+        : ` ${numberText(skipped)} ${skipped === 1 ? 'occurrence' : 'occurrences'} of the pauses did not run.`;
+    return answer(c, back, `${schedules(resumed)} resumed.${left}`, isStopped);
+  },
+  run: async (c, { view, match, back, isConfirmed }) => {
+    const found = match.names ?? (await readDefinitionNames(view.reads, match, MAX_RUNS + 1));
+    const held = new Set(
+      await readDefinitionNames(view.reads, { names: found, state: 'paused' }, found.length),
+    );
+    const names = found.filter(name => !held.has(name)).slice(0, MAX_RUNS);
+    if (!isConfirmed)
+      return c.html(
+        <BulkQuestion
+          view={view}
+          back={back}
+          act="run"
+          fields={{ schedule: names }}
+          verb={`Run ${schedules(names.length)} now`}
+          keep="Do not run them"
+          effect={`Each gets one run, due now, apart from its schedule.${leftOut(held.size)}${found.length > MAX_RUNS ? ' There are more: repeat it for the others.' : ''}`}
+          count={names.length}
+          named={names.slice(0, NAMED).map(name => ({ name, pausedAt: null, note: null }))}
+        />,
+      );
+    const failures: string[] = [];
+    for (const name of names) {
+      try {
+        await runNow(view, name);
+      } catch (error) {
+        if (!(error instanceof TockError)) throw error;
+        failures.push(error.message);
+      }
+    }
+    const [first] = failures;
+    const failed = first === undefined ? '' : ` ${failures.length} could not be, the first: ${first}.`;
+    const done = `${schedules(names.length - failures.length)} started by hand.${leftOut(held.size)}${failed}`;
+    flash(c, done, first === undefined ? 'ok' : 'bad');
+    return c.redirect(back, 303);
+  },
+};
+
+function answer(c: Handler, back: string, done: string, isStopped: boolean): Response {
+  flash(c, isStopped ? `${done} There are more: repeat it for the others.` : done, isStopped ? 'bad' : 'ok');
+  return c.redirect(back, 303);
 }
 
-function Confirm({
-  view,
-  act,
-  names,
-  back,
-  note,
-}: {
-  readonly view: View;
-  readonly act: Act;
-  readonly names: readonly string[];
-  readonly back: string;
-  readonly note: string | null;
-}) {
-  const { verb, effect } = WORDS[act];
-  const chosen = names.slice(0, MAX_AT_ONCE);
-  const count = `${numberText(chosen.length)} ${chosen.length === 1 ? 'schedule' : 'schedules'}`;
-  const more = names.length > MAX_AT_ONCE ? ' There are more: repeat it for the others.' : '';
-  return (
-    <Page view={view} title={`${verb}: ${count}`} current="schedules" lead={`${effect}${more}`}>
-      <Sheet>
-        <ul class="names">
-          {chosen.slice(0, MAX_NAMED).map(name => (
-            <li>{name}</li>
-          ))}
-          {chosen.length > MAX_NAMED ? (
-            <li class="muted">and {numberText(chosen.length - MAX_NAMED)} more</li>
-          ) : null}
-        </ul>
-        <form method="post" action={view.link('/schedules')} class="confirm">
-          {chosen.map(name => (
-            <input type="hidden" name="schedule" value={name} />
-          ))}
-          <input type="hidden" name="confirmed" value="yes" />
-          <input type="hidden" name="back" value={back} />
-          {act === 'pause' ? (
-            <label class="entry">
-              Why{' '}
-              <input
-                type="text"
-                name="note"
-                value={note ?? ''}
-                maxlength={500}
-                placeholder="shown wherever the pause is"
-              />
-            </label>
-          ) : null}
-          <div class="buttons">
-            <button class="main" name="act" value={act}>
-              {verb}: {count}
-            </button>
-            <a class="button" href={back}>
-              Back
-            </a>
-          </div>
-        </form>
-      </Sheet>
-    </Page>
-  );
+function stay(count: number): string {
+  if (count === 0) return '';
+  return count === 1
+    ? ' 1 was paused already and stays as it is.'
+    : ` ${numberText(count)} were paused already and stay as they are.`;
+}
+
+function leftOut(paused: number): string {
+  if (paused === 0) return '';
+  return paused === 1
+    ? ' 1 is paused and was left out.'
+    : ` ${numberText(paused)} are paused and were left out.`;
 }

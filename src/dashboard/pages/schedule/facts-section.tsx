@@ -1,6 +1,7 @@
 // What a schedule is: when it runs next, its policies, where it is defined, what it feeds and what feeds it.
 import type { Child } from 'hono/jsx';
 import { formatDuration } from '../../../model/duration.js';
+import { deepJsonText } from '../../../model/json-depth.js';
 import { Facts, Sheet, Time } from '../../layout/parts.js';
 import { relativeText, spanText } from '../../layout/text.js';
 import { expectedAt } from '../../schedules/expected.js';
@@ -107,7 +108,7 @@ export function FactsSection(props: FactsSectionProps) {
     [
       'Payload',
       view.user.seesPayloads && definition.payload !== null && schedule !== null ? (
-        <code class="payload">{JSON.stringify(definition.payload)}</code>
+        <code class="payload">{deepJsonText(definition.payload)}</code>
       ) : null,
     ],
   ];

@@ -1,5 +1,5 @@
-// Sends a mail by nodemailer, an optional package. The connection uses TLS, unless the server is on this
-// host.
+// Sends a mail by nodemailer, an optional package. The connection uses TLS with a certificate that is
+// verified, unless the server is on this host.
 import type { AlertMessage } from '../../../model/alerts/message.js';
 import type { Channel } from '../../../model/alerts/read-alerts.js';
 import { TockError } from '../../../model/errors.js';
@@ -18,10 +18,13 @@ export async function sendMail(
   if (!URL.canParse(smtp) || !/^smtps?:$/.test(new URL(smtp).protocol))
     throw new Error('the URL of the mail server must begin with smtps:// or smtp://');
   const { hostname } = new URL(smtp);
+  const isTrusted = insecure || isLoopback(hostname);
   const transport = createTransport({
     url: smtp,
     // smtp:// must be upgraded, so that neither the mail nor the password can be read on the way.
-    requireTLS: !insecure && !isLoopback(hostname),
+    requireTLS: !isTrusted,
+    // A server that offers TLS is taken at its word, also one with a certificate of its own making.
+    tls: { rejectUnauthorized: !isTrusted },
     dnsTimeout: timeoutMs,
     connectionTimeout: timeoutMs,
     greetingTimeout: timeoutMs,

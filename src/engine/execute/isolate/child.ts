@@ -1,4 +1,5 @@
 // Executes one attempt in a child process: the child's side.
+import type pg from 'pg';
 import type { AnyJob } from '../../../model/job/job.js';
 import type { LogLevel } from '../../../model/job/logs-option.js';
 import { createRegistry, findJob } from '../../../model/job/registry.js';
@@ -9,7 +10,7 @@ import { RunLog } from '../../../model/run/run-log.js';
 import { describeOutput } from '../../../model/run/sanitize.js';
 import { openPoolTo } from '../../../store/connection/connection.js';
 import { openDatabase } from '../../../store/connection/database.js';
-import type { Engine } from '../../engine.js';
+import type { Engine, HandlerMethods } from '../../engine.js';
 import type { AttemptSpan, Tracing } from '../../tracing/tracing.js';
 import { abort } from '../abort.js';
 import { type ActiveRun, activeRun } from '../active-run.js';
@@ -25,12 +26,15 @@ export interface IsolatedAttempt {
   readonly execute: (loadJobs: () => Promise<readonly AnyJob[]>) => Promise<Answer>;
 }
 
+/** Makes what handlers get of a Tock, over a pool that stays the caller's. Connects with the first call. */
+export type OpenMethods = (pool: pg.Pool, order: Order, jobs: readonly AnyJob[]) => HandlerMethods;
+
 /** A handler may use one connection in a transaction and others beside it; a child does not need ten. */
 const MAX_CONNECTIONS = 4;
 const CLOSE_MS = 500;
 
 /** Its effects have the worker's fence and id. The first use of the database connects to it. */
-export function openIsolatedAttempt(order: Order, send: Send): IsolatedAttempt {
+export function openIsolatedAttempt(order: Order, send: Send, openMethods: OpenMethods): IsolatedAttempt {
   const active = reportedRun(order, send);
   return {
     abort: reason => {
@@ -43,20 +47,24 @@ export function openIsolatedAttempt(order: Order, send: Send): IsolatedAttempt {
       try {
         const { traceparent } = order;
         const tracing = traceparent === null ? null : await loadTracing();
+        const { schema, settings, appName } = order;
+        const jobs = await loadJobs();
+        let methods: HandlerMethods | undefined;
         const engine: Engine = {
-          database: openDatabase({ pool, schema: order.schema }),
-          registry: createRegistry(await loadJobs()),
+          database: openDatabase({ pool, schema }),
+          registry: createRegistry(jobs),
           logger: forwardingLogger(send, {}),
-          settings: order.settings,
+          settings,
+          forHandlers: () => (methods ??= openMethods(pool, order, jobs)),
           isolation: null,
           workers: new Set(),
           hooks: {},
           tracing,
           operator: null,
-          appName: null,
+          appName,
         };
         const job = findJob(engine.registry, order.run.job);
-        const payload = await readPayload(job, active);
+        const payload = await readPayload(engine, job, active);
         if (tracing && traceparent !== null) active.span = remoteSpan(tracing, traceparent);
         const call = () => callHandler(engine, active, order.workerId, job, payload);
         const value = await (active.span === null ? call() : active.span.around(call));

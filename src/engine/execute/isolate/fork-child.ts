@@ -1,6 +1,7 @@
 // Starts the child process of one isolated attempt.
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Socket } from 'node:net';
+import { noteLoss, type OutputName, writeOutput } from '../../../environment/output.js';
 import { type FromChild, LIFELINE_FD, type ToChild } from './protocol.js';
 
 export interface ChildEnd {
@@ -22,7 +23,7 @@ export interface Child {
 
 const HEAP_IS_FULL = /heap out of memory|Reached heap limit/;
 const MAX_TAIL = 8192;
-/** How long processes that the child started may hold its standard error open. */
+/** How long processes that the child started may hold its output open. */
 const CLOSE_WITHIN_MS = 1000;
 
 /** The child's output goes to this process's output. */
@@ -36,7 +37,8 @@ export function forkChild(
     // killed at once.
     detached: true,
     serialization: 'advanced',
-    stdio: ['ignore', 'inherit', 'pipe', 'ipc', 'pipe'],
+    // Not inherited, for which Node would let this process wait for the reader of its own output.
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc', 'pipe'],
     execArgv: [
       ...inherited(process.execArgv),
       ...(memoryMb === null ? [] : [`--max-old-space-size=${memoryMb}`]),
@@ -58,11 +60,17 @@ export function forkChild(
   };
 }
 
+function passOn(name: OutputName, chunk: Buffer): void {
+  const lost = writeOutput(name, chunk);
+  if (lost !== null) noteLoss(name, lost);
+}
+
 async function endOf(child: ChildProcess): Promise<ChildEnd> {
   let tail = '';
   let sawFullHeap = false;
+  child.stdout?.on('data', (chunk: Buffer) => passOn('stdout', chunk));
   child.stderr?.on('data', (chunk: Buffer) => {
-    process.stderr.write(chunk);
+    passOn('stderr', chunk);
     tail = (tail + chunk.toString('latin1')).slice(-MAX_TAIL);
     sawFullHeap ||= HEAP_IS_FULL.test(tail);
   });
@@ -79,7 +87,7 @@ async function endOf(child: ChildProcess): Promise<ChildEnd> {
       killGroup(child, 'SIGKILL');
       setTimeout(end, CLOSE_WITHIN_MS, code, signal, null).unref();
     });
-    // Comes after the last message and the end of its standard error.
+    // Comes after the last message and the end of its output.
     child.on('close', (code, signal) => end(code, signal, null));
   });
 }

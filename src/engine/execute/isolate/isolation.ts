@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type pg from 'pg';
+import type * as pg from 'pg';
 import { TockError } from '../../../model/errors.js';
 import { readIsolate } from '../../../model/job/isolate.js';
 import type { Registry } from '../../../model/job/registry.js';

@@ -75,6 +75,7 @@ function orderOf(engine: Engine, { run, span }: ActiveRun, workerId: string, iso
     connection: isolation.connection,
     schema: engine.database.schema,
     jobsModule: isolation.jobsModule,
+    appName: engine.appName,
     traceparent: span?.traceparent ?? null,
     // The rest of the retry policy may hold a function, and only the worker uses it.
     settings: { ...engine.settings, retry: maxAttempts === undefined ? {} : { maxAttempts } },

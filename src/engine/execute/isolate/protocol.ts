@@ -18,6 +18,8 @@ export interface Order {
   readonly schema: string;
   readonly settings: Settings;
   readonly jobsModule: string;
+  /** Who the app is in the audit; null: the role of the database. */
+  readonly appName: string | null;
   /** The span of the attempt, which is active in the handler; null: not traced. */
   readonly traceparent: string | null;
 }

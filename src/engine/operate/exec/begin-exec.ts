@@ -44,6 +44,7 @@ const RUN: ClaimedRun = {
   max_attempts: 1,
   payload: null,
   payload_length: 0,
+  is_large: false,
   scheduled_for: null,
   interval_start: null,
   occurrence_count: 1,

@@ -2,6 +2,7 @@
 // attempts and outcome. Its command goes on whatever becomes of the database.
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { lossCount } from '../../../environment/output.js';
 import type { Ending } from '../../../model/run/decide.js';
 import { describeLine } from '../../../model/run/log-line.js';
 import { RunLog } from '../../../model/run/run-log.js';
@@ -13,6 +14,7 @@ import { finalizeRuns, readEndedAttempts } from '../../../store/runs/finalize.js
 import { renewLeases } from '../../../store/runs/leases.js';
 import type { Engine } from '../../engine.js';
 import { type ActiveRun, activeRun } from '../../execute/active-run.js';
+import { keepLosses } from '../../execute/run-logger.js';
 import type { OutputName } from '../../execute/shell/run-command.js';
 import { afterCommit } from '../../finalize/after-commit.js';
 import { outcomeOf } from '../../finalize/outcome-of.js';
@@ -42,6 +44,8 @@ export class ExecRun {
   private beating: Promise<void> | null = null;
   private isCancelled = false;
   private isEnding = false;
+  /** When the attempt began. */
+  private losses = lossCount();
 
   constructor(engine: Engine, workerId: string, row: WorkerRow, run: ClaimedRun) {
     this.engine = engine;
@@ -87,6 +91,8 @@ export class ExecRun {
     const { active, engine, workerId } = this;
     const described = describeError(error, this.attempt);
     this.progress(0, waits);
+    keepLosses(engine, active, this.losses);
+    this.losses = lossCount();
     await this.quickly(async () => {
       await this.reports.flush([active]);
       return await noteFailedAttempt(engine.database, active.run, workerId, described);
@@ -115,6 +121,7 @@ export class ExecRun {
     // Whether another attempt follows was decided before.
     const outcome = outcomeOf(engine, { ...active.run, max_attempts: active.run.attempts }, ending);
     const entry = { id: active.run.id, fence: active.run.fence, outcome };
+    keepLosses(engine, active, this.losses);
     const write = async (): Promise<Recorded> => {
       await this.reports.flush([active]);
       const { lost, failed, freed, outboxWritten } = await finalizeRuns(engine.database, [entry], workerId);

@@ -1,4 +1,5 @@
 // Reads the crontab of graphile-worker: `minute hour date month weekday task ?options {payload}`, in UTC.
+import { isDeeperThan, MAX_DEPTH, TOO_DEEP } from '../../json-depth.js';
 import { CRON_FIELDS, type CronFieldRule } from '../../schedule/cron-rules.js';
 import type { CronField } from '../cron-field.js';
 import type { BadLine, CronTimes } from '../crontab.js';
@@ -89,6 +90,7 @@ function readItem(text: string): Omit<CronItem, 'line' | 'text'> | string {
   } catch (error) {
     return `its payload is not JSON5: ${error instanceof Error ? error.message : String(error)}`;
   }
+  if (isDeeperThan(payload, MAX_DEPTH)) return TOO_DEEP;
   const number = (name: string): number | null => {
     const value = values.get(name);
     return value === undefined ? null : Number(value);

@@ -1,4 +1,5 @@
 // What becomes of a row of pgboss.schedule: a definition, or a reason why not.
+import { isDeeperThan, MAX_DEPTH, TOO_DEEP } from '../../json-depth.js';
 import { has60 } from '../../schedule/bits.js';
 import { type CronFields, dayMask, readCron } from '../../schedule/cron-fields.js';
 import { checkZoneName } from '../../schedule/zone-names.js';
@@ -49,6 +50,8 @@ export function translateBossSchedule(
       remedy: 'pg-boss skips it too: correct it (boss.schedule), or remove it (boss.unschedule)',
     };
   }
+  if (isDeeperThan(schedule.data, MAX_DEPTH))
+    return { from, problem: TOO_DEEP, remedy: 'keep the data in a table, and pass its id' };
   const { times } = read;
   const policies = queuePolicies(schedule.options, schedule.queue);
   const differences = [...read.differences, ...policies.differences];

@@ -2,9 +2,11 @@
 import { callbackify } from 'node:util';
 import pg from 'pg';
 import { type DatabaseHost, type HostAttempt, misfit } from '../../../model/database-hosts.js';
+import { tlsTrouble } from '../../../model/database-tls.js';
 import { formatDuration } from '../../../model/duration.js';
 import { redact } from '../../../model/run/sanitize.js';
 import { messageOf, sqlState } from '../errors.js';
+import { OWN_TYPES } from '../values/own-types.js';
 
 const QUESTION = `select pg_is_in_recovery() as "isStandby", current_setting('transaction_read_only') = 'on' as "isReadOnly"`;
 
@@ -76,7 +78,10 @@ export function clientClass(next: () => HostAttempt, withinMs: number): new () =
       const late = new Promise<never>((_, reject) => {
         timer = setTimeout(() => reject(new Error(TIMEOUT)), withinMs);
       });
-      const asked = this.query<{ isStandby: boolean; isReadOnly: boolean }>(QUESTION);
+      const asked = this.query<{ isStandby: boolean; isReadOnly: boolean }>({
+        text: QUESTION,
+        types: OWN_TYPES,
+      });
       // Rejected by the end of the connection, when nobody waits for it any more.
       asked.catch(() => undefined);
       const { rows } = await Promise.race([asked, late]).finally(() => clearTimeout(timer));
@@ -104,6 +109,8 @@ function whyNot(error: unknown, withinMs: number): string {
   const message = redact(messageOf(error)).replace(/\s+/g, ' ');
   if (message === TIMEOUT) return `did not answer within ${formatDuration(withinMs)}`;
   if (sqlState(error)?.startsWith('57P0')) return 'is starting or stopping';
+  const trouble = tlsTrouble(error);
+  if (trouble !== null) return `${trouble.reason}: ${trouble.remedy}`;
   const code = (error as { readonly code?: unknown } | null)?.code;
   const known = typeof code === 'string' ? BY_CODE[code] : undefined;
   if (known !== undefined) return known;

@@ -1,9 +1,10 @@
 // Notices that the server which takes writes is another one now, or is away, and then uses no connection that
 // was opened before. A former primary that lives on as read-only still answers, and would keep its clients.
-import type pg from 'pg';
+import type * as pg from 'pg';
 import { isWriterLost } from '../errors.js';
 import { hostOf } from './host-client.js';
 import { hostsOf, type PoolHosts } from './host-pool.js';
+import { lastTaken } from './taken.js';
 
 export interface WriterWatch {
   /** The host of the newest connection; null: there was none, or the pool knows one address only. */
@@ -86,7 +87,9 @@ function followHost(pool: pg.Pool, hosts: PoolHosts, onMoved: () => void): () =>
   };
   const look = async () => {
     const before = performance.now() - HUNG_MS;
-    const isHung = [...inUseSince].some(([client, since]) => since < before && isBusy(client));
+    const isHung = [...inUseSince].some(
+      ([client, since]) => Math.max(since, lastTaken(client)) < before && isBusy(client),
+    );
     if (isLooking || !isHung) return;
     isLooking = true;
     moveTo(await hosts.find());

@@ -1,8 +1,8 @@
 // What metrics are made of, apart from the figures of ended runs: what waits, schedules, the server.
 import type { MetricsData, ScheduleState } from '../../../model/metrics/metrics.js';
 import type { Session } from '../../connection/database.js';
-import { readable } from '../../connection/readable-instant.js';
 import { statement } from '../../connection/statement.js';
+import { readable } from '../../connection/values/readable-instant.js';
 import { liesIn, QUEUE_PRIORITIES } from '../../runs/claim/queue-priorities.js';
 import { statuses } from '../../runs/transition.js';
 import { OLDEST_SNAPSHOT } from '../figures.js';
@@ -29,7 +29,7 @@ with ${QUEUE_PRIORITIES}, counts as (
   union all
   select b.queue, min(b.run_at) from (
     select r.queue, r.run_at from tock.job_runs_live r where r.blocked_on is not null and ${isWaiting('r')}
-    order by r.blocked_on, r.priority, r.run_at, r.id limit ${MAX_BLOCKED}) b
+    order by r.blocked_on, r.queue, r.priority, r.run_at, r.id limit ${MAX_BLOCKED}) b
   group by b.queue
 )
 select o.queue, greatest(coalesce(max(c.count), 0), 1)::float8 as waiting,

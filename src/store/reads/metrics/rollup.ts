@@ -13,6 +13,7 @@ import {
 import { FINISHED_STATUSES, type FinishedStatus } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
+import { instant } from '../../connection/values/readable-instant.js';
 import { countEnded, FIGURES, sumOfBuckets, sumOfFigures } from '../../figures/ended-runs.js';
 import { readProgress } from '../../figures/roll-up.js';
 
@@ -60,7 +61,7 @@ const OUTCOMES = statement<Span, { at: Date; status: FinishedStatus; count: numb
   'read-outcomes',
   `
 with ${FIGURES_OF_SPAN}
-select f.at, f.status, sum(f.run_count)::float8 as count from figures f group by f.at, f.status`,
+select ${instant('f.at')} as at, f.status, sum(f.run_count)::float8 as count from figures f group by f.at, f.status`,
 );
 
 /** How runs ended. */

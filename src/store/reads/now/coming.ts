@@ -1,8 +1,8 @@
 // What comes next, and which definitions need attention: for a page.
 import type { Chain } from '../../../model/planning/chain.js';
 import type { Session } from '../../connection/database.js';
-import { readable } from '../../connection/readable-instant.js';
 import { statement } from '../../connection/statement.js';
+import { instant, readable } from '../../connection/values/readable-instant.js';
 
 /** The columns that say when a definition runs. */
 export interface TimedDefinition {
@@ -17,14 +17,14 @@ export interface TimedDefinition {
 }
 
 const TIMED = `d.name, d.job, d.cron, d.every_ms::float8 as every_ms, d.phase_ms::float8 as phase_ms,
-  case when isfinite(d.at) then ${readable('d.at')} end as at, d.after, d.timezone`;
+  case when isfinite(d.at) then ${instant(readable('d.at'))} end as at, d.after, d.timezone`;
 
 export type ComingDefinition = TimedDefinition & { readonly nextAt: Date; readonly jitterMs: number };
 
 const COMING = statement<{ limit: number }, ComingDefinition>(
   'read-coming',
   `
-select ${TIMED}, ${readable('d.next_at')} as "nextAt", d.jitter_ms::float8 as "jitterMs"
+select ${TIMED}, ${instant(readable('d.next_at'))} as "nextAt", d.jitter_ms::float8 as "jitterMs"
 from tock.job_definitions d
 where d.next_at is not null and d.paused_at is null and d.broken_at is null and d.vanished_at is null and isfinite(d.next_at)
 order by d.next_at, d.id limit :limit`,
@@ -59,9 +59,9 @@ with dead as materialized (
     where status = 'dead' and finished_at > tock.now() - interval '24 hours' limit 1000) r
   where definition_id is not null group by definition_id
 )
-select ${TIMED}, case when isfinite(d.next_at) then ${readable('d.next_at')} end as "nextAt", d.broken_reason as "brokenReason",
-  d.paused_at as "pausedAt", d.pause_reason as "pauseReason", coalesce(dead.count, 0) as dead,
-  dead.at as "lastDeadAt", dead.id::text as "lastDeadId",
+select ${TIMED}, case when isfinite(d.next_at) then ${instant(readable('d.next_at'))} end as "nextAt", d.broken_reason as "brokenReason",
+  ${instant('d.paused_at')} as "pausedAt", d.pause_reason as "pauseReason", coalesce(dead.count, 0) as dead,
+  ${instant('dead.at')} as "lastDeadAt", dead.id::text as "lastDeadId",
   (select concat_ws(': ', e.error ->> 'name', left(e.error ->> 'message', 300)) from (select r.errors -> -1 as error
     from tock.job_runs_finished r where r.id = dead.id and r.finished_at = dead.at) e) as "lastError",
   case when d.paused_at is null and d.broken_at is null and isfinite(d.next_at) and d.next_at < tock.now()

@@ -1,6 +1,7 @@
 // What every page of the dashboard shows around its content: the database's time, and a few counts.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
+import { instant } from '../../connection/values/readable-instant.js';
 import { REPLICA_LAG_MS } from '../replica-lag.js';
 
 export interface Frame {
@@ -22,7 +23,7 @@ export interface Frame {
 const READ_FRAME = statement<object, Frame>(
   'read-frame',
   `
-select tock.now() as now, current_database() as database,
+select ${instant('tock.now()')} as now, current_database() as database,
   split_part(current_setting('server_version'), ' ', 1) as "serverVersion",
   (select count(*)::int from (select from tock.job_definitions where (next_at is not null or after is not null)
     and vanished_at is null limit 10001) d) as schedules,

@@ -1,8 +1,8 @@
 // What waits and runs at this moment, for a page: never more than a part of a long queue is read.
 import { readProgress, type StoredProgress } from '../../../model/run/stored-run.js';
 import type { Session } from '../../connection/database.js';
-import { readable } from '../../connection/readable-instant.js';
 import { statement } from '../../connection/statement.js';
+import { readable } from '../../connection/values/readable-instant.js';
 import { isClaimable, liesIn, QUEUE_PRIORITIES } from '../../runs/claim/queue-priorities.js';
 
 /** Counts above this are given as one more than this. */

@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
 import type { HandOffRecord } from '../../../model/run/hand-off-record.js';
 import { HANDED_OVER } from '../../../model/run/states.js';
-import { db, readableInstant } from '../../connection/query.js';
+import { db, readableText } from '../../connection/query.js';
 
 /** Of a run; the latest. */
 const MAX_SHOWN = 20;
@@ -23,10 +23,10 @@ export const HAND_OFFS: RawBuilder<readonly HandOffRow[]> = jsonArrayFrom(
       'h.handed_to as to',
       'h.decision',
       'h.refused_count as refused',
-      readableInstant(h.ref('h.handed_over_at')).$castTo<string | null>().as('handedOverAt'),
-      readableInstant(h.ref('h.lease_until')).$castTo<string | null>().as('leaseUntil'),
-      readableInstant(h.ref('h.decided_at')).$castTo<string | null>().as('decidedAt'),
-      readableInstant(h.ref('h.due_at')).$castTo<string | null>().as('dueAt'),
+      readableText(h.ref('h.handed_over_at')).as('handedOverAt'),
+      readableText(h.ref('h.lease_until')).as('leaseUntil'),
+      readableText(h.ref('h.decided_at')).as('decidedAt'),
+      readableText(h.ref('h.due_at')).as('dueAt'),
     ])
     .orderBy('h.fence', 'desc')
     .limit(MAX_SHOWN),

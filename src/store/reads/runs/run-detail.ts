@@ -3,7 +3,7 @@
 import { sql } from 'kysely';
 import type { RunStatus } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
-import { db, firstRow, isAnyOf, readableInstant, runQuery } from '../../connection/query.js';
+import { db, firstRow, isAnyOf, readableInstant, runQuery, selectedInstant } from '../../connection/query.js';
 
 /** A document as JSON text: numbers have the digits that they are stored with. */
 export interface Document {
@@ -127,7 +127,9 @@ export async function readWorkerSeenAt(session: Session): Promise<Date | null> {
     .where('is_current', '=', true);
   const query = db
     .selectFrom('tock.workers')
-    .select(eb => sql<Date | null>`greatest(${registered}, ${eb.fn.max('seen_at')})`.as('at'));
+    .select(eb =>
+      selectedInstant(sql<Date | null>`greatest(${registered}, ${eb.fn.max('seen_at')})`).as('at'),
+    );
   return (await firstRow(session, query))?.at ?? null;
 }
 

@@ -1,31 +1,8 @@
 // The log of a run, as people see it.
-import type { LogLevel } from '../../../model/job/logs-option.js';
+import type { AttemptLog, KeptLine } from '../../../model/run/attempt-log.js';
 import { readLine } from '../../../model/run/log-line.js';
 import type { Session } from '../../connection/database.js';
 import { db, readableInstant, runQuery } from '../../connection/query.js';
-
-/** One line that a handler has logged. */
-export interface KeptLine {
-  /** By the database's clock. */
-  readonly at: Date;
-  readonly level: LogLevel;
-  readonly text: string;
-  readonly fields: Readonly<Record<string, unknown>> | null;
-}
-
-/** The log of one attempt. */
-export interface AttemptLog {
-  /** 1 for the first. An attempt that was released has the number of the next one. */
-  readonly attempt: number;
-  /** Which claim of the run it was: grows with each. */
-  readonly fence: number;
-  readonly lines: readonly KeptLine[];
-  /** How many bytes are not kept: of the lines left out, and of long ones. */
-  readonly cutBytes: number;
-  /** How many lines were left out, and after how many of `lines`. */
-  readonly cutLines: number;
-  readonly cutAfter: number;
-}
 
 /** The earliest attempt first. Reads at most what an attempt may keep of each. */
 export async function readLog(session: Session, runId: string, attempt?: number): Promise<AttemptLog[]> {

@@ -3,8 +3,16 @@ import { sql } from 'kysely';
 import type { StoredColumns } from '../../../model/planning/definition.js';
 import type { RunStatus, Trigger } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
-import { db, firstRow, isSet, now, readableInstant, runQuery } from '../../connection/query.js';
-import { PLAIN_COLUMNS, selectDurations } from '../../definitions/stated-columns.js';
+import {
+  db,
+  firstRow,
+  isSet,
+  now,
+  readableInstant,
+  runQuery,
+  selectedInstant,
+} from '../../connection/query.js';
+import { PLAIN_COLUMNS, selectTimes } from '../../definitions/stated-columns.js';
 import type { Origin } from '../../schema/tables.js';
 
 /** A definition with its whole schedule, and when a tick was last seen. */
@@ -18,6 +26,7 @@ export interface WhyDefinition extends StoredColumns {
   readonly paused_at: Date | null;
   readonly resumed_at: Date | null;
   readonly pause_reason: string | null;
+  readonly pause_id: string | null;
   readonly broken_at: Date | null;
   readonly broken_reason: string | null;
   readonly vanished_at: Date | null;
@@ -29,9 +38,17 @@ export interface WhyDefinition extends StoredColumns {
 /** A definition's own columns, in a query over `d`. */
 export const WHY_DEFINITIONS = db
   .selectFrom('tock.job_definitions as d')
-  .select(['d.id', 'd.origin', 'd.version', 'd.pause_reason', 'd.broken_reason', now.as('now')])
+  .select([
+    'd.id',
+    'd.origin',
+    'd.version',
+    'd.pause_reason',
+    'd.pause_id',
+    'd.broken_reason',
+    selectedInstant(now).as('now'),
+  ])
   .select(PLAIN_COLUMNS)
-  .select(selectDurations)
+  .select(selectTimes)
   .select(eb => [
     readableInstant(eb.ref('d.cursor')).as('cursor'),
     readableInstant(eb.ref('d.created_at')).as('created_at'),
@@ -49,7 +66,7 @@ export async function readWhyDefinition(session: Session, name: string): Promise
     .where('is_current', '=', true);
   const worked = db.selectFrom('tock.workers').select(eb => eb.fn.max<Date | null>('seen_at').as('at'));
   const query = WHY_DEFINITIONS.select(
-    sql<Date | null>`greatest(${registered}, ${worked})`.as('seen_at'),
+    selectedInstant(sql<Date | null>`greatest(${registered}, ${worked})`).as('seen_at'),
   ).where('d.name', '=', name);
   return (await firstRow(session, query)) ?? null;
 }
@@ -106,7 +123,7 @@ export async function readOccurrence(
 ): Promise<{ readonly runId: string; readonly usedAt: Date } | null> {
   const query = db
     .selectFrom('tock.job_occurrences')
-    .select(['run_id as runId', 'created_at as usedAt'])
+    .select(eb => ['run_id as runId', selectedInstant(eb.ref('created_at')).as('usedAt')])
     .where('definition_id', '=', definitionId)
     .where('scheduled_for', '=', at);
   return (await firstRow(session, query)) ?? null;

@@ -17,7 +17,6 @@
 import { type Admission, admit, type Candidate, type Limit, queueKey } from '../../../model/run/limits.js';
 import type { Database, Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
-import { statuses } from '../transition.js';
 import { type AdmittedUnderOneKey, admitUnderOneKey, dueAt } from './admit-one-key.js';
 import {
   type ClaimedRow,
@@ -27,9 +26,10 @@ import {
   sortedAs,
   startLease,
 } from './claimed-run.js';
-import { blockFloods, keepsSlot } from './floods.js';
+import { blockFloods } from './floods.js';
 import { isClaimable, isQueueOpen, isRateVoid } from './queue-priorities.js';
 import { type Unblocked, unblockRuns } from './unblock.js';
+import { isPreceded, keepsSlot, turnKey } from './waiting/turns.js';
 
 interface CandidateRow {
   readonly id: string;
@@ -44,17 +44,13 @@ interface CandidateRow {
   readonly turn_key: string | null;
 }
 
-const TURN_KEY = `'definition:' || r.definition_id`;
 const LOCK_CANDIDATES = statement<{ readonly ids: readonly string[] }, CandidateRow>(
   'admit-candidates',
   `
 select r.id, r.queue, r.priority, ${dueAt('r')} as due_at, r.slot_keys, r.slot_limits, q.concurrency as queue_concurrency,
   q.rate_count is not null as has_rate,
-  case when ${TURN_KEY} = any(r.slot_keys) and exists (
-    select from tock.job_runs_live e where e.definition_id = r.definition_id and e.scheduled_for < r.scheduled_for
-      and e.status in (${statuses('claim')}) and e.run_at <= tock.now() and ${TURN_KEY} = any(e.slot_keys))
-    and not ${keepsSlot('r', TURN_KEY)}
-    then ${TURN_KEY} end as turn_key
+  case when ${turnKey('r')} = any(r.slot_keys) and ${isPreceded('r')} and not ${keepsSlot('r', turnKey('r'))}
+    then ${turnKey('r')} end as turn_key
 from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
 where r.id = any(:ids::bigint[]) and ${isClaimable('r')} and ${isQueueOpen('q')}
 order by r.priority, r.run_at, r.id
@@ -194,7 +190,8 @@ export async function claimLimitedRuns(
     admitted.push(...others.admitted);
     const blocked = [...first.blocked, ...others.blocked];
     await blockFloods(database, blocked);
-    unblocked = await unblockRuns(database, [...new Set(blocked.map(each => each.key))].sort());
+    const keys = new Set([...blocked.map(each => each.key), ...others.leftFree]);
+    unblocked = await unblockRuns(database, [...keys].sort());
   } catch (error) {
     if (admitted.length === 0) throw error;
     // What the next claim does not find, the reaper does.
@@ -203,28 +200,33 @@ export async function claimLimitedRuns(
   return { admitted, unblocked, failure };
 }
 
+interface AdmittedOthers extends Pick<AdmittedUnderOneKey, 'admitted' | 'blocked'> {
+  /**
+   * Keys of runs that were blocked on another of their keys. A run may have been unblocked for this one:
+   * then it is
+   * the turn of the next.
+   */
+  readonly leftFree: readonly string[];
+}
+
 async function admitOthers(
   database: Database,
   ids: readonly string[],
   lease: Lease,
-): Promise<Pick<AdmittedUnderOneKey, 'admitted' | 'blocked'>> {
-  if (ids.length === 0) return { admitted: [], blocked: [] };
+): Promise<AdmittedOthers> {
+  if (ids.length === 0) return { admitted: [], blocked: [], leftFree: [] };
   for (let attempt = 1; ; attempt++) {
     try {
       return await database.transaction(session => admitIn(session, ids, lease));
     } catch (error) {
       if (!(error instanceof SlotTakenError)) throw error;
       // A later claim finds them.
-      if (attempt === MAX_ATTEMPTS) return { admitted: [], blocked: [] };
+      if (attempt === MAX_ATTEMPTS) return { admitted: [], blocked: [], leftFree: [] };
     }
   }
 }
 
-async function admitIn(
-  session: Session,
-  ids: readonly string[],
-  lease: Lease,
-): Promise<Pick<AdmittedUnderOneKey, 'admitted' | 'blocked'>> {
+async function admitIn(session: Session, ids: readonly string[], lease: Lease): Promise<AdmittedOthers> {
   const rows = await LOCK_CANDIDATES.run(session, { ids });
   const candidates = rows.map(candidateOf);
   const keys = [...new Set(candidates.flatMap(each => each.limits.map(limit => limit.key)))];
@@ -244,7 +246,8 @@ async function admitIn(
     const { queue = '', priority = 0, due_at = 0 } = byId.get(id) ?? {};
     return { id, key, queue, priority, due_at };
   });
-  return { admitted, blocked };
+  const leftFree = blocked.flatMap(({ id }) => byId.get(id)?.slot_keys ?? []);
+  return { admitted, blocked, leftFree };
 }
 
 function candidateOf(row: CandidateRow): Candidate {

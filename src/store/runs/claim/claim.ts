@@ -66,8 +66,6 @@ export interface ClaimOptions {
   readonly leaseMs: number;
   /** Only these; null: all that are not relayed. */
   readonly queues: readonly string[] | null;
-  /** Only runs of these jobs; null: of all. Such a claim does not go on from a position. */
-  readonly jobs?: readonly string[] | null;
   /** Of the queues of one priority, those whose names come after this one are first. Default: none. */
   readonly afterQueue?: string;
   /**
@@ -171,11 +169,6 @@ const CLAIM_ABOVE = statement<Unpositioned & FloorParameters, ClaimRow>(
   { prepared: true },
 );
 
-const CLAIM_OF_JOBS = statement<Wanted & Turn & Required<Pick<ClaimOptions, 'queues' | 'jobs'>>, ClaimRow>(
-  'claim-of-jobs',
-  claimFrom(OPEN, { where: 'and r.job = any(:jobs::text[])', order: IN_TURN }),
-);
-
 type Positioned = Wanted &
   Record<'names' | 'times' | 'ids', readonly string[]> & { readonly priorities: readonly number[] };
 
@@ -208,9 +201,8 @@ export async function claimFreeRuns(
   options: ClaimOptions,
   positions: readonly ClaimPosition[] | null = null,
 ): Promise<Claim> {
-  const { limit, workerId, leaseMs, queues, jobs, afterQueue = '', floors = [] } = options;
+  const { limit, workerId, leaseMs, queues, afterQueue = '', floors = [] } = options;
   const wanted = { limit, workerId, leaseMs };
-  if (jobs) return claimOf(await CLAIM_OF_JOBS.run(session, { ...wanted, queues, jobs, afterQueue }), limit);
   if (positions === null) {
     const unpositioned = { ...wanted, queues, afterQueue };
     const rows =

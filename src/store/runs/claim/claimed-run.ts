@@ -11,9 +11,12 @@ export interface ClaimedRun {
   readonly definition: string | null;
   readonly attempts: number;
   readonly max_attempts: number;
+  /** Null while {@link ClaimedRun.is_large}. */
   readonly payload: unknown;
   /** In characters of JSON. */
   readonly payload_length: number;
+  /** Its payload does not come with the claim, and is read when the run starts: see execute/executor.ts. */
+  readonly is_large: boolean;
   readonly scheduled_for: number | null;
   readonly interval_start: number | null;
   readonly occurrence_count: number;
@@ -21,7 +24,7 @@ export interface ClaimedRun {
   readonly trigger: string;
   /** The concurrency keys under which it holds slots. */
   readonly slot_keys: readonly string[] | null;
-  /** Claimed for the first time, and its start deadline has passed: to be skipped, not executed. */
+  /** It has not begun before, and its start deadline has passed: to be skipped, not executed. */
   readonly is_late: boolean;
   /** The hours in which its definition's runs may start; null: all. `now` is the database's. */
   readonly window: {
@@ -49,7 +52,9 @@ type Planned = Pick<
 >;
 
 /** A row of {@link claimedColumns}. */
-export interface ClaimedRow extends Omit<ClaimedRun, keyof Planned | 'payload' | 'payload_length'> {
+export interface ClaimedRow
+  extends Omit<ClaimedRun, keyof Planned | 'payload' | 'payload_length' | 'is_large'> {
+  /** Of a large one, nothing or its beginning. */
   readonly payload: string | null;
   /** Of a run that is limited and no more, its slot keys. */
   readonly planned: Planned | NonNullable<Planned['slot_keys']> | null;
@@ -60,7 +65,20 @@ export const startLease = (run: string) =>
   `status = '${TRANSITIONS.claim.to}', attempts = ${run}.attempts + 1, fence = ${run}.fence + 1, locked_by = :workerId,
     locked_until = tock.now() + :leaseMs * interval '1 millisecond', started_at = tock.now()`;
 
+/** Of a claimed run: no attempt began before this one, however often it was claimed and given back. */
+const hasNotBegun = (run: string) => `${run}.attempts = 1 and ${run}.releases = 0 and ${run}.generation = 1`;
+
 const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`;
+
+/**
+ * A claim returns no more characters of a payload, so that the payloads of thousands of runs do not exhaust
+ * the memory of the process, which would undo the claim and make it again.
+ */
+const LARGE = 16_384;
+
+/** A large one is not even decompressed; but one that is stored in few bytes may be long as text. */
+const payloadText = (run: string) =>
+  `case when pg_column_size(${run}.payload) > ${LARGE} then '' else left(${run}.payload::text, ${LARGE + 1}) end as payload`;
 
 /**
  * The columns of a claimed run besides its id, for the `returning` of the update that claims it. What only a
@@ -70,12 +88,12 @@ const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::flo
  */
 export const claimedColumns = (
   run: string,
-) => `${run}.fence, ${run}.job, ${run}.attempts, ${run}.max_attempts, ${run}.payload::text, ${run}.idempotency_key, ${run}.trigger,
+) => `${run}.fence, ${run}.job, ${run}.attempts, ${run}.max_attempts, ${payloadText(run)}, ${run}.idempotency_key, ${run}.trigger,
   case when ${run}.definition_id is null and ${run}.scheduled_for is null and ${run}.start_by is null and ${run}.traceparent is null
     then to_jsonb(${run}.slot_keys) else
     jsonb_build_object('occurrence_count', ${run}.occurrence_count, 'slot_keys', ${run}.slot_keys,
       'scheduled_for', ${epochMs(`${run}.scheduled_for`)}, 'interval_start', ${epochMs(`${run}.interval_start`)},
-      'is_late', coalesce(${run}.fence = 1 and ${run}.start_by < tock.now(), false))
+      'is_late', coalesce(${hasNotBegun(run)} and ${run}.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor(${epochMs('tock.now()')})) end)
       from tock.job_definitions d where d.id = ${run}.definition_id), '{}')
@@ -104,6 +122,7 @@ const UNPLANNED: Planned = {
 /** Reads a row of {@link claimedColumns}. */
 export function claimedRun(row: ClaimedRow): ClaimedRun {
   const planned = plannedOf(row);
+  const isLarge = row.payload !== null && (row.payload === '' || row.payload.length > LARGE);
   return {
     id: row.id,
     fence: row.fence,
@@ -111,8 +130,9 @@ export function claimedRun(row: ClaimedRow): ClaimedRun {
     definition: planned.definition ?? null,
     attempts: row.attempts,
     max_attempts: row.max_attempts,
-    payload: row.payload === null ? null : JSON.parse(row.payload),
-    payload_length: row.payload?.length ?? 0,
+    payload: row.payload === null || isLarge ? null : JSON.parse(row.payload),
+    payload_length: isLarge ? 0 : (row.payload?.length ?? 0),
+    is_large: isLarge,
     scheduled_for: planned.scheduled_for,
     interval_start: planned.interval_start,
     occurrence_count: planned.occurrence_count,

@@ -4,13 +4,7 @@ import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import type { BlockedRun } from './admit-one-key.js';
 import { isClaimable } from './queue-priorities.js';
-
-/**
- * Whether a run keeps its slot under a key from an earlier attempt: then it waits neither for a slot nor for
- * a turn.
- */
-export const keepsSlot = (run: string, key: string) =>
-  `exists (select from tock.job_slots kept where kept.concurrency_key = ${key} and kept.run_id = ${run}.id)`;
+import { keepsSlot } from './waiting/turns.js';
 
 interface Flood {
   readonly key: string;

@@ -20,6 +20,7 @@ import {
   startLease,
 } from './claimed-run.js';
 import { isQueueLimited, isQueueOpen, isServed } from './queue-priorities.js';
+import { blockedPlaces } from './waiting/blocked-places.js';
 
 /** What a worker may take over. */
 export interface Successors {
@@ -31,23 +32,35 @@ export interface Successors {
 
 type Row = Moved & ClaimedRow;
 
+/** Whether a run `r` may take over a slot of the keys `k`. */
+const IS_SUCCESSOR = `r.slot_keys = array[k.key] and r.run_at <= tock.now() and r.status in (${statuses('claim')})
+      and r.priority <= (select min(priority) from gone) and r.slot_limits[1] >= k.highest
+      and r.slot_limits[1] >= (select count(*) from tock.job_slots s where s.concurrency_key = k.key)`;
+
 // A successor needs this slot only, lies in an open queue without a limit, and is no less urgent than all
-// that ended. A slot above a lowered limit is not passed on. A slot is deleted before it is inserted again,
-// since the insert asks for the count of those deleted.
+// that ended. The slots of a key go to one queue: the one whose run comes first of those that can start. A
+// slot
+// above a lowered limit is not passed on. A slot is deleted before it is inserted again, since the insert
+// asks for
+// the count of those deleted.
 const PASS_ON = statement<Ends & Successors, Row>(
   'finish-and-pass-on',
   `
-with ${finishing}, keys as materialized (
+with recursive ${finishing}, keys as materialized (
   select s.concurrency_key as key, array_agg(s.slot order by s.slot) as slots, max(s.slot) as highest
   from tock.job_slots s where s.run_id = any(array(select id from gone)) and s.concurrency_key like 'job:%' group by 1
+), ${blockedPlaces('keys k', ['slots', 'highest'])}, chosen as materialized (
+  select distinct on (k.key) k.key, k.slots, k.highest, k.queue
+  from places k left join tock.job_queues q on q.name = k.queue cross join lateral (
+    select r.priority, r.run_at, r.id from tock.job_runs_live r where r.blocked_on = k.key and r.queue = k.queue and ${IS_SUCCESSOR}
+    order by r.priority, r.run_at, r.id limit 1) f
+  where ${isServed('k.queue', 'q')} and ${isQueueOpen('q')} and not ${isQueueLimited('q')}
+  order by k.key, f.priority, f.run_at, f.id
 ), next as materialized (
   select n.id, n.fence, k.key, k.slots[row_number() over (partition by k.key order by n.priority, n.run_at, n.id)] as slot
-  from keys k cross join lateral (
-    select r.id, r.fence, r.priority, r.run_at from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
-    where r.blocked_on = k.key and r.slot_keys = array[k.key] and r.run_at <= tock.now() and r.status in (${statuses('claim')})
-      and r.priority <= (select min(priority) from gone) and ${isServed('r.queue', 'q')}
-      and ${isQueueOpen('q')} and not ${isQueueLimited('q')} and r.slot_limits[1] >= k.highest
-      and r.slot_limits[1] >= (select count(*) from tock.job_slots s where s.concurrency_key = k.key)
+  from chosen k cross join lateral (
+    select r.id, r.fence, r.priority, r.run_at from tock.job_runs_live r
+    where r.blocked_on = k.key and r.queue = k.queue and ${IS_SUCCESSOR}
     order by r.priority, r.run_at, r.id
     limit cardinality(k.slots)
     for update of r skip locked) n

@@ -14,10 +14,11 @@
 // What did not hold is given to tock.complete, which keeps an answer that came before the hand-over was
 // recorded, and counts one that came too late. Then, as after a failure, the outcome waits with the hand-over
 // until it is written; see decided.ts.
+import { MAX_DEPTH } from '../../../model/json-depth.js';
 import { DECIDED_UNTIL, HANDED_OVER, TRANSITIONS } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
-import { readable } from '../../connection/readable-instant.js';
 import { statement } from '../../connection/statement.js';
+import { readable } from '../../connection/values/readable-instant.js';
 import type { ClaimedRun } from '../claim/claimed-run.js';
 import {
   AFTER_MOVE,
@@ -45,6 +46,7 @@ export type Completed = Pick<
 
 /** As tock.complete has it. */
 const isKeepable = (result: string) => `(${result} is null or (octet_length(${result}::text) <= 1048576
+    and not jsonb_path_exists(${result}, 'strict $.**{${MAX_DEPTH + 1}}')
     and not jsonb_path_exists(${result}, '$.** ? (@.type() == "number" && (@ > 9007199254740991 || @ < -9007199254740991))')))`;
 
 const COMPLETE_MANY = statement<

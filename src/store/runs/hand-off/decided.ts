@@ -5,8 +5,8 @@
 import type { HandOffDecision } from '../../../model/run/hand-off-record.js';
 import { HANDED_OVER } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
-import { readable } from '../../connection/readable-instant.js';
 import { statement } from '../../connection/statement.js';
+import { readable } from '../../connection/values/readable-instant.js';
 import { fencedBatch, type Held } from '../transition.js';
 import { isUnwritten } from './handed-over.js';
 

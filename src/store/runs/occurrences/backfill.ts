@@ -1,6 +1,7 @@
 // Runs for occurrences that lie in the past.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
+import { instant } from '../../connection/values/readable-instant.js';
 
 /** One occurrence that is to have a run. Instants as ISO text. */
 export interface BackfillRow {
@@ -39,7 +40,7 @@ export async function countWithRun(
 const LOCK_SKIPPED = statement<Asked, { scheduled_for: Date }>(
   'lock-skipped-occurrences',
   `
-select o.scheduled_for from tock.job_occurrences o
+select ${instant('o.scheduled_for')} as scheduled_for from tock.job_occurrences o
 where ${IS_ASKED} and ${IS_SKIPPED}
 order by o.scheduled_for for update`,
 );

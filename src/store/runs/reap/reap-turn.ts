@@ -11,6 +11,7 @@
 // If A dies, B takes the turn after 5 s.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
+import { WAITS_FOR_CODE } from '../claim/waiting/claim-waiting.js';
 
 // A hint, as where claims have come to: in a sequence, which is read and set outside of transactions. Two
 // daemons at the same instant may both get the turn; then the lock of reaping decides. So its commit does not
@@ -21,12 +22,19 @@ const SERVER_MS = `(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 const MAX_TURN_MS = 3_000_000;
 
 // A turn that ends more than an hour from now was taken before the clock was set back.
-const TAKE_TURN = statement<{ readonly forMs: number }, { readonly wait_ms: number }>(
+export interface ReapTurn {
+  /** Milliseconds until the turn of another daemon is over; 0: it is the caller's now. */
+  readonly waitMs: number;
+  /** Runs wait for code, which the daemon that reaps may not have. */
+  readonly waitsForCode: boolean;
+}
+
+const TAKE_TURN = statement<{ readonly forMs: number }, ReapTurn>(
   'take-reap-turn',
   `
 select set_config('synchronous_commit', 'off', true) as "commit",
   case when last.last_value > now.ms and last.last_value <= now.ms + 3600000 then last.last_value - now.ms
-    else 0 * setval('tock.reap_turn', now.ms + ceil(:forMs::float8)::bigint) end::float8 as wait_ms
+    else 0 * setval('tock.reap_turn', now.ms + ceil(:forMs::float8)::bigint) end::float8 as "waitMs", ${WAITS_FOR_CODE} as "waitsForCode"
 from tock.reap_turn last, (select ${SERVER_MS} as ms) now`,
 );
 
@@ -37,12 +45,9 @@ select set_config('synchronous_commit', 'off', true) as "commit",
   setval('tock.reap_turn', ${SERVER_MS} + ceil(:forMs::float8)::bigint) as until`,
 );
 
-/**
- * Milliseconds until the turn of another daemon is over; 0: it is the caller's now, for `forMs`. Outside of
- * any transaction.
- */
-export async function takeReapTurn(session: Session, forMs: number): Promise<number> {
-  return (await TAKE_TURN.first(session, { forMs }))?.wait_ms ?? 0;
+/** Takes the turn for `forMs`, unless another daemon has it. Outside of any transaction. */
+export async function takeReapTurn(session: Session, forMs: number): Promise<ReapTurn> {
+  return (await TAKE_TURN.first(session, { forMs })) ?? { waitMs: 0, waitsForCode: false };
 }
 
 /** The turn is taken for so long from now, at most 50 minutes. Outside of any transaction. */

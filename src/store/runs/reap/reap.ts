@@ -18,6 +18,7 @@ import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { noteFailures } from '../alert-events.js';
 import { QUEUE_PRIORITIES } from '../claim/queue-priorities.js';
+import { WAITS_FOR_CODE } from '../claim/waiting/claim-waiting.js';
 import { EXEC_TRIGGER } from '../exec/begin.js';
 import { dueAt, HAS_DECIDED, receiver } from '../hand-off/handed-over.js';
 import {
@@ -27,10 +28,11 @@ import {
   attemptTimes,
   ERROR_TIME,
   freeSlots,
+  IS_LEFT,
   insertFinished,
   setSuspect,
   statuses,
-  withdrawAsked,
+  withdrawReplaced,
   writeOutbox,
 } from '../transition.js';
 import { GONE_WORKERS, HAS_LIMITS, HAS_OUTBOX, isExpired, isLeaseExpired } from './reapable.js';
@@ -77,18 +79,18 @@ const reap = (expired: string) => `
 with ${QUEUE_PRIORITIES}, expired as materialized (${expired}
 ), policies as materialized (
   select * from jsonb_to_recordset(:policies::jsonb) as p(job text, backoff text, base float8, max float8)
-), ${withdrawAsked('expired')}, again as (
+), ${withdrawReplaced('expired', { waits: `not ${IS_LAST}` })}, again as (
   update tock.job_runs_live r
   set status = '${TRANSITIONS.reapToFailed.to}', locked_by = null, locked_until = null,
       run_at = tock.now() + ${BACKOFF_MS} * interval '1 millisecond',
       errors = ${appendError('r.errors', LEASE_ERROR)},
       ${setSuspect(IS_SUSPECT)}
   from expired left join policies p on p.job = expired.job
-  where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.cancel_requested_at is null
+  where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and ${IS_LEFT}
   returning r.id, r.definition_id, r.job
 ), ${noteFailures('again', 'alerted_failures')}, gone as (
   delete from tock.job_runs_live r
-  where r.id = any(array(select id from expired where is_last)) and r.cancel_requested_at is null
+  where r.id = any(array(select id from expired where is_last)) and ${IS_LEFT}
   returning r.*
 ), dead as (
   ${insertFinished('gone r', {
@@ -119,17 +121,20 @@ interface ReapParams {
   readonly canIsolate: boolean;
 }
 
-const REAP = statement<ReapParams, ReapedBatch>('reap', reap(EXPIRED));
-const REAP_THESE = statement<ReapParams & { readonly ids: readonly string[] }, ReapedBatch>(
+/** What its statement says. */
+type Reaped = Omit<ReapedBatch, 'waits_for_code'>;
+
+const REAP = statement<ReapParams, Reaped>('reap', reap(EXPIRED));
+const REAP_THESE = statement<ReapParams & { readonly ids: readonly string[] }, Reaped>(
   'reap-these',
   reap(EXPIRED_OF_THESE),
 );
 // The planner takes the few queues and priorities for a hundred, and this plan for one that is worth
 // compiling. A process that is frozen between its statements would keep the others from reaping: the server
 // ends its session.
-const BEGIN_REAPING = statement<object, { isMine: boolean }>(
+const BEGIN_REAPING = statement<object, { isMine: boolean; waitsForCode: boolean }>(
   'begin-reaping',
-  `select pg_try_advisory_xact_lock(hashtextextended('tock.reap', 0)) as "isMine",
+  `select pg_try_advisory_xact_lock(hashtextextended('tock.reap', 0)) as "isMine", ${WAITS_FOR_CODE} as "waitsForCode",
   set_config('jit', 'off', true) as jit,
   set_config('idle_in_transaction_session_timeout', '10s', true) as "atMostIdle"`,
 );
@@ -163,6 +168,8 @@ export interface ReapedBatch extends ReapedRuns, AfterMove {
   readonly has_outbox: boolean;
   /** Runs were handed over, and what becomes of them was decided. */
   readonly has_decided: boolean;
+  /** Runs wait for code that has their jobs: also where another process reaps, which may not have it. */
+  readonly waits_for_code: boolean;
 }
 
 /** A job's backoff; durations in milliseconds. */
@@ -185,7 +192,7 @@ export interface ReapOptions {
 }
 
 /** Of a process that leaves reaping to another. */
-const LEFT_TO_ANOTHER: ReapedBatch = {
+const LEFT_TO_ANOTHER: Reaped = {
   failed: 0,
   dead: 0,
   cancelled: 0,
@@ -206,12 +213,13 @@ const LEFT_TO_ANOTHER: ReapedBatch = {
 export async function reapRuns(session: Session, options: ReapOptions): Promise<ReapedBatch> {
   const { limit, backoffMs, maxBackoffMs, policies, canIsolate = false, ids } = options;
   const begun = await BEGIN_REAPING.first(session, {});
-  if (ids === undefined && begun?.isMine !== true) return LEFT_TO_ANOTHER;
+  const waits = { waits_for_code: begun?.waitsForCode === true };
+  if (ids === undefined && begun?.isMine !== true) return { ...LEFT_TO_ANOTHER, ...waits };
   const params = { limit, backoffMs, maxBackoffMs, policies: JSON.stringify(policies), canIsolate };
   const row =
     ids === undefined
       ? await REAP.first(session, params)
       : await REAP_THESE.first(session, { ...params, ids });
   if (!row) throw new Error('the reaping statement gave no row');
-  return row;
+  return { ...row, ...waits };
 }

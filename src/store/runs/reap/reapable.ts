@@ -32,7 +32,7 @@ export const GONE_WORKERS = `select w.id from (
 
 /** Whether some run holds a slot, or waits for one. */
 export const HAS_LIMITS = `(exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, priority, run_at, id limit 1) is not null)`;
+    order by blocked_on, queue, priority, run_at, id limit 1) is not null)`;
 
 /** Whether something that follows from ended runs has not been made yet. */
 export const HAS_OUTBOX = `exists (select from tock.job_outbox)`;

@@ -5,6 +5,7 @@ import { type Database, openDatabase } from '../../../../src/store/connection/da
 import { claimLimitedRuns } from '../../../../src/store/runs/claim/admit.js';
 import { admitUnderOneKey } from '../../../../src/store/runs/claim/admit-one-key.js';
 import { fixSlots, unblockRuns } from '../../../../src/store/runs/claim/unblock.js';
+import { cancelRun } from '../../../../src/store/runs/operator-moves.js';
 import {
   addRuns,
   emptyTables,
@@ -195,13 +196,13 @@ describe('claimLimitedRuns', () => {
     const transaction: Database['transaction'] = async work => {
       tries++;
       await test.sql('delete from tock.job_slots');
-      return await database.transaction((session, trx) => {
+      return await database.transaction(session => {
         const run: Database['run'] = async (text, values, ...rest) => {
           // Between the reading of slots and the admission.
           if (text.startsWith('\nwith taken as (')) await place('job:x', 1, '99');
           return await session.run(text, values, ...rest);
         };
-        return work({ ...session, run }, trx);
+        return work({ ...session, run });
       });
     };
     const lease = { workerId: WORKER, leaseMs: 60_000 };
@@ -343,14 +344,47 @@ describe('claimLimitedRuns', () => {
   });
 });
 
+describe('a run of two keys that was unblocked for one of them and finds the other taken', () => {
+  it('leaves the slot of the one to the next that waits for it', async () => {
+    const both = { slot_keys: ['job:x', 'isolated'], slot_limits: [1, 1], unblocked_on: 'job:x' };
+    const [id = ''] = await addRuns(
+      test,
+      keyed(1, { ...both, run_at: AGO(2) }),
+      keyed(1, { blocked_on: 'job:x' }),
+      keyed(1, { blocked_on: 'job:x' }),
+    );
+    await place('isolated', 1, '99');
+    expect(await admitted([id])).toEqual([]);
+    expect(await blocked()).toEqual({ 1: 'isolated', 3: 'job:x' });
+  });
+});
+
 describe('runs of a definition that go one after another', () => {
   it('wait for an earlier one that is due', async () => {
     const ids = await addRuns(test, serial(1), serial(2, { run_at: NOW }));
     expect(await admitted(ids.slice(0, 1))).toEqual([]);
-    // It was put aside, and let in at once: the place is free, and the earlier one comes first.
-    expect(await blocked()).toEqual({});
-    expect(await admitted(ids)).toEqual(['2']);
+    // The slot is free, and it is not unblocked: no claim is to look at it until the earlier one has ended.
     expect(await blocked()).toEqual({ 1: 'definition:7' });
+    expect(await admitted(ids)).toEqual(['2']);
+    await test.sql('delete from tock.job_runs_live where id = 2');
+    await test.sql('delete from tock.job_slots');
+    await unblockRuns(database, ['definition:7']);
+    expect(await blocked()).toEqual({});
+  });
+
+  it('wait for an earlier one that waits for another slot, and are not claimed in vain meanwhile', async () => {
+    const both = { slot_keys: ['definition:7', 'job:x'], slot_limits: [1, 1] };
+    const [later = '', earlier = ''] = await addRuns(test, serial(1, both), serial(2, both));
+    await place('job:x', 1, '99');
+    expect(await admitted([earlier])).toEqual([]);
+    expect(await admitted([later])).toEqual([]);
+    await unblockRuns(database, ['definition:7', 'job:x']);
+    expect(await blocked()).toEqual({ [earlier]: 'job:x', [later]: 'definition:7' });
+    // It is withdrawn before it has begun: nothing stands before the later one any more.
+    const { freed } = await cancelRun(database, earlier, null);
+    expect(freed).toEqual(['definition:7', 'job:x']);
+    await unblockRuns(database, freed ?? []);
+    expect(await blocked()).toEqual({});
   });
 
   it.each<[string, RunRow]>([
@@ -515,12 +549,71 @@ describe('unblockRuns', () => {
     expect(await unblock('job:z')).toEqual([]);
     expect(await unblock()).toEqual([]);
     await test.sql('delete from tock.job_slots');
+    // Two stand for the three slots already.
     expect(await unblock('job:x', 'job:y')).toEqual([
       ['default', -5, expect.any(String)],
       ['default', 0, AGO(1)],
-      ['default', 1, AGO(9)],
     ]);
-    expect(await blocked()).toEqual({});
+    expect(await blocked()).toEqual({ 4: 'job:x' });
+  });
+
+  it('unblocks as many in each queue: those of one may not be able to start', async () => {
+    const row = { slot_limits: [1] };
+    await addRuns(
+      test,
+      waits({ ...row, queue: 'night', run_at: AGO(3) }),
+      waits({ ...row, queue: 'night', run_at: AGO(2) }),
+      waits({ ...row, queue: 'day', run_at: AGO(1) }),
+      waits({ ...row, queue: 'day', run_at: NOW }),
+      waits({ ...row, queue: 'noon', priority: 9 }),
+    );
+    const expected = { 2: 'job:x', 4: 'job:x' };
+    await withoutIndexes(test, session => unblockRuns(session, ['job:x']));
+    expect(await blocked()).toEqual(expected);
+    // Those that are unblocked stand for their queues, however often it looks.
+    expect(await unblock('job:x')).toEqual([]);
+    expect(await blocked()).toEqual(expected);
+  });
+
+  it.each<[string, RunRow]>([
+    ['holds the slot of another key', { slot_keys: ['job:y'] }],
+    ['is in another queue', { queue: 'other' }],
+    ['was unblocked under another key', { unblocked_on: 'job:y' }],
+    ['waits for its next attempt', { status: 'failed', run_at: '2026-03-02T12:00:01Z' }],
+    ['runs', { status: 'running', locked_by: WORKER, locked_until: NOW }],
+    ['is blocked again', { blocked_on: 'job:y' }],
+    ['comes after it', { priority: 1 }],
+  ])('unblocks a run though one that was unblocked %s', async (_what, row) => {
+    const [, id = ''] = await addRuns(
+      test,
+      keyed(1, { unblocked_on: 'job:x', run_at: AGO(9), ...row }),
+      waits({ slot_limits: [1] }),
+    );
+    await unblock('job:x');
+    expect(await blocked()).not.toHaveProperty(id);
+  });
+
+  it('lets a run stand for its queue only where all know its job', async () => {
+    const row = { slot_keys: ['isolated'], slot_limits: [1] };
+    const [, id = ''] = await addRuns(
+      test,
+      keyed(1, { ...row, unblocked_on: 'isolated', run_at: AGO(9), job: 'unknown' }),
+      waits({ ...row, blocked_on: 'isolated' }),
+    );
+    await unblock('isolated');
+    expect(await blocked()).not.toHaveProperty(id);
+  });
+
+  it('unblocks runs of a definition in each queue, if it is their turn', async () => {
+    const row = { blocked_on: 'definition:7' };
+    await addRuns(
+      test,
+      serial(5, { ...row, queue: 'night' }),
+      serial(5, { ...row, queue: 'day' }),
+      serial(4, { ...row, queue: 'noon' }),
+    );
+    await unblock('definition:7');
+    expect(await blocked()).toEqual({ 3: 'definition:7' });
   });
 
   it('takes the limit of this key, among several, from the first run that waits', async () => {
@@ -638,10 +731,17 @@ describe('fixSlots', () => {
     expect(Object.values(await blocked())).not.toContain('job:b');
   });
 
-  it('looks at no more than ten thousand keys', async () => {
-    await test.sql(`insert into tock.job_runs_live (job, payload, status, slot_keys, slot_limits, blocked_on)
-      select 'noop', '{}', 'queued', array['job:' || n], '{1}', 'job:' || n from generate_series(10001, 20001) n`);
-    await fixSlots(database);
-    expect(Object.values(await blocked())).toEqual(['job:20001']);
+  it('looks at all keys, so many at once', async () => {
+    const rows = ['job:a', 'job:b', 'job:c', 'job:d', 'job:e'].map(key => ({
+      slot_keys: [key],
+      slot_limits: [1],
+      blocked_on: key,
+    }));
+    for (const keysAtOnce of [2, 5, 6]) {
+      await addRuns(test, ...rows);
+      expect(await fixSlots(database, keysAtOnce)).toHaveLength(Math.ceil(5 / keysAtOnce));
+      expect(await blocked()).toEqual({});
+      await emptyTables(test);
+    }
   });
 });

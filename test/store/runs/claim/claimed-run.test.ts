@@ -41,6 +41,7 @@ const PLAIN = {
   window: null,
   trace: null,
   defect: null,
+  is_large: false,
 };
 
 describe('a claimed run', () => {
@@ -101,10 +102,16 @@ describe('a claimed run', () => {
     });
   });
 
-  it('is late where its start deadline has passed, at its first claim alone', async () => {
+  it('is late where its start deadline has passed and no attempt has begun', async () => {
     const past = { start_by: '2026-03-02T12:00:00.249Z' };
     expect(await claim(past)).toMatchObject({ is_late: true });
-    expect(await claim({ ...past, fence: 1, attempts: 0 })).toMatchObject({ is_late: false });
+    // It was given back before its handler was called.
+    expect(await claim({ ...past, fence: 1, attempts: 0 })).toMatchObject({ is_late: true });
+    expect(await claim({ ...past, fence: 1, attempts: 1 })).toMatchObject({ is_late: false });
+    // A drain interrupted its first attempt.
+    expect(await claim({ ...past, fence: 1, attempts: 0, releases: 1 })).toMatchObject({ is_late: false });
+    // An operator has cancelled it, and wants it after all.
+    expect(await claim({ ...past, fence: 1, attempts: 0, generation: 2 })).toMatchObject({ is_late: false });
     expect(await claim({ start_by: NOW })).toMatchObject({ is_late: false });
     expect(await claim({ definition_id: 7 })).toMatchObject({ is_late: false });
   });

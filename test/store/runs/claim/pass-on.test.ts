@@ -148,6 +148,25 @@ describe('the slot of a run that ends', () => {
     ]);
   });
 
+  it('goes to the queue whose run comes first of those that can start, whatever waits before it', async () => {
+    await test.tock.queues.pause('paused');
+    await addRuns(
+      test,
+      held('job:x'),
+      held('job:x'),
+      waits('job:x', { queue: 'paused', run_at: AGO(9) }),
+      waits('job:x', { queue: 'b', run_at: AGO(5), slot_keys: ['job:x', 'job:z'], slot_limits: [2, 1] }),
+      waits('job:x', { queue: 'a', run_at: AGO(2) }),
+      waits('job:x', { queue: 'b', run_at: AGO(3) }),
+      waits('job:x', { queue: 'c', run_at: AGO(4), priority: 1 }),
+    );
+    await place('job:x', 1, '1');
+    await place('job:x', 2, '2');
+    expect(await end(['1'])).toMatchObject({ claimed: ['6'], freed: [] });
+    expect(await end(['2'])).toMatchObject({ claimed: ['5'], freed: [] });
+    expect(await places()).toEqual(['job:x 1: 6/1', 'job:x 2: 5/1']);
+  });
+
   it('is freed where a lowered limit is exceeded, or the slot is that of a definition', async () => {
     await addRuns(
       test,

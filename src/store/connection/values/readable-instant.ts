@@ -11,3 +11,9 @@ export const readable = (column: string) =>
 /** In milliseconds. PostgreSQL before 17 cannot subtract infinite instants, but epochs. */
 export const msBetween = (from: string, to: string) =>
   `((extract(epoch from ${to}) - extract(epoch from ${from})) * 1000)::float8`;
+
+/**
+ * A column of a result that is read as a Date: by its epoch, because the text of an instant is written as the
+ * session's DateStyle says. Within JSON it needs none: there the text is ISO always.
+ */
+export const instant = (expression: string) => `extract(epoch from ${expression})`;

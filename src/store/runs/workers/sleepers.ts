@@ -11,7 +11,7 @@
 //
 // A transaction that gets its id later sees the row: enqueueing reads the table after its insert, with a new
 // snapshot.
-import { statement } from '../connection/statement.js';
+import { statement } from '../../connection/statement.js';
 
 interface Sleeper {
   readonly id: string;

@@ -1,0 +1,21 @@
+// A private file for the one-time link if standard output is not a terminal: whoever reads a log could
+// sign in with it.
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+/** Writes each link, in place of the one before, to a file that only this user can read. */
+export class LinkFile {
+  /** Null: nothing was written. */
+  file: string | null = null;
+
+  write(link: string): void {
+    this.file ??= path.join(mkdtempSync(path.join(tmpdir(), 'tock-dashboard-')), 'link');
+    writeFileSync(this.file, `${link}\n`, { mode: 0o600 });
+  }
+
+  async remove(): Promise<void> {
+    if (this.file !== null) await rm(path.dirname(this.file), { recursive: true, force: true });
+  }
+}

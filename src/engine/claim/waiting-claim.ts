@@ -1,0 +1,55 @@
+// Claims the runs that wait for this code: workers of other code did not know their jobs.
+import { performance } from 'node:perf_hooks';
+import { knownJob } from '../../model/job/registry.js';
+import type { Claim, ClaimOptions } from '../../store/runs/claim/claim.js';
+import { claimWaitingRuns, readAwaitedJobs } from '../../store/runs/claim/waiting/claim-waiting.js';
+import type { Engine } from '../engine.js';
+
+export interface WaitingClaim {
+  /** Some may wait. Otherwise a claim asks nothing. */
+  isExpected: boolean;
+  /** Whether they come first: every other time, so that neither they nor more urgent runs starve. */
+  takesTurn(): boolean;
+  /** Claims at most as many as fit into half of the room. Returns how many were accepted. */
+  claim(): Promise<number>;
+}
+
+export interface WaitingClaimOptions extends Pick<ClaimOptions, 'workerId' | 'queues'> {
+  /** How many more runs the worker may claim. */
+  readonly room: () => number;
+  readonly accept: (claim: Claim, sentAt: number) => Promise<number>;
+}
+
+/** Nothing is expected yet. */
+export function createWaitingClaim(
+  engine: Engine,
+  { room, accept, ...wanted }: WaitingClaimOptions,
+): WaitingClaim {
+  const { database, settings } = engine;
+  let hadTurn = false;
+  const waiting: WaitingClaim = {
+    isExpected: false,
+    takesTurn() {
+      hadTurn = waiting.isExpected && !hadTurn;
+      return hadTurn;
+    },
+    async claim() {
+      const limit = Math.ceil(room() / 2);
+      if (!waiting.isExpected || limit <= 0) return 0;
+      // Before the question: what is given back meanwhile is expected anew.
+      waiting.isExpected = false;
+      const jobs = (await readAwaitedJobs(database)).filter(job => canExecute(engine, job));
+      if (jobs.length === 0) return 0;
+      const sentAt = performance.now();
+      const claim = await claimWaitingRuns(database, jobs, { ...wanted, leaseMs: settings.leaseMs, limit });
+      if (claim.hasMore) waiting.isExpected = true;
+      return await accept(claim, sentAt);
+    },
+  };
+  return waiting;
+}
+
+/** Whether a run of the job is executed here: by its code, or by a relay's consumer, who may know it. */
+export function canExecute({ registry, relay }: Engine, job: string): boolean {
+  return relay !== undefined || knownJob(registry, job) !== undefined;
+}

@@ -1,0 +1,66 @@
+// Executes claimed runs, and reads large payloads first, of which memory holds only so many.
+//
+// A claim brings no large payload: it would be undone if the process ended for want of memory, and made
+// again, for ever. Here the attempt is counted already.
+import { TockError } from '../../model/errors.js';
+import type { Ending } from '../../model/run/decide.js';
+import { isTransient } from '../../store/connection/errors.js';
+import { type LargePayload, readLargePayload } from '../../store/runs/large-payload.js';
+import type { Engine } from '../engine.js';
+import type { ActiveRun } from './active-run.js';
+import { executeRun } from './execute.js';
+import { createRoom } from './room.js';
+
+/** Bytes of text of large payloads that are at work at once; parsed, they take several times as much. */
+const MAX_HELD = 32 * 1024 * 1024;
+/** PostgreSQL writes JSON with spaces, which do not count against `maxPayloadBytes`. */
+const SPACED = 2;
+
+type OnEnd = (ending: Ending | null) => void;
+
+/** As {@link executeRun}, which must not be called with a run whose payload is still to be read. */
+export function createExecutor(engine: Engine, workerId: string): (active: ActiveRun, onEnd: OnEnd) => void {
+  const room = createRoom(MAX_HELD);
+  const { maxPayloadBytes } = engine.settings;
+  const most = SPACED * maxPayloadBytes;
+
+  const read = async (active: ActiveRun): Promise<LargePayload | null> => {
+    const payload = await readLargePayload(engine.database, active.run, most);
+    if (payload?.text !== null) return payload;
+    throw new TockError(
+      'TOCK_BAD_PAYLOAD',
+      `the payload has ${payload.bytes} bytes, over the limit of this worker (maxPayloadBytes ${maxPayloadBytes}): store the data in a table and pass its id, or raise the limit`,
+    );
+  };
+
+  const executeLarge = async (active: ActiveRun, onEnd: OnEnd): Promise<void> => {
+    const { run } = active;
+    let held = most;
+    await room.take(held);
+    const end: OnEnd = ending => {
+      // Its outcome may wait to be written for long.
+      active.run = run;
+      room.give(held);
+      onEnd(ending);
+    };
+    // Cancelled or drained while it waited: its attempt ends without its payload.
+    if (active.interrupt.isAborted) return executeRun(engine, active, workerId, end);
+    try {
+      const payload = await read(active);
+      if (payload === null) return end(null);
+      const text = payload.text ?? '';
+      room.give(held - payload.bytes);
+      held = payload.bytes;
+      active.run = { ...run, payload: JSON.parse(text), payload_length: text.length };
+    } catch (error) {
+      // A database that is away says nothing about the run: it is given back.
+      return end(isTransient(error) ? { kind: 'noSlot', limits: [] } : { kind: 'threw', error });
+    }
+    executeRun(engine, active, workerId, end);
+  };
+
+  return (active, onEnd) => {
+    if (active.run.is_large) void executeLarge(active, onEnd);
+    else executeRun(engine, active, workerId, onEnd);
+  };
+}

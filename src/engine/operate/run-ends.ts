@@ -1,0 +1,77 @@
+// Hears of the ends of runs for which this process waits. It listens while it waits for any, and a little
+// longer: the next wait may come soon. A pool that has no connection to spare, a pooler and a server that
+// notifies nobody leave it to the waits to look by themselves.
+import { TockError } from '../../model/errors.js';
+import { startListener } from '../claim/listen.js';
+import type { Engine } from '../engine.js';
+
+/** Somebody who waits. */
+export interface Wait {
+  /** The run that it waits for; another one once a successor has become a run. */
+  runId: string | null;
+  readonly wake: () => void;
+}
+
+export interface RunEnds {
+  /** Wakes a wait when its run ends, and when it may have missed that. Returns a function that leaves. */
+  join(wait: Wait): () => void;
+  /** @throws TockError TOCK_CLOSED once it is closed */
+  requireOpen(): void;
+  /** Wakes all waits, which find that it is closed. */
+  close(): void;
+}
+
+/** As long as a pool keeps a connection that nobody uses. */
+const LINGER_MS = 10_000;
+
+/** @param lingerMs for tests */
+export function createRunEnds(engine: Engine, lingerMs = LINGER_MS): RunEnds {
+  const { shares } = engine.database;
+  const waits = new Set<Wait>();
+  let stop: (() => void) | null = null;
+  let timer: NodeJS.Timeout | undefined;
+  let isClosed = false;
+
+  const wakeAll = () => {
+    for (const { wake } of waits) wake();
+  };
+  const listen = () => {
+    clearTimeout(timer);
+    if (stop !== null || !shares.mayListen) return;
+    const giveBack = shares.listen();
+    const listener = startListener(
+      engine,
+      notice => {
+        if (notice.kind !== 'ended') return;
+        for (const { runId, wake } of waits) if (runId === notice.runId) wake();
+      },
+      // What ended while nothing listened, they find.
+      wakeAll,
+    );
+    stop = () => {
+      listener.stop();
+      giveBack();
+      stop = null;
+    };
+  };
+
+  return {
+    join(wait) {
+      waits.add(wait);
+      listen();
+      return () => {
+        waits.delete(wait);
+        if (waits.size === 0 && !isClosed) timer = setTimeout(() => stop?.(), lingerMs);
+      };
+    },
+    requireOpen() {
+      if (isClosed) throw new TockError('TOCK_CLOSED', 'stopped waiting: this Tock is closed');
+    },
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+      stop?.();
+      wakeAll();
+    },
+  };
+}

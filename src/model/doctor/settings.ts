@@ -1,0 +1,87 @@
+// Settings of a session under which Tock does not work, and which no statement of its own can work around.
+// A connection pooler keeps Tock from setting them itself.
+import { formatDuration } from '../duration.js';
+import { psql } from '../problem-words.js';
+import { type Finding, joined, wrong } from './check.js';
+
+interface Setting {
+  readonly level: 'warning' | 'failing';
+  readonly isWrong: (value: string) => boolean;
+  /** What comes of it. */
+  readonly harm: string;
+  readonly right: string;
+}
+
+/** What a reaping or the materializing of many may take on a busy server. */
+const SHORT_MS = 5000;
+const isShort = (value: string) => Number(value) > 0 && Number(value) < SHORT_MS;
+
+const SETTINGS: Readonly<Record<string, Setting>> = {
+  array_nulls: {
+    level: 'failing',
+    isWrong: value => value === 'off',
+    harm: 'a null that is sent in an array is stored as text',
+    right: 'on',
+  },
+  standard_conforming_strings: {
+    level: 'failing',
+    isWrong: value => value === 'off',
+    harm: 'backslashes in statements and functions mean something else',
+    right: 'on',
+  },
+  extra_float_digits: {
+    level: 'failing',
+    isWrong: value => Number(value) < -2,
+    harm: 'instants are read without their last digits',
+    right: '1',
+  },
+  default_transaction_read_only: {
+    level: 'failing',
+    isWrong: value => value === 'on',
+    harm: 'nothing can be written',
+    right: 'off',
+  },
+  session_replication_role: {
+    level: 'failing',
+    isWrong: value => value !== 'origin',
+    harm: 'triggers do not fire, so runs that replace others are lost',
+    right: 'origin',
+  },
+  statement_timeout: {
+    level: 'warning',
+    isWrong: isShort,
+    harm: 'a statement over many rows is cancelled, and again at each try',
+    right: "'1min'",
+  },
+  // Since PostgreSQL 17.
+  transaction_timeout: {
+    level: 'warning',
+    isWrong: isShort,
+    harm: 'a transaction over many rows is cancelled, and so are those of handlers',
+    right: '0',
+  },
+};
+
+export const SETTING_NAMES: readonly string[] = Object.keys(SETTINGS);
+
+export interface SessionSettings {
+  readonly role: string;
+  /** By name, as `pg_settings` has them: durations in milliseconds. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+export function checkSettings({ role, settings }: SessionSettings): Finding {
+  const grantee = `"${role.replaceAll('"', '""')}"`;
+  const found = Object.entries(settings).flatMap(([name, value]) => {
+    const setting = SETTINGS[name];
+    if (!setting?.isWrong(value)) return [];
+    const shown = name.endsWith('_timeout') ? formatDuration(Number(value)) : value;
+    return wrong(
+      setting.level,
+      `${name} is ${shown}: ${setting.harm}`,
+      'Set it for this role, whatever set it before, and let processes connect again',
+      psql(`alter role ${grantee} set ${name} = ${setting.right}`),
+    );
+  });
+  return joined(found, 'none of this session is in the way');
+}

@@ -1,0 +1,61 @@
+// A run as people and handlers see it: ids as text, times as Dates.
+import type { HandOffRecord } from './hand-off-record.js';
+import type { RunMatch } from './run-match.js';
+import type { RunStatus, Trigger } from './states.js';
+import type { DatedError, StoredProgress } from './stored-run.js';
+
+/** A run as the API and `--json` show it. */
+export interface RunRecord<Output = unknown> {
+  readonly id: string;
+  readonly job: string;
+  readonly definition: string | null;
+  readonly status: RunStatus;
+  readonly attempts: number;
+  readonly maxAttempts: number;
+  readonly queue: string;
+  readonly priority: number;
+  readonly trigger: Trigger;
+  readonly scheduledFor: Date | null;
+  readonly intervalStart: Date | null;
+  readonly occurrenceCount: number;
+  readonly runAt: Date;
+  readonly createdAt: Date;
+  readonly startedAt: Date | null;
+  readonly finishedAt: Date | null;
+  readonly lockedUntil: Date | null;
+  readonly lockedBy: string | null;
+  /** Host and process id of the worker that holds the lease, if known. */
+  readonly worker: string | null;
+  readonly cancelRequestedAt: Date | null;
+  readonly idempotencyKey: string | null;
+  /** In a list, one of over 2 MiB is `{ payloadLeftOut: … }`. */
+  readonly payload: unknown;
+  /** `events`: how often its handler reported progress in this attempt. */
+  readonly progress: StoredProgress | null;
+  /** The handler's result, once it has succeeded; otherwise null. Typed if the run's job is known. */
+  readonly output: Output;
+  readonly errors: readonly DatedError[];
+  /** Of a skipped run, a {@link SkipReason}; of a cancelled one, the reason that was given. */
+  readonly skipReason: string | null;
+  readonly fence: number;
+  readonly generation: number;
+  readonly releases: number;
+  /** The limits under which it needs a slot; null: none. A running run holds these slots. */
+  readonly concurrencyKeys: readonly string[] | null;
+  /** The one of them that has no free slot now. */
+  readonly blockedOn: string | null;
+  /** Its hand-over, while it is handed over; null: it is not. */
+  readonly handOff: HandOffRecord | null;
+  /** All its hand-overs, the earliest first; of many, the latest 20. */
+  readonly handOffs: readonly HandOffRecord[];
+  /** The run that starts when this one has ended, since it was enqueued to replace it; null: none. */
+  readonly successor: string | null;
+}
+
+/** Which runs `runs.list` gives. */
+export interface RunFilter extends RunMatch {
+  /** Default 50, at most 1000. */
+  readonly limit?: number;
+  /** Only runs with an id below this: the next page. */
+  readonly before?: string;
+}

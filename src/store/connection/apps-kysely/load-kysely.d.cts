@@ -1,0 +1,3 @@
+// The type of load-kysely.cjs.
+declare const loader: { load(): unknown };
+export = loader;

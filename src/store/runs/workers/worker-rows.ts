@@ -1,0 +1,74 @@
+// Statements over `workers`: which workers live, and on which host and process.
+import { statement } from '../../connection/statement.js';
+import { liesIn, QUEUE_PRIORITIES } from '../claim/queue-priorities.js';
+
+export interface NewWorker {
+  readonly id: string;
+  readonly kind: string;
+  readonly host: string;
+  readonly pid: number;
+  /** Identifies it beyond its pid; null where the system does not say. */
+  readonly process: string | null;
+  readonly capacity: number;
+  readonly heartbeatMs: number;
+  /** What it claims from; null: all queues that are not relayed. */
+  readonly queues: readonly string[] | null;
+}
+
+/** Another worker of the same host. */
+export interface Neighbour {
+  readonly id: string;
+  readonly pid: number;
+  readonly process: string;
+}
+
+/** Gives its host's other workers whose process can be told from a later one. Fails if the id is taken. */
+export const insertWorker = statement<NewWorker, Neighbour>(
+  'insert worker',
+  `with made as (
+  insert into tock.workers (id, kind, host, pid, process, capacity, heartbeat_ms, queues)
+  values (:id, :kind, :host, :pid, :process, :capacity, :heartbeatMs, :queues::text[])
+)
+select w.id, w.pid, w.process from tock.workers w where w.host = :host and w.process is not null`,
+);
+
+/**
+ * Ends the leases of workers that are gone for certain, so that the next reaping takes their runs back. What
+ * another transaction has locked keeps its lease.
+ */
+export const endLeases = statement<{ readonly ids: readonly string[] }, { readonly id: string }>(
+  'end leases',
+  `with ${QUEUE_PRIORITIES}, held as materialized (
+  select h.id from queue_priorities p cross join lateral (
+    select r.id from tock.job_runs_live r
+    where r.blocked_on is null and ${liesIn('r', 'p')} and r.run_at <= tock.now()
+      and r.locked_by = any(:ids::uuid[]) and r.status = 'running' and r.locked_until > tock.now()
+    order by r.run_at, r.id for update skip locked) h
+)
+update tock.job_runs_live r set locked_until = tock.now() - interval '1 millisecond'
+where r.id = any(array(select id from held order by id)) and r.locked_by = any(:ids::uuid[]) and r.status = 'running'
+returning r.id::text as id`,
+);
+
+/** Notes that a worker lives now. No row: a reaper has removed it. */
+export const refreshWorker = statement<{ id: string }, { readonly id: string }>(
+  'refresh worker',
+  'update tock.workers set seen_at = tock.now() where id = :id returning id',
+);
+
+/** Notes that a worker claims no more, so that it need not be woken. */
+export const drainWorker = statement<{ id: string }, never>(
+  'drain worker',
+  `with sleeper as (delete from tock.sleepers where worker_id = :id)
+update tock.workers set draining = true where id = :id`,
+);
+
+export const removeWorker = statement<{ id: string }, never>(
+  'remove worker',
+  'delete from tock.workers where id = :id',
+);
+
+/** Whether a worker has reported lately, over its row: it has not missed two heartbeats. */
+export const isWorkerAlive = (worker: string) => `${worker}.seen_at
+  between tock.now() - coalesce(${worker}.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+    and tock.now() + coalesce(${worker}.heartbeat_ms, 15000) * interval '2.5 milliseconds'`;

@@ -1,0 +1,93 @@
+// `tock pause --all` and `tock resume --pause`: what they ask, change, and print.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type CliHarness, openCliHarness } from './cli-harness.js';
+
+let harness: CliHarness;
+beforeAll(async () => {
+  harness = await openCliHarness();
+  await harness.tock(['tick']);
+});
+afterAll(async () => await harness.close());
+
+const paused = async () =>
+  Object.fromEntries(
+    (
+      await harness.json<{ jobs: { name: string; pausedAt: string | null; pauseReason: string | null }[] }>([
+        'jobs',
+      ])
+    ).jobs
+      .filter(({ pausedAt }) => pausedAt !== null)
+      .map(({ name, pauseReason }) => [name, pauseReason]),
+  );
+
+describe('tock pause --all', () => {
+  it('asks, leaves what is paused already, and prints how to resume just these', async () => {
+    await harness.tock(['schedule', 'add', 'weekly', '--job', 'greet', '--cron', '0 7 * * 1']);
+    await harness.tock(['pause', 'nightly', '--note', 'legal hold, do not resume']);
+    const refused = await harness.tock(['pause', '--all']);
+    expect(refused.stderr).toMatch(
+      /this would pause \d+ definitions \(1 is paused already and stays as it is\): repeat it with --yes/,
+    );
+    expect(refused.code).toBe(2);
+    const no = await harness.beginInTerminal(['pause', '--all'], { input: 'n\n' }).ended;
+    expect(no.stdout).toContain('stays as it is)? [y/N] ');
+    expect(no.code).toBe(1);
+    expect(Object.keys(await paused())).toEqual(['nightly']);
+
+    const done = await harness.tock(['pause', '--all', '--yes', '--note', 'the database moves']);
+    const [, count, id = ''] =
+      /^(\d+) definitions paused; 1 is paused already and stays as it is\nto resume just these: tock resume --pause (\d+)\n$/.exec(
+        done.stdout,
+      ) ?? [];
+    expect(Number(count)).toBeGreaterThan(1);
+    expect(await paused()).toMatchObject({
+      nightly: 'legal hold, do not resume',
+      steady: 'the database moves',
+    });
+
+    const asked = await harness.tock(['resume']);
+    expect(asked.stderr).toMatch(
+      new RegExp(
+        `give a definition, or what was paused together: --pause ${id} \\(${count} definitions, since .*: the database moves\\)`,
+      ),
+    );
+    expect(asked.code).toBe(2);
+    expect((await harness.tock(['resume', '--pause', id])).stderr).toContain(
+      `this would resume ${count} definitions that were paused together: repeat it with --yes`,
+    );
+    await harness.tock(['resume', 'steady']);
+    await harness.tock(['pause', 'steady', '--note', 'customer asked']);
+    const resumed = await harness.tock(['resume', '--pause', id, '--yes']);
+    expect(resumed.stdout).toMatch(new RegExp(`^${Number(count) - 1} definitions? resumed\n`));
+    expect(await paused()).toEqual({ nightly: 'legal hold, do not resume', steady: 'customer asked' });
+    const again = await harness.tock(['resume', '--pause', id, '--yes']);
+    expect(again.stderr).toContain(`nothing is paused by "${id}"`);
+    expect(again.code).toBe(1);
+    await harness.tock(['schedule', 'remove', 'weekly']);
+  });
+
+  it('pauses those of a job', async () => {
+    await harness.tock(['schedule', 'add', 'tenant-1', '--job', 'greet', '--cron', '0 7 * * *']);
+    const document = await harness.json(['pause', '--job', 'greet', '--yes']);
+    expect(document).toMatchObject({ paused: 1, pausedAlready: 0, names: ['tenant-1'] });
+    expect(await harness.json(['pause', '--job', 'greet', '--yes'])).toMatchObject({
+      pause: null,
+      paused: 0,
+      pausedAlready: 1,
+    });
+  });
+
+  it.each([
+    [['pause', 'nightly', '--all'], /give a definition, or --all or --job, not both/],
+    [['pause'], /give a definition, or --all or --job/],
+    [['pause', 'nightly', '--yes'], /--yes needs --all or --job/],
+    [['pause', '--job', 'greeet'], /there is no job "greeet".*did you mean greet\?/],
+    [['resume', 'nightly', '--pause', '1'], /give a definition or --pause, not both/],
+    [['resume', 'nightly', '--yes'], /--yes needs --pause/],
+  ])('%j is a usage error', async (args, message) => {
+    const { code, stdout, stderr } = await harness.tock(args);
+    expect(stderr).toMatch(message);
+    expect(stdout).toBe('');
+    expect(code).toBe(2);
+  });
+});

@@ -1,0 +1,91 @@
+// SQL: tock.enqueue with keys that are unique while their run is live, and the errors that say what does not go together.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { defineJob } from '../../src/index.js';
+import { reuseTestTock, type TestTock } from '../support/test-tock.js';
+
+let test: TestTock;
+const seen: unknown[] = [];
+let meanwhile: () => Promise<unknown>;
+const sync = defineJob({
+  name: 'sync',
+  retry: { maxAttempts: 6 },
+  queue: 'syncs',
+  concurrency: { limit: 1 },
+  run: async (_ctx, payload: unknown) => {
+    seen.push(payload);
+    const once = meanwhile;
+    meanwhile = () => Promise.resolve();
+    await once();
+  },
+});
+beforeEach(async () => {
+  seen.length = 0;
+  meanwhile = () => Promise.resolve();
+  test = await reuseTestTock([sync]);
+  await test.setClock('2026-03-01T12:00:00Z');
+  await test.tock.register();
+});
+afterEach(() => test.close());
+const enqueue = async (payload: unknown, more: string) => {
+  const [row] = await test.sql<{ id: string }>(`select tock.enqueue('sync', $1, ${more}) as id`, [
+    JSON.stringify(payload),
+  ]);
+  return row?.id ?? '';
+};
+
+describe('tock.enqueue', () => {
+  it('with unique_live gives the live run of the key, and makes one when that has ended', async () => {
+    const id = await enqueue(1, `'k', unique_live => true`);
+    expect(await enqueue(2, `'k', unique_live => true`)).toBe(id);
+    expect(await test.tock.enqueue(sync, 3, { key: 'k', unique: 'live' })).toBe(id);
+    expect(await test.tock.runs.get(id)).toMatchObject({ payload: 1, queue: 'syncs', maxAttempts: 6 });
+    await test.tock.tick();
+    expect(await enqueue(4, `'k', unique_live => true`)).not.toBe(id);
+    // A key that is used up for good is another one.
+    expect(await enqueue(5, `'k'`)).not.toBe(await enqueue(6, `'k', unique_live => true`));
+  });
+
+  it('with replace is executed last, as from the library', async () => {
+    const id = await test.tock.enqueue(sync, 1, { key: 'k', unique: 'live' });
+    const replace = `'k', unique_live => true, replace => true`;
+    expect(await enqueue(2, replace)).toBe(id);
+    let left = '';
+    meanwhile = async () => {
+      left = await enqueue(3, replace);
+      expect(await test.tock.enqueue(sync, 4, { key: 'k', unique: 'live', replace: true })).toBe(left);
+      expect(await enqueue(5, replace)).toBe(left);
+    };
+    await test.tock.tick();
+    expect(seen).toEqual([2, 5]);
+    expect(left).not.toBe(id);
+  });
+
+  it('with debounce starts so long after the last call, at the latest ten times as long after the first', async () => {
+    const id = await enqueue(0, `'k', debounce => '10 s'`);
+    const due = async () => (await test.tock.runs.get(id))?.runAt.toISOString().slice(11, 19);
+    expect(await due()).toBe('12:00:10');
+    for (let call = 1; call <= 11; call++) {
+      await test.advance('9s');
+      expect(await enqueue(call, `'k', debounce => '10 s'`)).toBe(id);
+    }
+    expect(await due()).toBe('12:01:40');
+    await test.advance('1s');
+    await test.tock.tick();
+    expect(seen).toEqual([11]);
+  });
+
+  it.each([
+    [`unique_live => true`, /need an idempotency key/],
+    [`debounce => '1 s'`, /need an idempotency key/],
+    [
+      `'k', replace => true`,
+      /replace needs unique_live: a key that is used up for good keeps its run as it was/,
+    ],
+    [`'k', debounce => '1 s', run_at => now()`, /leave run_at out/],
+    [`'k', debounce => '-1 s'`, /between 0 and 1000 days/],
+    [`'k', debounce => '1001 days'`, /between 0 and 1000 days/],
+  ])('refuses %s', async (options, message) => {
+    await expect(enqueue(1, options)).rejects.toThrow(message);
+    expect(await test.sql('select from tock.job_runs_live')).toEqual([]);
+  });
+});

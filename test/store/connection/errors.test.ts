@@ -1,0 +1,17 @@
+// What an error of the server means, by its SQLSTATE: its message may be in any language.
+import { describe, expect, it } from 'vitest';
+import { explainDatabaseError } from '../../../src/store/connection/errors.js';
+
+describe('a permission that was denied', () => {
+  it.each([
+    'permission denied for table migrations',
+    'keine Berechtigung für Tabelle migrations',
+    'must be owner of table job_runs',
+  ])('is one in any language, with the same advice: %s', message => {
+    const error = Object.assign(new Error(message), { code: '42501' });
+    expect(explainDatabaseError(error, 'jobs')).toMatchObject({
+      code: 'TOCK_FORBIDDEN',
+      message: `${message}; docs/operations.md, Roles, has what each role needs in schema jobs: tock doctor names what this one lacks to tick, and tock migrate and tock prune need the owner`,
+    });
+  });
+});
