@@ -51,7 +51,7 @@ describe('while (true) {}', () => {
     expect(isGone(child)).toBe(false);
     expect(await ended(id)).toMatchObject({
       status: 'dead',
-      errors: [{ name: 'TockError', code: 'TOCK_TIMEOUT', message: expect.stringMatching(/1500ms/) }],
+      errors: [{ name: 'TockError', code: 'TOCK_TIMEOUT', message: expect.stringMatching(/8000ms/) }],
     });
     await gone(child);
   });

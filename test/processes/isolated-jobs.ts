@@ -155,7 +155,8 @@ const compute = defineJob({
 const computeWithTimeout = defineJob({
   name: 'compute-with-timeout',
   isolate: true,
-  timeout: '1500ms',
+  // Longer than a busy machine takes to start the child.
+  timeout: '8s',
   retry: { maxAttempts: 1 },
   async run(ctx) {
     await appear(ctx);
@@ -167,7 +168,7 @@ const computeWithTimeout = defineJob({
 const frozen = defineJob({
   name: 'frozen',
   isolate: true,
-  timeout: '1s',
+  timeout: '8s',
   retry: { maxAttempts: 1 },
   async run(ctx) {
     await appear(ctx);
