@@ -65,10 +65,10 @@ export const boss = {
       close: async () => await close(each),
     };
   },
-  worker: async (url, { handler, work, notify, ...rest }) => {
-    const each = await open(url, { useListenNotify: notify === true });
+  worker: async (url, { handler, work, notify, supervise = false, workers = 1, batch = 24, ...rest }) => {
+    const each = await open(url, { useListenNotify: notify === true, supervise });
     if (!work) {
-      const stop = loops(each, { handler, ...rest });
+      const stop = loops(each, { handler, batch, ...rest });
       return {
         stop: async () => {
           await stop();
@@ -76,7 +76,12 @@ export const boss = {
         },
       };
     }
-    const options = { batchSize: 24, burstWhenBatchFull: true, pollingIntervalSeconds: notify ? 2 : 0.5 };
+    const options = {
+      batchSize: batch,
+      localConcurrency: workers,
+      burstWhenBatchFull: true,
+      pollingIntervalSeconds: notify ? 2 : 0.5,
+    };
     await each.work(
       QUEUE,
       options,
@@ -88,4 +93,16 @@ export const boss = {
     count(*) filter (where state <> 'completed')::int as waiting from pgboss.job`,
   keepsHistory: true,
   canKey: false,
+  adapter: {
+    system: 'pgboss',
+    package: '../node_modules/pg-boss/package.json',
+    // With its maintenance, which takes back what was fetched and never ended.
+    settings: () => ({ work: true, notify: true, supervise: true }),
+    schema: 'pgboss',
+    hot: 'job_common',
+    tables: 'job_common|queue',
+    schemaVersion: 'select version::text from pgboss.version',
+    depth: `select count(*)::int as depth from pgboss.job where state < 'active' and start_after <= now()`,
+    unfinished: `select (data->>'n')::int as n from pgboss.job where state < 'completed' and data->>'s' = $1`,
+  },
 };

@@ -69,6 +69,18 @@ export const bull = {
     count(*) filter (where state <> 'completed')::int as waiting from bullmq.job`,
   keepsHistory: true,
   canKey: true,
+  adapter: {
+    system: 'bullmq',
+    package: '../node_modules/bullmq/package.json',
+    settings: workers => ({ workers: 1, concurrency: workers, connections: 10, lockMs: 30_000 }),
+    schema: 'bullmq',
+    hot: 'job',
+    tables: 'job|event|meta|metrics',
+    schemaVersion: `select null as version`,
+    depth: `select count(*)::int as depth from bullmq.job where state = 'waiting'`,
+    unfinished: `select (data->>'n')::int as n from bullmq.job
+      where state in ('waiting', 'active', 'delayed') and data->>'s' = $1`,
+  },
 };
 
 /** As it comes: completed jobs are kept. BullMQ brings no client of Redis; ioredis is loaded where it is used only. */

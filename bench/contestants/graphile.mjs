@@ -49,11 +49,24 @@ export const graphile = {
       noHandleSignals: true,
       taskList: { [task]: async payload => await handler(payload) },
     });
-    return { stop: async () => await runner.stop() };
+    // Whoever does not ask for its end must not fail with it.
+    const ended = runner.promise.catch(error => console.error(`graphile-worker: ${error.message}`));
+    return { stop: async () => await runner.stop(), ended };
   },
   /** A job that has succeeded is deleted: what has finished is counted by its handlers. */
   counts:
     'select null::int as finished, (select count(*) from graphile_worker._private_jobs)::int as waiting',
   keepsHistory: false,
   canKey: true,
+  adapter: {
+    system: 'graphile_worker',
+    package: '../node_modules/graphile-worker/package.json',
+    settings: workers => ({ concurrency: workers, localQueue: -1, batchDelay: 0 }),
+    schema: 'graphile_worker',
+    hot: '_private_jobs',
+    tables: '_private_jobs|_private_job_queues',
+    schemaVersion: 'select max(id)::text as version from graphile_worker.migrations',
+    depth: `select count(*)::int as depth from graphile_worker._private_jobs where is_available and run_at <= now()`,
+    unfinished: `select (payload->>'n')::int as n from graphile_worker._private_jobs where payload->>'s' = $1`,
+  },
 };

@@ -1,6 +1,6 @@
 // Who is measured. Each is loaded only where it is used, so that none weighs on another's process.
 // In: an id. Out: a contestant: name, settings (its best), install(url), producer(url, settings of its jobs), worker(url,
-// settings with a handler), counts (SQL: finished, waiting), keepsHistory, canKey.
+// settings with a handler), counts (SQL: finished, waiting), keepsHistory, canKey; adapter, what bench/adapter needs of it.
 const MODULES = {
   tock: async () => (await import('./tock.mjs')).tock,
   graphile: async () => (await import('./graphile.mjs')).graphile,

@@ -71,4 +71,15 @@ export const tock = {
     (select count(*) from tock.job_runs_live)::int as waiting`,
   keepsHistory: true,
   canKey: true,
+  adapter: {
+    system: 'tock',
+    package: '../../package.json',
+    settings: workers => ({ concurrency: workers }),
+    schema: 'tock',
+    hot: 'job_runs_live',
+    tables: 'job_runs_live|job_runs_finished_.*|job_slots|job_outbox|workers',
+    schemaVersion: 'select max(name) as version from tock.migrations',
+    depth: `select count(*)::int as depth from tock.job_runs_live where status <> 'running' and run_at <= now()`,
+    unfinished: `select (payload->>'n')::int as n from tock.job_runs_live where payload->>'s' = $1`,
+  },
 };

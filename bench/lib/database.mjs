@@ -25,20 +25,59 @@ export class Interruption extends Error {}
  */
 export async function withServer({ settings = {} }, work) {
   if (process.env.DATABASE_URL) return await untilInterrupted(process.env.DATABASE_URL, work);
+  const server = await openServer(settings);
+  try {
+    return await untilInterrupted(server.url, work);
+  } finally {
+    await server.remove();
+  }
+}
+
+/** Servers that a measure has opened for itself and not removed yet. */
+const opened = new Set();
+
+/** A new server of a measure's own, which it may stop and start again. */
+export async function withOwnServer(work) {
+  const server = await openServer();
+  opened.add(server);
+  try {
+    return await work(server);
+  } finally {
+    opened.delete(server);
+    await server.remove();
+  }
+}
+
+/** `stop` is a fast shutdown, as of a service that is restarted; `start` brings it back under the same URL. */
+async function openServer(settings = {}) {
   const { startEmbeddedServer, temporary } = await bundleServer();
   const home = await mkdtemp(path.join(os.tmpdir(), 'tock-bench-'));
+  const remove = async () => {
+    await rm(home, { recursive: true, force: true });
+    await rm(temporary, { recursive: true, force: true });
+  };
+  const begin = async () =>
+    await startEmbeddedServer({ folder: path.join(home, '.tock'), settings, listens: true });
   try {
     await chmod(home, 0o711);
     await writeFile(path.join(home, 'package.json'), '{}');
-    const running = await startEmbeddedServer({ folder: path.join(home, '.tock'), settings, listens: true });
-    try {
-      return await untilInterrupted(running.connectionString, work);
-    } finally {
-      await running.stop();
-    }
-  } finally {
-    await rm(home, { recursive: true, force: true });
-    await rm(temporary, { recursive: true, force: true });
+    let running = await begin();
+    const url = running.connectionString;
+    return {
+      url,
+      stop: async () => await running.stop(),
+      start: async () => {
+        running = await begin();
+        if (running.connectionString !== url) throw new Error('the server is back under another URL');
+      },
+      remove: async () => {
+        await running.stop();
+        await remove();
+      },
+    };
+  } catch (error) {
+    await remove();
+    throw error;
   }
 }
 
@@ -59,6 +98,7 @@ async function untilInterrupted(url, work) {
       await admin.rows(`drop database if exists ${name} with (force)`);
       await admin.close();
     }
+    for (const server of opened) await server.remove();
   }
 }
 
