@@ -8,8 +8,7 @@ const MOST = 1e7;
 const STEP = Math.log(1.001);
 const BUCKETS = Math.ceil(Math.log(MOST / LEAST) / STEP) + 1;
 
-const bucketOf = ms =>
-  Math.min(BUCKETS - 1, Math.floor(Math.log(Math.max(ms, LEAST) / LEAST) / STEP));
+const bucketOf = ms => Math.min(BUCKETS - 1, Math.floor(Math.log(Math.max(ms, LEAST) / LEAST) / STEP));
 const middleOf = bucket => LEAST * Math.exp((bucket + 0.5) * STEP);
 
 /** Over the last `window` whole seconds. Memory: 90 kB for each of them, whatever the count. */

@@ -32,9 +32,12 @@ export function startSampling({ voice, options, claims, counters, depth, targetR
   let timer;
   let answering = Promise.resolve();
   const tell = t => {
-    claims.read(SHARES.map(([share]) => share), t.getTime()).forEach((value, index) =>
-      voice.sample(t, SHARES[index][1], value, options.windowSeconds),
-    );
+    claims
+      .read(
+        SHARES.map(([share]) => share),
+        t.getTime(),
+      )
+      .forEach((value, index) => voice.sample(t, SHARES[index][1], value, options.windowSeconds));
     const now = { ...counters(), at: Date.now() };
     const seconds = Math.max(0.001, (now.at - before.at) / 1000);
     const rate = name => Number(((now[name] - before[name]) / seconds).toFixed(2));

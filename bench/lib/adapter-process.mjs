@@ -25,7 +25,13 @@ export async function startAdapter({ who, url, env, nodeFlags = [] }) {
   const child = track(
     spawn(process.execPath, [...nodeFlags, main, who], {
       stdio: ['pipe', 'pipe', 'pipe'],
-      env: { ...process.env, ...env, DATABASE_URL: url, SCENARIO: 'long_horizon', PRODUCER_PACING: 'harness' },
+      env: {
+        ...process.env,
+        ...env,
+        DATABASE_URL: url,
+        SCENARIO: 'long_horizon',
+        PRODUCER_PACING: 'harness',
+      },
     }),
   );
   // It may be gone when a token is written.

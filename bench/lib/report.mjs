@@ -19,8 +19,9 @@ export function createVoice(isJson) {
   };
 }
 
-/** One line per variant: median, lowest and highest of the rounds, and how many times ours it is. */
-export function resultTable({ rows, unit, digits = 0, notes = [], ratioTitle = 'beside ours' }) {
+/** One line per variant: median, lowest and highest of the rounds, and how many times ours it is; or the measure's own. */
+export function resultTable({ rows, unit, digits = 0, notes = [], ratioTitle = 'beside ours', tables }) {
+  if (tables) return ['', tables(), ...notes.map(note => `  ${note}`)].join('\n');
   const hasRatio = rows.some(row => row.ratio !== undefined);
   const extra = [...new Set(rows.flatMap(row => Object.keys(row.extra ?? {})))];
   const text = table(

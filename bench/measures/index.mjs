@@ -1,6 +1,7 @@
 // The measures, in the order in which they are taken.
 import { alone } from './alone.mjs';
 import { behind } from './behind.mjs';
+import { cells } from './cells.mjs';
 import { cost } from './cost.mjs';
 import { enqueue } from './enqueue.mjs';
 import { flood } from './flood.mjs';
@@ -56,5 +57,6 @@ export const MEASURES = [
   standby,
   tick,
   quiet,
+  cells,
   soak,
 ];
