@@ -11,8 +11,12 @@ const main = fileURLToPath(new URL('../adapter/main.mjs', import.meta.url));
 const PACE_MS = 25;
 const BATCH_MOST = 128;
 const REQUIRED = [
-  ...['claim_p50_ms', 'claim_p95_ms', 'claim_p99_ms'],
-  ...['enqueue_rate', 'completion_rate', 'queue_depth'],
+  'claim_p50_ms',
+  'claim_p95_ms',
+  'claim_p99_ms',
+  'enqueue_rate',
+  'completion_rate',
+  'queue_depth',
 ];
 const DESCRIBED_WITHIN_MS = 60_000;
 /** After its time. A depth that has to wait for a connection comes later than the rest. */

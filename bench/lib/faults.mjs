@@ -62,14 +62,10 @@ export async function restartServer({ server, seconds }) {
   };
 }
 
-/** Of the contestant's connections: those at work, and the oldest, so that those that only listen come to their turn too. */
+/** All of the contestant's connections, also those that only listen. */
 const KILL = `
-with its as (
-  select pid, state, backend_start from pg_stat_activity
-  where datname = current_database() and backend_type = 'client backend' and application_name <> 'bench'
-)
-select count(*) filter (where pg_terminate_backend(pid))::int as killed from its
-where state in ('active', 'idle in transaction') or pid = (select pid from its order by backend_start limit 1)`;
+select count(*) filter (where pg_terminate_backend(pid))::int as killed from pg_stat_activity
+where datname = current_database() and backend_type = 'client backend' and application_name <> 'bench'`;
 
 export async function killBackends({ url }) {
   const session = await connect(url);
