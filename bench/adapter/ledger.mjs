@@ -1,6 +1,6 @@
 // Which jobs were acknowledged when they were enqueued, and which were handled: a bit of each for every number.
 // In: numbers from 0. Out: how many are outstanding; which; how many were handled more than once.
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFileSync, writeFileSync } from 'node:fs';
 
 /** `started` marks the jobs of this ledger: others may be in the database too. */
 export function createLedger(kept) {
@@ -41,19 +41,20 @@ export function createLedger(kept) {
       for (let n = 0; n < state.next; n++) if (acknowledged.has(n) && !handled.has(n)) found.push(n);
       return found;
     },
-    async write(file) {
+    /** At once: the process may be about to end. */
+    write(file) {
       const { started, next, foreign: _, ...counts } = state;
       const text = { started, next, counts, acknowledged: acknowledged.text(), handled: handled.text() };
-      await writeFile(file, JSON.stringify(text));
+      writeFileSync(file, JSON.stringify(text));
     },
   };
 }
 
 /** That of an earlier process, or a new one. */
-export async function openLedger(file) {
+export function openLedger(file) {
   if (file === undefined) return createLedger();
   try {
-    return createLedger(JSON.parse(await readFile(file, 'utf8')));
+    return createLedger(JSON.parse(readFileSync(file, 'utf8')));
   } catch (error) {
     if (error.code === 'ENOENT') return createLedger();
     throw error;

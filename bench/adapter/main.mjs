@@ -47,7 +47,14 @@ async function main() {
     for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => resolve(signal));
   });
   const { install, producer, worker, adapter } = await contestant(who);
-  const ledger = await openLedger(options.ledgerFile);
+  const ledger = openLedger(options.ledgerFile);
+  const keepLedger = () => options.ledgerFile !== undefined && ledger.write(options.ledgerFile);
+  // A contestant's error that nobody catches ends the process, as it would anyone's. A next one can go on.
+  process.on('uncaughtException', error => {
+    log(`uncaught: ${error.stack ?? String(error)}`);
+    keepLedger();
+    process.exit(1);
+  });
   const voice = createVoice({ system: adapter.system, instance: options.instance });
   const observer = openObserver(options.url, adapter);
   await install(options.url);
@@ -84,7 +91,7 @@ async function main() {
   sampling.flush();
   const rest = async () => {
     await tellEnd({ voice, ledger, counts, isGraceful, observer });
-    if (options.ledgerFile !== undefined) await ledger.write(options.ledgerFile);
+    keepLedger();
     await producing.close();
     await observer.close();
   };

@@ -49,8 +49,9 @@ export const graphile = {
       noHandleSignals: true,
       taskList: { [task]: async payload => await handler(payload) },
     });
-    // Whoever does not ask for its end must not fail with it.
-    const ended = runner.promise.catch(error => console.error(`graphile-worker: ${error.message}`));
+    // Where the outcomes of jobs cannot be written, it stops by itself. Its promise may never settle then.
+    const ended = new Promise(resolve => runner.events.once('stop', resolve));
+    runner.promise.catch(error => console.error(`graphile-worker: ${error.message}`));
     return { stop: async () => await runner.stop(), ended };
   },
   /** A job that has succeeded is deleted: what has finished is counted by its handlers. */

@@ -86,11 +86,17 @@ async function measureOne({ server, who, label, seconds, say, nodeFlags }) {
     SAMPLE_EVERY_S: '1',
     BENCH_LEDGER: path.join(folder, 'ledger.json'),
   };
-  const start = async () => await startAdapter({ who, url: server.url, env, nodeFlags });
+  const toEnd = [() => rm(folder, { recursive: true, force: true })];
+  const start = async () => {
+    const adapter = await startAdapter({ who, url: server.url, env, nodeFlags });
+    toEnd.push(adapter.end);
+    return adapter;
+  };
   try {
     const adapter = await start();
     const tables = adapter.descriptor.event_tables;
     const watch = watchDeadRows(server.url, tables);
+    toEnd.push(watch.stop);
     adapter.pace(LOAD.rate);
     await sleep(seconds * 1000);
     const phases = {};
@@ -102,13 +108,12 @@ async function measureOne({ server, who, label, seconds, say, nodeFlags }) {
       };
       say.line(`    ${label}, ${phase.name}: ${told(phases[phase.name])}`);
     }
-    watch.stop();
     const exit = { ...(await adapter.stop()), isGraceful: adapter.latest.stopped_in_time === 1 };
-    const end = await finishRest(await start(), adapter.latest);
+    const end = { ...(await finishRest(await start(), adapter.latest)), crashes: adapter.crashes };
     say.line(`    ${label}, SIGTERM: ${toldEnd(exit, end)}`);
     return { value: phases.clean.p99, phases, exit, end };
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    for (const end of toEnd) await end();
   }
 }
 
@@ -118,25 +123,42 @@ async function runPhase({ phase, adapter, server, tables, seconds, watch }) {
   const until = from + seconds * 1000;
   await sleep(from - Date.now());
   const fault = await phase.begin?.({ server, url: server.url, hot: tables[0], seconds });
-  await Promise.race([sleep(Math.max(0, until - Date.now())), adapter.died]);
+  await Promise.race([sleep(Math.max(0, until - Date.now())), adapter.givenUp]);
   const figures = await fault?.end();
-  const last = await adapter.sampleAt(until);
+  await adapter.sampleAt(until);
   const samples = adapter.samplesBetween(from, until);
-  const mean = metric => samples.reduce((sum, each) => sum + each[metric], 0) / samples.length;
-  const again =
-    figures?.backAt !== undefined &&
-    adapter.samplesBetween(figures.backAt, until).find(each => each.completion_rate > 0);
+  // Where a process has just been started again, the last one that there is.
+  const last = samples.findLast(each => each.queue_depth !== undefined) ?? {};
+  const perSecond = metric => samples.reduce((sum, each) => sum + (each[metric] ?? 0), 0) / seconds;
   return {
-    p50: last.claim_p50_ms,
-    p95: last.claim_p95_ms,
-    p99: last.claim_p99_ms,
-    enqueued: mean('enqueue_rate'),
-    completed: mean('completion_rate'),
-    depth: last.queue_depth,
+    p50: last.claim_p50_ms ?? 0,
+    p95: last.claim_p95_ms ?? 0,
+    p99: last.claim_p99_ms ?? 0,
+    enqueued: perSecond('enqueue_rate'),
+    completed: perSecond('completion_rate'),
+    depth: last.queue_depth ?? 0,
     dead: watch.most(from, until),
     ...figures,
-    ...(again ? { againSeconds: (again.at - figures.backAt) / 1000 } : {}),
+    ...(figures?.backAt === undefined ? {} : sinceBack(samples, from, figures.backAt)),
+    crashes: adapter.crashes.filter(({ at }) => at > from && at <= until).length,
+    samples,
   };
+}
+
+/** Seconds, to a second, from when the server took connections again until a job was completed, and until none was owed. */
+function sinceBack(samples, from, backAt) {
+  let enqueued = 0;
+  let again;
+  for (const { at, enqueue_rate, completion_rate, queue_depth } of samples) {
+    enqueued += enqueue_rate;
+    if (at <= backAt) continue;
+    const seconds = (at - backAt) / 1000;
+    if (completion_rate > 0) again ??= seconds;
+    const owed = (LOAD.rate * (at - from)) / 1000 - enqueued;
+    if (owed < CALM_DEPTH && queue_depth < CALM_DEPTH)
+      return { againSeconds: again, caughtUpSeconds: seconds };
+  }
+  return { againSeconds: again };
 }
 
 /** Until what waited was executed; then dead rows go, so that none is left from the phase before. */
@@ -144,7 +166,7 @@ async function waitForCalm(adapter, url, tables) {
   const began = performance.now();
   const passed = () => performance.now() - began;
   while (passed() < CALM_MS.least || (adapter.latest.queue_depth > CALM_DEPTH && passed() < CALM_MS.most))
-    await Promise.race([sleep(100), adapter.died]);
+    await Promise.race([sleep(100), adapter.givenUp]);
   const isCalm = adapter.latest.queue_depth <= CALM_DEPTH;
   const session = await connect(url);
   for (const table of tables) await session.rows(`vacuum ${table}`);
@@ -186,7 +208,7 @@ async function finishRest(adapter, before) {
   const began = performance.now();
   await adapter.sampleAt((Math.floor(Date.now() / 1000) + 2) * 1000);
   while (adapter.latest.outstanding > 0 && performance.now() - began < REST_WITHIN_MS)
-    await Promise.race([sleep(100), adapter.died]);
+    await Promise.race([sleep(100), adapter.givenUp]);
   await adapter.stop();
   const { acknowledged, lost, repeated, unhandled, unfinished } = adapter.latest;
   if (lost === undefined) throw new Error('the adapter could not tell what was lost');
@@ -207,13 +229,21 @@ async function finishRest(adapter, before) {
 
 const ms = value => figure(value, value < 100 ? 1 : 0);
 
-function told({ p50, p95, p99, completed, dead, isCalm, depth, againSeconds, killed, scans }) {
+function told(phase) {
+  const { p50, p95, p99, enqueued, completed, dead, depth } = phase;
+  const { isCalm, backAt, againSeconds, caughtUpSeconds, killed, scans, crashes } = phase;
   return [
     `p50 ${ms(p50)}, p95 ${ms(p95)}, p99 ${ms(p99)} ms`,
-    `${figure(completed)}/s`,
+    `${figure(enqueued)}/s enqueued, ${figure(completed)}/s completed`,
     `${figure(dead)} dead rows at most`,
     `${figure(depth)} wait at its end`,
-    ...(againSeconds === undefined ? [] : [`executes again within ${againSeconds.toFixed(1)} s`]),
+    ...(backAt === undefined
+      ? []
+      : [
+          `executes again within ${againSeconds?.toFixed(1) ?? 'more'} s`,
+          `nothing owed after ${caughtUpSeconds?.toFixed(1) ?? 'more'} s`,
+        ]),
+    ...(crashes === 0 ? [] : [`its process ended by itself ${crashes} times`]),
     ...(killed === undefined ? [] : [`${killed} connections ended`]),
     ...(scans === undefined ? [] : [`${scans} scans`]),
     ...(isCalm === false ? ['there was no calm before'] : []),
