@@ -3,6 +3,9 @@
 import { median, table } from '../figures.mjs';
 import { figure } from './measure.mjs';
 
+/** Who has completed less of the load has no p99 to compare with. */
+const KEEPS_UP = 0.95;
+
 const ms = value => figure(value, value < 100 ? 1 : 0);
 const over = (rounds, of) => median(rounds.map(of));
 const total = (rounds, of) => rounds.reduce((sum, each) => sum + of(each), 0);
@@ -22,8 +25,10 @@ export function cellTables(contestants, phases) {
         ms(of('p99')),
         ...(rounds.length > 1 ? [`${ms(Math.min(...p99s))} – ${ms(Math.max(...p99s))}`] : []),
         name === 'clean' ? '' : `${figure(toClean, 2)} x`,
+        figure(of('enqueued')),
         figure(of('completed')),
         figure(of('dead')),
+        rounds[0].phases[name].backAt === undefined ? '' : caughtUp(rounds, name),
       ];
     }),
   );
@@ -35,8 +40,10 @@ export function cellTables(contestants, phases) {
     'p99 ms',
     ...(contestants[0]?.rounds.length > 1 ? ['lowest – highest'] : []),
     'beside clean',
+    'enqueued/s',
     'completed/s',
     'dead rows',
+    'caught up after s',
   ];
   const ends = contestants.map(({ label, rounds }) => [
     label,
@@ -47,11 +54,21 @@ export function cellTables(contestants, phases) {
     ...['acknowledged', 'lost', 'repeated', 'left', 'late', 'unfinished', 'workerRestarts'].map(name =>
       figure(total(rounds, each => each.end[name])),
     ),
+    figure(total(rounds, each => each.end.crashes.length)),
   ]);
-  const endTitles =
-    'SIGTERM|gone after s|exit code|acknowledged|lost|repeated|left|never executed|unfinished rows|worker restarts'.split(
-      '|',
-    );
+  const endTitles = [
+    'SIGTERM',
+    'gone after s',
+    'exit code',
+    'acknowledged',
+    'lost',
+    'repeated',
+    'left',
+    'never executed',
+    'unfinished rows',
+    'worker began again',
+    'process ended',
+  ];
   return `${table(titles, rows)}\n\n${table(endTitles, ends)}`;
 }
 
@@ -60,13 +77,21 @@ export function cellNotes(contestants, { seconds, load }) {
     `${load.rate} runs a second offered, of ${load.workMs} ms and ${load.payloadBytes} bytes, in batches every 25 ms; ${load.workers} at once; phases of ${seconds} s`,
     'dead rows: the most in the phase, of the event tables; they are vacuumed in the calm before a phase, beside autovacuum',
     'PostgreSQL is away for the first half of its phase: what was to be enqueued then comes at once after it',
+    'caught up: from when it takes connections until what was owed is enqueued and fewer than 100 wait; p99 counts from the enqueue, so whoever enqueues slower then has less to wait for',
+    'worker began again, process ended: by itself, without being asked; a process is started again after a second',
     'left: by the process that was stopped under load, for the next one, which had 60 s; never executed: in the database still, waiting for a lease to end',
-    ...goals(contestants),
+    ...goals(contestants, load),
   ];
 }
 
-/** What is aimed at, where all are there to compare with. */
-function goals(contestants) {
+/** After the server was back; a dash where it was not in the phase. */
+function caughtUp(rounds, name) {
+  const found = rounds.map(each => each.phases[name].caughtUpSeconds);
+  return found.includes(undefined) ? '–' : median(found).toFixed(1);
+}
+
+/** What is aimed at, where there is somebody to compare with: those that kept up with the load. */
+function goals(contestants, load) {
   const own = contestants.find(each => each.own);
   if (own === undefined || contestants.length === 1) return [];
   const p99 = ({ rounds }, phase) => over(rounds, each => each.phases[phase].p99);
@@ -74,7 +99,10 @@ function goals(contestants) {
   const told = (what, value, most) =>
     `${value <= most ? 'reached' : 'missed'}: ${what}: ${figure(value, 2)} of ${most} at most`;
   const beside = Object.keys(own.rounds[0].phases).map(phase => {
-    const [best] = contestants.toSorted((a, b) => p99(a, phase) - p99(b, phase));
+    const completed = ({ rounds }) => over(rounds, each => each.phases[phase].completed);
+    const [best] = contestants
+      .filter(each => each.own || completed(each) >= KEEPS_UP * load.rate)
+      .toSorted((a, b) => p99(a, phase) - p99(b, phase));
     return told(
       `${own.label}, ${phase}: p99 beside the best, ${best.label}`,
       p99(own, phase) / p99(best, phase),
