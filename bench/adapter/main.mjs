@@ -22,6 +22,8 @@ const REST_WITHIN_MS = 800;
 /** Between attempts where the database is away: at first, and at most. */
 const BACKOFF_MS = { first: 100, most: 1000 };
 const RESTART_WORKER_MS = 1000;
+/** As long as the harness waits for a descriptor, less what a start takes. */
+const SERVER_WITHIN_MS = 45_000;
 
 const log = text => console.error(`[adapter] ${text}`);
 /** Whether it has come to its end in time. */
@@ -57,7 +59,7 @@ async function main() {
   });
   const voice = createVoice({ system: adapter.system, instance: options.instance });
   const observer = openObserver(options.url, adapter);
-  await install(options.url);
+  await installOnceThere(async () => await install(options.url));
   const producing = await producer(options.url);
   const claims = rollingPercentiles(options.windowSeconds);
   const counts = { enqueued: 0, completed: 0, failures: 0, restarts: 0 };
@@ -98,6 +100,20 @@ async function main() {
   await within(REST_WITHIN_MS, rest());
   // Also where a connection of the contestant's still waits for something. What was written has arrived then.
   process.stdout.write('', () => process.exit(0));
+}
+
+/** Started while the server is away, it waits for it as for a restart. */
+async function installOnceThere(install) {
+  const began = performance.now();
+  for (;;) {
+    try {
+      return await install();
+    } catch (error) {
+      const isAway = ['ECONNREFUSED', '57P03'].includes(error.code ?? error.cause?.code);
+      if (!isAway || performance.now() - began > SERVER_WITHIN_MS) throw error;
+      await sleep(BACKOFF_MS.most);
+    }
+  }
 }
 
 /** Executes a job for as long as it is told to, and notes when it was claimed. */
@@ -207,6 +223,7 @@ async function tellEnd({ voice, ledger, counts, isGraceful, observer }) {
 try {
   await main();
 } catch (error) {
-  log(error.stack ?? String(error));
-  process.exit(error.message.startsWith('usage:') || /^[A-Z_]+[= ]/.test(error.message) ? 2 : 1);
+  const isUsage = error.message.startsWith('usage:') || /^[A-Z_]+[= ]/.test(error.message);
+  log(isUsage ? error.message : (error.stack ?? String(error)));
+  process.exit(isUsage ? 2 : 1);
 }

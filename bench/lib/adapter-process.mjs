@@ -82,7 +82,8 @@ export async function startAdapter({ who, url, env, nodeFlags = [] }) {
     ended = new Promise(resolve => each.on('close', (code, signal) => resolve(code ?? signal)));
     void ended.then(async code => {
       if (isStopping) return;
-      crashes.push({ at: Date.now(), code, log: logged.slice(-10) });
+      const why = logged.findLast(line => line.includes('uncaught')) ?? logged.at(-1) ?? '';
+      crashes.push({ at: Date.now(), code, why: why.slice(0, 200) });
       if (++vainStarts > VAIN_STARTS_MOST || code === 'SIGKILL')
         return give(new Error(`the adapter of ${who} ends with ${code}:\n${logged.slice(-10).join('\n')}`));
       await sleep(START_AGAIN_MS);

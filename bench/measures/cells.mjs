@@ -19,8 +19,8 @@ const PHASES = [
   { name: 'clean' },
   { name: 'held transaction', begin: holdTransaction },
   { name: 'active readers', begin: readActively },
-  { name: 'PostgreSQL restarted', begin: restartServer },
-  { name: 'backends killed', begin: killBackends },
+  { name: 'PostgreSQL restarted', begin: restartServer, isFaulty: true },
+  { name: 'backends killed', begin: killBackends, isFaulty: true },
   { name: 'recovery', isAtOnce: true },
 ];
 /** Those in which the database is there all the time: their bars have one scale. */
@@ -141,7 +141,7 @@ async function runPhase({ phase, adapter, server, tables, seconds, watch }) {
     ...figures,
     ...(figures?.backAt === undefined ? {} : sinceBack(samples, from, figures.backAt)),
     crashes: adapter.crashes.filter(({ at }) => at > from && at <= until).length,
-    samples,
+    ...(phase.isFaulty ? { completedBySecond: samples.map(each => Math.round(each.completion_rate)) } : {}),
   };
 }
 
@@ -256,6 +256,7 @@ function toldEnd({ code, seconds, isGraceful }, end) {
     `${figure(end.acknowledged)} acknowledged, ${end.lost} lost, ${end.repeated} repeated, ${end.left} left for the next process`,
     ...(end.late === 0 ? [] : [`${end.late} still not executed`]),
     ...(end.unfinished === 0 ? [] : [`${end.unfinished} rows still not finished`]),
+    ...end.crashes.map(({ why }) => `its process ended by itself: ${why}`),
     ...(end.workerRestarts === 0 ? [] : [`its worker was started again ${end.workerRestarts} times`]),
   ].join('; ');
 }
