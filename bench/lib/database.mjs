@@ -35,9 +35,12 @@ export async function withServer({ settings = {} }, work) {
 
 /** Servers that a measure has opened for itself and not removed yet. */
 const opened = new Set();
+/** Then a measure that goes on, for want of its children, opens no more. */
+let isOver = false;
 
 /** A new server of a measure's own, which it may stop and start again. */
 export async function withOwnServer(work) {
+  if (isOver) throw new Error('it was interrupted');
   const server = await openServer();
   opened.add(server);
   try {
@@ -92,6 +95,7 @@ async function untilInterrupted(url, work) {
   try {
     return await Promise.race([working, interrupted]);
   } finally {
+    isOver = true;
     killChildren();
     for (const [name, server] of left) {
       const admin = await connect(server);
