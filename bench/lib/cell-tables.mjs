@@ -11,20 +11,23 @@ const over = (rounds, of) => median(rounds.map(of));
 const total = (rounds, of) => rounds.reduce((sum, each) => sum + of(each), 0);
 
 /** Medians of the rounds; p99 also beside its own when clean. */
-export function cellTables(contestants, phases) {
+export function cellTables(contestants, phases, load) {
   const rows = phases.flatMap(({ name }) =>
     contestants.map(({ label, rounds }, index) => {
       const of = metric => over(rounds, each => each.phases[name][metric]);
       const toClean = over(rounds, each => each.phases[name].p99 / each.phases.clean.p99);
+      const keepsUp = of('completed') >= KEEPS_UP * load.rate;
+      // Those that were not executed, or never enqueued, are the slow ones.
+      const time = value => (keepsUp ? ms(value) : `(${ms(value)})`);
       const p99s = rounds.map(each => each.phases[name].p99);
       return [
         index === 0 ? name : '',
         label,
-        ms(of('p50')),
-        ms(of('p95')),
-        ms(of('p99')),
+        time(of('p50')),
+        time(of('p95')),
+        time(of('p99')),
         ...(rounds.length > 1 ? [`${ms(Math.min(...p99s))} – ${ms(Math.max(...p99s))}`] : []),
-        name === 'clean' ? '' : `${figure(toClean, 2)} x`,
+        name === 'clean' || !keepsUp ? '' : `${figure(toClean, 2)} x`,
         figure(of('enqueued')),
         figure(of('completed')),
         figure(of('dead')),
@@ -78,6 +81,7 @@ export function cellNotes(contestants, { seconds, load }) {
     'dead rows: the most in the phase, of the event tables; they are vacuumed in the calm before a phase, beside autovacuum',
     'PostgreSQL is away for the first half of its phase: what was to be enqueued then comes at once after it',
     'caught up: from when it takes connections until what was owed is enqueued and fewer than 100 wait; p99 counts from the enqueue, so whoever enqueues slower then has less to wait for',
+    `(in brackets): of what was executed, where that is less than ${KEEPS_UP * 100} % of the load`,
     'worker began again, process ended: by itself, without being asked; a process is started again after a second',
     'left: by the process that was stopped under load, for the next one, which had 60 s; never executed: in the database still, waiting for a lease to end',
     ...goals(contestants, load),

@@ -68,7 +68,7 @@ export const cells = {
       contestants: found,
       notes: cellNotes(found, { seconds, load: LOAD }),
       // A function: no part of the file.
-      tables: () => cellTables(found, PHASES),
+      tables: () => cellTables(found, PHASES, LOAD),
       ...(lost === '' ? {} : { failure: lost }),
     };
   },
