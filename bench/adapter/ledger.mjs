@@ -1,4 +1,5 @@
-// Which jobs were acknowledged when they were enqueued, and which were handled: a bit of each for every number.
+// Which jobs were acknowledged when they were enqueued, and which were handled: a bit of each for every
+// number.
 // In: numbers from 0. Out: how many are outstanding; which; how many were handled more than once.
 import { readFileSync, writeFileSync } from 'node:fs';
 

@@ -1,6 +1,7 @@
 // A contestant as one process that enqueues, executes and tells what it did, by the protocol of hardbyte's
 // postgresql-job-queue-benchmarking: see README.md.
-// In: an id of contestants/index.mjs; environment variables; `ENQUEUE <n>` on standard input, where the harness paces.
+// In: an id of contestants/index.mjs; environment variables; `ENQUEUE <n>` on standard input, where the
+// harness paces.
 // Out: JSON lines. On SIGTERM it stops within five seconds, with 0.
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -199,8 +200,8 @@ function makeBatch(count, { instance, payloadBytes }, ledger) {
 }
 
 /**
- * What became of the jobs: a lost one was acknowledged, never handled, and is not in the database any more as one that
- * will be. Where others handle its jobs too, none of this can be told.
+ * What became of the jobs: a lost one was acknowledged, never handled, and is not in the database any more as
+ * one that will be. Where others handle its jobs too, none of this can be told.
  */
 async function tellEnd({ voice, ledger, counts, isGraceful, observer }) {
   const t = new Date();

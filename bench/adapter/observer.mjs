@@ -1,4 +1,5 @@
-// What the adapter reads of the database beside the contestant's own connections. It survives the loss of its connection.
+// What the adapter reads of the database beside the contestant's own connections. It survives the loss of its
+// connection.
 // In: a URL, and the contestant's SQL. Out: its tables, its depth, the numbers that are unfinished there.
 import pg from 'pg';
 

@@ -30,8 +30,8 @@ export function readOptions(env) {
     payloadBytes: number('JOB_PAYLOAD_BYTES', 256),
     workMs: number('JOB_WORK_MS', 1, { isWhole: false }),
     sampleSeconds: number('SAMPLE_EVERY_S', 5, { least: 1 }),
-    // Our own, beside the protocol: a shorter window for dry runs, and a file by which a next process knows what an
-    // earlier one had enqueued.
+    // Our own, beside the protocol: a shorter window for dry runs, and a file by which a next process knows
+    // what an earlier one had enqueued.
     windowSeconds: number('CLAIM_WINDOW_S', 30, { least: 1 }),
     ledgerFile: env.BENCH_LEDGER || undefined,
   };

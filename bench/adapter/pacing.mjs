@@ -1,5 +1,6 @@
 // How many jobs are to be enqueued next. What could not be enqueued is given back, and due again.
-// In: options; standard input, where the harness paces. Out: `next()`, a batch once there is one; `giveBack(count)`.
+// In: options; standard input, where the harness paces. Out: `next()`, a batch once there is one;
+// `giveBack(count)`.
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -24,7 +24,10 @@ export function rollingPercentiles(window) {
       }
       slot.counts[bucketOf(ms)]++;
     },
-    /** The values at `shares`, of the seconds before `at`; the one that has begun does not count. 0 where there is none. */
+    /**
+     * The values at `shares`, of the seconds before `at`; the one that has begun does not count. 0 where
+     * there is none.
+     */
     read(shares, at) {
       const until = Math.floor(at / 1000);
       const sums = new Float64Array(BUCKETS);

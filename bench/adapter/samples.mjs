@@ -1,5 +1,7 @@
-// The lines on standard output: a descriptor, then one line for each metric and tick. Logs go to standard error.
-// In: a system's name, counters and claim times. Out: JSON lines, at the seconds of the clock that the cadence divides.
+// The lines on standard output: a descriptor, then one line for each metric and tick. Logs go to standard
+// error.
+// In: a system's name, counters and claim times. Out: JSON lines, at the seconds of the clock that the
+// cadence divides.
 
 const EVERYWHERE_THE_SAME = new Set(['queue_depth', 'producer_target_rate']);
 const SHARES = [
@@ -22,8 +24,8 @@ export function createVoice({ system, instance }) {
 }
 
 /**
- * Samples at every boundary from the next one on. `counters` are read then, `depth` is asked for, and `last` says
- * what it was before where the database does not answer.
+ * Samples at every boundary from the next one on. `counters` are read then, `depth` is asked for, and `last`
+ * says what it was before where the database does not answer.
  */
 export function startSampling({ voice, options, claims, counters, depth, targetRate }) {
   const everyMs = options.sampleSeconds * 1000;

@@ -49,8 +49,8 @@ export const graphile = {
       noHandleSignals: true,
       taskList: { [task]: async payload => await handler(payload) },
     });
-    // Where an outcome cannot be written, it claims no more and stops by itself. With batched completion that stop never
-    // comes to its end (0.18.0), nor does its promise settle: the beginning has to do.
+    // Where an outcome cannot be written, it claims no more and stops by itself. With batched completion that
+    // stop never comes to its end (0.18.0), nor does its promise settle: the beginning has to do.
     const ended = new Promise(resolve => {
       for (const name of ['pool:gracefulShutdown', 'stop']) runner.events.once(name, resolve);
     });

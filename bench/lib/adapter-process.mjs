@@ -1,5 +1,5 @@
-// The adapter as a process of its own, as the public harness runs it: paced over its standard input. Where it ends by
-// itself it is started again, as a supervisor would.
+// The adapter as a process of its own, as the public harness runs it: paced over its standard input. Where it
+// ends by itself it is started again, as a supervisor would.
 // In: a contestant's id, a database's URL, environment variables. Out: its samples by their time; its ends.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';

@@ -104,8 +104,10 @@ function goals(contestants, load) {
     `${value <= most ? 'reached' : 'missed'}: ${what}: ${figure(value, 2)} of ${most} at most`;
   const beside = Object.keys(own.rounds[0].phases).map(phase => {
     const completed = ({ rounds }) => over(rounds, each => each.phases[phase].completed);
+    if (completed(own) < KEEPS_UP * load.rate)
+      return `missed: ${own.label}, ${phase}: it completed ${figure(completed(own))} a second of ${load.rate}`;
     const [best] = contestants
-      .filter(each => each.own || completed(each) >= KEEPS_UP * load.rate)
+      .filter(each => completed(each) >= KEEPS_UP * load.rate)
       .toSorted((a, b) => p99(a, phase) - p99(b, phase));
     return told(
       `${own.label}, ${phase}: p99 beside the best, ${best.label}`,

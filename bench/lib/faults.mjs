@@ -1,5 +1,7 @@
-// What is done to a contestant's database in a phase. Each begins with the phase, and is gone when `end` has resolved.
-// In: the server, the database's URL, the contestant's hottest table, the phase's length. Out: `end()`, with figures.
+// What is done to a contestant's database in a phase. Each begins with the phase, and is gone when `end` has
+// resolved.
+// In: the server, the database's URL, the contestant's hottest table, the phase's length. Out: `end()`, with
+// figures.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from './database.mjs';
 

@@ -19,7 +19,10 @@ export function createVoice(isJson) {
   };
 }
 
-/** One line per variant: median, lowest and highest of the rounds, and how many times ours it is; or the measure's own. */
+/**
+ * One line per variant: median, lowest and highest of the rounds, and how many times ours it is. Or the measure's
+ * own tables.
+ */
 export function resultTable({ rows, unit, digits = 0, notes = [], ratioTitle = 'beside ours', tables }) {
   if (tables) return ['', tables(), ...notes.map(note => `  ${note}`)].join('\n');
   const hasRatio = rows.some(row => row.ratio !== undefined);

@@ -1,6 +1,7 @@
 // Contestants side by side under a steady load while something is done to the database: only when named.
-// In: servers of its own, each for one run of one contestant, through bench/adapter. Out: by phase, milliseconds from
-// enqueue to start, completed runs a second, dead rows; at the end what was lost; a failure where something was.
+// In: servers of its own, each for one run of one contestant, through bench/adapter. Out: by phase,
+// milliseconds from enqueue to start, completed runs a second, dead rows; at the end what was lost; a failure
+// where something was.
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -145,7 +146,10 @@ async function runPhase({ phase, adapter, server, tables, seconds, watch }) {
   };
 }
 
-/** Seconds, to a second, from when the server took connections again until a job was completed, and until none was owed. */
+/**
+ * Seconds, to a second, from when the server took connections again until a job was completed, and until none
+ * was owed.
+ */
 function sinceBack(samples, from, backAt) {
   let enqueued = 0;
   let again;
