@@ -4,6 +4,7 @@ import { behind } from './behind.mjs';
 import { cost } from './cost.mjs';
 import { enqueue } from './enqueue.mjs';
 import { flood } from './flood.mjs';
+import { gate } from './gate.mjs';
 import { latency } from './latency.mjs';
 import { limits } from './limits.mjs';
 import { load } from './load.mjs';
@@ -57,4 +58,5 @@ export const MEASURES = [
   tick,
   quiet,
   soak,
+  gate,
 ];
