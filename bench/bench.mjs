@@ -93,7 +93,7 @@ async function main() {
       });
       const { name, title, unit, better, digits, hasChart = true } = measure;
       // One that is no list of contestants brings its own.
-      const { table = undefined, ...rest } = result;
+      const { table, ...rest } = result;
       const whole = {
         name,
         title,
