@@ -119,9 +119,13 @@ describe(`${KEYS} keys, ${CALLERS} callers and ${WORKERS.length} workers at once
     const random = numbers(7);
     let isOver = false;
     const working = WORKERS.map(workerId => work(workerId, random, () => isOver));
-    await Promise.all(Array.from({ length: CALLERS }, (_, caller) => call(caller, random)));
+    const calling = Array.from({ length: CALLERS }, (_, caller) => call(caller, random));
+    // All end before the first failure is told: nobody goes on in another test.
+    const called = await Promise.allSettled(calling);
     isOver = true;
-    await Promise.all(working);
+    for (const each of [...called, ...(await Promise.allSettled(working))]) {
+      if (each.status === 'rejected') throw each.reason;
+    }
 
     const said = await test.sql<{ key: string; payload: string }>(
       'select key, payload from public.said order by n',
