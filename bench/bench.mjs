@@ -21,6 +21,7 @@ const FLAGS = {
   rounds: { type: 'string' },
   runs: { type: 'string' },
   concurrency: { type: 'string', multiple: true },
+  base: { type: 'string' },
   seconds: { type: 'string' },
   minutes: { type: 'string' },
   full: { type: 'boolean', default: false },
@@ -62,6 +63,7 @@ async function main() {
   const given = {
     full: flags.full,
     ...(flags.who ? { only: flags.who } : {}),
+    ...(flags.base ? { base: flags.base } : {}),
     ...(flags.rounds ? { rounds: readCount('rounds', flags.rounds) } : {}),
     ...(flags.runs ? { runs: readCount('runs', flags.runs) } : {}),
     ...(flags.seconds ? { seconds: readCount('seconds', flags.seconds) } : {}),
@@ -71,14 +73,15 @@ async function main() {
       : {}),
   };
   const report = [];
-  const settings = flags.profile ? PROFILED : {};
+  const chosen = MEASURES.filter(each => only.includes(each.name));
+  const settings = Object.assign({}, ...chosen.map(each => each.settings), flags.profile ? PROFILED : {});
   await withServer({ settings }, async url => {
     const where = await host(url);
     say.line(
       `node ${where.node}, PostgreSQL ${where.postgres}, ${where.cores} cores (${where.cpu}), ${where.memory}, commit ${where.commit}, load ${where.load}`,
     );
     const prof = flags.profile ? await profile(url, say) : null;
-    for (const measure of MEASURES.filter(each => only.includes(each.name))) {
+    for (const measure of chosen) {
       say.title(measure.title);
       const options = { ...measure.defaults, ...given };
       const began = performance.now();
@@ -88,39 +91,41 @@ async function main() {
         say,
         ...(prof ? { nodeFlags: prof.nodeFlags } : {}),
       });
-      const { name, title, unit, better, digits } = measure;
+      const { name, title, unit, better, digits, hasChart = true } = measure;
+      // One that is no list of contestants brings its own.
+      const { table, ...rest } = result;
       const whole = {
         name,
         title,
         unit,
         better,
         ...(digits === undefined ? {} : { digits }),
-        ...result,
+        ...rest,
         options: { ...options, full: flags.full },
         at: new Date().toISOString(),
         tookSeconds: Math.round((performance.now() - began) / 1000),
         host: where,
       };
-      say.line(resultTable(whole));
+      say.line(table === undefined ? resultTable(whole) : `\n${table}`);
       report.push(whole);
       // What a measure finds wrong, beyond figures.
       if (whole.failure) {
         say.line(`\n${whole.failure}`);
         process.exitCode = 1;
       }
-      if (!flags.dry) await keep(whole);
+      if (!flags.dry) await keep(whole, hasChart);
     }
     await prof?.report();
   });
   if (flags.json) console.log(JSON.stringify(report, null, 2));
 }
 
-async function keep(result) {
+async function keep(result, hasChart) {
   const charts = path.join(folder, '..', 'docs', 'charts');
   const results = path.join(folder, 'results');
   await Promise.all([charts, results].map(each => mkdir(each, { recursive: true })));
   await writeFile(path.join(results, `${result.name}.json`), `${JSON.stringify(result, null, 2)}\n`);
-  await writeFile(path.join(charts, `${result.name}.svg`), chart(result));
+  if (hasChart) await writeFile(path.join(charts, `${result.name}.svg`), chart(result));
 }
 
 function readMinutes(text) {

@@ -24,8 +24,8 @@ export function createVoice({ system, instance }) {
 }
 
 /**
- * Samples at every boundary from the next one on. `counters` are read then, `depth` is asked for, and `last`
- * says what it was before where the database does not answer.
+ * Samples at every boundary from the next one on. `counters` are read then, and `depth` is asked for; where the
+ * database does not answer, the depth is that of before.
  */
 export function startSampling({ voice, options, claims, counters, depth, targetRate }) {
   const everyMs = options.sampleSeconds * 1000;
@@ -72,7 +72,6 @@ export function startSampling({ voice, options, claims, counters, depth, targetR
     /** What has come since the last tick. */
     flush: () => {
       clearTimeout(timer);
-      // The second that has begun counts too.
       const t = new Date();
       tell(t);
       voice.sample(t, 'queue_depth', lastDepth, 0);

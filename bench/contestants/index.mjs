@@ -6,6 +6,8 @@ const MODULES = {
   graphile: async () => (await import('./graphile.mjs')).graphile,
   boss: async () => (await import('./boss.mjs')).boss,
   bull: async () => (await import('./bull.mjs')).bull,
+  // Tock of another commit, in the measure `gate` only.
+  base: async () => await (await import('./tock.mjs')).tockFrom(process.env.TOCK_BENCH_BASE),
   // In the measure `latency` only.
   bare: async () => (await import('./bare.mjs')).bare,
   // Those of the measure `relay`: with `parts`, the processes that it takes, and `observe(url)`.

@@ -1,12 +1,18 @@
 // Tock, by its public API only: dist/index.js, as a user of the package has it.
-// In: a database's URL. Out: what every contestant gives (see contestants/index.mjs).
-import { createTock, defineJob } from '../../dist/index.js';
+// In: a database's URL. Out: what every contestant gives (see contestants/index.mjs); the same from another dist/.
+
+/** @param dist the URL of an index.js, such as that of another commit (lib/commit.mjs) */
+export async function tockFrom(dist) {
+  const library = await import(dist);
+  return contestantOf((url, settings) => open(library, url, settings));
+}
 
 /**
  * `limit`: so many of its runs at once for each value of `key` in the payload. `lines`: so many that each run logs, of
  * `length` characters; `logs`: which of them are kept.
  */
 function open(
+  { createTock, defineJob },
   url,
   { handler = () => null, connections = 10, limit, lines = 0, length = 100, logs = true } = {},
 ) {
@@ -36,17 +42,17 @@ function open(
   });
 }
 
-export const tock = {
+const contestantOf = openAt => ({
   name: 'pg-tock',
   settings: { concurrency: 100 },
   install: async url => {
-    const each = open(url);
+    const each = openAt(url);
     await each.migrate();
     await each.register();
     await each.close();
   },
   producer: async (url, jobs) => {
-    const each = open(url, jobs);
+    const each = openAt(url, jobs);
     return {
       add: async (payload, options) => await each.enqueue('noop', payload, options),
       addMany: async (payloads, { keys = false, ...options } = {}) =>
@@ -62,7 +68,7 @@ export const tock = {
     };
   },
   worker: async (url, { concurrency, queues, ...settings }) => {
-    const each = open(url, settings);
+    const each = openAt(url, settings);
     await each.start({ concurrency, ...(queues ? { queues } : {}) });
     return { stop: async () => await each.close() };
   },
@@ -82,4 +88,6 @@ export const tock = {
     depth: `select count(*)::int as depth from tock.job_runs_live where status <> 'running' and run_at <= now()`,
     unfinished: `select (payload->>'n')::int as n from tock.job_runs_live where payload->>'s' = $1`,
   },
-};
+});
+
+export const tock = await tockFrom(new URL('../../dist/index.js', import.meta.url).href);

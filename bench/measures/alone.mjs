@@ -29,40 +29,7 @@ export const alone = {
       { who: 'graphile', label: 'graphile-worker', config: graphile },
       { who: 'boss', label: 'pg-boss, NOTIFY', config: boss },
     ].filter(({ who }) => only === undefined || only.includes(who));
-    const measure = async ({ who, config }) =>
-      await withDatabase(server, async ({ url, sql }) => {
-        const { install, producer } = await contestant(who);
-        await install(url);
-        await settle(sql);
-        const child = startChild({ role: 'serve', who, settings: config, url, nodeFlags });
-        await child.next('started');
-        const producing = await producer(url);
-        const add = async count => {
-          for (let n = 0; n < count; n++) {
-            await sleep(PACE_MS);
-            await producing.add({ n });
-          }
-          await sleep(QUIET_MS);
-        };
-        const taken = async () => {
-          const usage = child.next('usage');
-          child.tell('usage');
-          const { user, system } = await usage;
-          return { server: (await backendSeconds(sql)) * 1e6, worker: user + system };
-        };
-        await add(WARM);
-        const before = await taken();
-        await add(runs);
-        const after = await taken();
-        child.tell('stop');
-        const { handled } = await child.result;
-        await producing.close();
-        await demandFinished(who, sql, { handled, expected: WARM + runs });
-        return {
-          value: (after.server - before.server) / runs,
-          workerUs: (after.worker - before.worker) / runs,
-        };
-      });
+    const measure = async variant => await measureAlone(server, { ...variant, runs, nodeFlags });
     const rows = await inTurn({ variants, rounds, measure, say, unit: 'µs a run', digits: 0 });
     return {
       rows: withRatios(rows, 'lower').map(row => ({
@@ -75,3 +42,40 @@ export const alone = {
     };
   },
 };
+
+/** What each of `runs` runs costs that come one at a time: µs of CPU. */
+export async function measureAlone(server, { who, config, runs, nodeFlags }) {
+  return await withDatabase(server, async ({ url, sql }) => {
+    const { install, producer } = await contestant(who);
+    await install(url);
+    await settle(sql);
+    const child = startChild({ role: 'serve', who, settings: config, url, nodeFlags });
+    await child.next('started');
+    const producing = await producer(url);
+    const add = async count => {
+      for (let n = 0; n < count; n++) {
+        await sleep(PACE_MS);
+        await producing.add({ n });
+      }
+      await sleep(QUIET_MS);
+    };
+    const taken = async () => {
+      const usage = child.next('usage');
+      child.tell('usage');
+      const { user, system } = await usage;
+      return { server: (await backendSeconds(sql)) * 1e6, worker: user + system };
+    };
+    await add(WARM);
+    const before = await taken();
+    await add(runs);
+    const after = await taken();
+    child.tell('stop');
+    const { handled } = await child.result;
+    await producing.close();
+    await demandFinished(who, sql, { handled, expected: WARM + runs });
+    return {
+      value: (after.server - before.server) / runs,
+      workerUs: (after.worker - before.worker) / runs,
+    };
+  });
+}

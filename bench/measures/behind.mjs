@@ -34,20 +34,7 @@ export const behind = {
           label: ended === 0 ? name : `${name}, ${figure(ended)} ended`,
         });
     }
-    const measure = async ({ who, ended, config }) =>
-      await withDatabase(server, async ({ url, sql }) => {
-        const { install, producer, settings: fast } = await contestant(who);
-        await install(url);
-        await settle(sql);
-        // No vacuum between, as while one is at work elsewhere.
-        const holder = await holdSnapshot(url);
-        try {
-          if (ended > 0) await endMany(who, url, fast, ended);
-          return await measureStarts({ who, url, config, producing: await producer(url) });
-        } finally {
-          await holder.close();
-        }
-      });
+    const measure = async variant => await measureBehind(server, variant);
     const rows = await inTurn({ variants, rounds, measure, say, unit: 'ms', digits: 2 });
     return {
       rows: rows.map((row, index) => ({
@@ -62,6 +49,23 @@ export const behind = {
     };
   },
 };
+
+/** Milliseconds from enqueue to start, under a snapshot under which `ended` runs have ended. */
+export async function measureBehind(server, { who, ended, config }) {
+  return await withDatabase(server, async ({ url, sql }) => {
+    const { install, producer, settings: fast } = await contestant(who);
+    await install(url);
+    await settle(sql);
+    // No vacuum between, as while one is at work elsewhere.
+    const holder = await holdSnapshot(url);
+    try {
+      if (ended > 0) await endMany(who, url, fast, ended);
+      return await measureStarts({ who, url, config, producing: await producer(url) });
+    } finally {
+      await holder.close();
+    }
+  });
+}
 
 async function endMany(who, url, settings, count) {
   await fill(who, url, count);

@@ -22,55 +22,7 @@ export const cost = {
       label: keys ? 'pg-tock, with keys' : 'pg-tock',
       config: { concurrency: CONCURRENCY },
     }));
-    const measure = async ({ keys, config }) =>
-      await withDatabase(server, async ({ url, sql }) => {
-        const { install } = await contestant('tock');
-        await install(url);
-        await settle(sql);
-        const wal = async () =>
-          (await sql.one(`select (pg_current_wal_insert_lsn() - '0/0')::float8 as bytes`)).bytes;
-        const empty = await wal();
-        await fill('tock', url, runs, { keys });
-        const filled = await wal();
-        const waiting = await sql.one(
-          `select pg_total_relation_size('tock.job_runs_live')::float8 as run, pg_total_relation_size('tock.job_keys')::float8 as key`,
-        );
-        await settle(sql);
-        const before = await wal();
-        const child = startChild({
-          role: 'serve',
-          who: 'tock',
-          settings: config,
-          url,
-          nodeFlags,
-          waits: true,
-        });
-        await child.next('ready');
-        child.tell('go');
-        while ((child.latest.done ?? 0) < runs) await child.next('done');
-        // Written too, and the connections are still there to tell what they took.
-        await new Promise(resolve => setTimeout(resolve, 300));
-        const serverSeconds = await backendSeconds(sql);
-        const used = child.next('usage');
-        child.tell('usage');
-        const { user, system } = await used;
-        const after = await wal();
-        child.tell('stop');
-        const { handled } = await child.result;
-        await demandFinished('tock', sql, { handled, expected: runs });
-        const { bytes } = await sql.one(
-          'select sum(pg_total_relation_size(oid))::float8 as bytes from tock.finished_partitions()',
-        );
-        return {
-          value: (serverSeconds * 1e6) / runs,
-          workerUs: (user + system) / runs,
-          walEnqueue: (filled - empty) / runs,
-          walExecute: (after - before) / runs,
-          waiting: waiting.run / runs,
-          key: keys ? waiting.key / runs : 0,
-          finished: bytes / runs,
-        };
-      });
+    const measure = async variant => await measureCost(server, { ...variant, runs, nodeFlags });
     const rows = await inTurn({ variants, rounds, measure, say, unit: 'µs a run', digits: 1 });
     const extra = ({ rounds: taken }) => {
       const of = name => figure(median(taken.map(each => each[name])));
@@ -91,3 +43,55 @@ export const cost = {
     };
   },
 };
+
+/** What a run of a backlog costs: µs of CPU, bytes. */
+export async function measureCost(server, { who, keys = false, config, runs, nodeFlags }) {
+  return await withDatabase(server, async ({ url, sql }) => {
+    const { install } = await contestant(who);
+    await install(url);
+    await settle(sql);
+    const wal = async () =>
+      (await sql.one(`select (pg_current_wal_insert_lsn() - '0/0')::float8 as bytes`)).bytes;
+    const empty = await wal();
+    await fill(who, url, runs, { keys });
+    const filled = await wal();
+    const waiting = await sql.one(
+      `select pg_total_relation_size('tock.job_runs_live')::float8 as run, pg_total_relation_size('tock.job_keys')::float8 as key`,
+    );
+    await settle(sql);
+    const before = await wal();
+    const child = startChild({
+      role: 'serve',
+      who,
+      settings: config,
+      url,
+      nodeFlags,
+      waits: true,
+    });
+    await child.next('ready');
+    child.tell('go');
+    while ((child.latest.done ?? 0) < runs) await child.next('done');
+    // Written too, and the connections are still there to tell what they took.
+    await new Promise(resolve => setTimeout(resolve, 300));
+    const serverSeconds = await backendSeconds(sql);
+    const used = child.next('usage');
+    child.tell('usage');
+    const { user, system } = await used;
+    const after = await wal();
+    child.tell('stop');
+    const { handled } = await child.result;
+    await demandFinished(who, sql, { handled, expected: runs });
+    const { bytes } = await sql.one(
+      'select sum(pg_total_relation_size(oid))::float8 as bytes from tock.finished_partitions()',
+    );
+    return {
+      value: (serverSeconds * 1e6) / runs,
+      workerUs: (user + system) / runs,
+      walEnqueue: (filled - empty) / runs,
+      walExecute: (after - before) / runs,
+      waiting: waiting.run / runs,
+      key: keys ? waiting.key / runs : 0,
+      finished: bytes / runs,
+    };
+  });
+}

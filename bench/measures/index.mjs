@@ -5,6 +5,7 @@ import { cells } from './cells.mjs';
 import { cost } from './cost.mjs';
 import { enqueue } from './enqueue.mjs';
 import { flood } from './flood.mjs';
+import { gate } from './gate.mjs';
 import { latency } from './latency.mjs';
 import { limits } from './limits.mjs';
 import { load } from './load.mjs';
@@ -59,4 +60,5 @@ export const MEASURES = [
   quiet,
   cells,
   soak,
+  gate,
 ];

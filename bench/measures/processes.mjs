@@ -34,14 +34,7 @@ export const processes = {
           config: settings,
         });
     }
-    const measure = async ({ who, processes, config }) =>
-      await withDatabase(server, async ({ url, sql }) => {
-        await (await contestant(who)).install(url);
-        await fill(who, url, runs);
-        const options = { who, settings: config, url, sql, count: runs, processes, nodeFlags };
-        const { seconds, shares, warmPerSecond } = await drainTogether(options);
-        return { value: runs / seconds, seconds, shares, warmPerSecond };
-      });
+    const measure = async variant => await measureProcesses(server, { ...variant, runs, nodeFlags });
     const rows = await inTurn({ variants, rounds, measure, say, unit: 'runs/s' });
     const one = who => rows[variants.findIndex(each => each.who === who && each.processes === 1)];
     return {
@@ -64,3 +57,14 @@ export const processes = {
     };
   },
 };
+
+/** Runs a second of several processes over one backlog. */
+export async function measureProcesses(server, { who, processes: many, config, runs, nodeFlags }) {
+  return await withDatabase(server, async ({ url, sql }) => {
+    await (await contestant(who)).install(url);
+    await fill(who, url, runs);
+    const options = { who, settings: config, url, sql, count: runs, processes: many, nodeFlags };
+    const { seconds, shares, warmPerSecond } = await drainTogether(options);
+    return { value: runs / seconds, seconds, shares, warmPerSecond };
+  });
+}

@@ -34,18 +34,22 @@ export const throughput = {
         keeps: false,
       },
     ].filter(({ who }) => only === undefined || only.includes(who));
-    const measure = async ({ who, config, share = 1, keeps }) =>
-      await withDatabase(server, async ({ url, sql }) => {
-        const count = Math.max(1, Math.round(runs * share));
-        await (await contestant(who)).install(url);
-        await fill(who, url, count);
-        const report = await drain({ who, settings: config, url, sql, count, keeps, nodeFlags });
-        return {
-          value: count / report.seconds,
-          seconds: report.seconds,
-          handledSeconds: report.handledSeconds,
-        };
-      });
+    const measure = async ({ share = 1, ...variant }) =>
+      await measureThroughput(server, { ...variant, runs: Math.max(1, Math.round(runs * share)), nodeFlags });
     return { rows: withRatios(await inTurn({ variants, rounds, measure, say, unit: 'runs/s' })) };
   },
 };
+
+/** Runs a second of one process over a backlog. */
+export async function measureThroughput(server, { who, config, runs, keeps, nodeFlags }) {
+  return await withDatabase(server, async ({ url, sql }) => {
+    await (await contestant(who)).install(url);
+    await fill(who, url, runs);
+    const report = await drain({ who, settings: config, url, sql, count: runs, keeps, nodeFlags });
+    return {
+      value: runs / report.seconds,
+      seconds: report.seconds,
+      handledSeconds: report.handledSeconds,
+    };
+  });
+}

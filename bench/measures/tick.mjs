@@ -63,8 +63,8 @@ export const tick = {
   },
 };
 
-/** Runs Node with these arguments. Throws unless it ends well. */
-async function time(args, { env, cwd }) {
+/** Runs Node with these arguments: milliseconds from spawn to exit. Throws unless it ends well. */
+export async function time(args, { env, cwd }) {
   const began = performance.now();
   const child = spawn(process.execPath, args, {
     env: { ...process.env, ...env },

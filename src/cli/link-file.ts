@@ -9,10 +9,17 @@ import path from 'node:path';
 export class LinkFile {
   /** Null: nothing was written. */
   file: string | null = null;
+  /** Why the last link could not be written, such as a full disk. The pages are served all the same. */
+  problem: string | null = null;
 
   write(link: string): void {
-    this.file ??= path.join(mkdtempSync(path.join(tmpdir(), 'tock-dashboard-')), 'link');
-    writeFileSync(this.file, `${link}\n`, { mode: 0o600 });
+    try {
+      this.file ??= path.join(mkdtempSync(path.join(tmpdir(), 'tock-dashboard-')), 'link');
+      writeFileSync(this.file, `${link}\n`, { mode: 0o600 });
+      this.problem = null;
+    } catch (error) {
+      this.problem = (error as Error).message;
+    }
   }
 
   async remove(): Promise<void> {

@@ -56,15 +56,19 @@ export async function serveFor(
       link = url;
     },
   });
-  const { file } = linkFile;
+  const { file, problem } = linkFile;
   const shown = isShown && link !== null ? link : served.url;
   const how =
     file !== null
       ? ` (the link that signs one browser in, once, is in ${cleanLine(file)})`
-      : link === null
+      : link === null || problem !== null
         ? ''
         : ' (signs one browser in, once)';
   shell.say(`dashboard: ${paint('cyan', cleanLine(shown))}${how}`);
+  if (problem !== null)
+    shell.note(
+      `nobody can sign in by a link, which cannot be written to a file: ${cleanLine(problem)}. Set TMPDIR to a folder of this user, or name users in TOCK_DASHBOARD_USERS_FILE`,
+    );
   return {
     url: served.url,
     linkFile: file,

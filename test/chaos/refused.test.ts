@@ -104,8 +104,8 @@ describe('24: others have taken all connections', () => {
       const { code, stdout, stderr } = await (await begin(script, args)).ended;
       const lines = stderr.trimEnd().split('\n');
       const logged = lines.slice(0, -1).map(line => (JSON.parse(line) as { event: string }).event);
-      // A daemon's log begins with the database that it is going to use.
-      expect([code, stdout, logged]).toEqual([3, '', script === CLI ? ['database.used'] : []]);
+      // A daemon's log begins with what it is going to use.
+      expect([code, stdout, logged]).toEqual([3, '', script === CLI ? ['database.used', 'jobs.loaded'] : []]);
       expect(lines.at(-1)).toMatch(
         new RegExp(`^${name}: cannot reach the database: .*raise max_connections, or put pgbouncer in front`),
       );

@@ -50,9 +50,13 @@ const ended = (transition: Outcome['transition']): Outcome => ({
   skipReason: null,
 });
 
-/** Claims and ends runs in every way, by chance, until `isOver` and nothing is live. */
-async function work(workerId: string, random: () => number, isOver: () => boolean): Promise<void> {
-  for (;;) {
+/** Claims and ends runs in every way, by chance, until `isOver` and nothing is live, or another worker is broken. */
+async function work(
+  workerId: string,
+  random: () => number,
+  { isOver, isBroken }: Readonly<Record<'isOver' | 'isBroken', () => boolean>>,
+): Promise<void> {
+  while (!isBroken()) {
     // Before the claim: what is enqueued after it is not missed.
     const wasOver = isOver();
     const wanted = { limit: 1 + Math.floor(random() * 5), workerId, leaseMs: 60_000, queues: null };
@@ -118,10 +122,22 @@ describe(`${KEYS} keys, ${CALLERS} callers and ${WORKERS.length} workers at once
   it('execute last what was committed last, of each key', async () => {
     const random = numbers(7);
     let isOver = false;
-    const working = WORKERS.map(workerId => work(workerId, random, () => isOver));
-    await Promise.all(Array.from({ length: CALLERS }, (_, caller) => call(caller, random)));
+    let isBroken = false;
+    const working = WORKERS.map(async workerId => {
+      try {
+        await work(workerId, random, { isOver: () => isOver, isBroken: () => isBroken });
+      } catch (error) {
+        isBroken = true;
+        throw error;
+      }
+    });
+    const calling = Array.from({ length: CALLERS }, (_, caller) => call(caller, random));
+    // All end before the first failure is told: nobody goes on in another test.
+    const called = await Promise.allSettled(calling);
     isOver = true;
-    await Promise.all(working);
+    for (const each of [...called, ...(await Promise.allSettled(working))]) {
+      if (each.status === 'rejected') throw each.reason;
+    }
 
     const said = await test.sql<{ key: string; payload: string }>(
       'select key, payload from public.said order by n',

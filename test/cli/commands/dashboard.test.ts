@@ -65,6 +65,16 @@ describe('tock dashboard', () => {
     expect(await stop(going)).toBe(0);
   });
 
+  it('goes on, and says so, if the link cannot be written', async () => {
+    const going = cli.begin(['dashboard', '--port', '0'], { env: { TMPDIR: '/nowhere' } });
+    const line = await printed(going, /dashboard: http:\/\/127\.0\.0\.1:\d+\//);
+    expect((await fetch(new URL('/healthz', line.replace('dashboard: ', '')))).status).toBe(200);
+    expect(going.printed.stderr).toContain(
+      "nobody can sign in by a link, which cannot be written to a file: ENOENT: no such file or directory, mkdtemp '/nowhere/tock-dashboard-XXXXXX'. Set TMPDIR",
+    );
+    expect(await stop(going)).toBe(0);
+  });
+
   it('lets users of a file in, without a link', async () => {
     const file = path.join(await mkdtemp(path.join(tmpdir(), 'tock-users-')), 'users');
     await writeFile(file, 'ann:view:correct-horse-battery\n');

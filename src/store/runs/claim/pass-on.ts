@@ -39,10 +39,8 @@ const IS_SUCCESSOR = `r.slot_keys = array[k.key] and r.run_at <= tock.now() and 
 
 // A successor needs this slot only, lies in an open queue without a limit, and is no less urgent than all
 // that ended. The slots of a key go to one queue: the one whose run comes first of those that can start. A
-// slot
-// above a lowered limit is not passed on. A slot is deleted before it is inserted again, since the insert
-// asks for
-// the count of those deleted.
+// slot above a lowered limit is not passed on. A slot is deleted before it is inserted again, since the
+// insert asks for the count of those deleted.
 const PASS_ON = statement<Ends & Successors, Row>(
   'finish-and-pass-on',
   `

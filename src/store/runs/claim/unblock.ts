@@ -25,10 +25,8 @@ export interface Unblocked extends QueuePriority {
 }
 
 // The limit of a key is what the first run of a queue that waits for it says. Of `standing`, only runs that
-// go
-// before that one count; and only under a job's key, since of other keys' runs a worker may know the one job
-// and not
-// the other.
+// go before that one count; and only under a job's key, since of other keys' runs a worker may know the one
+// job and not the other.
 const UNBLOCK = statement<{ readonly keys: readonly string[] }, Unblocked>(
   'unblock',
   `
@@ -95,8 +93,7 @@ const KEYS_AT_ONCE = 10_000;
 
 /**
  * Gives back slots that were left behind, and unblocks the runs that there are slots for, under every key
- * for which
- * runs wait. For the reaper. Returns where runs were unblocked.
+ * for which runs wait. For the reaper. Returns where runs were unblocked.
  */
 export async function fixSlots(database: Database, keysAtOnce = KEYS_AT_ONCE): Promise<readonly Unblocked[]> {
   await FREE_LEFT_BEHIND.run(database, {});

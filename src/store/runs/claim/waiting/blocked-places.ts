@@ -1,6 +1,5 @@
-// Where runs wait for a slot under a key: in each queue some come first. Which queue can start one now, only
-// claims
-// know: it may be closed, full, or served by nobody. So no queue waits for another here.
+// Where runs wait for a slot under a key: in each queue some come first. Which queue can start one now,
+// only claims know: it may be closed, full, or served by nobody. So no queue waits for another here.
 
 /**
  * The run `n` that waits first for the key `key`, in the first queue of some: its limit, and its place there.
@@ -11,9 +10,8 @@ const firstOf = (key: string, ofQueues = '') => `cross join lateral (
     order by r.queue, r.priority, r.run_at, r.id limit 1) n`;
 
 /**
- * Recursive CTE `places`: each queue in which runs are blocked on a key of the set `keys`, with the first of
- * them,
- * found by a loose index scan. Of a key for which no run waits, as most are, nothing more is read.
+ * Recursive CTE `places`: each queue in which runs are blocked on a key of the set `keys`, with the first
+ * of them, found by a loose index scan. Of a key for which no run waits, as most are, nothing more is read.
  *
  * Nearly all keys have one queue. The planner takes each recursion for tens of rows, and servers with JIT
  * would compile a

@@ -5,9 +5,8 @@ import { statuses } from '../../transition.js';
 export const turnKey = (run: string) => `'definition:' || ${run}.definition_id`;
 
 /**
- * Whether an earlier run of its definition is due and has not started: then it is that one's turn, even if a
- * slot is
- * free. A look at one, not EXISTS, which the planner may turn into a join with all runs.
+ * Whether an earlier run of its definition is due and has not started: then it is that one's turn, even if
+ * a slot is free. A look at one, not EXISTS, which the planner may turn into a join with all runs.
  */
 export const isPreceded = (run: string) => `coalesce((
     select true from tock.job_runs_live e
