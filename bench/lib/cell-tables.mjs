@@ -80,7 +80,7 @@ export function cellNotes(contestants, { seconds, load }) {
     `${load.rate} runs a second offered, of ${load.workMs} ms and ${load.payloadBytes} bytes, in batches every 25 ms; ${load.workers} at once; phases of ${seconds} s`,
     'dead rows: the most in the phase, of the event tables; they are vacuumed in the calm before a phase, beside autovacuum',
     'PostgreSQL is away for the first half of its phase: what was to be enqueued then comes at once after it',
-    'caught up: from when it takes connections until what was owed is enqueued and fewer than 100 wait; p99 counts from the enqueue, so whoever enqueues slower then has less to wait for',
+    'caught up: from when it takes connections until what was owed is enqueued, but for a quarter of a second, and fewer than 100 wait; p99 counts from the enqueue, so whoever enqueues slower then has less to wait for',
     `(in brackets): of what was executed, where that is less than ${KEEPS_UP * 100} % of the load`,
     'worker began again, process ended: by itself, without being asked; a process is started again after a second',
     'left: by the process that was stopped under load, for the next one, which had 60 s; never executed: in the database still, waiting for a lease to end',

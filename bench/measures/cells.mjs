@@ -159,7 +159,7 @@ function sinceBack(samples, from, backAt) {
     const seconds = (at - backAt) / 1000;
     if (completion_rate > 0) again ??= seconds;
     const owed = (LOAD.rate * (at - from)) / 1000 - enqueued;
-    if (owed < CALM_DEPTH && queue_depth < CALM_DEPTH)
+    if (owed < LOAD.rate / 4 && queue_depth < CALM_DEPTH)
       return { againSeconds: again, caughtUpSeconds: seconds };
   }
   return { againSeconds: again };
