@@ -63,7 +63,8 @@ export interface Daemon {
 }
 
 const FIRST_PAUSE_MS = 250;
-const MAX_PAUSE_MS = 5000;
+// Whoever enqueues is back at once: runs wait no longer for a daemon that looks than for one that polls.
+const MAX_PAUSE_MS = 1000;
 
 /**
  * Starts the daemon. A lost database is logged once, waited for, and logged when it is back.
