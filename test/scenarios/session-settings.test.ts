@@ -164,6 +164,13 @@ describe('a pool of an app whose own parsers', () => {
     ['make integer a BigInt', [21, 23, 26], BigInt],
     ['leave JSON as text', [114, 3802], String],
     ['make an instant an object', [1184], text => ({ text })],
+    [
+      'refuse arrays',
+      [1003, 1005, 1007, 1009, 1016, 1022, 1028],
+      text => {
+        throw new Error(`an array: ${text}`);
+      },
+    ],
   ])('%s does and says the same', async (_, oids, parse) => {
     const pools: pg.Pool[] = [];
     const answer = await said(test => {
