@@ -52,7 +52,8 @@ const NOW = '2026-02-03T10:11:12.345Z';
 async function useAll(tock: Tock): Promise<Record<string, unknown>> {
   await tock.register();
   const ids: Record<string, string> = {};
-  for (const job of [fails, effects, transacts, transacts, limited, limited]) ids[job.name] = await tock.enqueue(job, null);
+  for (const job of [fails, effects, transacts, transacts, limited, limited])
+    ids[job.name] = await tock.enqueue(job, null);
   ids['later'] = await tock.enqueue(effects, null, { runAt: '2026-05-06T07:08:09.010Z', key: 'k' });
   await tock.enqueueMany([{ job: effects, payload: null, key: 'k' }]);
   for (let count = 0; count < 3; count++) await tock.tick();
