@@ -179,6 +179,10 @@ export const REFUSED: readonly BadInput[] = [
     env: { TOCK_LEASE: 'long' },
   },
   {
+    input: 'maxPayloadBytes: over 16 MiB',
+    code: () => createTock({ connectionString: 'postgres:///x', maxPayloadBytes: 16 * 1024 * 1024 + 1 }),
+  },
+  {
     input: 'concurrency: 0',
     code: tock => tock.tick({ concurrency: 0 }),
     cli: ['tick', '--concurrency', '0'],

@@ -33,18 +33,27 @@ const effects = defineJob({
       const { rows } = await sql<{ kind: string }>`select pg_typeof(1)::text as kind`.execute(trx);
       return rows;
     });
-    return { once, step: await ctx.step('part', () => ({ a: [1, 'b', null] })) };
+    // As `pg` reads it, and not as Tock reads its own statements.
+    const { rows: prices } = await sql<{ price: string }>`select 1.50 as price`.execute(ctx.db);
+    return { once, prices, step: await ctx.step('part', () => ({ a: [1, 'b', null] })) };
   },
 });
+const transacts = defineJob({
+  name: 'transacts',
+  concurrency: { limit: 1 },
+  run: async ctx =>
+    await ctx.transaction(async trx => (await sql<{ n: string }>`select 2.0 as n`.execute(trx)).rows),
+});
 const limited = defineJob({ name: 'limited', concurrency: { limit: 1 }, run: () => null });
-const JOBS = [daily, after, fails, effects, limited];
+const JOBS = [daily, after, fails, effects, transacts, limited];
 const NOW = '2026-02-03T10:11:12.345Z';
 
 /** Everything that Tock does and says once, and what it has said of instants. */
 async function useAll(tock: Tock): Promise<Record<string, unknown>> {
   await tock.register();
   const ids: Record<string, string> = {};
-  for (const job of [fails, effects, limited, limited]) ids[job.name] = await tock.enqueue(job, null);
+  for (const job of [fails, effects, transacts, transacts, limited, limited])
+    ids[job.name] = await tock.enqueue(job, null);
   ids['later'] = await tock.enqueue(effects, null, { runAt: '2026-05-06T07:08:09.010Z', key: 'k' });
   await tock.enqueueMany([{ job: effects, payload: null, key: 'k' }]);
   for (let count = 0; count < 3; count++) await tock.tick();
@@ -156,6 +165,13 @@ describe('a pool of an app whose own parsers', () => {
     ['make integer a BigInt', [21, 23, 26], BigInt],
     ['leave JSON as text', [114, 3802], String],
     ['make an instant an object', [1184], text => ({ text })],
+    [
+      'refuse arrays',
+      [1003, 1005, 1007, 1009, 1016, 1022, 1028],
+      text => {
+        throw new Error(`an array: ${text}`);
+      },
+    ],
   ])('%s does and says the same', async (_, oids, parse) => {
     const pools: pg.Pool[] = [];
     const answer = await said(test => {

@@ -1,5 +1,5 @@
 // `tock start`: what it shows, what it executes, how it stops.
-import { writeFile } from 'node:fs/promises';
+import { rm, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CliHarness, openCliHarness, until, untilFile } from '../cli-harness.js';
@@ -47,6 +47,24 @@ describe('tock start', () => {
     const lines = stderr.split('\n').filter(line => line !== '' && !line.endsWith(' …'));
     for (const line of lines) expect(JSON.parse(line)).toHaveProperty('event');
     expect(code).toBe(0);
+  });
+
+  it('logs which module it has loaded, and warns where the source beside it is newer', async () => {
+    const module = path.join(harness.folder, 'jobs.mjs');
+    const source = path.join(harness.folder, 'greet.ts');
+    await writeFile(source, '');
+    await utimes(source, new Date(), new Date(Date.now() + 60_000));
+    const { child, printed, ended } = harness.begin(['start']);
+    await until('it says that it is running', () => printed.stdout.includes('Ctrl-C'));
+    child.kill('SIGTERM');
+    const lines = (await ended).stderr.split('\n').filter(line => line.startsWith('{'));
+    await rm(source);
+    expect(lines.map(line => JSON.parse(line) as unknown)).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ event: 'jobs.loaded', module }),
+        expect.objectContaining({ event: 'jobs.stale', module, source }),
+      ]),
+    );
   });
 
   it('drains on SIGINT: says what it waits for, lets it end, exits 0', async () => {

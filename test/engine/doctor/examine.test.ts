@@ -105,6 +105,7 @@ describe('examine', () => {
     ['default_transaction_read_only', 'on', 'failing'],
     ['session_replication_role', 'replica', 'failing'],
     ['statement_timeout', '4s', 'warning'],
+    ['transaction_timeout', '4s', 'warning'],
   ])('names a setting that is in the way: %s = %s', async (name, value, level) => {
     const url = new URL(test.url);
     url.searchParams.set('options', `-c ${name}=${value}`);
@@ -113,6 +114,20 @@ describe('examine', () => {
     await under.close();
     expect(found).toMatchObject({ level, text: expect.stringContaining(`${name} is ${value}: `) as string });
     expect(found?.command).toMatch(new RegExp(`alter role .+ set ${name} = `));
+  });
+
+  it.each([
+    ['extra_float_digits', '-2'],
+    ['statement_timeout', '5s'],
+    ['transaction_timeout', '5s'],
+    ['datestyle', 'German'],
+  ])('leaves a setting alone that is not: %s = %s', async (name, value) => {
+    const url = new URL(test.url);
+    url.searchParams.set('options', `-c ${name}=${value}`);
+    const under = test.another({ connectionString: url.href });
+    const found = find(await under.doctor(), 'settings');
+    await under.close();
+    expect(found).toMatchObject({ level: 'ok', command: null });
   });
 
   it('says that the schema was renamed, and what it was called', async () => {

@@ -1,5 +1,7 @@
 // Engine: payloads that are too large to come with a claim.
 import { randomBytes } from 'node:crypto';
+import type { Socket } from 'node:net';
+import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../../src/index.js';
 import { openDatabase } from '../../../src/store/connection/database.js';
@@ -45,17 +47,80 @@ describe('a large payload', () => {
     await test.sql(`select tock.enqueue_one('echo', jsonb_build_object('text', repeat('x', 10000000)), null, null, 'default', 0, 1, 'api')
       from generate_series(1, 8)`);
     await test.tock.enqueue(echo, { text: noise(100_000) });
+    // Each is stored in a few thousand bytes.
+    await test.tock.enqueueMany(
+      Array.from({ length: 8 }, () => ({ job: echo, payload: { text: 'x'.repeat(500_000) } })),
+    );
     await test.tock.enqueue(echo, { text: 'small' });
-    const database = openDatabase({ connectionString: test.url });
+    const pool = new pg.Pool({ connectionString: test.url });
+    const sockets: Socket[] = [];
+    pool.on('connect', client =>
+      sockets.push((client as unknown as { connection: { stream: Socket } }).connection.stream),
+    );
+    const database = openDatabase({ pool });
     try {
       const { runs } = await claimFreeRuns(database, { ...LEASE, limit: 100 });
       expect(runs.map(run => [run.is_large, run.payload, run.attempts])).toEqual([
-        ...Array.from({ length: 9 }, () => [true, null, 1]),
+        ...Array.from({ length: 17 }, () => [true, null, 1]),
         [false, { text: 'small' }, 1],
       ]);
+      const received = sockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0);
+      expect(received).toBeGreaterThan(0);
+      expect(received).toBeLessThan(18 * 20_000);
     } finally {
       await database.close();
+      await pool.end();
     }
+  });
+
+  it('waits until those before it have ended, where they would be too large together', async () => {
+    const sizes: number[] = [];
+    let held = 0;
+    const holds = defineJob({
+      name: 'echo',
+      run: async (ctx, payload) => {
+        held += (payload as { text: string }).text.length;
+        sizes.push(held);
+        // The one connection answers in turn: after it has read what the others had asked for.
+        await ctx.runs.get(ctx.runId);
+        held -= (payload as { text: string }).text.length;
+      },
+    });
+    const tock = test.another({ jobs: [holds], maxPayloadBytes: 16 * MIB, connections: 1 });
+    await test.sql(`select tock.enqueue_one('echo', jsonb_build_object('text', repeat('x', 10000000)), null, null, 'default', 0, 1, 'api')
+      from generate_series(1, 4)`);
+    expect((await tock.tick()).executed).toMatchObject({ succeeded: 4 });
+    expect(sizes).toEqual([10_000_000, 10_000_000, 10_000_000, 10_000_000]);
+  });
+
+  it('costs no attempt where the connection is lost while it is read', async () => {
+    const pool = new pg.Pool({ connectionString: test.url });
+    let isCut = false;
+    pool.on('connect', client => {
+      client.on('error', () => undefined);
+      const query = client.query.bind(client) as (config: pg.QueryConfig) => Promise<unknown>;
+      Object.assign(client, {
+        async query(config: pg.QueryConfig) {
+          if (/octet_length\(p\.text\)/.test(config.text) && !isCut) {
+            isCut = true;
+            const { processID } = client as unknown as { processID: number };
+            await test.sql('select pg_terminate_backend($1, 10000)', [processID]);
+          }
+          return await query(config);
+        },
+      });
+    });
+    const tock = test.another({ pool });
+    const id = await tock.enqueue(echo, { text: noise(100_000) });
+    try {
+      await tock.tick();
+      await tock.tick();
+    } finally {
+      await tock.close();
+      await pool.end();
+    }
+    expect(isCut).toBe(true);
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', attempts: 1, errors: [] });
   });
 
   it('ends its run where it is over the limit of the worker, and no other', async () => {

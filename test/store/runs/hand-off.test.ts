@@ -312,6 +312,10 @@ describe('the functions', () => {
       /^result of \d+ bytes is over the limit of 1 MiB$/,
     ],
     [`tock.complete($1, 3, '{"id":9007199254740993}')`, /^the result holds a number over 2\^53/],
+    [
+      `tock.complete($1, 3, (repeat('[', 202) || repeat(']', 202))::jsonb)`,
+      /^the result is nested deeper than 200 levels$/,
+    ],
     [`tock.fail($1, 3, '')`, /^message is missing$/],
     [`tock.fail($1, 3, null)`, /^message is missing$/],
     [`tock.fail($1, 3, 'no', details => '[]')`, /^details must be an object$/],
