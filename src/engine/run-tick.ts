@@ -100,8 +100,9 @@ async function claimUntilIdle(
 ): Promise<boolean> {
   for (;;) {
     if (signal?.aborted || performance.now() >= until || database.shares.isEnding) return true;
-    // A run that ended during the claim may be due again without the claim having seen it.
-    const wasBusy = worker.running > 0;
+    // A run that ended during the claim may be due again, or have unblocked another, without the claim having
+    // seen it; all the more if the claim was under way before.
+    const wasBusy = worker.running > 0 || worker.isClaiming;
     const claimed = await worker.claim();
     if (claimed === 0 && !wasBusy && worker.running === 0) return false;
     if (worker.running > 0)

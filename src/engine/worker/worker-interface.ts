@@ -47,6 +47,8 @@ export interface Worker {
    * sent, if another claim is under way or there is no room.
    */
   claimNotified(place: QueuePriority, session: Session): Promise<Notified> | null;
+  /** A claim is under way: `claim` would return that one. */
+  readonly isClaiming: boolean;
   /** Whether there was more at the last claim, so that it goes on claiming. */
   readonly hasMore: boolean;
   /** Runs may wait for this code, which other workers do not have: claims them as soon as there is room. */

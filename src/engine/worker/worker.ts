@@ -70,6 +70,9 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     },
     claim: hint => pipeline.claim(hint),
     claimNotified: (place, session) => pipeline.claimNotified(place, session),
+    get isClaiming() {
+      return pipeline.claimer.isClaiming;
+    },
     get hasMore() {
       return pipeline.claimer.hasMore;
     },

@@ -175,13 +175,15 @@ export function openDatabase(options: DatabaseOptions): Database {
   return database;
 }
 
+/** Once each, however often a Tock is made over an app's pool and closed. */
+const listened = new WeakSet<pg.PoolClient>();
+
 /**
  * Listens to 'error' of each client: Node ends the process for an 'error' without a listener, and the pool's
  * own covers idle clients only. And to what the server says of its commits. At 'acquire', not at 'connect',
  * because clients of an app's pool may have connected earlier.
  */
 function listenToClients(pool: pg.Pool): () => void {
-  const listened = new WeakSet<pg.PoolClient>();
   const listen = (client: pg.PoolClient) => {
     if (listened.has(client)) return;
     listened.add(client);

@@ -108,6 +108,22 @@ describe('the connection that is kept', () => {
     end();
   });
 
+  it('has no more listeners however often a Tock was opened over the pool', async () => {
+    const counts: number[][] = [];
+    for (let n = 0; n < 3; n++) {
+      const each = openDatabase({ pool });
+      const end = each.shares.kept.keep();
+      await pidOf(each);
+      end();
+      await each.close();
+      const client = await pool.connect();
+      counts.push(['error', 'notice', 'end'].map(event => client.listenerCount(event)));
+      client.release();
+    }
+    expect(pool.totalCount).toBe(1);
+    expect(counts[2]).toEqual(counts[0]);
+  });
+
   it('is none of a pool of one', async () => {
     const small = new pg.Pool({ connectionString: test.url, max: 1 });
     const db = open({ pool: small });
@@ -168,7 +184,8 @@ describe('a pool that has no connection to give', () => {
     const pid = await pidOf(db);
     const [next, ending] = await db.transaction(async () => {
       const next = pidOf(db);
-      await until(async () => pool.totalCount === 2, 'a connection to be made');
+      // At once: soon it is made.
+      while (pool.totalCount < 2) await new Promise(setImmediate);
       const ending = pool.end();
       // As for another connection that the pool closes now.
       pool.emit('remove', new pg.Client());
