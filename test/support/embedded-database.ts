@@ -40,12 +40,16 @@ export async function copyTemplate(content: TestContent): Promise<TestDatabase> 
   };
 }
 
-/** Waits half a second for closed connections to end: one that is terminated while it closes is an error that nobody handles. */
-export function awaitSessions(database: string): string {
+/**
+ * Waits half a second for closed connections to end: one that is terminated while it closes is an error that nobody handles.
+ * @param kept processes of connections that stay
+ */
+export function awaitSessions(database: string, kept: readonly number[] = []): string {
   return `do $$ begin
     for tried in 1..50 loop
       exit when not exists (select from pg_stat_activity
-        where datname = '${database}' and backend_type = 'client backend' and pid <> pg_backend_pid());
+        where datname = '${database}' and backend_type = 'client backend' and pid <> pg_backend_pid()
+          and pid <> all('{${kept.join()}}'::integer[]));
       perform pg_sleep(0.01), pg_stat_clear_snapshot();
     end loop;
   end $$`;

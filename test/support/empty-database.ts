@@ -32,9 +32,11 @@ select concat_ws(' ', (select count(*) from tables),
   (select count(*) || ' ' || max(xmin::text::bigint) from pg_proc),
   (select count(*) from pg_namespace where nspname !~ '^pg_')) as state`;
 
+// But for those that are kept with the database, and idle.
 const SESSIONS = `
 select pg_terminate_backend(pid, 10000) from pg_stat_activity
-where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`;
+where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
+  and not (pid = any($1) and state = 'idle')`;
 
 let original: string | null = null;
 
@@ -43,14 +45,23 @@ export async function noteSchema(pool: pg.Pool): Promise<void> {
   original ??= await readSchema(pool);
 }
 
-/** Ends the sessions that a test has left, and empties all tables; gives false if a test has altered the schema. */
-export async function emptyDatabase(pool: pg.Pool): Promise<boolean> {
+/**
+ * Ends the sessions that a test has left, and empties all tables; gives false if a test has altered the schema.
+ * @param kept the pools over the database whose sessions stay
+ */
+export async function emptyDatabase(pool: pg.Pool, kept: readonly pg.Pool[]): Promise<boolean> {
   const { rows } = await pool.query<{ name: string }>('select current_database() as name');
-  await pool.query(awaitSessions(rows[0]?.name ?? ''));
-  await pool.query(SESSIONS);
+  const pids = kept.flatMap(pidsOf);
+  await pool.query(awaitSessions(rows[0]?.name ?? '', pids));
+  await pool.query(SESSIONS, [pids]);
   if ((await readSchema(pool)) !== original) return false;
   await pool.query(EMPTY);
   return true;
+}
+
+function pidsOf(pool: pg.Pool): number[] {
+  const { _clients: clients } = pool as unknown as { _clients: { processID: number | null }[] };
+  return clients.flatMap(({ processID }) => (processID === null ? [] : [processID]));
 }
 
 async function readSchema(pool: pg.Pool): Promise<string> {

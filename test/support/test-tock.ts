@@ -3,6 +3,7 @@
 import pg from 'pg';
 import { parseDuration } from '../../src/model/duration.js';
 import type { AnyJob } from '../../src/model/job/job.js';
+import { DEFAULT_CONNECTIONS, openPoolTo } from '../../src/store/connection/connection.js';
 import { createTock } from '../../src/tock/create-tock.js';
 import type { TockOptions } from '../../src/tock/options.js';
 import type { Tock } from '../../src/tock/types.js';
@@ -34,7 +35,10 @@ export async function openTestTock(
   const { schema = 'tock' } = options;
   const database = await copyTemplate(schema === 'tock' ? 'schema with clock' : 'nothing');
   const pool = openPool(database);
-  const test = makeTestTock(database, pool, jobs, options, () => database.drop());
+  const test = makeTestTock(database, pool, jobs, options, () => ({}), async () => {
+    await pool.end();
+    await database.drop();
+  });
   if (schema === 'tock') {
     await test.sql(ADOPT);
   } else {
@@ -44,36 +48,55 @@ export async function openTestTock(
   return test;
 }
 
+/** A database, and the pools over it: that of the test, and one for each Tock that the test opens. */
+interface Kept {
+  readonly database: TestDatabase;
+  readonly pool: pg.Pool;
+  readonly pools: pg.Pool[];
+}
+
 /** Databases that tests of this process have used, and left with the schema that they had. */
-const used: TestDatabase[] = [];
+const used: Kept[] = [];
 
 /**
- * The same, on a database that an earlier test may have used, with its tables emptied: neither the copy nor the partitions
- * need be made again. For tests that do not alter the database or a role, and look at no plan, partition or file. A
- * database in which a table or function was altered is dropped.
+ * The same, on a database that an earlier test may have used, with its tables emptied: neither the copy, the partitions nor the
+ * connections, with what each has read and planned, need be made again. For tests that do not alter the database or a
+ * role, and look at no plan, partition, file or session. A database in which a table or function was altered is dropped.
  */
 export async function reuseTestTock(
   jobs: readonly AnyJob[] = [],
   options: Partial<Omit<TockOptions, 'schema'>> = {},
 ): Promise<TestTock> {
-  for (let database = used.pop(); database !== undefined; database = used.pop()) {
-    const pool = openPool(database);
-    if (await emptyDatabase(pool)) return makeTestTock(database, pool, jobs, options, keep(database));
-    await pool.end();
-    await database.drop();
+  for (let kept = used.pop(); kept !== undefined; kept = used.pop()) {
+    const pools = [kept.pool, ...kept.pools];
+    if (await emptyDatabase(kept.pool, pools)) return makeKeptTock(kept, jobs, options);
+    await Promise.all(pools.map(pool => pool.end()));
+    await kept.database.drop();
   }
   const database = await copyTemplate('schema with clock');
   const pool = openPool(database);
   await pool.query(ADOPT);
   await noteSchema(pool);
-  return makeTestTock(database, pool, jobs, options, keep(database));
+  return makeKeptTock({ database, pool, pools: [] }, jobs, options);
 }
 
-function keep(database: TestDatabase): () => Promise<void> {
-  return () => {
-    used.push(database);
-    return Promise.resolve();
+function makeKeptTock(
+  kept: Kept,
+  jobs: readonly AnyJob[],
+  options: Partial<Omit<TockOptions, 'schema'>>,
+): TestTock {
+  const { database, pool, pools } = kept;
+  let opened = 0;
+  // Where a test says how Tock connects, it does.
+  const ownPool = (more: Partial<TockOptions>) => {
+    if (more.pool || more.connectionString !== undefined || more.connections !== undefined) return {};
+    const own = (pools[opened++] ??= openPoolTo({ connectionString: database.url }, DEFAULT_CONNECTIONS));
+    return { pool: own };
   };
+  return makeTestTock(database, pool, jobs, options, ownPool, () => {
+    used.push(kept);
+    return Promise.resolve();
+  });
 }
 
 function openPool(database: TestDatabase): pg.Pool {
@@ -87,12 +110,15 @@ function makeTestTock(
   pool: pg.Pool,
   jobs: readonly AnyJob[],
   options: Partial<TockOptions>,
+  ownPool: (options: Partial<TockOptions>) => Pick<TockOptions, 'pool'>,
   leave: () => Promise<void>,
 ): TestTock {
   const { schema = 'tock' } = options;
   const opened: Tock[] = [];
   const another = (more: Partial<TockOptions> = {}) => {
-    const tock = createTock({ connectionString: database.url, jobs, logger: false, ...options, ...more });
+    const all = { jobs, logger: false as const, ...options, ...more };
+    const own = ownPool(all);
+    const tock = createTock({ ...(own.pool ? own : { connectionString: database.url }), ...all });
     opened.push(tock);
     return tock;
   };
@@ -113,7 +139,6 @@ function makeTestTock(
     },
     close: async () => {
       await Promise.all(opened.map(each => each.close()));
-      await pool.end();
       await leave();
     },
   };
