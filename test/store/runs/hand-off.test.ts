@@ -137,6 +137,19 @@ describe('a hand-over', () => {
     expect(await readEndedAttempts(database, [{ id, fence: 3 }], WORKER)).toEqual(new Set([id]));
   });
 
+  it('cancels the run that an operator has asked to cancel, and no other', async () => {
+    const [asked = '', other = ''] = await addRuns(
+      test,
+      held({ cancel_requested_at: NOW, skip_reason: 'not wanted' }),
+      held(),
+    );
+    expect(await handOff([asked, other])).toMatchObject({ failed: [] });
+    expect(await runOf(asked)).toMatchObject({ status: 'cancelled', skip_reason: 'not wanted' });
+    expect(await noteOf(asked)).toBeUndefined();
+    expect(await runOf(other)).toMatchObject({ status: 'running', locked_by: HANDED_OVER });
+    expect(await noteOf(other)).toMatchObject({ handed_to: 'finance' });
+  });
+
   it('takes a decision that came before it', async () => {
     const [id = ''] = await addRuns(test, held());
     expect(await call(CALLS[0], [id, 3])).toBe(true);

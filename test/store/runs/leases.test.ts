@@ -1,7 +1,7 @@
 // Store: renewals and progress, by the holder of a lease alone.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import { readHeld, renewLeases, writeProgress } from '../../../src/store/runs/leases.js';
+import { readHeld, renewLeases, writeProgress, writeTraceparents } from '../../../src/store/runs/leases.js';
 import {
   addRuns,
   emptyTables,
@@ -128,5 +128,28 @@ describe('writeProgress', () => {
       ),
     );
     expect(await progressOf()).toEqual([{ fraction: 1 }, { fraction: 2 }]);
+  });
+});
+
+describe('writeTraceparents', () => {
+  it('writes that of each run that is held, and no other', async () => {
+    const traceparent = (n: number) => `00-${String(n).repeat(32)}-${String(n).repeat(16)}-01`;
+    const ids = await addRuns(test, held(), held(), ...NOT_HELD);
+    const entries = asked(...ids.toReversed()).map(each => ({
+      ...each,
+      traceparent: traceparent(Number(each.id)),
+    }));
+    await writeTraceparents(database, entries, WORKER);
+    const rows = await test.sql<{ last_traceparent: string | null }>(
+      'select last_traceparent from tock.job_runs_live order by id',
+    );
+    expect(rows.map(row => row.last_traceparent)).toEqual([
+      traceparent(1),
+      traceparent(2),
+      null,
+      null,
+      null,
+      null,
+    ]);
   });
 });
