@@ -114,6 +114,9 @@ export const AREAS = [
       'test/engine/finalize/hooks.test.ts',
       'test/engine/run-tick.test.ts',
       'test/engine/idle-tick.test.ts',
+      'test/store/runs/hand-off.test.ts',
+      'test/engine/execute/hand-off.test.ts',
+      'test/scenarios/two-versions.test.ts',
     ],
   },
   {

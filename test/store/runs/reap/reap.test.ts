@@ -244,6 +244,12 @@ describe('reapRuns', () => {
     expect((await reap()).dead_ids).toEqual([String(Number(ids.at(-1)) + 1)]);
   });
 
+  it('makes a run of tock exec dead, whatever attempts are left: no worker could execute its command', async () => {
+    const [id = ''] = await addRuns(test, expired({ trigger: 'exec' }));
+    expect(await reap()).toMatchObject({ failed: 0, dead: 1 });
+    expect(await rowOf(id)).toMatchObject({ status: 'dead', attempts: 1, max_attempts: 3 });
+  });
+
   it('cancels a run that an operator asked to cancel, whatever attempts are left', async () => {
     const row = { cancel_requested_at: NOW, skip_reason: 'not needed' };
     await addRuns(test, expired(row), expired({ ...row, attempts: 3 }), expired());
