@@ -170,6 +170,8 @@ export const AREAS = [
       'test/scenarios/server-refuses-writes.test.ts',
       'test/engine/execute/crash.test.ts',
       'test/scenarios/hostile-notices.test.ts',
+      'test/engine/tracing.test.ts',
+      'test/engine/relay/relay.test.ts',
       'test/daemon/daemon.test.ts',
       'test/chaos/connection.test.ts',
     ],
