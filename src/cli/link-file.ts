@@ -1,5 +1,5 @@
-// A private file for the one-time link if standard output is not a terminal: whoever reads a log could
-// sign in with it.
+// A private file for the one-time link, for where standard output is no terminal but a log: everybody who
+// reads the log could sign in with a link in it.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -63,7 +63,7 @@ export interface Daemon {
 }
 
 const FIRST_PAUSE_MS = 250;
-// Whoever enqueues is back at once: runs wait no longer for a daemon that looks than for one that polls.
+// As often as a daemon that polls: producers enqueue again as soon as the database is back.
 const MAX_PAUSE_MS = 1000;
 
 /**

@@ -54,6 +54,7 @@ export function tlsTrouble(error: unknown): TlsTrouble | null {
   if (!(error instanceof Error)) return null;
   const { code } = error as { readonly code?: unknown };
   if (typeof code === 'string' && Object.hasOwn(BY_CODE, code)) return BY_CODE[code] ?? null;
+  // Words of pg, in any language of the server.
   if (error.message === 'The server does not support SSL connections')
     return {
       reason: 'has no TLS',
@@ -64,12 +65,6 @@ export function tlsTrouble(error: unknown): TlsTrouble | null {
       reason: 'does not agree on TLS',
       remedy:
         'check ssl_min_protocol_version and the certificates on the server, and sslmode in DATABASE_URL',
-    };
-  // PostgreSQL's words where pg_hba.conf has only hostssl for the user.
-  if (code === '28000' && /no encryption|SSL off/.test(error.message))
-    return {
-      reason: 'takes no connection without TLS',
-      remedy: 'add sslmode=verify-full to DATABASE_URL',
     };
   return null;
 }

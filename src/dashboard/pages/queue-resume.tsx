@@ -1,6 +1,6 @@
 // Resuming a queue: a page that says how many runs start, how old the oldest is, and asks at which rate.
 import type { Context } from 'hono';
-import { formatSpan } from '../../model/duration.js';
+import { formatSpan, parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { parseRate, rateWords } from '../../model/explain/queue-state.js';
 import { includesRole } from '../../model/operator.js';
@@ -135,7 +135,7 @@ export async function resumeQueue(c: Handler, name: string) {
     const rate = entered.count === '' ? null : parseRate(`${entered.count}/${entered.per}`);
     const { wasPaused, backlog } = await view.tock.queues.resume(name, rate === null ? {} : { rate });
     const pace =
-      rate === null ? '' : paceWords(backlog, { count: rate.count, perMs: PER_MS[entered.per] ?? 0 });
+      rate === null ? '' : paceWords(backlog, { count: rate.count, perMs: parseDuration(rate.per) });
     flash(c, wasPaused ? `${name} is not paused any more.${pace}` : `${name} was not paused.`);
   } catch (error) {
     if (!(error instanceof TockError) || !error.code.startsWith('TOCK_BAD_')) throw error;
@@ -143,8 +143,6 @@ export async function resumeQueue(c: Handler, name: string) {
   }
   return c.redirect(view.link(`/queues/${encodeURIComponent(name)}`), 303);
 }
-
-const PER_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
 
 /** The rate that was set, and how long what waits takes at it. */
 function paceWords(

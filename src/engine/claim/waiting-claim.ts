@@ -50,6 +50,6 @@ export function createWaitingClaim(
 }
 
 /** Whether a run of the job is executed here: by its code, or by a relay's consumer, who may know it. */
-export function canExecute({ registry, relay }: Engine, job: string): boolean {
+function canExecute({ registry, relay }: Engine, job: string): boolean {
   return relay !== undefined || knownJob(registry, job) !== undefined;
 }

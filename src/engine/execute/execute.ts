@@ -137,7 +137,7 @@ class Attempt {
     clearTimeout(this.timeout);
     clearTimeout(this.grace);
     onAbort(this.active.interrupt, null);
-    if (lossCount() > this.losses) keepLosses(this.engine, this.active, this.losses);
+    keepLosses(this.engine, this.active, this.losses);
     this.onEnd(ending);
   }
 }

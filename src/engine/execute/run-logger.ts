@@ -1,7 +1,7 @@
 // The logger of an attempt: passes each line on to the engine's logger, and keeps it with the attempt.
 import { performance } from 'node:perf_hooks';
 import { format } from 'node:util';
-import { lossSince } from '../../environment/output.js';
+import { lossCount, lossSince } from '../../environment/output.js';
 import {
   isAtLeast,
   LOG_LEVELS,
@@ -47,9 +47,10 @@ export function keepSentLine(engine: Engine, active: ActiveRun, line: LogLine): 
  * @param losses how much was lost before it began
  */
 export function keepLosses(engine: Engine, active: ActiveRun, losses: number): void {
-  const lost = lossSince(losses);
-  const limits = lost === null ? null : limitsOf(engine, active);
+  if (lossCount() === losses) return;
+  const limits = limitsOf(engine, active);
   if (limits === null) return;
+  const lost = lossSince(losses);
   const text = `${lost}: some of what this process printed during the attempt is lost`;
   keepLine(active, describeLine('warn', text, NO_FIELDS, limits.maxBytes), limits.maxBytes);
 }

@@ -172,8 +172,10 @@ function remedyFor(state: string | null, error: unknown): string {
   if (trouble !== null) return trouble.remedy;
   if (isUnreadableFile(error))
     return 'check the files that sslrootcert, sslcert and sslkey in DATABASE_URL name';
-  if (state === '28P01' || state === '28000')
-    return 'check the user and password in DATABASE_URL, and pg_hba.conf on the server';
+  if (state === '28P01') return 'check the user and password in DATABASE_URL';
+  // Which line of pg_hba.conf is missing, only the message says, in the server's language.
+  if (state === '28000')
+    return 'check the user in DATABASE_URL and pg_hba.conf on the server; if that has only hostssl for it, add sslmode=verify-full to DATABASE_URL';
   if (state === '3D000') return 'check the database name in DATABASE_URL, or create it with createdb';
   if (state === '53300')
     return 'the server has no connection free: raise max_connections, or put pgbouncer in front';

@@ -13,8 +13,8 @@ import { type FencedBatch, fencedBatch, type Held, isHeld, lockHeld, sortedById 
 type Renewed = Record<'mine' | 'asked' | 'renewed', readonly string[]>;
 
 // A locked row is skipped: waiting for it would cost the leases of all the others. FOR NO KEY UPDATE passes
-// those who hold a
-// run FOR KEY SHARE: a transaction that leaves it a successor, however long that stays open.
+// those who hold a run FOR KEY SHARE: a transaction that leaves it a successor, however long that stays
+// open.
 const RENEW = statement<FencedBatch & { readonly leaseMs: number }, Renewed>(
   'renew-leases',
   `

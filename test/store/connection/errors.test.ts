@@ -15,3 +15,16 @@ describe('a permission that was denied', () => {
     });
   });
 });
+
+describe('a connection that pg_hba.conf does not allow', () => {
+  it.each([
+    'no pg_hba.conf entry for host "127.0.0.1", user "app", database "app", no encryption',
+    'kein pg_hba.conf-Eintrag für Host »127.0.0.1«, Benutzer »app«, Datenbank »app«, keine Verschlüsselung',
+  ])('may need TLS, in any language: %s', message => {
+    const error = Object.assign(new Error(message), { code: '28000' });
+    expect(explainDatabaseError(error, 'tock')).toMatchObject({
+      code: 'TOCK_DATABASE_UNREACHABLE',
+      message: expect.stringMatching(/only hostssl for it, add sslmode=verify-full to DATABASE_URL$/),
+    });
+  });
+});

@@ -203,8 +203,7 @@ export async function claimLimitedRuns(
 interface AdmittedOthers extends Pick<AdmittedUnderOneKey, 'admitted' | 'blocked'> {
   /**
    * Keys of runs that were blocked on another of their keys. A run may have been unblocked for this one:
-   * then it is
-   * the turn of the next.
+   * then it is the turn of the next.
    */
   readonly leftFree: readonly string[];
 }

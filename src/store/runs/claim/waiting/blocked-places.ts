@@ -14,10 +14,8 @@ const firstOf = (key: string, ofQueues = '') => `cross join lateral (
  * of them, found by a loose index scan. Of a key for which no run waits, as most are, nothing more is read.
  *
  * Nearly all keys have one queue. The planner takes each recursion for tens of rows, and servers with JIT
- * would compile a
- * statement that looks so large each time: hence only keys that have a further queue begin one, by a
- * condition that it
- * takes for rare.
+ * would compile a statement that looks so large each time: hence only keys that have a further queue begin
+ * one, by a condition that it takes for rare.
  *
  * @param keys a set with the column `key`, in SQL
  * @param kept further columns of the set
