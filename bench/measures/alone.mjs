@@ -43,6 +43,15 @@ export const alone = {
   },
 };
 
+/** Enqueues so many runs at distances by which each has ended before the next; resolves when the last has too. */
+export async function addOneByOne(producing, count) {
+  for (let n = 0; n < count; n++) {
+    await sleep(PACE_MS);
+    await producing.add({ n });
+  }
+  await sleep(QUIET_MS);
+}
+
 /** What each of `runs` runs costs that come one at a time: µs of CPU. */
 export async function measureAlone(server, { who, config, runs, nodeFlags }) {
   return await withDatabase(server, async ({ url, sql }) => {
@@ -52,13 +61,7 @@ export async function measureAlone(server, { who, config, runs, nodeFlags }) {
     const child = startChild({ role: 'serve', who, settings: config, url, nodeFlags });
     await child.next('started');
     const producing = await producer(url);
-    const add = async count => {
-      for (let n = 0; n < count; n++) {
-        await sleep(PACE_MS);
-        await producing.add({ n });
-      }
-      await sleep(QUIET_MS);
-    };
+    const add = async count => await addOneByOne(producing, count);
     const taken = async () => {
       const usage = child.next('usage');
       child.tell('usage');

@@ -2,7 +2,6 @@
 // In: a server; a commit. Out: one table; a failure where a figure is beyond its bound.
 
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { contestant } from '../contestants/index.mjs';
 import { median, table } from '../figures.mjs';
@@ -10,7 +9,7 @@ import { startChild } from '../lib/child.mjs';
 import { buildCommit } from '../lib/commit.mjs';
 import { settle, withDatabase } from '../lib/database.mjs';
 import { demandFinished, figure } from '../lib/measure.mjs';
-import { measureAlone } from './alone.mjs';
+import { addOneByOne, measureAlone } from './alone.mjs';
 import { measureBehind } from './behind.mjs';
 import { measureCost } from './cost.mjs';
 import { measureProcesses } from './processes.mjs';
@@ -19,12 +18,8 @@ import { time } from './tick.mjs';
 
 const here = name => fileURLToPath(new URL(`../${name}`, import.meta.url));
 
-const PACE_MS = 10;
 const WARM = 100;
 const COUNTED = 500;
-/** By then the last run has ended, and the worker has looked for others. */
-const QUIET_MS = 300;
-/** A tenth of this for dry runs. */
 const RUNS = 300_000;
 
 /** What is counted has no noise but that of a timer between; what is timed has a twentieth. */
@@ -199,16 +194,9 @@ async function measurePlain(server, who) {
     const child = startChild({ role: 'serve', who, settings: { concurrency: 24 }, url });
     await child.next('started');
     const producing = await producer(url);
-    const add = async count => {
-      for (let n = 0; n < count; n++) {
-        await sleep(PACE_MS);
-        await producing.add({ n });
-      }
-      await sleep(QUIET_MS);
-    };
-    await add(WARM);
+    await addOneByOne(producing, WARM);
     await sql.rows('select pg_stat_statements_reset()');
-    await add(COUNTED);
+    await addOneByOne(producing, COUNTED);
     const { statements, rows, wal } = await sql.one(
       `select sum(calls)::float8 as statements, sum(rows)::float8 as rows, sum(wal_bytes)::float8 as wal from pg_stat_statements
        where dbid = (select oid from pg_database where datname = current_database()) and calls >= $1`,

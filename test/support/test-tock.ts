@@ -35,10 +35,17 @@ export async function openTestTock(
   const { schema = 'tock' } = options;
   const database = await copyTemplate(schema === 'tock' ? 'schema with clock' : 'nothing');
   const pool = openPool(database);
-  const test = makeTestTock(database, pool, jobs, options, () => ({}), async () => {
-    await pool.end();
-    await database.drop();
-  });
+  const test = makeTestTock(
+    database,
+    pool,
+    jobs,
+    options,
+    () => ({}),
+    async () => {
+      await pool.end();
+      await database.drop();
+    },
+  );
   if (schema === 'tock') {
     await test.sql(ADOPT);
   } else {
