@@ -27,8 +27,8 @@ const COUNT = 1.02;
 const TIMED = 1.05;
 
 /**
- * What is measured together. `rounds` times as often as the gate is told; `measure` gives figures by name. A figure has its
- * unit, its digits, and its bound: at most so many times the base, or, where more is better, at least.
+ * Steps of the gate. `rounds` is a factor of the gate's own rounds; `measure` gives figures by name. `most` and `least`
+ * bound the ratio of a figure to that of the base.
  */
 const STEPS = [
   {
