@@ -17,18 +17,8 @@ const UNIT = [
 const PROCESS = ['test/{processes,embedded,cli}/**/*.test.ts'];
 /** The faults: `npm run test:chaos`. */
 const CHAOS = ['test/chaos/**/*.test.ts', 'test/relay/{rabbitmq,jetstream,python,kills}.test.ts'];
-/** What takes long and is not needed at each save: `npm run test:exhaustive`, and with it `npm run check`. */
-const EXHAUSTIVE = [
-  'test/dashboard/{*browser,recipes}.test.ts',
-  'test/model/schedule/{oracle,postgres-oracle}.test.ts',
-  'test/embedded/**/*.test.ts',
-  'test/engine/retention/{coming-partitions,prune-faults}.test.ts',
-  'test/processes/{compile-cache,crash,isolate,isolate-endings,limits,tick,tick-schedules}.test.ts',
-  'test/jobs/send-invoice-reminders.test.ts',
-  'test/metrics/prometheus.test.ts',
-  'test/promises/bad-inputs.test.ts',
-  'test/testing/{example-project,test-tock}.test.ts',
-];
+/** What takes long, and whose room other tests stand for at each save: `npm run test:exhaustive`, and with it `npm run check`. */
+const EXHAUSTIVE = ['test/**/*.slow.test.ts'];
 
 const DATABASE = { globalSetup: ['./test/support/global-setup.ts'] };
 
@@ -64,7 +54,7 @@ export default defineConfig({
           ...DATABASE,
         },
       },
-      { extends: true, test: { name: 'exhaustive', include: EXHAUSTIVE, ...DATABASE } },
+      { extends: true, test: { name: 'exhaustive', include: EXHAUSTIVE, isolate: false, ...DATABASE } },
       { extends: true, test: { name: 'chaos', include: CHAOS, ...DATABASE } },
     ],
   },

@@ -7,7 +7,7 @@ import { defineJob } from '../../src/index.js';
 import { type Database, openDatabase, type Session } from '../../src/store/connection/database.js';
 import { definedStatements } from '../../src/store/connection/statement.js';
 import { engineOver } from '../support/engine.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
 
 const POLL_MS = 600_000;
 /** None during the test. */
@@ -32,7 +32,7 @@ let daemon: Daemon | undefined;
 /** Names of the statements that were sent. */
 let sent: string[];
 beforeEach(async () => {
-  test = await openTestTock([waits, limited, quick]);
+  test = await reuseTestTock([waits, limited, quick]);
   database = openDatabase({ connectionString: test.url });
   sent = [];
   started.length = 0;

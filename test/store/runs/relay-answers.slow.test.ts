@@ -11,7 +11,7 @@ import { countHandedOver, readAnswered, readBatchFacts } from '../../../src/stor
 import { FINISHED_COLUMNS } from '../../../src/store/runs/transition.js';
 import { startWithEngine } from '../../../src/tock/engine-of.js';
 import { addRuns, emptyTables, type RunRow, whileWaitedFor } from '../../support/runs.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const WORKER = '00000000-0000-4000-8000-000000000001';
@@ -20,7 +20,7 @@ let test: TestTock;
 let database: Database;
 let engine: Engine;
 beforeAll(async () => {
-  test = await openTestTock();
+  test = await reuseTestTock();
   await startWithEngine(test.tock, own => {
     engine = own;
     return Promise.resolve({ stop: () => Promise.resolve() });

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AnyJob, defineJob, type JobContext, type TockOptions } from '../../src/index.js';
 import { collectEvents, type EventLog } from '../chaos/collecting-logger.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
 
 interface Tables {
   'public.mails': { who: string };
@@ -15,7 +15,7 @@ let events: EventLog;
 /** Which run was executed, in the order of the calls. */
 let calls: string[];
 beforeEach(async () => {
-  test = await openTestTock();
+  test = await reuseTestTock();
   holder = new pg.Client({ connectionString: test.url });
   holder.on('error', () => undefined);
   await holder.connect();

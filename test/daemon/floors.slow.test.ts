@@ -6,7 +6,7 @@ import { defineJob } from '../../src/index.js';
 import { type Database, openDatabase, type Session } from '../../src/store/connection/database.js';
 import { engineOver } from '../support/engine.js';
 import { withSlowWalks } from '../support/slow-walks.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
 
 const noop = defineJob({ name: 'noop', run: () => null });
 const HOUR_AGO = () => new Date(Date.now() - 3_600_000);
@@ -18,7 +18,7 @@ let daemon: Daemon;
 let sent: string[];
 let workers: Set<Worker>;
 beforeEach(async () => {
-  test = await openTestTock([noop]);
+  test = await reuseTestTock([noop]);
   database = openDatabase({ connectionString: test.url });
   sent = [];
   workers = new Set();
