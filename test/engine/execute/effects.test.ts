@@ -8,7 +8,7 @@ import { silentLogger } from '../../../src/model/logger.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import type { ClaimedRun } from '../../../src/store/runs/claim/claimed-run.js';
 import { addRuns } from '../../support/runs.js';
-import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 interface Tables {
   mails: { who: string };
@@ -16,7 +16,7 @@ interface Tables {
 
 let test: TestTock;
 beforeEach(async () => {
-  test = await openTestTock();
+  test = await reuseTestTock();
   await test.sql('create table public.mails (who text)');
 });
 afterEach(() => test.close());

@@ -4,7 +4,7 @@ import { openWorker } from '../../../src/engine/worker/worker.js';
 import { defineJob } from '../../../src/index.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { engineOver } from '../../support/engine.js';
-import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 interface Tables {
   'tock.job_effects': { key: string };
@@ -13,7 +13,7 @@ interface Tables {
 describe('a worker', () => {
   let test: TestTock;
   beforeEach(async () => {
-    test = await openTestTock();
+    test = await reuseTestTock();
   });
   afterEach(() => test.close());
   const count = async (status: string) =>
