@@ -17,7 +17,7 @@ const UNIT = [
 const PROCESS = ['test/{processes,embedded,cli}/**/*.test.ts'];
 /** The faults: `npm run test:chaos`. */
 const CHAOS = ['test/chaos/**/*.test.ts', 'test/relay/{rabbitmq,jetstream,python,kills}.test.ts'];
-/** What takes long, and whose room other tests stand for at each save: `npm run test:exhaustive`, and with it `npm run check`. */
+/** What takes long, of rooms that have quicker tests too: `npm run test:exhaustive`, and with it `npm run check`. */
 const EXHAUSTIVE = ['test/**/*.slow.test.ts'];
 
 const DATABASE = { globalSetup: ['./test/support/global-setup.ts'] };
