@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Daemon, defineJob } from '../../src/index.js';
 import { openRecorder } from '../support/recorded-connection.js';
 import { insertSleeper } from '../support/sleepers.js';
-import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
+import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 
 const events: string[] = [];
 const logger = {
@@ -40,7 +40,7 @@ let daemon: Daemon | undefined;
 beforeEach(async () => {
   events.length = 0;
   hasStarted = false;
-  test = await reuseTestTock([quick, slow, approves], { logger });
+  test = await openTestTock([quick, slow, approves], { logger });
 });
 afterEach(async () => {
   await daemon?.stop();

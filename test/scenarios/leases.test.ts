@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/store/connection/database.js';
 import { claimFreeRuns } from '../../src/store/runs/claim/claim.js';
 import { finalizeRuns } from '../../src/store/runs/finalize.js';
 import { renewLeases } from '../../src/store/runs/leases.js';
-import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
+import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 
 const FIRST = '00000000-0000-4000-8000-000000000001';
 const SECOND = '00000000-0000-4000-8000-000000000002';
@@ -22,7 +22,7 @@ const noop = defineJob({ name: 'noop', retry: { maxAttempts: 2 }, run: () => 'do
 let test: TestTock;
 let database: ReturnType<typeof openDatabase>;
 beforeEach(async () => {
-  test = await reuseTestTock([noop]);
+  test = await openTestTock([noop]);
   database = openDatabase({ connectionString: test.url });
   await test.setClock('2026-03-01T12:00:00Z');
 });

@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import { describe, expect, it } from 'vitest';
 import { query } from '../embedded/embedded-harness.js';
 import { createTestDatabase } from './embedded-database.js';
+import { reuseTestTock } from './test-tock.js';
 
 describe('createTestDatabase', () => {
   it('gives an empty database of its own, and drops it while it is in use', async () => {
@@ -16,5 +17,22 @@ describe('createTestDatabase', () => {
     await Promise.all([one.drop(), other.drop()]);
     await broken;
     await expect(query(one.url, 'select 1')).rejects.toMatchObject({ code: '3D000' });
+  });
+});
+
+describe('reuseTestTock', () => {
+  it.each([
+    ['a setting', `alter database %I set default_transaction_isolation = ''repeatable read''`],
+    ['a table', 'create table public.mine_in_%I (id int)'],
+  ])('gives a used database again, unless %s of it was altered', async (_what, statement) => {
+    const first = await reuseTestTock();
+    await first.close();
+    const again = await reuseTestTock();
+    expect(again.url).toBe(first.url);
+    await again.sql(`do $$ begin execute format('${statement}', current_database()); end $$`);
+    await again.close();
+    const other = await reuseTestTock();
+    expect(other.url).not.toBe(again.url);
+    await other.close();
   });
 });

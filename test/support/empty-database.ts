@@ -22,7 +22,7 @@ reset session_replication_role;
 select setval(c.oid, s.seqstart, false) from pg_sequence s join pg_class c on c.oid = s.seqrelid
 where c.relnamespace = 'tock'::regnamespace`;
 
-/** What there is, but for the partitions that a tick makes; and which transaction wrote a function last. */
+/** What there is, but for the partitions that a tick makes; settings of the database; and which transaction wrote a function last. */
 const SCHEMA = `
 with tables as (select oid from pg_class where relnamespace in ('tock'::regnamespace, 'public'::regnamespace) and relname !~ '_[0-9]{4}_[0-9]{2}')
 select concat_ws(' ', (select count(*) from tables),
@@ -30,6 +30,7 @@ select concat_ws(' ', (select count(*) from tables),
   (select count(*) from pg_constraint where conrelid in (select oid from tables)),
   (select count(*) from pg_trigger where tgrelid in (select oid from tables)),
   (select count(*) || ' ' || max(xmin::text::bigint) from pg_proc),
+  (select count(*) from pg_db_role_setting where setdatabase = (select oid from pg_database where datname = current_database())),
   (select count(*) from pg_namespace where nspname !~ '^pg_')) as state`;
 
 // But for those that are kept with the database, and idle.
@@ -46,7 +47,8 @@ export async function noteSchema(pool: pg.Pool): Promise<void> {
 }
 
 /**
- * Ends the sessions that a test has left, and empties all tables; gives false if a test has altered the schema.
+ * Ends the sessions that a test has left, and empties all tables; gives false if a test has altered the schema or the
+ * database's settings.
  * @param kept the pools over the database whose sessions stay
  */
 export async function emptyDatabase(pool: pg.Pool, kept: readonly pg.Pool[]): Promise<boolean> {

@@ -68,7 +68,7 @@ const used: Kept[] = [];
 /**
  * The same, on a database that an earlier test may have used, with its tables emptied: neither the copy, the partitions nor the
  * connections, with what each has read and planned, need be made again. For tests that do not alter the database or a
- * role, and look at no plan, partition, file or session. A database in which a table or function was altered is dropped.
+ * role, and look at no plan, partition, file or session. A database is dropped if a table, a function or a setting of it was altered.
  */
 export async function reuseTestTock(
   jobs: readonly AnyJob[] = [],
