@@ -54,7 +54,7 @@ export default defineConfig({
           ...DATABASE,
         },
       },
-      { extends: true, test: { name: 'exhaustive', include: EXHAUSTIVE, isolate: false, ...DATABASE } },
+      { extends: true, test: { name: 'exhaustive', include: EXHAUSTIVE, ...DATABASE } },
       { extends: true, test: { name: 'chaos', include: CHAOS, ...DATABASE } },
     ],
   },
