@@ -180,15 +180,10 @@ comment on table tock.job_keys is 'Every idempotency key that a caller has used,
 
 create sequence tock.job_runs_id_seq as bigint;
 
--- How far the claims of several workers have come, in the queue and priority that was claimed from last: `run_at` in
--- microseconds since 1970, id, and a hash of both and of the queue and priority. Only a hint: sequences, because they
--- are read and set outside of transactions, and leave no dead rows. Logged, although nothing is lost with them: where a
--- standby of PostgreSQL 15 is promoted, an unlogged sequence may be unreadable ("bad magic number in sequence").
-create sequence tock.claim_front_at as bigint minvalue -9223372036854775808 start 0;
-create sequence tock.claim_front_id as bigint minvalue -9223372036854775808 start 0;
-create sequence tock.claim_front_check as bigint minvalue -9223372036854775808 start 0;
--- When a worker last looked for runs that were left behind, in milliseconds since 1970: a hint likewise.
-create sequence tock.claim_front_restart as bigint minvalue -9223372036854775808 start 0;
+-- When a worker last looked below its watermarks, in milliseconds since 1970. Only a hint: a sequence, because it is read
+-- and set outside of transactions, and leaves no dead rows. Logged, although nothing is lost with it: where a standby of
+-- PostgreSQL 15 is promoted, an unlogged sequence may be unreadable ("bad magic number in sequence").
+create sequence tock.swept_at as bigint minvalue -9223372036854775808 start 0;
 -- Until when no daemon reaps but the one whose turn it is, in milliseconds since 1970: a hint likewise.
 create sequence tock.reap_turn as bigint minvalue -9223372036854775808 start 0;
 

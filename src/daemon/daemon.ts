@@ -86,6 +86,7 @@ export async function startDaemon(
     kind: 'daemon',
     ...options,
     pollMs,
+    isNotified: listening.isOn,
     onRowRestored: () => {
       sleeper.sayAgain();
       worker.wake();
@@ -188,7 +189,7 @@ export async function startDaemon(
     else {
       await sleeper.beforeLook();
       const askedAt = performance.now();
-      const due = await readNextDue(engine.database, queues, checksReaping(plan, askedAt), worker.floors);
+      const due = await readNextDue(engine.database, queues, checksReaping(plan, askedAt), worker.watermarks);
       const look = { askedAt, answeredAt: performance.now(), due };
       hasLooked = worker.claimable > 0;
       isSettled = hasLooked && found > 0;

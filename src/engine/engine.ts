@@ -13,7 +13,7 @@ import { checkName } from '../model/names.js';
 import type { Operator } from '../model/operator.js';
 import { checkRetryPolicy } from '../model/run/retry.js';
 import type { Database } from '../store/connection/database.js';
-import type { ClaimFloor } from '../store/runs/claim/queue-priorities.js';
+import type { Lowered } from './claim/watermarks.js';
 import type { Isolation } from './execute/isolate/isolation.js';
 import type { RelaySeam } from './execute/relay-seam.js';
 import type { Tracing } from './tracing/tracing.js';
@@ -49,9 +49,9 @@ export type HandlerMethods = Pick<
   'enqueueMany' | 'complete' | 'fail' | 'extend' | 'runs' | 'queues'
 >;
 
-/** Runs have become claimable here: the next claim of each worker of this process begins no later. */
-export function lowerFloors({ workers }: Engine, places: readonly ClaimFloor[]): void {
-  for (const worker of workers) worker.lowerFloors(places);
+/** Runs have become claimable here: the next claim of each worker of this process starts no later. */
+export function lowerWatermarks({ workers }: Engine, places: readonly Lowered[]): void {
+  for (const worker of workers) worker.lowerWatermarks(places);
 }
 
 /** Runs may wait for this code: the workers of this process claim those whose jobs it has. */

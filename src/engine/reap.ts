@@ -11,7 +11,7 @@ import {
   type StoredBackoff,
 } from '../store/runs/reap/reap.js';
 import { isDataError } from '../store/runs/set-aside.js';
-import { type Engine, expectWaiting, lowerFloors, retryPolicyOf } from './engine.js';
+import { type Engine, expectWaiting, lowerWatermarks, retryPolicyOf } from './engine.js';
 import { afterCommit } from './finalize/after-commit.js';
 import { writeDecided } from './finalize/decided.js';
 import { notifyDead } from './finalize/hooks.js';
@@ -49,7 +49,7 @@ export async function reap(engine: Engine): Promise<ReapedRuns & Pick<ReapedBatc
     });
     await notifyDead(engine, batch.dead_ids);
     if (batch.has_decided) await writeDecided(engine);
-    if (batch.has_limits) lowerFloors(engine, await fixSlots(engine.database));
+    if (batch.has_limits) lowerWatermarks(engine, await fixSlots(engine.database));
     waitsForCode ||= batch.waits_for_code;
     if (batch.failed + batch.dead + batch.cancelled < BATCH_SIZE) break;
   }

@@ -101,8 +101,7 @@ export async function claimDespiteBadRows(
   return {
     runs: claims.flatMap(claimed => claimed.runs),
     limited: claims.flatMap(claimed => claimed.limited),
-    positions: [],
-    walkMs: null,
+    places: [],
     // The next claim is for all due runs again.
     hasMore: ids.length > 0,
   };

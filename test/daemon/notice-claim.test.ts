@@ -124,7 +124,7 @@ describe('a daemon', () => {
       const [last] = await test.sql<{ query: string }>('select query from pg_stat_activity where pid = $1', [
         pid,
       ]);
-      return last?.query.includes("set status = 'running'");
+      return last?.query.includes('with due as');
     }, 'a claim over the connection that listens');
     for (const id of others)
       await until(async () => (await test.tock.runs.get(id))?.status === 'succeeded', `run ${id}`);

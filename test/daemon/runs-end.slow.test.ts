@@ -87,7 +87,7 @@ describe('a daemon whose last run ends', () => {
       await isEnded(id);
       await quiet();
     }
-    expect(searches()).toEqual(['claim-notified', 'claim-notified']);
+    expect(searches()).toEqual(['claim-in-place', 'claim-in-place']);
   });
 
   it('looks where a notice has brought it while others execute; after them it sleeps on as before', async () => {
@@ -102,7 +102,7 @@ describe('a daemon whose last run ends', () => {
       await isEnded(id);
     }
     await quiet();
-    expect(searches()[0]).toBe('claim-notified');
+    expect(searches()[0]).toBe('claim-in-place');
     expect(searches()).toContain('next-due');
     sent.length = 0;
     const third = await test.tock.enqueue(waits, { n: 'c' });
@@ -110,7 +110,7 @@ describe('a daemon whose last run ends', () => {
     end('c');
     await isEnded(third);
     await quiet();
-    expect(searches()).toEqual(['claim-notified']);
+    expect(searches()).toEqual(['claim-in-place']);
   });
 
   it('counts what notices bring: where they come in a stream, it asks whether they hold up sessions', async () => {
@@ -124,14 +124,14 @@ describe('a daemon whose last run ends', () => {
       await untilSucceeded(n);
     }
     expect(sent).toContain('is notify lock awaited');
-    expect(searches().filter(name => name === 'claim-notified').length).toBeGreaterThan(9);
+    expect(searches().filter(name => name === 'claim-in-place').length).toBeGreaterThan(9);
   });
 
   it('starts one in time that its handler has enqueued for later', async () => {
     await start(4);
     await test.tock.enqueue(waits, { n: 'a' });
     await isStarted('a');
-    await until(async () => searches().at(-1) === 'claim-notified', 'the claim');
+    await until(async () => searches().at(-1) === 'claim-in-place', 'the claim');
     await test.tock.enqueue(waits, { n: 'later' }, { delay: '1s' });
     end('a');
     await isStarted('later');

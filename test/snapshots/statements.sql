@@ -184,20 +184,25 @@ select pg_try_advisory_xact_lock(hashtextextended('tock.reap', 0)) as "isMine", 
   set_config('jit', 'off', true) as jit,
   set_config('idle_in_transaction_session_timeout', '10s', true) as "atMostIdle";
 
--- below-floors
-with below as materialized (
-  select exists (
-    select from unnest($1::text[], $2::integer[], $3::timestamptz[]) as f(queue, priority, floor_at)
-    left join tock.job_queues q on q.name = f.queue
-    cross join lateral (
-      select from tock.job_runs_live r
-      where r.queue = f.queue and r.priority = f.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.run_at <= f.floor_at
-      order by r.run_at, r.id limit 1) b
-    where q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+-- below-watermarks
+with turn as materialized (
+  select (select $1::float8) is null or case when now.ms >= last.last_value + $1::float8 or now.ms < last.last_value
+    then setval('tock.swept_at', now.ms) is not null else false end as is_mine
+  from tock.swept_at last, (select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms) now
+), below as materialized (
+  select m.queue, m.priority, b.run_at, b.id
+  from turn t cross join unnest((select $2::text[]), (select $3::integer[]),
+    (select $4::timestamptz[]), (select $5::bigint[])) with ordinality as m(queue, priority, after_at, after_id, turn) left join tock.job_queues q on q.name = m.queue
+  cross join lateral (
+    select r.run_at, r.id from tock.job_runs_live r
+    where t.is_mine and r.queue = m.queue and r.priority = m.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and (r.run_at, r.id) <= (m.after_at, m.after_id)
+    order by r.run_at, r.id limit 1) b
+  where q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)) as has_runs
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and not (q.concurrency is not null or q.rate_count is not null)
 )
-select b.has_runs as "hasRuns", (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::float8 as "walkMs" from below b;
+select set_config('synchronous_commit', 'off', true) as "commit", (select t.is_mine from turn t) as "isMine",
+  (select coalesce(json_agg(json_build_object('queue', b.queue, 'priority', b.priority, 'at', b.run_at, 'id', b.id::text)), '[]') from below b) as found;
 
 -- blocking-keys
 with recursive keys as (
@@ -258,71 +263,12 @@ insert into tock.job_runs_finished (job, payload, run_at, queue, priority, max_a
 returning id::text as id;
 
 -- claim
-with recursive queue_priorities as (
-  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
-  union all
-  select n.queue, n.priority from queue_priorities p cross join lateral (
-    select r.queue, r.priority from tock.job_runs_live r
-    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
-), open as materialized (
-  select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
-    least($1::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
-  from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where case when (select $2::text[]) is null then q.relayed_to is null else p.queue = any($2) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
-    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
-    and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
-    and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
-    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
-    and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
-      order by r.run_at, r.id limit 1)
-), shares as materialized (
-  select o.*, least(o.room, ceil($1::integer::numeric / o.siblings)::integer) as share,
-    (row_number() over (order by o.priority, o.queue <= $3 collate "C", o.queue))::integer as place
-  from open o order by o.priority, o.queue <= $3 collate "C", o.queue
-), found as materialized (
-  select d.id, d.run_at, o.place, o.priority, d.is_limited, o.share
-  from shares o cross join lateral (
-    select r.id, r.run_at, o.is_limited or r.slot_keys is not null as is_limited from tock.job_runs_live r
-    where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') 
-    order by r.run_at, r.id
-    limit o.share
-    for update of r skip locked
-  ) d
-  limit $1::integer
-), due as materialized (
-  select f.*, row_number() over () as turn, lead(f.place) over () is distinct from f.place as is_last from found f
-  where f.priority <= coalesce((select min(w.priority) from (
-    select f.priority from found f group by f.priority, f.place, f.share having count(*) >= f.share) w), f.priority)
-), walk as materialized (select (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::float8 as ms, count(*) as runs from due), claimed as (
-  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $4,
-    locked_until = tock.now() + $5 * interval '1 millisecond', started_at = tock.now()
-  where r.id = any(array(select id from due where not is_limited)) and (select w.runs from walk w) > 0
-  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
-  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
-    then to_jsonb(r.slot_keys) else
-    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
-      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
-    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
-        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}')
-    || case when r.traceparent is null then '{}'::jsonb
-      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
-)
-select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place, case when due.turn = 1 then (select w.ms from walk w) end as walk_ms,
-  case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
-  case when due.turn = 1 then (
-    select jsonb_agg(jsonb_build_array(o.queue, o.priority, o.share, o.is_limited) order by o.place) from shares o) end as places
-from due left join claimed c on c.id = due.id order by due.turn;
-
--- claim-above
-with recursive floors as materialized (
-  select f.queue collate "C" as queue, f.priority, f.floor_at
-  from unnest((select $1::text[]), (select $2::integer[]), (select $3::timestamptz[])) as f(queue, priority, floor_at)
+with recursive watermarks as materialized (
+  select m.queue collate "C" as queue, m.priority, m.after_at, m.after_id from unnest((select $1::text[]), (select $2::integer[]),
+    (select $3::timestamptz[]), (select $4::bigint[])) with ordinality as m(queue, priority, after_at, after_id, turn)
 ), gaps as materialized (
   select b.queue, b.priority, lead(b.queue, 1, '~') over borders as before_queue, lead(b.priority, 1, 0) over borders as before_priority
-  from (select '' collate "C" as queue, 0 as priority union all select k.queue, k.priority from floors k) b
+  from (select '' collate "C" as queue, 0 as priority union all select w.queue, w.priority from watermarks w) b
   window borders as (order by b.queue, b.priority)
 ), others as (
   select n.queue, n.priority, g.before_queue, g.before_priority
@@ -337,118 +283,43 @@ with recursive floors as materialized (
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) and (r.queue, r.priority) < (p.before_queue, p.before_priority)
     order by r.queue, r.priority limit 1) n
 ), queue_priorities as (
-  select f.queue, f.priority, f.floor_at from floors f
+  select w.* from watermarks w
   union all
-  select o.queue, o.priority, timestamptz '-infinity' from others o
+  select o.queue, o.priority, timestamptz '-infinity', 0 from others o
 ), open as materialized (
-  select p.queue, p.priority, p.floor_at, (q.concurrency is not null or q.rate_count is not null) as is_limited,
-    least($4::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
+  select p.queue, p.priority, case when (q.concurrency is not null or q.rate_count is not null) then timestamptz '-infinity' else p.after_at end as after_at, p.after_id, (q.concurrency is not null or q.rate_count is not null) as is_limited,
+    least($5::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where case when (select $5::text[]) is null then q.relayed_to is null else p.queue = any($5) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where case when (select $6::text[]) is null then q.relayed_to is null else p.queue = any($6) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
     and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
-    and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.run_at > p.floor_at
+    and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and (r.run_at, r.id) > (case when (q.concurrency is not null or q.rate_count is not null) then timestamptz '-infinity' else p.after_at end, p.after_id)
       order by r.run_at, r.id limit 1)
 ), shares as materialized (
-  select o.*, least(o.room, ceil($4::integer::numeric / o.siblings)::integer) as share,
-    (row_number() over (order by o.priority, o.queue <= $6 collate "C", o.queue))::integer as place
-  from open o order by o.priority, o.queue <= $6 collate "C", o.queue
+  select o.*, least(o.room, ceil($5::integer::numeric / o.siblings)::integer) as share,
+    (row_number() over (order by o.priority, o.queue <= $7 collate "C", o.queue))::integer as place
+  from open o order by o.priority, o.queue <= $7 collate "C", o.queue
 ), found as materialized (
-  select d.id, d.run_at, o.place, o.priority, d.is_limited, o.share
+  select d.id, d.run_at, d.is_limited, o.place, o.priority, o.share
   from shares o cross join lateral (
     select r.id, r.run_at, o.is_limited or r.slot_keys is not null as is_limited from tock.job_runs_live r
-    where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.run_at > o.floor_at
+    where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and (r.run_at, r.id) > (o.after_at, o.after_id)
     order by r.run_at, r.id
     limit o.share
     for update of r skip locked
   ) d
-  limit $4::integer
+  limit $5::integer
+), taken as materialized (
+  select f.priority, f.place, f.share, count(*) as count, max(f.run_at) as at, bool_or(f.is_limited) as needs_slots from found f group by f.priority, f.place, f.share
 ), due as materialized (
-  select f.*, row_number() over () as turn, lead(f.place) over () is distinct from f.place as is_last from found f
-  where f.priority <= coalesce((select min(w.priority) from (
-    select f.priority from found f group by f.priority, f.place, f.share having count(*) >= f.share) w), f.priority)
-), walk as materialized (select (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::float8 as ms, count(*) as runs from due), claimed as (
-  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $7,
-    locked_until = tock.now() + $8 * interval '1 millisecond', started_at = tock.now()
-  where r.id = any(array(select id from due where not is_limited)) and (select w.runs from walk w) > 0
-  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
-  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
-    then to_jsonb(r.slot_keys) else
-    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
-      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
-    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
-        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}')
-    || case when r.traceparent is null then '{}'::jsonb
-      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
-)
-select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place, case when due.turn = 1 then (select w.ms from walk w) end as walk_ms,
-  case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
-  case when due.turn = 1 then (
-    select jsonb_agg(jsonb_build_array(o.queue, o.priority, o.share, o.is_limited) order by o.place) from shares o) end as places
-from due left join claimed c on c.id = due.id order by due.turn;
-
--- claim-after
-with due as materialized (
-  select d.id, d.run_at from (
-    select r.id, r.run_at from tock.job_runs_live r
-    where r.queue = (select $1::text) and r.priority = (select $2::integer)
-      and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null and (r.run_at, r.id) > ((select $3::timestamptz), (select $4::bigint))
-    order by r.run_at, r.id
-    limit 2000
-    for update of r skip locked
-  ) d
-  limit (select $5::integer)
-), turns as materialized (
-  select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, min(id) as carrier from due
-)
-update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $6,
-    locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
-where r.id = any(array(select id from due))
-returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
-  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
-    then to_jsonb(r.slot_keys) else
-    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
-      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
-    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
-        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}')
-    || case when r.traceparent is null then '{}'::jsonb
-      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
-  case when r.id = (select carrier from turns) then (select ids from turns) end as turns,
-  case when r.id = (select carrier from turns) then (select at from turns) end as at;
-
--- claim-behind
-with open as materialized (
-  select p.*, false as is_limited, $1::integer as room, count(*) over (partition by p.priority) as siblings
-  from unnest($2::text[], $3::integer[], $4::timestamptz[], $5::bigint[])
-    with ordinality as p(queue, priority, after_at, after_id, turn)
-), shares as materialized (
-  select o.*, least(o.room, ceil($1::integer::numeric / o.siblings)::integer) as share,
-    (row_number() over (order by o.priority, o.turn))::integer as place
-  from open o order by o.priority, o.turn
-), found as materialized (
-  select d.id, d.run_at, o.place, o.priority, d.is_limited, o.share
-  from shares o cross join lateral (
-    select r.id, r.run_at, o.is_limited or r.slot_keys is not null as is_limited from tock.job_runs_live r
-    where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and (r.run_at, r.id) <= (o.after_at, o.after_id)
-    order by r.run_at, r.id
-    limit o.share
-    for update of r skip locked
-  ) d
-  limit $1::integer
-), due as materialized (
-  select f.*, row_number() over () as turn, lead(f.place) over () is distinct from f.place as is_last from found f
-  where f.priority <= coalesce((select min(w.priority) from (
-    select f.priority from found f group by f.priority, f.place, f.share having count(*) >= f.share) w), f.priority)
+  select f.id, f.is_limited from found f
+  where f.priority <= coalesce((select min(t.priority) from taken t where t.count >= t.share), f.priority)
 ), claimed as (
-  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $6,
-    locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
+  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $8,
+    locked_until = tock.now() + $9 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not is_limited))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
@@ -462,46 +333,31 @@ with open as materialized (
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
-select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place,
-  case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
-  case when due.turn = 1 then (
-    select jsonb_agg(jsonb_build_array(o.queue, o.priority, o.share, o.is_limited) order by o.place) from shares o) end as places
-from due left join claimed c on c.id = due.id order by due.turn;
+select c.id, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, null::text as ids, null::text as limited, null::json as places, null::json as taken from claimed c
+union all
+select null, null, null, null, null, null, null, null, null, array_agg(d.id)::text, (array_agg(d.id) filter (where d.is_limited))::text,
+  (select json_agg(json_build_array(s.queue, s.priority, s.is_limited) order by s.place) from shares s),
+  (select json_agg(json_build_array(t.place, t.count, t.count >= t.share, t.at, t.needs_slots) order by t.place) from taken t)
+from due d having count(*) > 0;
 
--- claim-from-front
-with front_lock as materialized (
-  select case when $1::integer > 0 and set_config('lock_timeout', ($1::integer)::text, true) is not null
-    then pg_advisory_xact_lock(hashtextextended('tock.front:' || $2::integer || ' ' || $3::text, 0))::text end as held
-), start as materialized (
-  select s.at, s.id from (
-    select $4::timestamptz as at, $5::bigint as id
-    union all
-    select f.at, f.id from front_lock l, lateral (
-      select timestamptz 'epoch' + t.last_value * interval '1 microsecond' as at, i.last_value as id
-      from tock.claim_front_at t, tock.claim_front_id i, tock.claim_front_check c
-      where c.last_value = hashtextextended($2::integer || ' ' || t.last_value || ' ' || i.last_value || ' ' || $3::text, 0) and l.held is distinct from 'no'
-      offset 0
-    ) f
-  ) s order by s.at desc, s.id desc limit 1
-), due as materialized (
+-- claim-in-place
+with due as materialized (
   select d.id, d.run_at from (
     select r.id, r.run_at from tock.job_runs_live r
-    where r.queue = (select $3::text) and r.priority = (select $2::integer)
-      and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null and (r.run_at, r.id) > ((select at from start), (select id from start))
+    where r.queue = (select $1::text) and r.priority = (select $2::integer)
+      and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null
+      and (r.run_at, r.id) > ((select $3::timestamptz), (select $4::bigint)) and not exists (select from tock.job_queues q where q.name = $1
+      and ((q.concurrency is not null or q.rate_count is not null) or not (q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and case when (select $5::text[]) is null then q.relayed_to is null else $1 = any($5) end)))
     order by r.run_at, r.id
     limit 2000
     for update of r skip locked
   ) d
   limit (select $6::integer)
-), front as materialized (
-  select (extract(epoch from d.run_at) * 1000000)::bigint as at, d.id from due d
-  where d.run_at >= timestamptz '2000-01-01Z' order by d.run_at desc, d.id desc limit 1
-), front_moved as materialized (
-  select setval('tock.claim_front_at', f.at), setval('tock.claim_front_id', f.id),
-    setval('tock.claim_front_check', hashtextextended($2::integer || ' ' || f.at || ' ' || f.id || ' ' || $3::text, 0))
-  from front f
-), turns as materialized (
-  select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, min(id) as carrier, (select count(*) from front_moved) from due
+), carried as materialized (
+  select array_agg(id)::text as ids, min(id) as carrier,
+    json_build_array(json_build_array(1, count(*), count(*) >= $6, max(run_at))) as taken from due
 )
 update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $7,
     locked_until = tock.now() + $8 * interval '1 millisecond', started_at = tock.now()
@@ -517,25 +373,41 @@ returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_
       from tock.job_definitions d where d.id = r.definition_id), '{}')
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
-  case when r.id = (select carrier from turns) then (select ids from turns) end as turns,
-  case when r.id = (select carrier from turns) then (select at from turns) end as at;
+  case when r.id = (select carrier from carried) then (select ids from carried) end as ids,
+  case when r.id = (select carrier from carried) then (select taken from carried) end as taken;
 
--- claim-notified
-with due as materialized (
-  select d.id, d.run_at from (
+-- claim-in-places
+with open as materialized (
+  select m.*, ceil($1::integer::numeric / count(*) over (partition by m.priority))::integer as share
+  from unnest((select $2::text[]), (select $3::integer[]),
+    (select $4::timestamptz[]), (select $5::bigint[])) with ordinality as m(queue, priority, after_at, after_id, turn)
+  where not exists (select from tock.job_queues q where q.name = m.queue
+      and ((q.concurrency is not null or q.rate_count is not null) or not (q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and case when (select $6::text[]) is null then q.relayed_to is null else m.queue = any($6) end)))
+  order by m.priority, m.turn
+), found as materialized (
+  select d.id, d.run_at, o.turn, o.priority, o.share
+  from open o cross join lateral (
     select r.id, r.run_at from tock.job_runs_live r
-    where r.queue = (select $1::text) and r.priority = (select $2::integer)
-      and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null and r.run_at >= (select $3::timestamptz) and not exists (select from tock.job_queues q where q.name = $1)
+    where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null and (r.run_at, r.id) > (o.after_at, o.after_id)
     order by r.run_at, r.id
-    limit 2000
+    limit o.share
     for update of r skip locked
   ) d
-  limit (select $4::integer)
-), turns as materialized (
-  select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, min(id) as carrier, (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::float8 as walk_ms from due
+  limit $1::integer
+), taken as materialized (
+  select f.priority, f.turn, f.share, count(*) as count, max(f.run_at) as at from found f group by f.priority, f.turn, f.share
+), due as materialized (
+  select f.id from found f
+  where f.priority <= coalesce((select min(t.priority) from taken t where t.count >= t.share), f.priority)
+), carried as materialized (
+  select array_agg(d.id)::text as ids, min(d.id) as carrier,
+    (select json_agg(json_build_array(t.turn, t.count, t.count >= t.share, t.at) order by t.priority, t.turn) from taken t) as taken
+  from due d
 )
-update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $5,
-    locked_until = tock.now() + $6 * interval '1 millisecond', started_at = tock.now()
+update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $7,
+    locked_until = tock.now() + $8 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
@@ -548,54 +420,8 @@ returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_
       from tock.job_definitions d where d.id = r.definition_id), '{}')
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
-  case when r.id = (select carrier from turns) then (select ids from turns) end as turns,
-  case when r.id = (select carrier from turns) then (select at from turns) end as at,
-  (select walk_ms from turns) as walk_ms;
-
--- claim-on
-with open as materialized (
-  select p.*, false as is_limited, $1::integer as room, count(*) over (partition by p.priority) as siblings
-  from unnest($2::text[], $3::integer[], $4::timestamptz[], $5::bigint[])
-    with ordinality as p(queue, priority, after_at, after_id, turn)
-), shares as materialized (
-  select o.*, least(o.room, ceil($1::integer::numeric / o.siblings)::integer) as share,
-    (row_number() over (order by o.priority, o.turn))::integer as place
-  from open o order by o.priority, o.turn
-), found as materialized (
-  select d.id, d.run_at, o.place, o.priority, d.is_limited, o.share
-  from shares o cross join lateral (
-    select r.id, r.run_at, o.is_limited or r.slot_keys is not null as is_limited from tock.job_runs_live r
-    where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and (r.run_at, r.id) > (o.after_at, o.after_id)
-    order by r.run_at, r.id
-    limit o.share
-    for update of r skip locked
-  ) d
-  limit $1::integer
-), due as materialized (
-  select f.*, row_number() over () as turn, lead(f.place) over () is distinct from f.place as is_last from found f
-  where f.priority <= coalesce((select min(w.priority) from (
-    select f.priority from found f group by f.priority, f.place, f.share having count(*) >= f.share) w), f.priority)
-), claimed as (
-  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $6,
-    locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
-  where r.id = any(array(select id from due where not is_limited))
-  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
-  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
-    then to_jsonb(r.slot_keys) else
-    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
-      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
-    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
-        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}')
-    || case when r.traceparent is null then '{}'::jsonb
-      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
-)
-select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, due.place,
-  case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
-  case when due.turn = 1 then (
-    select jsonb_agg(jsonb_build_array(o.queue, o.priority, o.share, o.is_limited) order by o.place) from shares o) end as places
-from due left join claimed c on c.id = due.id order by due.turn;
+  case when r.id = (select carrier from carried) then (select ids from carried) end as ids,
+  case when r.id = (select carrier from carried) then (select taken from carried) end as taken;
 
 -- claim-one
 with due as materialized (
@@ -620,52 +446,8 @@ with due as materialized (
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
-select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, null as place, null as at, null as places
+select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned
 from due left join claimed c on c.id = due.id;
-
--- claim-plain-on
-with open as materialized (
-  select p.*, ceil($1::integer::numeric / count(*) over (partition by p.priority))::integer as share
-  from unnest($2::text[], $3::integer[], $4::timestamptz[], $5::bigint[])
-    with ordinality as p(queue, priority, after_at, after_id, turn)
-  order by p.priority, p.turn
-), found as materialized (
-  select d.id, d.run_at, o.turn, o.priority, o.share
-  from open o cross join lateral (
-    select r.id, r.run_at from tock.job_runs_live r
-    where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null and (r.run_at, r.id) > (o.after_at, o.after_id)
-    order by r.run_at, r.id
-    limit o.share
-    for update of r skip locked
-  ) d
-  limit $1::integer
-), taken as materialized (
-  select f.priority, f.turn, count(*) as count, count(*) >= f.share as is_full, max(f.run_at) as at
-  from found f group by f.priority, f.turn, f.share
-), due as materialized (
-  select f.id from found f
-  where f.priority <= coalesce((select min(t.priority) from taken t where t.is_full), f.priority)
-), carried as materialized (
-  select array_agg(d.id)::text as turns, min(d.id) as carrier, (
-    select json_agg(json_build_array(t.turn, t.count, t.is_full, t.at) order by t.priority, t.turn) from taken t) as places
-  from due d
-)
-update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $6,
-    locked_until = tock.now() + $7 * interval '1 millisecond', started_at = tock.now()
-where r.id = any(array(select id from due))
-returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
-  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
-    then to_jsonb(r.slot_keys) else
-    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
-      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
-    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
-        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
-      from tock.job_definitions d where d.id = r.definition_id), '{}')
-    || case when r.traceparent is null then '{}'::jsonb
-      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
-  case when r.id = (select carrier from carried) then (select turns from carried) end as turns,
-  case when r.id = (select carrier from carried) then (select places from carried) end as places;
 
 -- claim-upkeep
 -- One process an hour writes this row; the others do nothing more. A row from the future counts as old, because
@@ -719,7 +501,7 @@ with due as materialized (
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
-select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, null as place, null as at, null as places
+select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned
 from due left join claimed c on c.id = due.id order by due.priority, due.run_at, due.id;
 
 -- claimable-ids
@@ -1916,70 +1698,16 @@ insert into tock.alert_mutes as m (name, until, note) values ($1, $2, $3)
 on conflict (name) do update set until = excluded.until, note = excluded.note
 returning m.name, extract(epoch from m.until) as until, m.note;
 
--- name-limited
-with due as materialized (
-  select d.* from (
-    select r.id, r.run_at, r.slot_keys is null as is_free from tock.job_runs_live r
-    where r.queue = (select $1::text) and r.priority = (select $2::integer) and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
-      and (r.run_at, r.id) > ((select $3::timestamptz), (select $4::bigint))
-    order by r.run_at, r.id
-    limit 2000
-  ) d
-  limit (select $5::integer)
-)
-select array_agg(id)::text as ids, to_jsonb(max(run_at)) #>> '{}' as at, coalesce(bool_or(is_free), false) as "hasFree" from due;
-
 -- new transaction id
 select pg_current_xact_id()::text as id;
 
 -- next-due
-with recursive queue_priorities as (
-  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
-  union all
-  select n.queue, n.priority from queue_priorities p cross join lateral (
-    select r.queue, r.priority from tock.job_runs_live r
-    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
-), open as materialized (
-  select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
-    least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
-  from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where case when (select $1::text[]) is null then q.relayed_to is null else p.queue = any($1) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
-    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
-    and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
-    and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
-    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
-    and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
-      order by r.run_at, r.id limit 1)
-)
-select
-  ((extract(epoch from (select min(next_at) from tock.job_definitions where next_at is not null and paused_at is null and broken_at is null and vanished_at is null)) - extract(epoch from tock.now())) * 1000)::float8 as "occurrenceMs",
-  ((extract(epoch from least((select min(f.run_at) from queue_priorities p cross join lateral (
-    select r.run_at from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority
-      and r.run_at > tock.now()
-    order by r.run_at, r.id limit 1) f where case when (select $1::text[]) is null
-      then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to is not null) else p.queue = any($1) end),
-    (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))) - extract(epoch from tock.now())) * 1000)::float8 as "runMs",
-  exists (select from open) as "isOverdue", case when (select $2::boolean) then (exists (select from queue_priorities p cross join lateral (
-    select from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
-      and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
-    order by r.run_at, r.id limit 1) e)
-  or exists (select w.id from (
-    select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
-  where 0 = (select count(*) from (select from queue_priorities p cross join lateral (
-    select from tock.job_runs_live r
-    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
-      and r.locked_by = w.id and r.status = 'running'
-    order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, queue, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)) else false end as "needsReaping";
-
--- next-due-above
-with recursive floors as materialized (
-  select f.queue collate "C" as queue, f.priority, f.floor_at
-  from unnest((select $1::text[]), (select $2::integer[]), (select $3::timestamptz[])) as f(queue, priority, floor_at)
+with recursive watermarks as materialized (
+  select m.queue collate "C" as queue, m.priority, m.after_at, m.after_id from unnest((select $1::text[]), (select $2::integer[]),
+    (select $3::timestamptz[]), (select $4::bigint[])) with ordinality as m(queue, priority, after_at, after_id, turn)
 ), gaps as materialized (
   select b.queue, b.priority, lead(b.queue, 1, '~') over borders as before_queue, lead(b.priority, 1, 0) over borders as before_priority
-  from (select '' collate "C" as queue, 0 as priority union all select k.queue, k.priority from floors k) b
+  from (select '' collate "C" as queue, 0 as priority union all select w.queue, w.priority from watermarks w) b
   window borders as (order by b.queue, b.priority)
 ), others as (
   select n.queue, n.priority, g.before_queue, g.before_priority
@@ -1994,20 +1722,20 @@ with recursive floors as materialized (
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) and (r.queue, r.priority) < (p.before_queue, p.before_priority)
     order by r.queue, r.priority limit 1) n
 ), queue_priorities as (
-  select f.queue, f.priority, f.floor_at from floors f
+  select w.* from watermarks w
   union all
-  select o.queue, o.priority, timestamptz '-infinity' from others o
+  select o.queue, o.priority, timestamptz '-infinity', 0 from others o
 ), open as materialized (
-  select p.queue, p.priority, p.floor_at, (q.concurrency is not null or q.rate_count is not null) as is_limited,
+  select p.queue, p.priority, case when (q.concurrency is not null or q.rate_count is not null) then timestamptz '-infinity' else p.after_at end as after_at, p.after_id, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where case when (select $4::text[]) is null then q.relayed_to is null else p.queue = any($4) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where case when (select $5::text[]) is null then q.relayed_to is null else p.queue = any($5) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
     and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
-    and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.run_at > p.floor_at
+    and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and (r.run_at, r.id) > (case when (q.concurrency is not null or q.rate_count is not null) then timestamptz '-infinity' else p.after_at end, p.after_id)
       order by r.run_at, r.id limit 1)
 )
 select
@@ -2015,10 +1743,10 @@ select
   ((extract(epoch from least((select min(f.run_at) from queue_priorities p cross join lateral (
     select r.run_at from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority
       and r.run_at > tock.now()
-    order by r.run_at, r.id limit 1) f where case when (select $4::text[]) is null
-      then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to is not null) else p.queue = any($4) end),
+    order by r.run_at, r.id limit 1) f where case when (select $5::text[]) is null
+      then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to is not null) else p.queue = any($5) end),
     (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))) - extract(epoch from tock.now())) * 1000)::float8 as "runMs",
-  exists (select from open) as "isOverdue", case when (select $5::boolean) then (exists (select from queue_priorities p cross join lateral (
+  exists (select from open) as "isOverdue", case when (select $6::boolean) then (exists (select from queue_priorities p cross join lateral (
     select from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
     order by r.run_at, r.id limit 1) e)
@@ -2066,46 +1794,6 @@ insert into tock.ticks as t (host, folder, kind, version, node, zone_data, clock
 
 -- notify-queued
 select tock.notify('queued');
-
--- other-places
-with recursive known as materialized (
-  select k.queue collate "C" as queue, k.priority from unnest((select $1::text[]), (select $2::integer[])) as k(queue, priority)
-), gaps as materialized (
-  select b.queue, b.priority, lead(b.queue, 1, '~') over borders as before_queue, lead(b.priority, 1, 0) over borders as before_priority
-  from (select '' collate "C" as queue, 0 as priority union all select k.queue, k.priority from known k) b
-  window borders as (order by b.queue, b.priority)
-), others as (
-  select n.queue, n.priority, g.before_queue, g.before_priority
-  from gaps g cross join lateral (
-    select r.queue, r.priority from tock.job_runs_live r
-    where r.blocked_on is null and (r.queue, r.priority) > (g.queue, case when g.priority >= (select max(k.priority) from known k) then 2147483647 else g.priority end) and (r.queue, r.priority) < (g.before_queue, g.before_priority)
-    order by r.queue, r.priority limit 1) n
-  union all
-  select n.queue, n.priority, p.before_queue, p.before_priority
-  from others p cross join lateral (
-    select r.queue, r.priority from tock.job_runs_live r
-    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, case when p.priority >= (select max(k.priority) from known k) then 2147483647 else p.priority end) and (r.queue, r.priority) < (p.before_queue, p.before_priority)
-    order by r.queue, r.priority limit 1) n
-), queue_priorities as (
-  select o.queue, o.priority from others o where o.priority <= (select max(k.priority) from known k)
-), open as materialized (
-  select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
-    least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
-  from queue_priorities p left join tock.job_queues q on q.name = p.queue
-  where case when (select $3::text[]) is null then q.relayed_to is null else p.queue = any($3) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
-    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
-    and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
-    and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
-    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
-    and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
-      order by r.run_at, r.id limit 1)
-)
-select coalesce((select jsonb_agg(jsonb_build_object('queue', o.queue, 'priority', o.priority)) from open o where not o.is_limited), '[]') as places,
-  exists (select from open o where o.is_limited) or exists (select from known k join tock.job_queues q on q.name = k.queue
-    where not (q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
-    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and case when (select $3::text[]) is null then q.relayed_to is null else k.queue = any($3) end) or (q.concurrency is not null or q.rate_count is not null)) as "mustRestart";
 
 -- parent-runs
 select distinct on (r.definition_id, r.scheduled_for) d.name, r.definition_id::text, r.status, r.occurrence_count, r.last_traceparent,
@@ -2776,7 +2464,7 @@ select current_user::text as role, array(
     union all
     select 'usage on job_runs_id_seq' where not has_sequence_privilege('tock.job_runs_id_seq', 'usage')
     union all
-    select p.name || ' on ' || s.name from unnest('{claim_front_at,claim_front_id,claim_front_check,claim_front_restart,reap_turn}'::text[]) s(name), unnest('{select,update}'::text[]) p(name)
+    select p.name || ' on ' || s.name from unnest('{swept_at,reap_turn}'::text[]) s(name), unnest('{select,update}'::text[]) p(name)
     where not has_sequence_privilege('tock.' || s.name, p.name)
     union all
     select 'execute on ' || f.oid::regprocedure from pg_proc f
@@ -3674,12 +3362,6 @@ select set_config('synchronous_commit', 'off', true) as "commit",
   case when last.last_value > now.ms and last.last_value <= now.ms + 3600000 then last.last_value - now.ms
     else 0 * setval('tock.reap_turn', now.ms + ceil($1::float8)::bigint) end::float8 as "waitMs", ((select r.blocked_on from tock.job_runs_live r where r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1) is not null) as "waitsForCode"
 from tock.reap_turn last, (select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms) now;
-
--- take-restart-turn
-select set_config('synchronous_commit', 'off', true) as "commit", case when now.ms >= last.last_value + $1::float8 or now.ms < last.last_value
-  then setval('tock.claim_front_restart', now.ms) is not null else false end as is_mine
-from tock.claim_front_restart last,
-  (select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms) now;
 
 -- unblock
 with recursive first_places as materialized (

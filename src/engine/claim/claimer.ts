@@ -1,27 +1,18 @@
 // Claims due runs in batches, as long as there are more and the worker has room for them.
 import { performance } from 'node:perf_hooks';
+import type { Session } from '../../store/connection/database.js';
 import {
   type Claim,
   type ClaimOptions,
-  type ClaimPosition,
   claimFreeRuns,
-  claimRunsBehind,
   type QueuePriority,
 } from '../../store/runs/claim/claim.js';
-import { MAX_CLAIMED } from '../../store/runs/claim/claim-in-queue.js';
-import { readOtherPlaces } from '../../store/runs/claim/other-places.js';
-import { takeRestartTurn } from '../../store/runs/claim/restart-turn.js';
+import { claimInPlaces, MAX_CLAIMED } from '../../store/runs/claim/claim-in-places.js';
 import type { Engine } from '../engine.js';
 import { claimDespiteBadRows } from '../set-aside.js';
-import { ALWAYS_WORTH_CLAIMING, createClaimBeside } from './beside/claim-beside.js';
-import { createClaimTurns } from './beside/claim-turns.js';
-import { createSideClaim } from './beside/side-claim.js';
-import { createClaimCursor } from './claim-cursor.js';
-import { type ClaimFloors, createClaimFloors } from './claim-floors.js';
-import { claimOver } from './claim-over.js';
-import { createFrontLock } from './front-lock.js';
-import { createLooksBelow } from './looks-below.js';
+import { createSweep } from './sweep.js';
 import { createWaitingClaim } from './waiting-claim.js';
+import { createWatermarks, type Sent, type Watermarks } from './watermarks.js';
 
 export interface Claimer {
   /**
@@ -31,15 +22,15 @@ export interface Claimer {
    * @param hint where a run was just enqueued: claims only there
    */
   claim(hint?: QueuePriority): Promise<number>;
+  /** One claim in one place, over this session. Its runs are the caller's to accept. */
+  claimOver(session: Session, place: QueuePriority, limit: number): Promise<Claim>;
   /** Whether there was more at the last claim, or runs may wait for this code. */
   readonly hasMore: boolean;
   /** Runs may wait for this code: claims them, before others, as soon as there is room. */
   expectWaiting(): void;
   readonly isClaiming: boolean;
-  /** Room that is kept for claims beside the one that continues. */
-  readonly reserved: number;
-  /** From where claims begin. */
-  readonly floors: ClaimFloors;
+  /** From where claims start. */
+  readonly watermarks: Watermarks;
   /** Resolves when no claim is under way, however it ended. */
   idle(): Promise<unknown>;
   /**
@@ -55,9 +46,12 @@ export interface ClaimerOptions {
   readonly workerId: string;
   /** Only these; null: all. */
   readonly queues: readonly string[] | null;
-  /** Whether claims may begin at floors, once walks from the beginning are slow. */
-  readonly keepsFloors: boolean;
-  /** How many more runs the worker may claim, without what is reserved. */
+  /**
+   * What finds runs below the watermarks: a sweep after claims, for a worker that is notified of each run; for
+   * one that polls, sweeps again and again; for a tick, which ends when nothing is left, claims everywhere.
+   */
+  readonly finds: 'notified' | 'polling' | 'ending';
+  /** How many more runs the worker may claim. */
   readonly claimable: () => number;
   /**
    * Where there is more, room for fewer runs than this is worth no claim that follows another at once; but
@@ -72,150 +66,102 @@ export interface ClaimerOptions {
   readonly onIdle: () => void;
 }
 
+/** Room for so many runs is always worth a claim. */
+const ALWAYS_WORTH_CLAIMING = 500;
 /** How often one call claims again when what it found needs a slot. */
 const MAX_PASSES = 20;
-/** How many runs a claim of those left behind takes. If there are more, the next claims go on there. */
-const MAX_BEHIND = 100;
+/**
+ * How long claims continue where others found more, before one looks everywhere, for more urgent runs: this,
+ * and so much for each place, into which such a claim descends.
+ */
+const CONTINUE_MS = 100;
+const CONTINUE_MS_PER_PLACE = 0.1;
 
 /** A claimer that has claimed nothing yet. */
 export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer {
-  const { workerId, queues, claimable, worthClaiming, accept, onExhausted, onIdle, keepsFloors } = options;
+  const { workerId, queues, finds, claimable, worthClaiming, accept, onExhausted, onIdle } = options;
   const { leaseMs } = engine.settings;
-  const cursor = createClaimCursor();
-  const floors = createClaimFloors(keepsFloors, () => looksBelow.begin());
+  const watermarks = createWatermarks(finds !== 'ending');
+  let afterQueue = '';
+  let everywhereAt = Number.NEGATIVE_INFINITY;
   let hasMore = false;
   let claiming: Promise<number> | null = null;
-  /** How many runs the claims that continue may bring, or have brought and not handed over yet. */
+  /** How many runs the claim under way may bring, or has brought and not handed over yet. */
   let expected = 0;
-  const takeTurn = createClaimTurns();
-  const frontLock = createFrontLock();
 
-  /** The next claim looks everywhere, from the beginning. */
-  const beginAnew = () => {
-    cursor.forget();
-    floors.forget();
-  };
-  const looksBelow = createLooksBelow(engine, {
-    floors,
-    // Claims that continue look for what was left behind themselves.
-    canLook: () => cursor.positions === null && claimable() > 0,
+  const sweep = createSweep(engine, {
+    watermarks,
+    isEndless: finds === 'polling',
+    takesTurns: queues === null,
+    canClaim: () => claimable() > 0,
     onFound() {
       hasMore = true;
       onIdle();
     },
   });
+  const room = () => Math.min(claimable() - expected, MAX_CLAIMED);
+  const waiting = createWaitingClaim(engine, { workerId, queues, room, accept });
 
-  const claimRuns = (wanted: ClaimOptions, positions: readonly ClaimPosition[] | null) =>
-    claimDespiteBadRows(engine, wanted, () =>
-      frontLock.claim(wanted, frontWaitMs =>
-        claimFreeRuns(engine.database, { ...wanted, frontWaitMs }, positions),
-      ),
+  const answered = (claim: Claim, sent: Sent) => {
+    watermarks.claimed(claim, sent);
+    afterQueue = claim.places.findLast(place => place.at !== null)?.queue ?? afterQueue;
+    if (finds !== 'ending') sweep.begin(claim.runs.length + claim.limited.length === 0);
+  };
+
+  const claimOver = async (session: Session, place: QueuePriority, limit: number): Promise<Claim> => {
+    const wanted = { limit, workerId, leaseMs, queues };
+    const sent = watermarks.in(place);
+    const claim = await claimDespiteBadRows(engine, wanted, () =>
+      claimInPlaces(session, wanted, sent.watermarks),
     );
+    answered(claim, sent);
+    return claim;
+  };
 
-  const behind = createSideClaim({ accept, onFailed: beginAnew, onIdle });
-  const beside = createClaimBeside({
-    room: () => Math.min(room(), MAX_CLAIMED),
-    takeTurn,
-    claim(limit, position) {
-      const wanted = { limit, workerId, leaseMs, queues, fromFront: true };
-      return claimRuns(wanted, [position]);
-    },
-    accept,
-    onFailed: beginAnew,
-    onIdle,
-  });
-
-  const room = () => claimable() - expected;
-  const ofWaiting = { workerId, queues, room: () => Math.min(room(), MAX_CLAIMED), accept };
-  const waiting = createWaitingClaim(engine, ofWaiting);
+  /** Claims everywhere, or, where claims found more a moment ago, only there. */
+  const claimNext = async (wanted: ClaimOptions) => {
+    const sentAt = performance.now();
+    const isEverywhere = sentAt >= everywhereAt || watermarks.haveFallen;
+    const some = isEverywhere ? null : watermarks.whereMore();
+    const sent = some ?? watermarks.everywhere();
+    const claim = await claimDespiteBadRows(engine, wanted, () =>
+      some === null
+        ? claimFreeRuns(engine.database, wanted, sent.watermarks)
+        : claimInPlaces(engine.database, wanted, sent.watermarks),
+    );
+    if (some === null) everywhereAt = sentAt + CONTINUE_MS + CONTINUE_MS_PER_PLACE * claim.places.length;
+    answered(claim, sent);
+    return { claim, sentAt, isEverywhere: some === null };
+  };
 
   /** Sends a claim; null where there is no room for one. */
   const send = () => {
-    if (room() <= 0) return null;
-    const limit = Math.min(room(), MAX_CLAIMED);
-    const { afterQueue, fromFront } = cursor;
-    const wanted = { limit, workerId, leaseMs, queues, afterQueue, fromFront };
-    const underWay = expecting(wanted.limit, claimOn(wanted));
+    const limit = room();
+    if (limit <= 0) return null;
+    expected += limit;
+    const underWay = claimNext({ limit, workerId, leaseMs, queues, afterQueue }).then(
+      answer => {
+        expected += answer.claim.runs.length - limit;
+        return answer;
+      },
+      (error: unknown) => {
+        expected -= limit;
+        throw error;
+      },
+    );
     // It is awaited later; until then a rejection must not count as unhandled.
     underWay.catch(() => undefined);
     return underWay;
   };
 
-  const expecting = async (limit: number, underWay: ReturnType<typeof claimFrom>) => {
-    expected += limit;
-    try {
-      const answer = await underWay;
-      expected += answer.claimed.runs.length;
-      return answer;
-    } finally {
-      expected -= limit;
-    }
-  };
-
-  const claimOn = async (wanted: ClaimOptions) => {
-    const sentAt = performance.now();
-    let { limit } = wanted;
-    if (!behind.isUnderWay && cursor.mustRestart(sentAt) && (await restart(wanted, sentAt)))
-      limit -= MAX_BEHIND;
-    const { positions } = cursor;
-    if (positions !== null && cursor.mustLook(sentAt))
-      cursor.looked(await readOtherPlaces(engine.database, positions, queues), sentAt, performance.now());
-    return await claimFrom({ ...wanted, limit }, cursor.positions);
-  };
-
-  /**
-   * Claims what was left behind, if no other worker does. It may walk far, and urgent runs would wait for it:
-   * so it does that beside the claim that continues, or, where there is little room, in its place. Returns
-   * whether it is beside.
-   */
-  const restart = async (wanted: ClaimOptions, now: number): Promise<boolean> => {
-    if (queues === null && !(await takeRestartTurn(engine.database, cursor.pauseMs))) {
-      cursor.leaveRestart(now);
-      return false;
-    }
-    const { positions } = cursor;
-    if (positions === null || wanted.limit < 2 * MAX_BEHIND) {
-      beginAnew();
-      return false;
-    }
-    const wantedBehind = { ...wanted, limit: MAX_BEHIND };
-    behind.begin(MAX_BEHIND, async sentAt => {
-      const claimed = await claimDespiteBadRows(engine, wantedBehind, () =>
-        claimRunsBehind(engine.database, wantedBehind, positions),
-      );
-      cursor.restarted(claimed, sentAt, performance.now());
-      return claimed;
-    });
-    return true;
-  };
-
-  const claimFrom = async (wanted: ClaimOptions, positions: readonly ClaimPosition[] | null) => {
-    const sentAt = performance.now();
-    const turn = takeTurn();
-    const [position] = positions ?? [];
-    const isInFront = position?.needSlots === 'none' && positions?.length === 1 && wanted.fromFront;
-    if (isInFront && wanted.limit === MAX_CLAIMED) beside.begin(position);
-    const from = positions === null ? floors.begin() : floors.goOn();
-    try {
-      const claimed = await claimRuns({ ...wanted, floors: from.floors }, positions);
-      floors.claimed(claimed, from);
-      cursor.advance(claimed, positions, sentAt, performance.now(), from.floors.length > 0);
-      return { claimed, sentAt, turn, isFromStart: positions === null };
-    } catch (error) {
-      turn.over();
-      throw error;
-    }
-  };
-
   /** Claims only where the hint says; the next look or claim finds the rest. */
   const claimHinted = async (hint: QueuePriority): Promise<number> => {
-    const limit = Math.min(claimable(), MAX_CLAIMED);
+    const limit = room();
     if (limit <= 0) return 0;
     const sentAt = performance.now();
-    const wanted = { limit, workerId, leaseMs, queues };
-    const claimed = await claimOver(engine, engine.database, hint, wanted, floors);
-    hasMore ||= claimed.hasMore;
-    return await accept(claimed, sentAt);
+    const claim = await claimOver(engine.database, hint, limit);
+    hasMore ||= claim.hasMore;
+    return await accept(claim, sentAt);
   };
 
   const claimAll = async (): Promise<number> => {
@@ -224,31 +170,27 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     let failure: unknown;
     let underWay = send();
     for (let pass = 1; underWay !== null; pass++) {
-      const { claimed, sentAt, turn, isFromStart }: Awaited<typeof underWay> = await underWay;
-      hasMore = claimed.hasMore || floors.mustBegin;
-      const hasLimited = claimed.limited.length > 0;
-      // Runs without a slot are blocked now, and others may lie behind them. A claim that continued an
-      // earlier one and came up short says nothing about what lies before.
+      const { claim, sentAt, isEverywhere }: Awaited<typeof underWay> = await underWay;
+      hasMore = claim.hasMore || watermarks.hasMore || watermarks.haveFallen;
+      const hasLimited = claim.limited.length > 0;
+      // Runs without a slot are blocked now, and others may lie behind them. A claim that continued where there
+      // was more says nothing of other places.
       const goesOn = () =>
-        failure === undefined && pass < MAX_PASSES && (hasMore || hasLimited || !isFromStart);
+        failure === undefined && pass < MAX_PASSES && (hasMore || hasLimited || !isEverywhere);
       // The server looks for the next runs while these start; but runs that need a slot must be blocked
       // first.
       const isWorthIt = !hasMore || room() >= Math.min(worthClaiming(), ALWAYS_WORTH_CLAIMING);
       underWay = goesOn() && !hasLimited && isWorthIt ? send() : null;
-      await turn.answered(claimed.positions);
-      expected -= claimed.runs.length;
+      expected -= claim.runs.length;
       try {
-        total += await accept(claimed, sentAt);
+        total += await accept(claim, sentAt);
       } catch (error) {
         // The claim that is under way has leases already, so it must still be accepted.
         failure = error;
-      } finally {
-        turn.over();
       }
       if (hasLimited && goesOn()) underWay = send();
     }
-    // What was not found here may be under way beside: a tick ends once a claim has brought nothing.
-    if (total === 0) total = await beside.idle().then(() => waiting.claim());
+    if (total === 0) total = await waiting.claim();
     if (hadMore && !hasMore && !waiting.isExpected) onExhausted();
     if (failure !== undefined) throw failure;
     return total;
@@ -256,7 +198,6 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
 
   return {
     claim(hint) {
-      cursor.lookSoon();
       claiming ??= (hint && !waiting.isExpected ? claimHinted(hint) : claimAll()).then(
         total => {
           claiming = null;
@@ -270,6 +211,7 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
       );
       return claiming;
     },
+    claimOver,
     get hasMore() {
       return hasMore || waiting.isExpected;
     },
@@ -280,20 +222,16 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     get isClaiming() {
       return claiming !== null;
     },
-    get reserved() {
-      return behind.reserved + beside.reserved;
-    },
-    floors,
+    watermarks,
     async idle() {
       await claiming?.catch(() => undefined);
-      await Promise.all([behind.idle(), beside.idle()]);
     },
     halt() {
       hasMore = false;
       waiting.isExpected = false;
     },
     stop() {
-      looksBelow.stop();
+      sweep.stop();
     },
   };
 }

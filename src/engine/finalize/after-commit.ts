@@ -2,7 +2,7 @@
 // unblocks and follows up; pausing waits for the next dead run.
 import { pauseFailing } from '../../store/definitions/pause-failing.js';
 import { unblockRuns } from '../../store/runs/claim/unblock.js';
-import { type Engine, lowerFloors } from '../engine.js';
+import { type Engine, lowerWatermarks } from '../engine.js';
 import { followUp } from '../materialize/follow-chains.js';
 
 export interface Committed {
@@ -26,7 +26,7 @@ export async function afterCommit(
   try {
     if (freed && freed.length > 0) {
       const unblocked = await unblockRuns(engine.database, freed);
-      lowerFloors(engine, unblocked);
+      lowerWatermarks(engine, unblocked);
       count = unblocked.length;
     }
     if (dead.length > 0) await pauseAndLog(engine, dead);

@@ -8,13 +8,13 @@ import type { Claim, ClaimOptions, QueuePriority } from '../../store/runs/claim/
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Finalization } from '../../store/runs/finalize.js';
 import { claimById } from '../claim/claim-by-id.js';
-import { ClaimUnderWay, claimOver, notifiedOf } from '../claim/claim-over.js';
+import { ClaimUnderWay, notifiedOf } from '../claim/claim-over.js';
 import { claimable, type WorkerLoad } from '../claim/claimable.js';
-import { type Claimer, createClaimer } from '../claim/claimer.js';
+import { type Claimer, type ClaimerOptions, createClaimer } from '../claim/claimer.js';
 import { createSlotPassing, type SlotPassing } from '../claim/passing-on.js';
 import { createPrefetchBuffer, type PrefetchBuffer } from '../claim/prefetch-buffer.js';
 import { createThroughput } from '../claim/throughput.js';
-import { type Engine, lowerFloors } from '../engine.js';
+import { type Engine, lowerWatermarks } from '../engine.js';
 import { abort } from '../execute/abort.js';
 import { type ActiveRun, activeRun, isHeld } from '../execute/active-run.js';
 import { endingsAtCrash } from '../execute/crash.js';
@@ -37,7 +37,7 @@ export interface PipelineOptions extends Pick<WorkerOptions, 'queues'> {
   readonly workerId: string;
   readonly capacity: number;
   readonly row: WorkerRow;
-  readonly keepsFloors: boolean;
+  readonly finds: ClaimerOptions['finds'];
   /** Called when something changed that a tick or daemon may wait for. */
   readonly onChange: (cause?: 'idle') => void;
 }
@@ -69,7 +69,7 @@ export class RunPipeline implements WorkerLoad {
   /** A drain does not wait forever for a server that renews leases but accepts no outcomes. */
   private writesUntil = Number.POSITIVE_INFINITY;
   constructor(engine: Engine, options: PipelineOptions) {
-    const { workerId, queues, keepsFloors, onChange } = options;
+    const { workerId, queues, finds, onChange } = options;
     const holdsSlot = ({ active }: PendingOutcome) => active.run.slot_keys !== null;
     this.engine = engine;
     this.options = options;
@@ -79,7 +79,7 @@ export class RunPipeline implements WorkerLoad {
     this.claimer = createClaimer(engine, {
       workerId,
       queues: queues ?? null,
-      keepsFloors,
+      finds,
       claimable: () => this.claimable,
       worthClaiming: () => this.prefetchTarget / 2,
       accept: (claim, sentAt) => {
@@ -136,7 +136,7 @@ export class RunPipeline implements WorkerLoad {
 
   get claimable(): number {
     if (this.engine.database.shares.isEnding) return 0;
-    const own = claimable(this) - this.slotPassing.awaited - this.claimer.reserved;
+    const own = claimable(this) - this.slotPassing.awaited;
     return Math.max(0, Math.min(own, this.engine.relay?.room(this.activeRuns.size) ?? own));
   }
 
@@ -155,9 +155,8 @@ export class RunPipeline implements WorkerLoad {
     if (this.claimer.isClaiming || this.notified.isUnderWay) return null;
     const limit = Math.min(this.claimable, this.capacity);
     if (limit === 0) return null;
-    const wanted = { ...this.lease, limit, queues: this.options.queues ?? null };
     const sentAt = performance.now();
-    const claim = claimOver(this.engine, session, place, wanted, this.claimer.floors);
+    const claim = this.claimer.claimOver(session, place, limit);
     return this.notified.start(claim.then(found => notifiedOf(found, this.accept(found, sentAt))));
   }
 
@@ -177,7 +176,7 @@ export class RunPipeline implements WorkerLoad {
     if (limited.length === 0) return runs.length;
     const admittedAt = performance.now();
     const { admitted, unblocked, failure } = await admitDespiteBadRows(this.engine, limited, this.lease);
-    lowerFloors(this.engine, unblocked);
+    lowerWatermarks(this.engine, unblocked);
     await this.acceptRuns(admitted, admittedAt);
     if (failure !== null) throw failure.error;
     return runs.length + admitted.length;
@@ -251,7 +250,7 @@ export class RunPipeline implements WorkerLoad {
     countOutcome(this.engine, this.outcomeCounts, active, outcome, isWritten, durationMs);
     if (isWritten && outcome) notifyOutcome(this.engine, active.run, outcome, durationMs);
     // The run may be due again at once.
-    if (outcome?.transition === 'release') this.claimer.floors.forget();
+    if (outcome?.transition === 'release') this.claimer.watermarks.forget();
     if (!isWritten || !isGone(outcome) || isSlotFree) this.options.onChange();
     else if (this.activeRuns.size === 0) this.options.onChange('idle');
   }

@@ -3,7 +3,8 @@
 import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
 import type { Session } from '../../store/connection/database.js';
 import type { QueuePriority } from '../../store/runs/claim/claim.js';
-import type { ClaimFloor } from '../../store/runs/claim/queue-priorities.js';
+import type { Watermark } from '../../store/runs/claim/queue-priorities.js';
+import type { Lowered } from '../claim/watermarks.js';
 import type { RunAtWork } from '../execute/crash.js';
 import type { WakeCause } from './wakeup.js';
 
@@ -15,6 +16,8 @@ export interface WorkerOptions {
   readonly queues?: readonly string[] | undefined;
   /** So often it asks whether runs are to be cancelled. Default: with heartbeats, and after a notice. */
   readonly pollMs?: number;
+  /** Whether it is notified of each run that is enqueued. Default false: it polls. */
+  readonly isNotified?: boolean;
   /** Called when its row in `workers` was gone, and with it all that refers to it, and is there again. */
   readonly onRowRestored?: () => void;
 }
@@ -53,10 +56,10 @@ export interface Worker {
   readonly hasMore: boolean;
   /** Runs may wait for this code, which other workers do not have: claims them as soon as there is room. */
   expectWaiting(): void;
-  /** From where its claims begin; none: from the beginning. */
-  readonly floors: readonly ClaimFloor[];
-  /** Runs have become claimable here: its next claim everywhere begins no later. */
-  lowerFloors(places: readonly ClaimFloor[]): void;
+  /** From where its claims start; elsewhere: at the beginning. */
+  readonly watermarks: readonly Watermark[];
+  /** Runs have become claimable there: its next claim starts no later. */
+  lowerWatermarks(places: readonly Lowered[]): void;
   /** Claims no more. The runs it holds are executed. */
   close(): void;
   /** Claims no more, and releases runs that have not started, including those of a claim under way. */

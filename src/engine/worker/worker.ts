@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { wakeSleepers } from '../../store/runs/workers/sleepers.js';
+import type { ClaimerOptions } from '../claim/claimer.js';
 import type { Engine } from '../engine.js';
 import { runsAtWork } from '../execute/crash.js';
 import { startHeartbeat } from './heartbeat.js';
@@ -29,8 +30,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     capacity,
     row,
     queues,
-    // A tick ends when nothing is left.
-    keepsFloors: options.kind === 'daemon' || options.kind === 'relay',
+    finds: findsBelow(options),
     onChange: wake,
   });
   const { activeRuns } = pipeline;
@@ -76,11 +76,11 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     get hasMore() {
       return pipeline.claimer.hasMore;
     },
-    get floors() {
-      return pipeline.claimer.floors.used;
+    get watermarks() {
+      return pipeline.claimer.watermarks.known;
     },
     expectWaiting: () => pipeline.claimer.expectWaiting(),
-    lowerFloors: places => pipeline.claimer.floors.lower(places),
+    lowerWatermarks: places => pipeline.claimer.watermarks.lower(places),
     close: () => pipeline.close(),
     beginStop: () => pipeline.stop(),
     claimOne: runId => pipeline.claimOne(runId),
@@ -116,4 +116,9 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   };
   engine.workers.add(worker);
   return worker;
+}
+
+function findsBelow({ kind, isNotified = false }: WorkerOptions): ClaimerOptions['finds'] {
+  if (kind !== 'daemon' && kind !== 'relay') return 'ending';
+  return isNotified ? 'notified' : 'polling';
 }

@@ -81,7 +81,7 @@ select current_user::text as role, array(
     union all
     select 'usage on job_runs_id_seq' where not has_sequence_privilege('tock.job_runs_id_seq', 'usage')
     union all
-    select p.name || ' on ' || s.name from unnest('{claim_front_at,claim_front_id,claim_front_check,claim_front_restart,reap_turn}'::text[]) s(name), unnest('{select,update}'::text[]) p(name)
+    select p.name || ' on ' || s.name from unnest('{swept_at,reap_turn}'::text[]) s(name), unnest('{select,update}'::text[]) p(name)
     where not has_sequence_privilege('tock.' || s.name, p.name)
     union all
     select 'execute on ' || f.oid::regprocedure from pg_proc f

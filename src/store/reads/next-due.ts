@@ -6,13 +6,13 @@ import { hidden, statement } from '../connection/statement.js';
 import { msBetween } from '../connection/values/readable-instant.js';
 import { noteTickFrom, type Ticker } from '../definitions/ticks.js';
 import {
-  type ClaimFloor,
-  type FloorParameters,
-  floorParameters,
   liesIn,
   openQueuePriorities,
   QUEUE_PRIORITIES,
   QUEUE_PRIORITIES_ABOVE,
+  type Watermark,
+  type WatermarkParameters,
+  watermarkParameters,
 } from '../runs/claim/queue-priorities.js';
 import { NEEDS_REAPING } from '../runs/reap/reapable.js';
 import { IS_COPY } from '../schema/database-identity.js';
@@ -25,8 +25,10 @@ interface Looked {
   readonly checksReaping: boolean;
 }
 
-const nextDue = (open: string) => `
-with ${open}
+const NEXT_DUE = statement<Looked & WatermarkParameters, NextDue>(
+  'next-due',
+  `
+with ${QUEUE_PRIORITIES_ABOVE}, ${openQueuePriorities('1', true)}
 select
   ${msFromNow(`(select min(next_at) from tock.job_definitions where ${IS_PLANNED})`)} as "occurrenceMs",
   ${msFromNow(`least((select min(f.run_at) from queue_priorities p cross join lateral (
@@ -35,16 +37,7 @@ select
     order by r.run_at, r.id limit 1) f where case when ${hidden('queues', 'text[]')} is null
       then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to is not null) else p.queue = any(:queues) end),
     (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))`)} as "runMs",
-  exists (select from open) as "isOverdue", case when ${hidden('checksReaping', 'boolean')} then ${NEEDS_REAPING} else false end as "needsReaping"`;
-
-const NEXT_DUE = statement<Looked, NextDue>(
-  'next-due',
-  nextDue(`${QUEUE_PRIORITIES}, ${openQueuePriorities('1')}`),
-  { prepared: true },
-);
-const NEXT_DUE_ABOVE = statement<Looked & FloorParameters, NextDue>(
-  'next-due-above',
-  nextDue(`${QUEUE_PRIORITIES_ABOVE}, ${openQueuePriorities('1', true)}`),
+  exists (select from open) as "isOverdue", case when ${hidden('checksReaping', 'boolean')} then ${NEEDS_REAPING} else false end as "needsReaping"`,
   { prepared: true },
 );
 
@@ -63,19 +56,16 @@ export interface NextDue {
 /**
  * One index look-up for the occurrences, and a few for each queue and priority. Locks nothing.
  * @param checksReaping whether to check for work to reap too: a few look-ups more, over all due runs
- * @param floors what is overdue below them is not seen
+ * @param watermarks what is overdue below them is not seen
  */
 export async function readNextDue(
   session: Session,
   queues: readonly string[] | null,
   checksReaping: boolean,
-  floors: readonly ClaimFloor[] = [],
+  watermarks: readonly Watermark[] = [],
 ): Promise<NextDue> {
   const looked = { queues, checksReaping };
-  const due =
-    floors.length === 0
-      ? await NEXT_DUE.first(session, looked)
-      : await NEXT_DUE_ABOVE.first(session, { ...looked, ...floorParameters(floors) });
+  const due = await NEXT_DUE.first(session, { ...looked, ...watermarkParameters(watermarks) });
   return due ?? { occurrenceMs: null, runMs: null, isOverdue: false, needsReaping: false };
 }
 

@@ -1,6 +1,6 @@
 // Engine: how a worker's claims follow one another.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type Claimer, createClaimer } from '../../../src/engine/claim/claimer.js';
+import { type Claimer, type ClaimerOptions, createClaimer } from '../../../src/engine/claim/claimer.js';
 import type { Engine } from '../../../src/engine/engine.js';
 import { silentLogger } from '../../../src/model/logger.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
@@ -8,16 +8,6 @@ import type { Claim } from '../../../src/store/runs/claim/claim.js';
 import { addRuns, emptyTables, type RunRow } from '../../support/runs.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 
-const NOTHING_CLAIMED: Claim = { runs: [], limited: [], positions: [], hasMore: false, walkMs: null };
-const position = (at: string) => ({
-  queue: 'default',
-  priority: 0,
-  at,
-  id: '9',
-  hasMore: false,
-  isLimited: false,
-  needSlots: 'none' as const,
-});
 const WORKER = '00000000-0000-4000-8000-000000000001';
 
 let test: TestTock;
@@ -30,19 +20,14 @@ let taken: string[];
 let events: string[];
 /** Called with how many runs are to be accepted. */
 let onAccept: (count: number) => unknown;
-/** Runs that were left behind are claimed when this resolves. */
-let behind: Promise<void>;
 let onIdle: () => void;
-/** For how long the server says that it has looked, instead of how long it has. */
-let walkMs: number | null;
-/** Called with the number of a claim from the front, before it is sent, and before its answer is handed over. */
-let onFrontClaim: (number: number) => unknown;
-let onFrontAnswer: (number: number) => unknown;
-let frontClaims: number;
-let frontErrors: unknown[];
 /** Part of a statement that the server refuses, and how often it has. */
 let refused: string | null;
 let refusals: number;
+/** Which claims and sweeps were sent. */
+let sent: string[];
+/** Of the steady clock, in milliseconds. */
+let now: number;
 let warnings: unknown[];
 /** What else happens when the claim of this number is accepted. */
 let onTaken: Record<number, () => unknown>;
@@ -51,51 +36,42 @@ beforeAll(async () => {
   database = openDatabase({ connectionString: test.url });
 });
 beforeEach(async () => {
-  // How soon a claim starts from the beginning again, or looks elsewhere, goes by this clock.
-  vi.spyOn(performance, 'now').mockReturnValue(0);
+  now = 0;
+  // How soon a claim looks everywhere again goes by this clock.
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
   await emptyTables(test);
   room = 2;
   worthClaiming = 0;
   taken = [];
   events = [];
   onTaken = {};
-  walkMs = null;
   refused = null;
   refusals = 0;
-  frontClaims = 0;
-  frontErrors = [];
-  onFrontClaim = () => undefined;
-  onFrontAnswer = () => undefined;
+  sent = [];
   warnings = [];
   onAccept = () => undefined;
   onIdle = () => undefined;
-  behind = Promise.resolve();
+  claimer = open('notified');
+});
+/** @param finds see ClaimerOptions */
+const open = (finds: ClaimerOptions['finds']) => {
   const run: Database['run'] = async (text, ...rest) => {
-    if (text.includes('<= (o.after_at')) await behind;
+    if (text.includes('before_queue')) sent.push('everywhere');
+    else if (text.includes('carrier')) sent.push('in places');
+    else if (text.includes('<= (m.after_at')) sent.push('sweep');
     if (refused !== null && text.includes(refused)) {
       refusals++;
       throw new Error('canceling statement due to statement timeout');
     }
-    const front = text.includes('front_moved as') ? ++frontClaims : 0;
-    if (front > 0) await onFrontClaim(front);
-    const rows = await database.run<never>(text, ...rest).catch((error: { code?: string }) => {
-      if (front > 0) frontErrors.push(error.code);
-      throw error;
-    });
-    if (front > 0) await onFrontAnswer(front);
-    for (const row of rows as { walk_ms?: number; walkMs?: number }[]) {
-      if (typeof row.walk_ms === 'number') row.walk_ms = walkMs ?? 0;
-      if (row.walkMs !== undefined) row.walkMs = walkMs ?? 0;
-    }
-    return rows;
+    return await database.run<never>(text, ...rest);
   };
   const logger = { ...silentLogger, warn: ({ event }: { event?: unknown }) => warnings.push(event) };
   const settings = { leaseMs: 60_000 };
-  claimer = createClaimer({ database: { ...database, run }, settings, logger } as unknown as Engine, {
+  return createClaimer({ database: { ...database, run }, settings, logger } as unknown as Engine, {
     workerId: WORKER,
     queues: null,
-    keepsFloors: true,
-    claimable: () => Math.max(0, room - claimer.reserved),
+    finds,
+    claimable: () => Math.max(0, room),
     worthClaiming: () => worthClaiming,
     async accept({ runs, limited }: Claim) {
       await onAccept(runs.length);
@@ -109,10 +85,10 @@ beforeEach(async () => {
       onIdle();
     },
   });
-});
+};
 afterEach(async () => {
+  claimer.stop();
   vi.restoreAllMocks();
-  // A claim beside would deadlock with the next test's TRUNCATE.
   await claimer.idle();
 });
 afterAll(async () => {
@@ -139,13 +115,19 @@ describe('a claim', () => {
     expect(await claimer.claim()).toBe(0);
   });
 
-  it('that continues takes an urgent run first when somebody has enqueued one', async () => {
+  it('that continues takes an urgent run after a tenth of a second, when somebody has enqueued one', async () => {
     await add(8);
-    await claimer.claim();
+    const claimTwo = async () => {
+      onTaken[taken.length + 1] = () => (room = 0);
+      room = 2;
+      await claimer.claim();
+    };
+    await claimTwo();
     await add(1, { priority: -1 });
-    await claimer.claim();
-    await claimer.claim();
-    expect(taken).toEqual(['1 2', '9 3', '4 5']);
+    await claimTwo();
+    now = 101;
+    await claimTwo();
+    expect(taken).toEqual(['1 2', '3 4', '9 5']);
   });
 
   it('takes no more than there is room for, and knows that there is more', async () => {
@@ -208,8 +190,6 @@ describe('a claim', () => {
     );
     room = 9999;
     await claimer.claim();
-    // A claim beside the second one may have brought the last three.
-    await claimer.idle();
     expect(taken.filter(ids => ids !== '').map(ids => ids.split(' ').length)).toEqual([2000, 3]);
     await test.sql('delete from tock.job_runs_live');
     await test.sql(
@@ -291,222 +271,15 @@ describe('claims in more queues than one claim looks at', () => {
     expect(Math.max(...counts.values())).toBeLessThanOrEqual(8);
   });
 
-  it('take an urgent run first when somebody has enqueued one', async () => {
+  it('take an urgent run first when it is time to look', async () => {
     onTaken[1] = () => (room = 0);
     await claimer.claim();
     await add(1, { priority: -1, queue: 'urgent' });
+    now = 200;
     room = 50;
     onTaken[2] = () => (room = 0);
     await claimer.claim();
     expect(taken[1]?.split(' ')[0]).toBe(String(QUEUES * 32 + 1));
-  });
-});
-
-describe('a claim of runs that were left behind', () => {
-  const addMany = async (count: number) =>
-    await test.sql(
-      `insert into tock.job_runs_live (job, payload, status, run_at) select 'noop', '{}', 'queued', tock.now() from generate_series(1, $1)`,
-      [count],
-    );
-  const sizes = () => taken.map(ids => (ids === '' ? 0 : ids.split(' ').length));
-  const numbers = () => taken.flatMap(ids => ids.split(' ').map(Number));
-  /** Claims 2,000 of 6,000 runs, and then comes the time for a claim from the beginning. */
-  const claimSome = async () => {
-    await test.sql(`select setval('tock.claim_front_restart', 0)`);
-    await addMany(6000);
-    room = 2000;
-    onTaken[1] = () => (room = 0);
-    await claimer.claim();
-    room = 1000;
-    onTaken[1] = onTaken[2] = onTaken[3] = () => (room = 0);
-    taken = [];
-    vi.spyOn(performance, 'now').mockReturnValue(500);
-  };
-
-  it('finds nothing where nothing was left behind, and takes none of the others', async () => {
-    await claimSome();
-    await claimer.claim();
-    await claimer.idle();
-    expect(numbers()).toEqual(Array.from({ length: 1000 }, (_, n) => 2001 + n));
-  });
-
-  it('keeps room meanwhile, in which no claim is tried again and again', async () => {
-    await claimSome();
-    let goOn: () => void = () => undefined;
-    behind = new Promise(resolve => (goOn = resolve));
-    onTaken[1] = () => (room = 50);
-    // As a worker does that has more to claim.
-    onIdle = () => {
-      if (events.length > 50) throw new Error('it turns in a circle');
-      if (claimer.hasMore && room - claimer.reserved > 0) void claimer.claim();
-    };
-    await claimer.claim();
-    expect([sizes(), claimer.reserved, events]).toEqual([[900], 100, ['rest', 'rest']]);
-    goOn();
-    await claimer.idle();
-    expect(claimer.reserved).toBe(0);
-    await claimer.idle();
-    expect(sizes().slice(0, 2)).toEqual([900, 50]);
-  });
-
-  it('finds a run that needs a slot, which the others have passed over', async () => {
-    await claimSome();
-    await test.sql(
-      `update tock.job_runs_live set status = 'queued', locked_by = null, locked_until = null, slot_keys = '{job:x}', slot_limits = '{1}' where id = 7`,
-    );
-    await claimer.claim();
-    await claimer.idle();
-    expect(taken).toContain('[7]');
-  });
-
-  it('goes on there if there are many', async () => {
-    await claimSome();
-    await test.sql(
-      `update tock.job_runs_live set status = 'queued', locked_by = null, locked_until = null where id between 101 and 400`,
-    );
-    await claimer.claim();
-    await claimer.idle();
-    room = 300;
-    await claimer.claim();
-    await claimer.idle();
-    expect(numbers()).toEqual(expect.arrayContaining(Array.from({ length: 300 }, (_, n) => 101 + n)));
-    expect(new Set(numbers()).size).toBe(numbers().length);
-  });
-
-  it('is left to another worker that has just sent one', async () => {
-    await claimSome();
-    await test.sql(
-      `select setval('tock.claim_front_restart', (extract(epoch from clock_timestamp()) * 1000)::bigint)`,
-    );
-    await claimer.claim();
-    await claimer.idle();
-    expect(sizes()).toEqual([1000]);
-  });
-
-  it('starts from the beginning in the place of one that continues, where there is little room', async () => {
-    await claimSome();
-    await test.sql(
-      `update tock.job_runs_live set status = 'queued', locked_by = null, locked_until = null where id = 7`,
-    );
-    room = 5;
-    await claimer.claim();
-    expect(numbers()).toEqual([7, 2001, 2002, 2003, 2004]);
-  });
-
-  it('is followed by one from the beginning, if it fails', async () => {
-    await claimSome();
-    const giveBack = async () =>
-      await test.sql(
-        `update tock.job_runs_live set status = 'queued', locked_by = null, locked_until = null where id = 7`,
-      );
-    await giveBack();
-    let isRefused = false;
-    onAccept = async count => {
-      if (isRefused || count !== 1) return;
-      isRefused = true;
-      await giveBack();
-      throw new Error('no announcement');
-    };
-    expect(await claimer.claim()).toBeGreaterThanOrEqual(900);
-    await claimer.idle();
-    expect(isRefused).toBe(true);
-    room = 2;
-    await claimer.claim();
-    expect(numbers()).toContain(7);
-  });
-});
-
-describe('a claim beside the one that continues', () => {
-  const addMany = (count: number) =>
-    test.sql(
-      `insert into tock.job_runs (job, payload) select 'noop', '{}' from generate_series(1, ${count})`,
-    );
-  const firstAndLast = () => taken.map(ids => `${ids.split(' ')[0]}-${ids.split(' ').at(-1)}`);
-  /** From the beginning; the next ones continue. */
-  const claimOnce = async () => {
-    room = 2000;
-    onTaken[1] = () => (room = 0);
-    await claimer.claim();
-  };
-  const second = () => until(() => Promise.resolve(frontClaims > 1), 'a second claim to be sent');
-  const aMoment = () => new Promise(resolve => setTimeout(resolve, 50));
-
-  it('takes the next runs, which are accepted after those of the first', async () => {
-    await addMany(7000);
-    room = 4500;
-    let isFirstDone = false;
-    onFrontClaim = async number => {
-      if (number === 2) await until(() => Promise.resolve(isFirstDone), 'the first to be carried out');
-    };
-    onFrontAnswer = async number => {
-      if (number !== 1) return;
-      isFirstDone = true;
-      await second().then(aMoment);
-    };
-    await claimer.claim();
-    await claimer.idle();
-    expect(firstAndLast().slice(0, 3)).toEqual(['1-2000', '2001-4000', '4001-6000']);
-    expect(taken.join(' ').trim().split(' ')).toHaveLength(7000);
-    expect(claimer.reserved).toBe(0);
-  });
-
-  it('waits for the front, as the one that continues does; none does once that was in vain', async () => {
-    await addMany(9000);
-    await claimOnce();
-    room = 4500;
-    // As a worker that is frozen, and does not read what it has claimed.
-    await database.transaction(async session => {
-      await session.run(`select pg_advisory_xact_lock(hashtextextended('tock.front:0 default', 0))`, []);
-      await claimer.claim();
-      await claimer.idle();
-    });
-    expect(frontErrors).toEqual(['55P03', '55P03']);
-    expect(taken.join(' ').trim().split(' ')).toHaveLength(9000);
-  });
-
-  it('is not sent where there is little room beside', async () => {
-    await addMany(4500);
-    await claimOnce();
-    room = 2400;
-    onTaken[2] = () => (room = 0);
-    onFrontAnswer = aMoment;
-    await claimer.claim();
-    await claimer.idle();
-    expect([frontClaims, firstAndLast()]).toEqual([2, ['1-2000', '2001-4000', '4001-4400']]);
-  });
-
-  it('is waited for by a claim that finds nothing', async () => {
-    await addMany(2600);
-    await claimOnce();
-    room = 4500;
-    let isSecondAnswered = false;
-    onFrontClaim = async number => {
-      if (number === 1)
-        await until(() => Promise.resolve(isSecondAnswered), 'the second claim to be answered');
-    };
-    onFrontAnswer = number => {
-      if (number !== 2) return;
-      isSecondAnswered = true;
-      return aMoment();
-    };
-    await claimer.claim();
-    expect(taken.filter(ids => ids !== '').map(ids => ids.split(' ').length)).toEqual([2000, 600]);
-  });
-
-  it('that fails leaves its runs to the next claims', async () => {
-    await addMany(6000);
-    await claimOnce();
-    room = 4500;
-    onFrontClaim = number => {
-      if (number === 2) throw new Error('canceling statement due to statement timeout');
-    };
-    onFrontAnswer = async number => {
-      if (number === 1) await second().then(aMoment);
-    };
-    await claimer.claim();
-    await claimer.idle();
-    expect(firstAndLast().slice(0, 3)).toEqual(['1-2000', '2001-4000', '4001-6000']);
-    expect([claimer.reserved, claimer.hasMore]).toEqual([0, false]);
   });
 });
 
@@ -532,21 +305,56 @@ describe('a claim with a hint', () => {
   });
 });
 
-describe('a claim above floors', () => {
+describe('a claim that continues', () => {
+  it('asks only where there was more, and now and then everywhere', async () => {
+    await add(20);
+    for (let n = 0; n < 4; n++) {
+      now = n * 40;
+      onTaken[n + 1] = () => (room = 0);
+      room = 2;
+      await claimer.claim();
+    }
+    expect(taken).toEqual(['1 2', '3 4', '5 6', '7 8']);
+    expect(sent).toEqual(['everywhere', 'in places', 'in places', 'everywhere']);
+  });
+
+  it('looks everywhere once it came up short', async () => {
+    await add(3);
+    await claimer.claim();
+    await claimer.claim();
+    expect(taken.filter(ids => ids !== '')).toEqual(['1 2', '3']);
+    expect(sent.filter(each => each !== 'sweep').slice(0, 3)).toEqual([
+      'everywhere',
+      'in places',
+      'everywhere',
+    ]);
+  });
+
+  it('finds a run that needs a slot', async () => {
+    await add(3);
+    await add(1, { slot_keys: ['job:x'], slot_limits: [1] });
+    onTaken[3] = () => (room = 0);
+    await claimer.claim();
+    await claimer.claim();
+    expect(taken).toEqual(['1 2', '3', '[4]']);
+  });
+});
+
+describe('what lies below the watermarks', () => {
   const at = (second: number) => `2026-03-02T12:00:${String(second).padStart(2, '0')}Z`;
   const place = { queue: 'default', priority: 0 };
-  const FLOOR = { ...place, at: '2026-03-02T12:00:09.000Z' };
-  /** Three slow claims from the beginning, the last one of which took a run that was due at second 10. */
-  const slowDown = async () => {
+  const starts = () => claimer.watermarks.known.map(mark => mark.at);
+  /** A claim has taken a run that was due at second 10. */
+  const claimAt10 = async () => {
     await test.setClock('2026-03-02T12:01:00Z');
-    walkMs = 3;
+    vi.restoreAllMocks();
+    claimer = open('notified');
     room = 9;
-    for (const second of [8, 9, 10]) {
-      await add(1, { run_at: at(second) });
-      await claimer.claim(place);
-    }
-    expect(claimer.floors.used).toEqual([FLOOR]);
+    await add(1, { run_at: at(10) });
+    await claimer.claim(place);
+    expect(starts()).toEqual(['2026-03-02T12:00:09.000Z']);
     taken = [];
+    sent = [];
   };
   const taking = (ids: string) =>
     until(() => Promise.resolve(taken.filter(each => each !== '').join() === ids), `${ids} to be claimed`);
@@ -554,132 +362,105 @@ describe('a claim above floors', () => {
   const goOnByItself = () => {
     let claims = 0;
     onIdle = () => {
-      if (!claimer.hasMore || room - claimer.reserved <= 0) return;
+      if (!claimer.hasMore || room <= 0) return;
       if (++claims > 50) throw new Error('it turns in a circle');
       void claimer.claim();
     };
   };
-  afterEach(async () => {
-    claimer.stop();
-    await test.setClock(null);
-  });
+  const sweeps = () => sent.filter(each => each === 'sweep').length;
+  afterEach(() => test.setClock(null));
 
   it.each([
     ['everywhere', undefined],
     ['with a hint', place],
-  ])('%s leaves what lies below, until a look finds it, with no further claim', async (_what, hint) => {
-    await slowDown();
+  ])('is left by a claim %s, and found by a sweep, with no further claim', async (_what, hint) => {
+    await claimAt10();
     goOnByItself();
     await add(1, { run_at: at(5) });
     await add(1, { run_at: at(10) });
-    expect(await claimer.claim(hint)).toBe(1);
-    expect(await claimer.claim(hint)).toBe(0);
-    await taking('5,4');
+    await claimer.claim(hint);
+    await taking('3,2');
     await claimer.idle();
-    expect([claimer.hasMore, claimer.floors.mustBegin]).toEqual([false, false]);
-    expect(claimer.floors.used).toEqual([{ ...FLOOR, at: '2026-03-02T12:00:04.000Z' }]);
+    expect([claimer.hasMore, claimer.watermarks.haveFallen]).toEqual([false, false]);
   });
 
-  it('takes what lies elsewhere at once', async () => {
-    await slowDown();
+  it('is found at once elsewhere', async () => {
+    await claimAt10();
     await add(1, { queue: 'other', run_at: at(1) });
     await add(1, { priority: 5, run_at: at(1) });
     expect(await claimer.claim()).toBe(2);
   });
 
-  it('begins at the beginning though others answer that were sent before the look did', async () => {
-    await slowDown();
-    goOnByItself();
-    await add(1, { run_at: at(5) });
+  it('is found at once by a tick, when nothing else is left', async () => {
+    claimer = open('ending');
+    await test.setClock('2026-03-02T12:01:00Z');
+    await add(2, { run_at: at(10) });
+    onTaken[1] = () => add(1, { run_at: at(5) });
+    await claimer.claim();
+    await claimer.claim();
+    expect([taken.filter(ids => ids !== ''), sweeps()]).toEqual([['1 2', '3'], 0]);
+  });
+
+  it('is looked for after a claim that found nothing, and after others once in half a second', async () => {
+    await claimAt10();
     await add(1, { run_at: at(11) });
-    const sent = claimer.floors.beginIn(place);
-    await until(() => Promise.resolve(claimer.floors.mustBegin || taken.includes('4 5')), 'the look');
-    claimer.floors.claimed({ ...NOTHING_CLAIMED, positions: [position(at(11))] }, sent);
-    await taking('4 5');
-    await claimer.idle();
-    expect(claimer.hasMore).toBe(false);
+    await claimer.claim(place);
+    await new Promise(resolve => setTimeout(resolve, 100));
+    expect(sweeps()).toBe(0);
+    await add(1, { run_at: at(5) });
+    await claimer.claim(place);
+    goOnByItself();
+    await taking('2,3');
   });
 
-  it('looks only while there is room, and finds it then', async () => {
-    await slowDown();
+  it('is looked for no more once nothing was claimed or found; without notifications, again and again', async () => {
+    vi.restoreAllMocks();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    const countSweeps = async (finds: ClaimerOptions['finds']) => {
+      claimer = open(finds);
+      room = 9;
+      await add(1);
+      await claimer.claim();
+      sent = [];
+      for (let n = 0; n < 20; n++) {
+        vi.advanceTimersByTime(5000);
+        await new Promise(resolve => setImmediate(resolve));
+        await database.run('select 1', []);
+        await database.run('select 1', []);
+      }
+      claimer.stop();
+      return sweeps();
+    };
+    try {
+      expect(await countSweeps('notified')).toBeLessThanOrEqual(2);
+      expect(await countSweeps('polling')).toBeGreaterThan(4);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('is looked for only while there is room, and found then', async () => {
+    await claimAt10();
     goOnByItself();
-    room = 0;
+    await add(1, { run_at: at(11) });
+    onTaken[1] = () => (room = 0);
+    await claimer.claim(place);
     await add(1, { run_at: at(5) });
-    const read = vi.spyOn(database, 'run');
-    await new Promise(resolve => setTimeout(resolve, 1200));
-    expect([taken, claimer.floors.used.length, read.mock.calls]).toEqual([[], 1, []]);
+    await new Promise(resolve => setTimeout(resolve, 700));
+    expect([taken, sweeps()]).toEqual([['2'], 0]);
     room = 9;
-    await taking('4');
+    await taking('2,3');
   });
 
-  it('looks though another worker has just looked, whose floors may be others', async () => {
-    await slowDown();
+  it('is looked for again where that fails, which is said once', async () => {
+    await claimAt10();
     goOnByItself();
-    await test.sql(
-      `select setval('tock.claim_front_restart', (extract(epoch from clock_timestamp()) * 1000)::bigint + 60000)`,
-    );
+    refused = '<= (m.after_at';
     await add(1, { run_at: at(5) });
-    await taking('4');
-    expect(claimer.floors.mustBegin).toBe(false);
-  });
-
-  it('ends when a look says that walks are fast again', async () => {
-    await slowDown();
-    walkMs = 1;
-    await until(() => Promise.resolve(claimer.floors.used.length === 0), 'the look');
-    await add(1, { run_at: at(5) });
-    expect(await claimer.claim()).toBe(1);
-    expect(claimer.floors.used).toEqual([]);
-  });
-
-  it('goes on where looks fail, says so once, and finds it when they work again', async () => {
-    await slowDown();
-    goOnByItself();
-    refused = 'as has_runs';
-    await add(1, { run_at: at(5) });
-    await until(() => Promise.resolve(warnings.length > 0), 'a warning');
-    await until(() => Promise.resolve(refusals > 1), 'another look');
-    expect(await claimer.claim()).toBe(0);
-    expect(warnings).toEqual(['claim.unlooked']);
+    await claimer.claim(place);
+    await until(() => Promise.resolve(refusals > 1), 'two failures');
+    expect(warnings).toEqual(['claim.unswept']);
     refused = null;
-    await taking('4');
-  });
-
-  it('makes no look after it was stopped', async () => {
-    await slowDown();
-    await add(1, { run_at: at(5) });
-    claimer.stop();
-    await new Promise(resolve => setTimeout(resolve, 800));
-    expect([taken, claimer.hasMore]).toEqual([[], false]);
-    expect(await claimer.claim()).toBe(0);
-  });
-
-  it('begins at the beginning where a claim that continues has little room for what was left behind', async () => {
-    await slowDown();
-    await test.sql(`select setval('tock.claim_front_restart', 0)`);
-    await add(6, { run_at: at(20) });
-    room = 2;
-    onTaken[1] = () => (room = 0);
-    await claimer.claim();
-    await add(1, { run_at: at(5) });
-    expect(claimer.hasMore).toBe(true);
-    vi.spyOn(performance, 'now').mockReturnValue(60_000);
-    room = 2;
-    onTaken[2] = () => (room = 0);
-    await claimer.claim();
-    expect(taken).toEqual(['4 5', '10 6']);
-  });
-});
-
-describe('halt', () => {
-  it('forgets that there is more', async () => {
-    await add(4);
-    onTaken[1] = () => (room = 0);
-    await claimer.claim();
-    claimer.halt();
-    expect(claimer.hasMore).toBe(false);
-    room = 9;
-    await claimer.claim();
-    expect(events).toEqual(['rest', 'rest']);
+    await taking('2');
   });
 });

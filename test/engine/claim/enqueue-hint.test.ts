@@ -1,10 +1,12 @@
 // NOTIFY names the queue and priority of a new run: a daemon claims it there, and misses nothing else.
+
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createEnqueueHint } from '../../../src/engine/claim/enqueue-hint.js';
 import { type Daemon, defineJob } from '../../../src/index.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import { claimNotifiedRuns } from '../../../src/store/runs/claim/claim-in-queue.js';
+import { claimInPlaces } from '../../../src/store/runs/claim/claim-in-places.js';
+
 import { insertSleeper } from '../../support/sleepers.js';
 import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
 
@@ -60,11 +62,9 @@ describe('createEnqueueHint', () => {
 
 describe('a claim with a hint', () => {
   const claim = (limit = 10) =>
-    claimNotifiedRuns(
-      database,
-      { limit, workerId: WORKER, leaseMs: 60_000, queues: null },
-      { queue: 'mail', priority: 3 },
-    );
+    claimInPlaces(database, { limit, workerId: WORKER, leaseMs: 60_000, queues: null }, [
+      { queue: 'mail', priority: 3, at: '-infinity', id: '0' },
+    ]);
   const enqueue = async (queue: string, priority: number) =>
     await test.tock.enqueue(quick, {}, { queue, priority });
 
@@ -91,7 +91,7 @@ describe('a claim with a hint', () => {
 
   it('leaves runs that need a slot under a limit', async () => {
     await test.tock.enqueue(limited, {}, { queue: 'mail', priority: 3 });
-    expect((await claim()).runs).toEqual([]);
+    expect(await claim()).toMatchObject({ runs: [], limited: [] });
   });
 });
 

@@ -7,7 +7,6 @@ import { type Logger, silentLogger } from '../../../src/model/logger.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { engineOver } from '../../support/engine.js';
 import { addRuns } from '../../support/runs.js';
-import { withSlowWalks } from '../../support/slow-walks.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 /** A handler at work: what ends it, and its signal. */
@@ -36,7 +35,10 @@ beforeEach(async () => {
   const database = openDatabase({ connectionString: test.url });
   const recorded: Database = {
     ...database,
-    run: withSlowWalks(database, text => statements.push(text)),
+    run: (text, ...rest) => {
+      statements.push(text);
+      return database.run(text, ...rest);
+    },
   };
   engine = engineOver(recorded, [job]);
 });
@@ -159,9 +161,9 @@ describe('a worker of other code', () => {
   });
 });
 
-describe('the floors of claims', () => {
-  /** A worker that has claimed three times, each time slowly, and whose runs have ended. */
-  const slowed = async (kind: 'daemon' | 'relay' | 'tick' | 'library') => {
+describe('the watermarks of claims', () => {
+  /** A worker that has claimed a few times, and whose runs have ended. */
+  const used = async (kind: 'daemon' | 'relay' | 'tick' | 'library') => {
     const worker = openWorker(engine, { kind, concurrency: 5 });
     for (let n = 0; n < 3; n++) {
       await add(1);
@@ -175,25 +177,25 @@ describe('the floors of claims', () => {
   it.each(['tick', 'library'] as const)(
     'are not kept by one of the kind %s, which ends when nothing is left',
     async kind => {
-      const worker = await slowed(kind);
-      expect(worker.floors).toEqual([]);
+      const worker = await used(kind);
+      expect(worker.watermarks).toEqual([]);
       await worker.stop();
     },
   );
 
   it.each(['daemon', 'relay'] as const)('are kept by one of the kind %s', async kind => {
-    const worker = await slowed(kind);
-    expect(worker.floors).toMatchObject([{ queue: 'default', priority: 0 }]);
+    const worker = await used(kind);
+    expect(worker.watermarks).toMatchObject([{ queue: 'default', priority: 0 }]);
     await worker.stop();
   });
 
   it('are forgotten when a run is given back, which is as old as before', async () => {
-    const worker = await slowed('daemon');
+    const worker = await used('daemon');
     await add(6);
     await worker.claim();
-    expect(worker.floors).toHaveLength(1);
+    expect(worker.watermarks).toHaveLength(1);
     await worker.stop();
-    expect(worker.floors).toEqual([]);
+    expect(worker.watermarks).toEqual([]);
     expect(await test.sql(`select count(*)::int as count from tock.job_runs_live`)).toEqual([{ count: 6 }]);
   });
 });

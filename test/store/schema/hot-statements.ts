@@ -13,11 +13,10 @@ import { lockDueDefinitions, readClockAndLive } from '../../../src/store/definit
 import type { Ticker } from '../../../src/store/definitions/ticks.js';
 import { askWhetherIdle, readNextDue } from '../../../src/store/reads/next-due.js';
 import { admitUnderOneKey } from '../../../src/store/runs/claim/admit-one-key.js';
-import { type ClaimPosition, claimFreeRun, claimFreeRuns } from '../../../src/store/runs/claim/claim.js';
-import { claimNotifiedRuns } from '../../../src/store/runs/claim/claim-in-queue.js';
-import { readOtherPlaces } from '../../../src/store/runs/claim/other-places.js';
+import { readBelow } from '../../../src/store/runs/claim/below.js';
+import { claimFreeRun, claimFreeRuns } from '../../../src/store/runs/claim/claim.js';
+import { claimInPlaces } from '../../../src/store/runs/claim/claim-in-places.js';
 import { unblockRuns } from '../../../src/store/runs/claim/unblock.js';
-import { readBelow } from '../../../src/store/runs/claim/walk.js';
 import { enqueueRuns } from '../../../src/store/runs/enqueue/enqueue.js';
 import type { EnqueuedRow, RunShape } from '../../../src/store/runs/enqueue/enqueued-run.js';
 import {
@@ -77,17 +76,12 @@ const finalize = (
     passingOn,
   );
 const error = { attempt: 1, name: 'Error', code: null, message: 'no', stack: null };
-const position = (more: Partial<ClaimPosition> = {}): ClaimPosition => ({
+const WATERMARKS = [0, 3].map(priority => ({
   queue: 'default',
-  priority: 0,
-  at: '2026-03-01 12:00:00+00',
-  id: '7',
-  hasMore: true,
-  isLimited: false,
-  needSlots: 'none',
-  ...more,
-});
-const FLOORS = [0, 3].map(priority => ({ queue: 'default', priority, at: '2026-03-01T12:00:00Z' }));
+  priority,
+  at: '2026-03-01T12:00:00Z',
+  id: '0',
+}));
 export const claim = { limit: 2000, workerId: WORKER, leaseMs: 60_000, queues: null };
 const shape: RunShape = {
   job: 'noop',
@@ -144,58 +138,19 @@ const PRIMARY_KEY = 'job_runs_live_pkey';
 export const HOT: readonly [string, (session: Session) => Promise<unknown>, readonly string[]][] = [
   ['a claim from the beginning', s => claimFreeRuns(s, claim), [CLAIM_INDEX, PRIMARY_KEY]],
   [
-    'a claim from the floors of some',
-    s => claimFreeRuns(s, { ...claim, floors: FLOORS }),
+    'a claim from the watermarks of some',
+    s => claimFreeRuns(s, claim, WATERMARKS),
     [CLAIM_INDEX, PRIMARY_KEY],
   ],
-  ['a look below floors', s => readBelow(s, FLOORS), [CLAIM_INDEX]],
-  ['when the next run is due, above floors', s => readNextDue(s, null, true, FLOORS), [CLAIM_INDEX]],
+  ['a look below watermarks', s => readBelow(s, WATERMARKS), [CLAIM_INDEX]],
+  ['when the next run is due, above watermarks', s => readNextDue(s, null, true, WATERMARKS), [CLAIM_INDEX]],
+  ['one in one place', s => claimInPlaces(s, claim, WATERMARKS.slice(0, 1)), [CLAIM_INDEX, PRIMARY_KEY]],
   [
-    'one that goes on in one queue and priority',
-    s => claimFreeRuns(s, claim, [position()]),
+    'a small one in one place',
+    s => claimInPlaces(s, { ...claim, limit: 10 }, WATERMARKS.slice(0, 1)),
     [CLAIM_INDEX, PRIMARY_KEY],
   ],
-  [
-    'a small one that goes on there',
-    s => claimFreeRuns(s, { ...claim, limit: 10 }, [position()]),
-    [CLAIM_INDEX, PRIMARY_KEY],
-  ],
-  [
-    'one that goes on from the front',
-    s => claimFreeRuns(s, { ...claim, fromFront: true }, [position()]),
-    [CLAIM_INDEX, PRIMARY_KEY],
-  ],
-  [
-    'one that goes on from the front, for which it waits',
-    s => claimFreeRuns(s, { ...claim, fromFront: true, frontWaitMs: 1000 }, [position()]),
-    [CLAIM_INDEX, PRIMARY_KEY],
-  ],
-  [
-    'a small one that goes on from the front',
-    s => claimFreeRuns(s, { ...claim, limit: 10, fromFront: true }, [position()]),
-    [CLAIM_INDEX, PRIMARY_KEY],
-  ],
-  [
-    'one that goes on in two',
-    s => claimFreeRuns(s, claim, [position(), position({ priority: 3 })]),
-    [CLAIM_INDEX, PRIMARY_KEY],
-  ],
-  [
-    'one that goes on in two, where runs may need slots',
-    s => claimFreeRuns(s, claim, [position(), position({ priority: 3, needSlots: 'some' })]),
-    [CLAIM_INDEX, PRIMARY_KEY],
-  ],
-  [
-    'one that names runs, each of which needs a slot',
-    s => claimFreeRuns(s, claim, [position({ needSlots: 'all' })]),
-    [CLAIM_INDEX, PRIMARY_KEY],
-  ],
-  [
-    'one after a notification',
-    s => claimNotifiedRuns(s, claim, { queue: 'default', priority: 0 }),
-    [CLAIM_INDEX, PRIMARY_KEY],
-  ],
-  ['a look at other places', s => readOtherPlaces(s, [position()], null), [CLAIM_INDEX]],
+  ['one in several places', s => claimInPlaces(s, claim, WATERMARKS), [CLAIM_INDEX, PRIMARY_KEY]],
   ['a claim of one run', s => claimFreeRun(s, '17', claim), [PRIMARY_KEY]],
   ['a heartbeat', s => renewLeases(s, held, WORKER, 60_000), [PRIMARY_KEY]],
   [

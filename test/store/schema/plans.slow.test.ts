@@ -5,8 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
 import { readNextDue } from '../../../src/store/reads/next-due.js';
 import { claimFreeRuns } from '../../../src/store/runs/claim/claim.js';
-import { claimNotifiedRuns } from '../../../src/store/runs/claim/claim-in-queue.js';
+import { claimInPlaces } from '../../../src/store/runs/claim/claim-in-places.js';
 import { blockFloods } from '../../../src/store/runs/claim/floods.js';
+import type { Watermark } from '../../../src/store/runs/claim/queue-priorities.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
 import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
 import { claim, FILL_LARGE, HOT } from './hot-statements.js';
@@ -147,8 +148,8 @@ describe('a claim', () => {
       for (const each of clients) await each.connect();
       await clients[0].query(`set datestyle = 'SQL, DMY'`);
       const begun = await claimFreeRuns(first, { ...claim, limit: 2 });
-      const next = await claimFreeRuns(first, { ...claim, limit: 2 }, begun.positions);
-      const last = await claimFreeRuns(second, { ...claim, limit: 3 }, next.positions);
+      const next = await claimInPlaces(first, { ...claim, limit: 2 }, begun.places as readonly Watermark[]);
+      const last = await claimInPlaces(second, { ...claim, limit: 3 }, next.places as readonly Watermark[]);
       expect([begun, next, last].map(each => each.runs.map(run => run.id))).toEqual([
         ['1', '2'],
         ['3', '4'],
@@ -161,7 +162,7 @@ describe('a claim', () => {
     }
   });
 
-  it('above a floor reads few pages, however many runs have ended under a snapshot that is held', async () => {
+  it('above a watermark reads few pages, however many runs have ended under a snapshot that is held', async () => {
     const fresh = await createTestDatabase();
     const database = openDatabase({ connectionString: fresh.url, connections: 1 });
     const [holder, measuring] = [fresh.url, fresh.url].map(
@@ -191,15 +192,16 @@ describe('a claim', () => {
       await database.run('delete from tock.job_runs_live');
       await database.run(enqueue, ['1 minute', 10]);
       const place = { queue: 'default', priority: 0 };
-      const floor = { ...place, at: new Date(Date.now() - 1_800_000).toISOString() };
-      const ways: ((session: Session, floors: (typeof floor)[]) => Promise<unknown>)[] = [
-        (session, [above]) => claimNotifiedRuns(session, { ...claim, limit: 2 }, place, above),
-        (session, floors) => claimFreeRuns(session, { ...claim, limit: 2, floors }),
-        (session, floors) => readNextDue(session, null, false, floors),
+      const half = { ...place, at: new Date(Date.now() - 1_800_000).toISOString(), id: '0' };
+      const beginning = { ...place, at: '-infinity', id: '0' };
+      const ways: ((session: Session, watermarks: Watermark[]) => Promise<unknown>)[] = [
+        (session, watermarks) => claimInPlaces(session, { ...claim, limit: 2 }, watermarks),
+        (session, watermarks) => claimFreeRuns(session, { ...claim, limit: 2 }, watermarks),
+        (session, watermarks) => readNextDue(session, null, false, watermarks),
       ];
       for (const way of ways) {
-        expect(await pagesOf(session => way(session, [floor]))).toBeLessThan(250);
-        expect(await pagesOf(session => way(session, []))).toBeGreaterThan(500);
+        expect(await pagesOf(session => way(session, [half]))).toBeLessThan(250);
+        expect(await pagesOf(session => way(session, [beginning]))).toBeGreaterThan(500);
       }
       /** As where two runs were blocked that had been due for so long. */
       const flood = async (session: Session, seconds: number) => {

@@ -1,60 +1,96 @@
-// What a claim over several places returns: its runs, and where it ended in each place.
-import type { Claim, ClaimPosition } from './claim.js';
-import { type ClaimedRow, claimedRun } from './claimed-run.js';
+// What a claim returns: its runs, and what each place gave.
+import type { Claim, ClaimedPlace, QueuePriority } from './claim.js';
+import { type ClaimedRow, claimedRun, sortedAs } from './claimed-run.js';
 
-/** A queue and priority that a claim looked at, and how many runs it could give. */
-export type Place = readonly [queue: string, priority: number, share: number, isLimited: boolean];
+/** A queue and priority that a claim looked at. */
+export type Place = readonly [queue: string, priority: number, isLimited: boolean];
+/** What one of them gave. `place`: from 1. `at`: of its last run, as JSON has it. */
+export type Taken = readonly [
+  place: number,
+  count: number,
+  isFull: boolean,
+  at: string,
+  needsSlots?: boolean,
+];
 
-export type ClaimRow = ClaimedRow & {
-  readonly is_limited: boolean;
-  /** From 1: the run's place among `places`. */
-  readonly place: number | null;
-  /** Of the last run of each place, as JSON has it, whatever style of dates a session has. */
-  readonly at: string | null;
-  /** With the first row of a claim from the beginning. */
-  readonly walk_ms?: number | null;
-  /** In the order in which they were looked at; only with the first row. */
+/** One row tells of the claim, and has no id; each other one is a claimed run. */
+export type ClaimRow = Omit<ClaimedRow, 'id'> & {
+  readonly id: string | null;
+  /** All runs that were found, in their order, as PostgreSQL writes an array. */
+  readonly ids: string | null;
+  /** Of these, the ones that need a slot; null: none. */
+  readonly limited: string | null;
+  /** In the order in which they were looked at. */
   readonly places: readonly Place[] | null;
+  readonly taken: readonly Taken[] | null;
 };
 
+const NOTHING: Claim = { runs: [], limited: [], places: [], hasMore: false };
+
+/** Reads the rows of a claim that was asked for this many runs. */
 export function claimOf(rows: readonly ClaimRow[], limit: number): Claim {
-  const limited = rows.filter(row => row.is_limited).map(row => row.id);
-  const needSlots = shareOf(limited.length, rows.length);
-  const positions: ClaimPosition[] = positionsOf(rows, rows[0]?.places ?? [], limit).map(position => ({
-    ...position,
-    needSlots: position.isLimited ? 'all' : needSlots,
-  }));
-  const claimed = limited.length === 0 ? rows : rows.filter(row => !row.is_limited);
-  const hasMore = positions.some(position => position.hasMore);
-  return { runs: claimed.map(claimedRun), limited, positions, hasMore, walkMs: rows[0]?.walk_ms ?? null };
+  const first = rows.find(row => row.id === null);
+  if (first === undefined) return NOTHING;
+  const ids = idsOf(first.ids);
+  const runs = rows.filter((row): row is ClaimRow & ClaimedRow => row.id !== null).map(claimedRun);
+  const places = placesAfter(first, ids, limit);
+  const hasMore = places.some(place => place.hasMore);
+  return { runs: sortedAs(runs, ids), limited: idsOf(first.limited), places, hasMore };
 }
 
-function shareOf(part: number, whole: number): ClaimPosition['needSlots'] {
-  if (part === 0) return 'none';
-  return part === whole ? 'all' : 'some';
-}
+/** A row of a claim of plain runs; the last two columns are of all, and only one row has them. */
+export type PlainRow = ClaimedRow & { readonly ids: string | null; readonly taken: readonly Taken[] | null };
 
-function positionsOf(
-  rows: readonly ClaimRow[],
-  places: readonly Place[],
+/** Reads the rows of a claim in these places, in this order. */
+export function claimInOrder(
+  rows: readonly PlainRow[],
   limit: number,
-): Omit<ClaimPosition, 'needSlots'>[] {
-  const counts = new Map<number, number>();
-  const last = new Map<number, ClaimRow>();
-  for (const row of rows) {
-    if (row.place === null) continue;
-    counts.set(row.place, (counts.get(row.place) ?? 0) + 1);
-    last.set(row.place, row);
+  asked: readonly QueuePriority[],
+): Claim {
+  const carrier = rows.find(row => row.ids !== null);
+  const ids = idsOf(carrier?.ids ?? null);
+  const asPlace = ({ queue, priority }: QueuePriority): Place => [queue, priority, false];
+  const places = placesAfter({ places: asked.map(asPlace), taken: carrier?.taken ?? [] }, ids, limit);
+  const hasMore = places.some(place => place.hasMore);
+  return { runs: sortedAs(rows.map(claimedRun), ids), limited: [], places, hasMore };
+}
+
+const idsOf = (array: string | null) => array?.slice(1, -1).split(',') ?? [];
+
+function placesAfter(
+  { places, taken }: Pick<ClaimRow, 'places' | 'taken'>,
+  ids: readonly string[],
+  limit: number,
+): ClaimedPlace[] {
+  const gave = new Map<number, Omit<ClaimedPlace, keyof QueuePriority | 'isLimited'>>();
+  let count = 0;
+  let last = 0;
+  // Those of later priorities were not claimed, if an earlier one may have more.
+  for (const [place, each, isFull, at, needsSlots = false] of taken ?? []) {
+    if (count === ids.length) break;
+    count += each;
+    last = place;
+    gave.set(place, { at, id: ids[count - 1] ?? null, hasMore: isFull, needsSlots });
   }
-  // With enough runs the claim went no further: the last place may have more, and what comes after was not
-  // looked at.
-  const end = rows.length >= limit ? (rows.at(-1)?.place ?? 0) : Number.POSITIVE_INFINITY;
-  const endPriority = places[end - 1]?.[1];
-  return places.map(([queue, priority, share, isLimited], index) => {
+  // With enough runs the claim went no further: the last place may have more, and others of its priority were
+  // not looked at.
+  const isCut = ids.length >= limit;
+  const lastPriority = places?.[last - 1]?.[1];
+  const nothing = { at: null, id: null, hasMore: false, needsSlots: false };
+  return (places ?? []).map(([queue, priority, isLimited], index) => {
     const place = index + 1;
-    const row = last.get(place);
-    const isUnread = place > end && priority === endPriority;
-    const hasMore = isUnread || place === end || (counts.get(place) ?? 0) >= share;
-    return { queue, priority, at: row?.at ?? null, id: row?.id ?? null, hasMore, isLimited };
+    const found = gave.get(place) ?? nothing;
+    const isUnread = isCut && place > last && priority === lastPriority;
+    const hasMore = found.hasMore || isUnread || (isCut && place === last);
+    return { queue, priority, isLimited, ...found, hasMore };
   });
+}
+
+/** A run of a claim that names its runs, and says nothing of places. */
+export type ListedRow = ClaimedRow & { readonly is_limited: boolean };
+
+/** Reads the rows of such a claim, which are in the order in which the runs are to start. */
+export function claimListed(rows: readonly ListedRow[]): Claim {
+  const runs = rows.filter(row => !row.is_limited).map(claimedRun);
+  return { ...NOTHING, runs, limited: rows.filter(row => row.is_limited).map(row => row.id) };
 }

@@ -11,24 +11,20 @@
 // Priorities are walked downwards. Within one, each queue gives its share, so that a flood in one queue does
 // not starve the others. A queue that gives its whole share may have more: then no later priority is taken
 // with this claim.
-// Within a queue and priority, due runs are walked in the order of `run_at`: future runs are never looked at.
-//
-// A claim can go on where the last one left off. Index entries of runs that have ended stay as long as
-// a session holds an old snapshot, and walking over them with each claim would make it slower with each run
-// that ends.
+// Within a queue and priority, due runs are walked in the order of `run_at`, from the watermark on: ended runs
+// are not walked again, and future runs are never looked at.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
-import { choosePositions } from './chosen-positions.js';
-import { claimAfter } from './claim-in-queue.js';
-import { claimAfterEach } from './claim-in-queues.js';
-import { type ClaimRow, claimOf } from './claim-rows.js';
-import { type ClaimedRun, claimedColumns, namesOfClaimed, startLease } from './claimed-run.js';
-import { nameLimitedRuns } from './name-limited.js';
+import { type ClaimRow, claimListed, claimOf, type ListedRow } from './claim-rows.js';
 import {
-  type ClaimFloor,
-  type FloorParameters,
-  floorParameters,
-  isAboveFloor,
+  type ClaimedRun,
+  claimedColumns,
+  namesOfClaimed,
+  nullsOfClaimed,
+  startLease,
+} from './claimed-run.js';
+import {
+  isAbove,
   isClaimable,
   isQueueLimited,
   isQueueOpen,
@@ -36,8 +32,10 @@ import {
   openQueuePriorities,
   QUEUE_PRIORITIES,
   QUEUE_PRIORITIES_ABOVE,
+  type Watermark,
+  type WatermarkParameters,
+  watermarkParameters,
 } from './queue-priorities.js';
-import { walkedMs } from './walk.js';
 
 /** A queue and one of the priorities that its runs have. */
 export interface QueuePriority {
@@ -45,19 +43,17 @@ export interface QueuePriority {
   readonly priority: number;
 }
 
-/**
- * Where a claim left off in a queue and priority: after the run with this `run_at`, as text in full, and id.
- * Both are null where it took nothing.
- */
-export interface ClaimPosition extends QueuePriority {
+/** What a claim found in a queue and priority. */
+export interface ClaimedPlace extends QueuePriority {
+  /** The last run that it took, by its `run_at` as JSON has it, and its id. Both are null where it took nothing. */
   readonly at: string | null;
   readonly id: string | null;
   /** It gave all that it was asked for, or was not looked at because others had given enough. */
   readonly hasMore: boolean;
   /** Its queue has a limit, which each claim must read again. */
   readonly isLimited: boolean;
-  /** Which of the runs that the claim saw there need a slot under a limit. */
-  readonly needSlots: 'none' | 'some' | 'all';
+  /** Of what it gave, some runs need a slot. */
+  readonly needsSlots: boolean;
 }
 
 export interface ClaimOptions {
@@ -68,32 +64,16 @@ export interface ClaimOptions {
   readonly queues: readonly string[] | null;
   /** Of the queues of one priority, those whose names come after this one are first. Default: none. */
   readonly afterQueue?: string;
-  /**
-   * Whether a claim that continues in one queue and priority may start where those of other workers have come
-   * to. Default false.
-   */
-  readonly fromFront?: boolean;
-  /** For how many milliseconds at most it then waits for the front's lock. Default 0: it takes none. */
-  readonly frontWaitMs?: number;
-  /** A claim from the beginning looks above these only. Default: none. */
-  readonly floors?: readonly ClaimFloor[];
 }
 
 export interface Claim {
   readonly runs: readonly ClaimedRun[];
-  /** Ids of due runs that need a slot under a limit; neither claimed nor locked. */
+  /** Ids of due runs that need a slot under a limit; not claimed. */
   readonly limited: readonly string[];
   /** The queues and priorities that were looked at. */
-  readonly positions: readonly ClaimPosition[];
-  /** Positions in which it was not to look, because there were too many: as they were. Default: none. */
-  readonly unasked?: readonly ClaimPosition[];
+  readonly places: readonly ClaimedPlace[];
   /** There may be more that is due. */
   readonly hasMore: boolean;
-  /**
-   * For how long the server looked for due runs, in milliseconds. Null: it found none, or the claim says
-   * nothing of walks, as one that continues.
-   */
-  readonly walkMs: number | null;
 }
 
 interface Wanted {
@@ -104,149 +84,71 @@ interface Wanted {
 
 /**
  * Claims from the set `open`. The CTEs that lock are MATERIALIZED: the planner may otherwise run them more
- * than once, and lock more rows than LIMIT says. No join has two sides that grow with the number of queues:
- * the planner expects few, and would compare all with all.
+ * than once, and lock more rows than LIMIT says. No join has two sides that grow with the number of runs or
+ * queues: the planner expects few, and would compare all with all. So the claimed runs come back in any
+ * order, and one row says in which they are to start, and what each place gave. The order of `found` is
+ * that of its nested loop.
  *
- * @param where a further condition on runs `r` of the queues and priorities `o`
  * @param order of the queues within a priority
- * @param isTimed whether the first row says how long it took to find the runs
  */
-const claimFrom = (
-  open: string,
-  {
-    where = '',
-    order,
-    isTimed = false,
-  }: { readonly where?: string; readonly order: string; readonly isTimed?: boolean },
-) => `
+const claimFrom = (open: string, order: string) => `
 with ${open}, shares as materialized (
   select o.*, least(o.room, ceil(:limit::integer::numeric / o.siblings)::integer) as share,
     (row_number() over (order by o.priority, ${order}))::integer as place
   from open o order by o.priority, ${order}
 ), found as materialized (
-  select d.id, d.run_at, o.place, o.priority, d.is_limited, o.share
+  select d.id, d.run_at, d.is_limited, o.place, o.priority, o.share
   from shares o cross join lateral (
     select r.id, r.run_at, o.is_limited or r.slot_keys is not null as is_limited from tock.job_runs_live r
-    where ${liesIn('r', 'o')} and ${isClaimable('r')} ${where}
+    where ${liesIn('r', 'o')} and ${isClaimable('r')} and ${isAbove('r', 'o')}
     order by r.run_at, r.id
     limit o.share
     for update of r skip locked
   ) d
   limit :limit::integer
+), taken as materialized (
+  select f.priority, f.place, f.share, count(*) as count, max(f.run_at) as at, bool_or(f.is_limited) as needs_slots from found f group by f.priority, f.place, f.share
 ), due as materialized (
-  select f.*, row_number() over () as turn, lead(f.place) over () is distinct from f.place as is_last from found f
-  where f.priority <= coalesce((select min(w.priority) from (
-    select f.priority from found f group by f.priority, f.place, f.share having count(*) >= f.share) w), f.priority)
-), ${isTimed ? `walk as materialized (select ${walkedMs} as ms, count(*) as runs from due), ` : ''}claimed as (
+  select f.id, f.is_limited from found f
+  where f.priority <= coalesce((select min(t.priority) from taken t where t.count >= t.share), f.priority)
+), claimed as (
   update tock.job_runs_live r set ${startLease('r')}
-  where r.id = any(array(select id from due where not is_limited))${isTimed ? ' and (select w.runs from walk w) > 0' : ''}
+  where r.id = any(array(select id from due where not is_limited))
   returning r.id, ${claimedColumns('r')}
 )
-select due.id, due.is_limited, ${namesOfClaimed('c')}, due.place,${isTimed ? ' case when due.turn = 1 then (select w.ms from walk w) end as walk_ms,' : ''}
-  case when due.is_last then to_jsonb(due.run_at) #>> '{}' end as at,
-  case when due.turn = 1 then (
-    select jsonb_agg(jsonb_build_array(o.queue, o.priority, o.share, o.is_limited) order by o.place) from shares o) end as places
-from due left join claimed c on c.id = due.id order by due.turn`;
+select c.id, ${namesOfClaimed('c')}, null::text as ids, null::text as limited, null::json as places, null::json as taken from claimed c
+union all
+select null, ${nullsOfClaimed}, array_agg(d.id)::text, (array_agg(d.id) filter (where d.is_limited))::text,
+  (select json_agg(json_build_array(s.queue, s.priority, s.is_limited) order by s.place) from shares s),
+  (select json_agg(json_build_array(t.place, t.count, t.count >= t.share, t.at, t.needs_slots) order by t.place) from taken t)
+from due d having count(*) > 0`;
 
-const OPEN = `${QUEUE_PRIORITIES}, ${openQueuePriorities(':limit::integer')}`;
-const OPEN_ABOVE = `${QUEUE_PRIORITIES_ABOVE}, ${openQueuePriorities(':limit::integer', true)}`;
 /** Queues after the one that was served last come first, so that each has its turn, however few are taken. */
 const IN_TURN = `o.queue <= :afterQueue collate "C", o.queue`;
 
-interface Turn {
-  readonly afterQueue: string;
-}
-
-type Unpositioned = Wanted & Turn & Pick<ClaimOptions, 'queues'>;
-
-const CLAIM = statement<Unpositioned, ClaimRow>('claim', claimFrom(OPEN, { order: IN_TURN, isTimed: true }), {
+const CLAIM = statement<
+  Wanted & WatermarkParameters & Required<Pick<ClaimOptions, 'queues' | 'afterQueue'>>,
+  ClaimRow
+>('claim', claimFrom(`${QUEUE_PRIORITIES_ABOVE}, ${openQueuePriorities(':limit::integer', true)}`, IN_TURN), {
   prepared: true,
 });
 
-const CLAIM_ABOVE = statement<Unpositioned & FloorParameters, ClaimRow>(
-  'claim-above',
-  claimFrom(OPEN_ABOVE, { where: `and ${isAboveFloor('r', 'o')}`, order: IN_TURN, isTimed: true }),
-  { prepared: true },
-);
-
-type Positioned = Wanted &
-  Record<'names' | 'times' | 'ids', readonly string[]> & { readonly priorities: readonly number[] };
-
-// Whether a queue was paused since is not asked, for as long as a claim may go on: see
-// engine/claim/claim-cursor.ts.
-const claimAt = (name: string, which: '>' | '<=') => {
-  const where = `and (r.run_at, r.id) ${which} (o.after_at, o.after_id)`;
-  const open = `open as materialized (
-  select p.*, false as is_limited, :limit::integer as room, count(*) over (partition by p.priority) as siblings
-  from unnest(:names::text[], :priorities::integer[], :times::timestamptz[], :ids::bigint[])
-    with ordinality as p(queue, priority, after_at, after_id, turn)
-)`;
-  return statement<Positioned, ClaimRow>(name, claimFrom(open, { where, order: 'o.turn' }), {
-    prepared: true,
-  });
-};
-const CLAIM_ON = claimAt('claim-on', '>');
-// Beyond the positions it would lock the runs that others claim meanwhile, and their outcomes would wait.
-const CLAIM_BEHIND = claimAt('claim-behind', '<=');
-
 /**
  * Claims due runs in one statement and starts their leases; those that need a slot are only named, and count
- * towards `limit`. Runs that another claim has locked are never waited for: they are skipped, or only named.
- * @throws 55P03 where another claim has held the front for `frontWaitMs`
- * @param positions where an earlier claim left off: only what comes after them is looked at, queues of a
- * priority in the order given. Null: everything above the floors
+ * towards `limit`. Runs that another claim has locked are never waited for: they are skipped.
+ * @param watermarks from where it starts in these places; in others, and where a queue has a limit, it starts
+ * at the beginning
  */
 export async function claimFreeRuns(
   session: Session,
-  options: ClaimOptions,
-  positions: readonly ClaimPosition[] | null = null,
+  { limit, workerId, leaseMs, queues, afterQueue = '' }: ClaimOptions,
+  watermarks: readonly Watermark[] = [],
 ): Promise<Claim> {
-  const { limit, workerId, leaseMs, queues, afterQueue = '', floors = [] } = options;
-  const wanted = { limit, workerId, leaseMs };
-  if (positions === null) {
-    const unpositioned = { ...wanted, queues, afterQueue };
-    const rows =
-      floors.length === 0
-        ? await CLAIM.run(session, unpositioned)
-        : await CLAIM_ABOVE.run(session, { ...unpositioned, ...floorParameters(floors) });
-    return claimOf(rows, limit);
-  }
-  const [position] = positions;
-  if (position?.needSlots === 'none' && positions.length === 1)
-    return await claimAfter(session, options, position);
-  const named =
-    position?.needSlots === 'all' && positions.length === 1
-      ? await nameLimitedRuns(session, limit, position)
-      : null;
-  if (named !== null) return named;
-  const { asked, unasked } = choosePositions(positions);
-  const claim = asked.every(each => each.needSlots === 'none')
-    ? await claimAfterEach(session, wanted, asked)
-    : claimOf(await CLAIM_ON.run(session, { ...wanted, ...parametersOf(asked) }), limit);
-  return unasked.length === 0 ? claim : { ...claim, unasked, hasMore: true };
+  const wanted = { limit, workerId, leaseMs, queues, afterQueue };
+  return claimOf(await CLAIM.run(session, { ...wanted, ...watermarkParameters(watermarks) }), limit);
 }
 
-/**
- * Claims due runs that were left behind these positions: given back, enqueued by a transaction that was
- * committed late, or passed over because they need a slot.
- */
-export async function claimRunsBehind(
-  session: Session,
-  { limit, workerId, leaseMs }: ClaimOptions,
-  positions: readonly ClaimPosition[],
-): Promise<Claim> {
-  const wanted = { limit, workerId, leaseMs };
-  return claimOf(await CLAIM_BEHIND.run(session, { ...wanted, ...parametersOf(positions) }), limit);
-}
-
-const parametersOf = (positions: readonly ClaimPosition[]) => ({
-  names: positions.map(each => each.queue),
-  priorities: positions.map(each => each.priority),
-  times: positions.map(each => each.at ?? '-infinity'),
-  ids: positions.map(each => each.id ?? '0'),
-});
-
-const CLAIM_ONE = statement<Omit<Wanted, 'limit'> & { readonly id: string }, ClaimRow>(
+const CLAIM_ONE = statement<Omit<Wanted, 'limit'> & { readonly id: string }, ListedRow>(
   'claim-one',
   `
 with due as materialized (
@@ -258,7 +160,7 @@ with due as materialized (
   update tock.job_runs_live r set ${startLease('r')} from due where r.id = due.id and not due.is_limited
   returning r.id, ${claimedColumns('r')}
 )
-select due.id, due.is_limited, ${namesOfClaimed('c')}, null as place, null as at, null as places
+select due.id, due.is_limited, ${namesOfClaimed('c')}
 from due left join claimed c on c.id = due.id`,
 );
 
@@ -268,13 +170,13 @@ export async function claimFreeRun(
   id: string,
   { workerId, leaseMs }: Pick<ClaimOptions, 'workerId' | 'leaseMs'>,
 ): Promise<Claim> {
-  return claimOf(await CLAIM_ONE.run(session, { id, workerId, leaseMs }), 1);
+  return claimListed(await CLAIM_ONE.run(session, { id, workerId, leaseMs }));
 }
 
 const CLAIMABLE = statement<Pick<ClaimOptions, 'limit' | 'queues'>, { readonly id: string }>(
   'claimable-ids',
   `
-with ${OPEN}
+with ${QUEUE_PRIORITIES}, ${openQueuePriorities(':limit::integer')}
 select d.id::text as id from open o cross join lateral (
   select r.id, r.run_at from tock.job_runs_live r
   where ${liesIn('r', 'o')} and ${isClaimable('r')}

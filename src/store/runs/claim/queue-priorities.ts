@@ -24,67 +24,69 @@ export const QUEUE_PRIORITIES = `recursive queue_priorities as (
 )`;
 
 /** The next queue and priority after one and before another that has runs which wait for no slot. */
-export const nextBetween = (after: string, before: string) => `cross join lateral (
+const nextBetween = (after: string, before: string) => `cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (${after}) and (r.queue, r.priority) < (${before})
     order by r.queue, r.priority limit 1) n`;
 
 /**
- * CTE `gaps`: what lies before, between and after the queues and priorities of the CTE `places`, so that a
- * loose index scan does not walk through these. Names of queues begin with a letter or digit, so they lie
- * between '' and '~'.
+ * A queue and priority, and a run in it up to which all that could be claimed has been claimed, as far as a
+ * worker knows. Claims start after it, so that they do not walk over the index entries of ended runs, which
+ * stay until a vacuum, and for as long as some session holds an older snapshot.
  */
-export const gapsBetween = (places: string) => `gaps as materialized (
-  select b.queue, b.priority, lead(b.queue, 1, '~') over borders as before_queue, lead(b.priority, 1, 0) over borders as before_priority
-  from (select '' collate "C" as queue, 0 as priority union all select k.queue, k.priority from ${places} k) b
-  window borders as (order by b.queue, b.priority)
-)`;
+export interface Watermark {
+  readonly queue: string;
+  readonly priority: number;
+  /** The run's `run_at`, as ISO 8601 or as JSON has it. */
+  readonly at: string;
+  readonly id: string;
+}
+
+export interface WatermarkParameters {
+  readonly queueNames: readonly string[];
+  readonly priorities: readonly number[];
+  readonly times: readonly string[];
+  readonly ids: readonly string[];
+}
+
+export const watermarkParameters = (watermarks: readonly Watermark[]): WatermarkParameters => ({
+  queueNames: watermarks.map(mark => mark.queue),
+  priorities: watermarks.map(mark => mark.priority),
+  times: watermarks.map(mark => mark.at),
+  ids: watermarks.map(mark => mark.id),
+});
+
+/** The rows of {@link WatermarkParameters}: queue, priority, after_at, after_id; turn is their order, from 1. */
+export const WATERMARKS = `unnest(${hidden('queueNames', 'text[]')}, ${hidden('priorities', 'integer[]')},
+    ${hidden('times', 'timestamptz[]')}, ${hidden('ids', 'bigint[]')}) with ordinality as m(queue, priority, after_at, after_id, turn)`;
 
 /**
- * As {@link QUEUE_PRIORITIES}, with the floor of each, `-infinity` where none is known: see ClaimFloor. A
- * queue and priority with a floor is taken to have runs. Uses the parameters of {@link floorParameters}.
+ * As {@link QUEUE_PRIORITIES}, with the watermark of each: the beginning of time where there is none. A queue
+ * and priority with a watermark is taken to have runs, and the loose index scan goes only between these, so
+ * that it does not walk through them. Names of queues begin with a letter or digit, so they lie between ''
+ * and '~'. Uses {@link WatermarkParameters}.
  */
-export const QUEUE_PRIORITIES_ABOVE = `recursive floors as materialized (
-  select f.queue collate "C" as queue, f.priority, f.floor_at
-  from unnest(${hidden('floorQueues', 'text[]')}, ${hidden('floorPriorities', 'integer[]')}, ${hidden('floorTimes', 'timestamptz[]')}) as f(queue, priority, floor_at)
-), ${gapsBetween('floors')}, others as (
+export const QUEUE_PRIORITIES_ABOVE = `recursive watermarks as materialized (
+  select m.queue collate "C" as queue, m.priority, m.after_at, m.after_id from ${WATERMARKS}
+), gaps as materialized (
+  select b.queue, b.priority, lead(b.queue, 1, '~') over borders as before_queue, lead(b.priority, 1, 0) over borders as before_priority
+  from (select '' collate "C" as queue, 0 as priority union all select w.queue, w.priority from watermarks w) b
+  window borders as (order by b.queue, b.priority)
+), others as (
   select n.queue, n.priority, g.before_queue, g.before_priority
   from gaps g ${nextBetween('g.queue, g.priority', 'g.before_queue, g.before_priority')}
   union all
   select n.queue, n.priority, p.before_queue, p.before_priority
   from others p ${nextBetween('p.queue, p.priority', 'p.before_queue, p.before_priority')}
 ), queue_priorities as (
-  select f.queue, f.priority, f.floor_at from floors f
+  select w.* from watermarks w
   union all
-  select o.queue, o.priority, timestamptz '-infinity' from others o
+  select o.queue, o.priority, timestamptz '-infinity', 0 from others o
 )`;
 
-/**
- * A queue and priority, and a time up to which it had no more run that could be claimed: below it lie the
- * index entries of runs that have ended. A run may come to lie there still, if it is given back, becomes free
- * of a limit, or was enqueued for a time in the past or by a transaction that was committed late.
- */
-export interface ClaimFloor {
-  readonly queue: string;
-  readonly priority: number;
-  /** ISO 8601. */
-  readonly at: string;
-}
-
-export interface FloorParameters {
-  readonly floorQueues: readonly string[];
-  readonly floorPriorities: readonly number[];
-  readonly floorTimes: readonly string[];
-}
-
-export const floorParameters = (floors: readonly ClaimFloor[]): FloorParameters => ({
-  floorQueues: floors.map(floor => floor.queue),
-  floorPriorities: floors.map(floor => floor.priority),
-  floorTimes: floors.map(floor => floor.at),
-});
-
-/** Whether a run lies above the floor of its queue and priority, a row of {@link QUEUE_PRIORITIES_ABOVE}. */
-export const isAboveFloor = (run: string, place: string) => `${run}.run_at > ${place}.floor_at`;
+/** Whether a run lies above the watermark of its queue and priority, in a row of {@link WATERMARKS}. */
+export const isAbove = (run: string, place: string) =>
+  `(${run}.run_at, ${run}.id) > (${place}.after_at, ${place}.after_id)`;
 
 /** Whether a queue has a limit of its own; over its row, which may be null. */
 export const isQueueLimited = (queue: string) =>
@@ -122,21 +124,25 @@ const freeQueueSlots = (queue: string) =>
 
 /**
  * CTE `open`, over {@link QUEUE_PRIORITIES}: those from which runs can be claimed now, and `room`: how many
- * at most. Uses the parameter :queues: only these; null: all
- * that are not relayed.
+ * at most. Uses the parameter :queues: only these; null: all that are not relayed.
  *
  * A look at the first due run of each, not EXISTS, which the planner may turn into a join with all runs.
  *
  * @param limit SQL for the most that is asked for
- * @param hasFloors over {@link QUEUE_PRIORITIES_ABOVE}, with its floors
+ * @param hasWatermarks over {@link QUEUE_PRIORITIES_ABOVE}, with its watermarks. A queue with a limit has none:
+ * runs that have long been due start when it lets them
  */
-export const openQueuePriorities = (limit: string, hasFloors = false) => `open as materialized (
-  select p.queue, p.priority, ${hasFloors ? 'p.floor_at, ' : ''}${isQueueLimited('q')} as is_limited,
+export function openQueuePriorities(limit: string, hasWatermarks = false): string {
+  const watermark = `case when ${isQueueLimited('q')} then timestamptz '-infinity' else p.after_at end`;
+  const isAboveIt = `(r.run_at, r.id) > (${watermark}, p.after_id)`;
+  return `open as materialized (
+  select p.queue, p.priority, ${hasWatermarks ? `${watermark} as after_at, p.after_id, ` : ''}${isQueueLimited('q')} as is_limited,
     least(${limit}, ${freeQueueSlots('q')}) as room, count(*) over (partition by p.priority) as siblings
   from queue_priorities p left join tock.job_queues q on q.name = p.queue
   where ${isServed('p.queue', 'q')} and ${isQueueOpen('q')}
     and (q.concurrency is null or ${freeQueueSlots('q')} > 0)
     and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or ${isRateVoid('q')})
-    and (select true from tock.job_runs_live r where ${liesIn('r', 'p')} and ${isClaimable('r')}${hasFloors ? ` and ${isAboveFloor('r', 'p')}` : ''}
+    and (select true from tock.job_runs_live r where ${liesIn('r', 'p')} and ${isClaimable('r')}${hasWatermarks ? ` and ${isAboveIt}` : ''}
       order by r.run_at, r.id limit 1)
 )`;
+}

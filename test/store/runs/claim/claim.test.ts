@@ -2,15 +2,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
 import { readNextDue } from '../../../../src/store/reads/next-due.js';
+import { readBelow } from '../../../../src/store/runs/claim/below.js';
 import {
   type Claim,
-  type ClaimPosition,
   claimFreeRun,
   claimFreeRuns,
   readClaimable,
 } from '../../../../src/store/runs/claim/claim.js';
-import { claimNotifiedRuns } from '../../../../src/store/runs/claim/claim-in-queue.js';
-import { readBelow } from '../../../../src/store/runs/claim/walk.js';
+import { claimInPlaces } from '../../../../src/store/runs/claim/claim-in-places.js';
+import type { Watermark } from '../../../../src/store/runs/claim/queue-priorities.js';
 import { addRuns, emptyTables, whileLocked, withoutIndexes } from '../../../support/runs.js';
 import { openTestTock, type TestTock } from '../../../support/test-tock.js';
 
@@ -35,20 +35,19 @@ afterAll(async () => {
   await test.close();
 });
 
-const position = (queue: string, priority: number, more: Partial<ClaimPosition> = {}): ClaimPosition => ({
+const mark = (queue: string, priority: number, more: Partial<Watermark> = {}): Watermark => ({
   queue,
   priority,
-  at: null,
-  id: null,
-  hasMore: true,
-  isLimited: false,
-  needSlots: 'none',
+  at: '-infinity',
+  id: '0',
   ...more,
 });
+const goOn = (watermarks: readonly Watermark[], limit = 10, session = database) =>
+  claimInPlaces(session, { ...options, limit }, watermarks);
 const fromStart = (limit = 10, queues: readonly string[] | null = null) =>
   claimFreeRuns(database, { ...options, limit, queues });
 const idsOf = (claim: Claim) => claim.runs.map(run => run.id);
-const namesOf = (claim: Claim) => claim.positions.map(each => `${each.queue} ${each.priority}`);
+const namesOf = (claim: Claim) => claim.places.map(each => `${each.queue} ${each.priority}`);
 const rowOf = async (id: string) =>
   (await test.sql('select * from tock.job_runs_live where id = $1', [id]))[0];
 
@@ -56,37 +55,12 @@ const rowOf = async (id: string) =>
 const WAYS: readonly [string, (limit: number, session?: Database) => Promise<Claim>][] = [
   ['from the beginning', (limit, session = database) => claimFreeRuns(session, { ...options, limit })],
   [
-    'from a floor',
+    'from a watermark',
     (limit, session = database) =>
-      claimFreeRuns(session, { ...options, limit, floors: [{ queue: 'default', priority: 0, at: AGO(60) }] }),
+      claimFreeRuns(session, { ...options, limit }, [mark('default', 0, { at: AGO(60) })]),
   ],
-  [
-    'in one queue, where the last left off',
-    (limit, session = database) => claimFreeRuns(session, { ...options, limit }, [position('default', 0)]),
-  ],
-  [
-    'in several, where the last left off',
-    (limit, session = database) =>
-      claimFreeRuns(session, { ...options, limit }, [position('default', 0), position('other', 1)]),
-  ],
-  [
-    'in several, one of which may have runs that need a slot, where the last left off',
-    (limit, session = database) =>
-      claimFreeRuns(session, { ...options, limit }, [
-        position('default', 0),
-        position('other', 1, { needSlots: 'some' }),
-      ]),
-  ],
-  [
-    'in one queue, where the last saw runs that need a slot, where it left off',
-    (limit, session = database) =>
-      claimFreeRuns(session, { ...options, limit }, [position('default', 0, { needSlots: 'all' })]),
-  ],
-  [
-    'in which a notification says that there is one',
-    (limit, session = database) =>
-      claimNotifiedRuns(session, { ...options, limit }, { queue: 'default', priority: 0 }),
-  ],
+  ['in one place', (limit, session) => goOn([mark('default', 0)], limit, session)],
+  ['in several places', (limit, session) => goOn([mark('default', 0), mark('other', 1)], limit, session)],
 ];
 
 describe.each(WAYS)('a claim %s', (_way, claim) => {
@@ -137,19 +111,20 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
     expect(runs.map(run => run.id)).toEqual([ids[3], ids[1], ids[2]]);
   });
 
-  it('leaves what needs a slot as it was', async () => {
+  it('leaves what needs a slot as it was, and names it unless it asks in places only', async () => {
     const [id = ''] = await addRuns(test, { slot_keys: ['job:x'], slot_limits: [1] });
-    expect((await claim(1)).runs).toEqual([]);
+    const limited = _way.startsWith('from') ? [id] : [];
+    expect(await claim(1)).toMatchObject({ runs: [], limited, hasMore: limited.length > 0 });
     expect(await rowOf(id)).toMatchObject({ status: 'queued', attempts: 0, fence: 0, locked_by: null });
   });
 
   it('says where it left off: at the last one in that order, whatever its id', async () => {
     await addRuns(test, { run_at: AGO(1) }, { run_at: AGO(5) });
-    const { positions } = await claim(5);
-    expect(positions.filter(each => each.id !== null)).toMatchObject([
-      { queue: 'default', priority: 0, id: '1', hasMore: false, isLimited: false, needSlots: 'none' },
+    const { places } = await claim(5);
+    expect(places.filter(each => each.id !== null)).toMatchObject([
+      { queue: 'default', priority: 0, id: '1', hasMore: false, isLimited: false },
     ]);
-    expect(Date.parse(positions[0]?.at ?? '')).toBe(Date.parse(AGO(1)));
+    expect(Date.parse(places[0]?.at ?? '')).toBe(Date.parse(AGO(1)));
     expect(await claim(1)).toMatchObject({ runs: [], hasMore: false });
   });
 
@@ -166,47 +141,34 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
   });
 });
 
-describe('a claim above a floor', () => {
-  const floor = { queue: 'a', priority: 0, at: AGO(2) };
-  const add = () =>
-    addRuns(
+describe('a claim above a watermark', () => {
+  const watermark = mark('a', 0, { at: AGO(2), id: '1' });
+
+  it('takes nothing at it or below, and everything elsewhere', async () => {
+    await addRuns(
       test,
+      { queue: 'a', run_at: AGO(2) },
       { queue: 'a', run_at: AGO(2) },
       { queue: 'a', run_at: AGO(1) },
       { queue: 'a', priority: 1, run_at: AGO(9) },
       { queue: 'b', run_at: AGO(9) },
     );
-
-  it('takes nothing at it or below, and everything elsewhere', async () => {
-    await add();
-    const claim = await claimFreeRuns(database, { ...options, limit: 9, floors: [floor] });
-    expect([idsOf(claim), claim.hasMore]).toEqual([['2', '4', '3'], false]);
+    const claim = await claimFreeRuns(database, { ...options, limit: 9 }, [watermark]);
+    expect([idsOf(claim), claim.hasMore]).toEqual([['2', '3', '5', '4'], false]);
     expect(idsOf(await fromStart())).toEqual(['1']);
   });
 
-  it('in which a notification says that there is one, takes nothing below', async () => {
-    await addRuns(test, { queue: 'a', run_at: AGO(3) }, { queue: 'a', run_at: AGO(1) });
-    const wanted = { ...options, limit: 9 };
-    expect(idsOf(await claimNotifiedRuns(database, wanted, floor, floor))).toEqual(['2']);
-    expect(idsOf(await claimNotifiedRuns(database, wanted, floor))).toEqual(['1']);
+  it('starts at the beginning where the queue has a limit', async () => {
+    await addRuns(test, { queue: 'a', run_at: AGO(3) });
+    await test.tock.queues.set('a', { concurrency: 2 });
+    expect((await claimFreeRuns(database, { ...options, limit: 9 }, [watermark])).limited).toEqual(['1']);
+    expect((await goOn([watermark])).limited).toEqual([]);
+    expect(await readBelow(database, [watermark])).toEqual([]);
   });
 
-  it('says for how long it has looked, as one from the beginning does', async () => {
-    await add();
-    await addRuns(test, { queue: 'a' });
-    for (const floors of [[floor], []]) {
-      const { walkMs } = await claimFreeRuns(database, { ...options, limit: 1, floors });
-      expect(walkMs).toBeGreaterThan(0);
-    }
-    expect((await claimNotifiedRuns(database, { ...options, limit: 1 }, floor)).walkMs).toBeGreaterThan(0);
-    expect((await claimFreeRuns(database, { ...options, limit: 9 }, [position('b', 0)])).walkMs).toBeNull();
-    expect((await fromStart()).walkMs).toBeGreaterThan(0);
-    expect((await fromStart()).walkMs).toBeNull();
-  });
-
-  it('leaves what a look below finds: runs that could be claimed, in queues that are open', async () => {
-    const hasRuns = async () => (await readBelow(database, [floor, { ...floor, queue: 'x' }])).hasRuns;
-    const [id] = await addRuns(
+  it('leaves what is found below: the first run that could be claimed, in queues that are open', async () => {
+    const below = async () => await readBelow(database, [watermark, mark('x', 0, { at: AGO(1) })]);
+    const [first] = await addRuns(
       test,
       { queue: 'a', run_at: AGO(2) },
       { queue: 'a', run_at: AGO(1) },
@@ -214,18 +176,19 @@ describe('a claim above a floor', () => {
       { queue: 'a', run_at: AGO(3), blocked_on: 'job:x' },
       { queue: 'b', run_at: AGO(9) },
     );
-    expect(await readBelow(database, [floor])).toEqual({ hasRuns: true, walkMs: expect.any(Number) });
+    expect(await below()).toEqual([{ queue: 'a', priority: 0, at: expect.any(String), id: first }]);
+    expect(Date.parse((await below())?.[0]?.at ?? '')).toBe(Date.parse(AGO(2)));
     await test.tock.queues.pause('a');
-    expect(await hasRuns()).toBe(false);
+    expect(await below()).toEqual([]);
     await test.tock.queues.resume('a');
-    expect(await hasRuns()).toBe(true);
-    await test.sql('delete from tock.job_runs_live where id = $1', [id]);
-    expect(await hasRuns()).toBe(false);
-    expect((await readBelow(database, [])).hasRuns).toBe(false);
+    expect(await below()).toHaveLength(1);
+    await test.sql('delete from tock.job_runs_live where id = $1', [first]);
+    expect(await below()).toEqual([]);
+    expect(await readBelow(database, [])).toEqual([]);
   });
 
   it('leaves what a daemon’s look finds: what is above it or elsewhere, and whatever is due later', async () => {
-    const look = async () => await readNextDue(database, null, false, [floor]);
+    const look = async () => await readNextDue(database, null, false, [watermark]);
     await addRuns(test, { queue: 'a', run_at: AGO(2) });
     expect(await look()).toMatchObject({ isOverdue: false, runMs: null });
     await addRuns(test, { queue: 'a', run_at: '2026-03-02T12:00:07Z' });
@@ -235,36 +198,12 @@ describe('a claim above a floor', () => {
     await test.sql('delete from tock.job_runs_live where id = $1', [above]);
     await addRuns(test, { queue: 'b', run_at: AGO(9) });
     expect(await look()).toMatchObject({ isOverdue: true });
-    expect(await readNextDue(database, ['a'], true, [floor])).toMatchObject({ isOverdue: false });
+    expect(await readNextDue(database, ['a'], true, [watermark])).toMatchObject({ isOverdue: false });
   });
 });
 
-describe('a claim that goes on', () => {
-  const goOn = (positions: readonly ClaimPosition[], limit = 10) =>
-    claimFreeRuns(database, { ...options, limit }, positions);
-
-  it.each([
-    ['one queue', (at: ClaimPosition) => [at]],
-    ['several', (at: ClaimPosition) => [at, position('other', 0)]],
-  ])('in %s looks behind the last one only, and not at that', async (_what, positionsFrom) => {
-    const [early = '', last = '', late = ''] = await addRuns(
-      test,
-      { run_at: AGO(3) },
-      { run_at: AGO(2) },
-      { run_at: AGO(2) },
-    );
-    const at = position('default', 0, { at: AGO(2), id: last });
-    expect(idsOf(await goOn(positionsFrom(at)))).toEqual([late]);
-    expect(idsOf(await fromStart())).toEqual([early, last]);
-  });
-
-  it('in one queue, names what needs a slot, unless nothing there did so far', async () => {
-    await addRuns(test, { slot_keys: ['job:x'], slot_limits: [1] });
-    expect((await goOn([position('default', 0, { needSlots: 'some' })])).limited).toEqual(['1']);
-    expect((await goOn([position('default', 0)])).limited).toEqual([]);
-  });
-
-  it('goes on in each queue and priority by itself, and says so', async () => {
+describe('a claim in places', () => {
+  it('goes on in each by itself, the first ones given first, and says so', async () => {
     const ids = await addRuns(
       test,
       { queue: 'b', run_at: AGO(1) },
@@ -272,30 +211,38 @@ describe('a claim that goes on', () => {
       { queue: 'a', run_at: AGO(1) },
       { queue: 'a', priority: 1, run_at: AGO(9) },
     );
-    const positions = [position('a', 0, { at: AGO(5), id: '0' }), position('b', 0), position('a', 1)];
-    const claim = await goOn(positions);
-    expect(idsOf(claim)).toEqual([ids[2], ids[0], ids[3]]);
-    expect(claim.positions).toMatchObject([
-      { queue: 'a', priority: 0, id: ids[2], hasMore: false, isLimited: false },
-      { queue: 'b', priority: 0, id: ids[0] },
+    const claim = await goOn([mark('b', 0), mark('a', 0, { at: AGO(5) }), mark('a', 1)]);
+    expect(idsOf(claim)).toEqual([ids[0], ids[2], ids[3]]);
+    expect(claim.places).toMatchObject([
+      { queue: 'b', priority: 0, id: ids[0], hasMore: false, isLimited: false },
+      { queue: 'a', priority: 0, id: ids[2] },
       { queue: 'a', priority: 1, id: ids[3] },
     ]);
+  });
+
+  it.each([
+    ['paused', () => test.tock.queues.pause('a')],
+    ['limited', () => test.tock.queues.set('a', { concurrency: 9 })],
+    ['relayed', () => test.sql(`insert into tock.job_queues (name, relayed_to) values ('a', 'broker')`)],
+  ])('takes nothing of a queue that has become %s', async (_what, close) => {
+    await addRuns(test, { queue: 'a' }, { queue: 'b' });
+    await close();
+    const claim = await goOn([mark('a', 0), mark('b', 0)]);
+    expect([idsOf(claim), claim.hasMore]).toEqual([['2'], false]);
   });
 });
 
 // Long ago, so that they make no difference; one where there is nothing.
-const FLOORS = ['a', 'b', 'c', 'm', 'narrow', 'none', 'plain', 'z'].map(queue => ({
-  queue,
-  priority: 0,
-  at: AGO(60),
-}));
+const WATERMARKS = ['a', 'b', 'c', 'm', 'narrow', 'none', 'plain', 'z'].map(queue =>
+  mark(queue, 0, { at: AGO(60) }),
+);
 
 describe.each([
   ['the beginning', []],
-  ['floors', FLOORS],
-])('a claim from %s', (_from, floors) => {
+  ['watermarks', WATERMARKS],
+])('a claim from %s', (_from, watermarks) => {
   const fromStart = (limit = 10, queues: readonly string[] | null = null) =>
-    claimFreeRuns(database, { ...options, limit, queues, floors });
+    claimFreeRuns(database, { ...options, limit, queues }, watermarks);
 
   it.each([
     ['with', (work: (database: Database) => Promise<Claim>) => work(database)],
@@ -313,10 +260,10 @@ describe.each([
       { queue: 'blocked', blocked_on: 'job:x' },
       { queue: 'm' },
     );
-    const claim = await run(session => claimFreeRuns(session, { ...options, limit: 10, floors }));
+    const claim = await run(session => claimFreeRuns(session, { ...options, limit: 10 }, watermarks));
     expect(namesOf(claim)).toEqual(['a -1', 'm 0', 'z 1', 'a 2']);
     expect(idsOf(claim)).toEqual(['4', '9', '1', '2', '3']);
-    expect(claim.positions.map(each => each.id)).toEqual(['4', '9', '1', '3']);
+    expect(claim.places.map(each => each.id)).toEqual(['4', '9', '1', '3']);
   });
 
   it('gives every queue of a priority its share, and goes to the next priority only when the first is exhausted', async () => {
@@ -332,7 +279,7 @@ describe.each([
     expect(queuesOf(await fromStart(3))).toBe('11,2,5');
     const second = await fromStart(4);
     expect(queuesOf(second)).toBe('13,4,6');
-    expect(second.positions.map(each => each.hasMore)).toEqual([true, false, false]);
+    expect(second.places.map(each => each.hasMore)).toEqual([true, false, false]);
     expect(queuesOf(await fromStart(4))).toBe('07');
   });
 
@@ -341,9 +288,9 @@ describe.each([
     await addRuns(test, urgent, ...Array.from({ length: 6 }, () => ({ queue: 'a' })), urgent);
     const first = await fromStart(4);
     expect([idsOf(first), first.hasMore]).toEqual([['1', '8', '2', '3'], true]);
-    expect(first.positions.map(each => each.hasMore)).toEqual([false, true]);
+    expect(first.places.map(each => each.hasMore)).toEqual([false, true]);
     // So the next claim continues, in place of walking over all that was claimed.
-    const second = await claimFreeRuns(database, { ...options, limit: 3 }, first.positions);
+    const second = await goOn([mark('a', 0, { at: first.places[1]?.at ?? '', id: '3' })], 3);
     expect([idsOf(second), second.hasMore]).toEqual([['4', '5', '6'], true]);
   });
 
@@ -351,7 +298,7 @@ describe.each([
     const [locked = '', free = ''] = await addRuns(test, { queue: 'a' }, { queue: 'b' });
     const claim = await whileLocked(test, [locked], () => fromStart());
     expect(idsOf(claim)).toEqual([free]);
-    expect(claim.positions).toMatchObject([
+    expect(claim.places).toMatchObject([
       { queue: 'a', id: null, at: null, hasMore: false },
       { queue: 'b', id: free, hasMore: false },
     ]);
@@ -372,8 +319,8 @@ describe.each([
       priority: 1,
     });
     const claimTwo = async (afterQueue: string) => {
-      const { positions } = await claimFreeRuns(database, { ...options, limit: 2, afterQueue, floors });
-      return positions.map(({ queue, at, hasMore }) => `${queue} ${at ? 'taken' : 'not'} ${hasMore}`);
+      const { places } = await claimFreeRuns(database, { ...options, limit: 2, afterQueue }, watermarks);
+      return places.map(({ queue, at, hasMore }) => `${queue} ${at ? 'taken' : 'not'} ${hasMore}`);
     };
     expect(await claimTwo('')).toEqual([
       'a taken true',
@@ -389,10 +336,10 @@ describe.each([
       'b not true',
       'e not false',
     ]);
-    const unread = ['d', 'a', 'c', 'b'].map(queue => position(queue, 0));
-    const claimed = await claimFreeRuns(database, { ...options, limit: 3 }, unread);
+    const unread = ['d', 'a', 'c', 'b'].map(queue => mark(queue, 0));
+    const claimed = await goOn(unread, 3);
     expect(idsOf(claimed)).toEqual(['8', '2', '6']);
-    expect(claimed.positions.map(({ queue, hasMore }) => `${queue} ${hasMore}`)).toEqual([
+    expect(claimed.places.map(({ queue, hasMore }) => `${queue} ${hasMore}`)).toEqual([
       'd true',
       'a true',
       'c true',
@@ -419,10 +366,10 @@ describe.each([
     await test.tock.queues.set('paced', { rate: { count: 5, per: '1m' } });
     const claim = await fromStart();
     expect([idsOf(claim), claim.limited.toSorted()]).toEqual([['1'], ['2', '3', '4']]);
-    expect(claim.positions.map(each => [each.queue, each.isLimited, each.needSlots])).toEqual([
-      ['narrow', true, 'all'],
-      ['paced', true, 'all'],
-      ['plain', false, 'some'],
+    expect(claim.places.map(each => [each.queue, each.isLimited, each.needsSlots])).toEqual([
+      ['narrow', true, true],
+      ['paced', true, true],
+      ['plain', false, true],
     ]);
     expect(await rowOf('3')).toMatchObject({ status: 'queued', attempts: 0, fence: 0, locked_by: null });
   });
@@ -473,17 +420,6 @@ describe.each([
     await test.tock.queues.set('mail', { window, timezone: 'Europe/Berlin' });
     expect(idsOf(await fromStart())).toHaveLength(isOpen ? 1 : 0);
     expect(idsOf(await claimFreeRun(database, '1', options))).toEqual([]);
-  });
-});
-
-describe('a claim after a notification', () => {
-  it('claims only where the queue has no settings, whatever others have', async () => {
-    await addRuns(test, {}, { queue: 'set' });
-    await test.tock.queues.set('set', { concurrency: 9 });
-    const claim = (queue: string) =>
-      claimNotifiedRuns(database, { ...options, limit: 9 }, { queue, priority: 0 });
-    expect(idsOf(await claim('set'))).toEqual([]);
-    expect(idsOf(await claim('default'))).toEqual(['1']);
   });
 });
 

@@ -14,7 +14,7 @@ import type { Session } from '../../../connection/database.js';
 import { statement } from '../../../connection/statement.js';
 import { statuses } from '../../transition.js';
 import type { Claim, ClaimOptions } from '../claim.js';
-import { type ClaimRow, claimOf } from '../claim-rows.js';
+import { claimListed, type ListedRow } from '../claim-rows.js';
 import { claimedColumns, namesOfClaimed, startLease } from '../claimed-run.js';
 import { isQueueLimited, isQueueOpen, isServed } from '../queue-priorities.js';
 
@@ -54,7 +54,7 @@ type Parameters = Pick<ClaimOptions, 'limit' | 'workerId' | 'leaseMs' | 'queues'
 };
 
 // Those of each job by their index, in the order of the claims.
-const CLAIM_WAITING = statement<Parameters, ClaimRow>(
+const CLAIM_WAITING = statement<Parameters, ListedRow>(
   'claim-waiting',
   `
 with due as materialized (
@@ -73,7 +73,7 @@ with due as materialized (
   where r.id = any(array(select id from due where not is_limited))
   returning r.id, ${claimedColumns('r')}
 )
-select due.id, due.is_limited, ${namesOfClaimed('c')}, null as place, null as at, null as places
+select due.id, due.is_limited, ${namesOfClaimed('c')}
 from due left join claimed c on c.id = due.id order by due.priority, due.run_at, due.id`,
 );
 
@@ -93,5 +93,5 @@ export async function claimWaitingRuns(
     leaseMs,
     queues,
   });
-  return { ...claimOf(rows, limit), hasMore: rows.length >= limit };
+  return { ...claimListed(rows), hasMore: rows.length >= limit };
 }

@@ -1,11 +1,10 @@
-// A daemon whose claims begin at floors: the server says of each walk that it was slow.
+// A daemon whose claims start at watermarks, and runs that come to lie below them.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.js';
 import type { Worker } from '../../src/engine/worker/worker-interface.js';
 import { defineJob } from '../../src/index.js';
 import { type Database, openDatabase, type Session } from '../../src/store/connection/database.js';
 import { engineOver } from '../support/engine.js';
-import { withSlowWalks } from '../support/slow-walks.js';
 import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
 
 const noop = defineJob({ name: 'noop', run: () => null });
@@ -31,24 +30,26 @@ afterEach(async () => {
 
 /** A daemon that has executed some runs, one after the other, and sleeps. */
 const start = async (listen: boolean) => {
-  const slow = (session: Session) =>
-    withSlowWalks(session, text => {
-      if (text.includes('as walk_ms')) sent.push('claim');
-      if (text.includes('as has_runs')) sent.push('look below');
-    });
+  const noting =
+    (session: Session): Session['run'] =>
+    (text, ...rest) => {
+      if (text.includes('locked_by = $')) sent.push('claim');
+      if (text.includes('<= (m.after_at')) sent.push('sweep');
+      return session.run(text, ...rest);
+    };
   const sessionOver: Database['sessionOver'] = (...listening) => {
     const session = database.sessionOver(...listening);
-    return { ...session, run: slow(session) };
+    return { ...session, run: noting(session) };
   };
-  const engine = engineOver({ ...database, run: slow(database), sessionOver }, [noop], { workers });
+  const engine = engineOver({ ...database, run: noting(database), sessionOver }, [noop], { workers });
   daemon = await startDaemon(engine, { listen });
   for (let n = 0; n < 4; n++) {
     await test.tock.enqueue(noop);
     await ended();
   }
   await until(
-    () => Promise.resolve([...workers].some(worker => worker.floors.length > 0)),
-    'claims to begin at floors',
+    () => Promise.resolve([...workers].some(worker => worker.watermarks.length > 0)),
+    'claims to start at watermarks',
   );
 };
 const ended = () =>
@@ -67,10 +68,10 @@ describe.each([
     await start(listens);
     await test.tock.enqueue(noop, null, { runAt: HOUR_AGO() });
     await ended();
-    expect(sent).toContain('look below');
+    expect(sent).toContain('sweep');
   });
 
-  it('executes what is enqueued while looks find old runs, and then comes to rest', async () => {
+  it('executes what is enqueued while sweeps find old runs, and then comes to rest', async () => {
     await start(listens);
     for (let burst = 0; burst < 10; burst++) {
       for (let n = 0; n < 20; n++) await test.tock.enqueue(noop, null, n === 7 ? { runAt: HOUR_AGO() } : {});

@@ -1,4 +1,4 @@
-// A worker whose claims begin at floors, and a run that has been due for an hour and gets a slot.
+// A worker whose claims start at watermarks, and a run that has been due for an hour and gets a slot.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
 import { endCompleted } from '../../../src/engine/finalize/completed.js';
@@ -9,12 +9,11 @@ import { defineJob } from '../../../src/index.js';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
 import { engineOver } from '../../support/engine.js';
 import { addRuns, type RunRow } from '../../support/runs.js';
-import { withSlowWalks } from '../../support/slow-walks.js';
 import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
 
 const LIMITED: RunRow = { slot_keys: ['job:x'], slot_limits: [1] };
 const HOUR_AGO = '2026-03-02T11:00:00.000Z';
-const LOWERED = { queue: 'default', priority: 0, at: '2026-03-02T10:59:59.999Z' };
+const LOWERED = { queue: 'default', priority: 0, at: '2026-03-02T10:59:59.999Z', id: '0' };
 
 let test: TestTock;
 let engine: Engine;
@@ -51,13 +50,11 @@ beforeEach(async () => {
   ends = [];
   onSend = onAnswer = () => undefined;
   const database = openDatabase({ connectionString: test.url });
-  const slow = withSlowWalks(database, text => {
-    // What it finds counts for nothing here.
-    if (text.includes('as has_runs')) throw new Error('no look below is made');
-    onSend(text);
-  });
   const run: Session['run'] = async (...query) => {
-    const rows = await slow(...query);
+    // What it finds counts for nothing here.
+    if (query[0].includes('<= (m.after_at')) throw new Error('no sweep is made');
+    onSend(query[0]);
+    const rows = await database.run(...query);
     await onAnswer(query[0]);
     return rows as never;
   };
@@ -69,7 +66,7 @@ beforeEach(async () => {
   }
   for (const end of ends) end();
   await worker.idle();
-  await until(() => Promise.resolve(worker.floors.length === 1), 'claims to begin at a floor');
+  await until(() => Promise.resolve(worker.watermarks.length === 1), 'claims to start at a watermark');
 });
 afterEach(async () => {
   for (const end of ends) end();
@@ -101,7 +98,7 @@ describe('the run starts with the next claim', () => {
   it('where another one ends', async () => {
     await slotHeldBy('ends');
     await endHolder();
-    expect(worker.floors).toContainEqual(LOWERED);
+    expect(worker.watermarks).toContainEqual(LOWERED);
     expect(await startedByNextClaim()).toBe(5);
   });
 
@@ -135,7 +132,7 @@ describe('the run starts with the next claim', () => {
     await endHolder();
     let failures = 0;
     onSend = text => {
-      if (!text.includes('as walk_ms') || failures > 0) return;
+      if (!text.includes('before_queue') || failures > 0) return;
       failures++;
       throw Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' });
     };
@@ -163,20 +160,20 @@ describe('the run starts with the next claim', () => {
     };
     const [id = ''] = await addRuns(test, { ...LIMITED, job: 'ends', run_at: HOUR_AGO });
     expect(await worker.claimOne(id)).toBe(false);
-    expect(worker.floors).toEqual([LOWERED]);
+    expect(worker.watermarks).toEqual([LOWERED]);
     await worker.claim();
     await started(4);
   });
 });
 
-describe('floors', () => {
+describe('watermarks', () => {
   it('stay where a slot becomes free for which no run waits', async () => {
     await addRuns(test, { ...LIMITED, job: 'ends' });
     await worker.claim();
     await started(4);
-    const { floors } = worker;
+    const { watermarks } = worker;
     await endHolder();
-    expect(worker.floors).toEqual(floors);
+    expect(worker.watermarks).toEqual(watermarks);
   });
 
   it('rise again once the run was taken, and a later one', async () => {
@@ -186,6 +183,6 @@ describe('floors', () => {
     await addRuns(test, { job: 'ends' });
     await worker.claim();
     await started(6);
-    expect(worker.floors).not.toContainEqual(LOWERED);
+    expect(worker.watermarks).not.toContainEqual(LOWERED);
   });
 });

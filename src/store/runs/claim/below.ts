@@ -1,0 +1,61 @@
+// What lies below the watermarks from which a worker's claims start, and could be claimed.
+import type { Session } from '../../connection/database.js';
+import { hidden, statement } from '../../connection/statement.js';
+import {
+  isClaimable,
+  isQueueLimited,
+  isQueueOpen,
+  liesIn,
+  WATERMARKS,
+  type Watermark,
+  type WatermarkParameters,
+  watermarkParameters,
+} from './queue-priorities.js';
+
+interface Row {
+  readonly isMine: boolean;
+  readonly found: readonly Watermark[];
+}
+
+// The turn is a hint: read and set outside of transactions, and two workers at the same instant may both get it. So
+// its commit does not wait for the disk. By the server's own clock, because it says how much is done, not what is due.
+//
+// Queues with a limit have no watermark.
+const BELOW = statement<WatermarkParameters & { readonly pauseMs: number | null }, Row>(
+  'below-watermarks',
+  `
+with turn as materialized (
+  select ${hidden('pauseMs', 'float8')} is null or case when now.ms >= last.last_value + :pauseMs::float8 or now.ms < last.last_value
+    then setval('tock.swept_at', now.ms) is not null else false end as is_mine
+  from tock.swept_at last, (select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms) now
+), below as materialized (
+  select m.queue, m.priority, b.run_at, b.id
+  from turn t cross join ${WATERMARKS} left join tock.job_queues q on q.name = m.queue
+  cross join lateral (
+    select r.run_at, r.id from tock.job_runs_live r
+    where t.is_mine and ${liesIn('r', 'm')} and ${isClaimable('r')} and (r.run_at, r.id) <= (m.after_at, m.after_id)
+    order by r.run_at, r.id limit 1) b
+  where ${isQueueOpen('q')} and not ${isQueueLimited('q')}
+)
+select set_config('synchronous_commit', 'off', true) as "commit", (select t.is_mine from turn t) as "isMine",
+  (select coalesce(json_agg(json_build_object('queue', b.queue, 'priority', b.priority, 'at', b.run_at, 'id', b.id::text)), '[]') from below b) as found`,
+  { prepared: true },
+);
+
+/**
+ * Reads the first claimable run below each watermark: one that was given back, became free of a limit, was
+ * enqueued for the past or by a transaction that was committed late, or was locked by another session. It may
+ * walk over many ended runs. Locks nothing. Outside of any transaction.
+ *
+ * @param pauseMs if any worker has looked in this time, it is not the caller's turn, and it finds null. Null: it
+ * is, as for a worker that does not claim from all queues
+ */
+export async function readBelow(
+  session: Session,
+  watermarks: readonly Watermark[],
+  pauseMs: number | null = null,
+): Promise<readonly Watermark[] | null> {
+  if (watermarks.length === 0) return [];
+  const row = await BELOW.first(session, { ...watermarkParameters(watermarks), pauseMs });
+  return row?.isMine ? row.found : null;
+}

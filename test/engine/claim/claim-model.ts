@@ -1,0 +1,266 @@
+// A small world of workers that claim: runs that are committed late, given back or left by a killed worker, and
+// notifications that are lost. Each step is one that the engine or the server does as a whole; between any two,
+// another worker may do one of its own. The watermarks are the engine's; the rest is as claimer.ts, sweep.ts
+// and the statements have it, without SQL and time.
+import { createWatermarks, type Sent, type Watermarks } from '../../../src/engine/claim/watermarks.js';
+import type { Claim, ClaimedPlace } from '../../../src/store/runs/claim/claim.js';
+import type { Watermark } from '../../../src/store/runs/claim/queue-priorities.js';
+
+/** Each of them is a fault that the exploration must find. */
+export type Mutant =
+  | 'no sweep'
+  | 'a sweep counts claims when it is answered'
+  | 'what a sweep finds starts no claim'
+  | 'a lost notification is never made up for'
+  | 'a watermark that fell starts no claim'
+  | 'a notification during a claim is dropped';
+
+const RUNS = [
+  { id: 1, queue: 'a', second: 10 },
+  { id: 2, queue: 'a', second: 20 },
+  { id: 3, queue: 'b', second: 30 },
+] as const;
+const at = (second: number) => new Date(Date.parse('2026-03-02T12:00:00Z') + second * 1000).toISOString();
+
+/** What was done to a worker's watermarks, in this order: they are made anew from it. */
+type Event =
+  | readonly ['everywhere']
+  | readonly ['claimed', Claim, Sent]
+  | readonly ['lower', readonly Watermark[]];
+
+interface Worker {
+  readonly isAlive: boolean;
+  readonly events: readonly Event[];
+  /** A notification has come, or a claim found more: it claims as soon as none is under way. */
+  readonly mustClaim: boolean;
+  readonly claim: { readonly sent: Sent; readonly isEverywhere: boolean; readonly answer: Claim } | null;
+  /** A claim was answered since the last sweep was sent. */
+  readonly hasClaimed: boolean;
+  readonly sweep: { readonly found: readonly Watermark[] } | null;
+}
+
+/** A number: of the worker that holds it, or has ended it. */
+type RunState = 'uncommitted' | 'free' | number;
+
+export interface World {
+  readonly runs: readonly RunState[];
+  readonly workers: readonly Worker[];
+  /** How often each of these may still happen. */
+  readonly left: { readonly kills: number; readonly returns: number; readonly losses: number };
+  readonly hasLost: boolean;
+}
+
+const IDLE: Worker = {
+  isAlive: true,
+  events: [],
+  mustClaim: true,
+  claim: null,
+  hasClaimed: false,
+  sweep: null,
+};
+
+/** @param count how many of the runs there are: with three, two places have some */
+export const first = (left: Partial<World['left']>, count: 2 | 3): World => ({
+  runs: (['uncommitted', 'free', 'uncommitted'] as const).slice(0, count),
+  workers: [IDLE, IDLE],
+  left: { kills: 0, returns: 0, losses: 0, ...left },
+  hasLost: false,
+});
+
+function made(events: readonly Event[]): Watermarks {
+  const watermarks = createWatermarks();
+  for (const event of events) {
+    if (event[0] === 'everywhere') watermarks.everywhere();
+    else if (event[0] === 'claimed') watermarks.claimed(event[1], event[2]);
+    else watermarks.lower(event[1]);
+  }
+  return watermarks;
+}
+
+/** What the watermarks of a worker say. */
+interface State {
+  readonly known: readonly Watermark[];
+  readonly hasMore: boolean;
+  readonly haveFallen: boolean;
+  readonly whereMore: Sent | null;
+  readonly everywhere: Sent;
+  /** The same for all that would say the same. */
+  readonly key: string;
+}
+const states = new WeakMap<readonly Event[], State>();
+
+function stateOf({ events }: Pick<Worker, 'events'>): State {
+  const found = states.get(events);
+  if (found) return found;
+  const watermarks = made(events);
+  const { known, hasMore, haveFallen } = watermarks;
+  const whereMore = watermarks.whereMore();
+  const everywhere = watermarks.everywhere();
+  const key = JSON.stringify([haveFallen, whereMore, everywhere]);
+  const state = { known, hasMore, haveFallen, whereMore, everywhere, key };
+  states.set(events, state);
+  return state;
+}
+
+const withRun = (world: World, index: number, state: RunState): World => ({
+  ...world,
+  runs: world.runs.with(index, state),
+});
+const withWorker = (world: World, index: number, change: Partial<Worker>): World => ({
+  ...world,
+  workers: world.workers.map((worker, each) => (each === index ? { ...worker, ...change } : worker)),
+});
+const notified = (world: World, mutant: Mutant | null): World => ({
+  ...world,
+  workers: world.workers.map(worker => {
+    const isDropped = mutant === 'a notification during a claim is dropped' && worker.claim !== null;
+    return isDropped ? worker : { ...worker, mustClaim: true };
+  }),
+});
+
+const isAbove = (run: (typeof RUNS)[number], mark: Watermark | undefined) => {
+  if (mark === undefined || mark.at === '-infinity') return true;
+  const ms = Date.parse(at(run.second)) - Date.parse(mark.at);
+  return ms > 0 || (ms === 0 && run.id > Number(mark.id));
+};
+
+/** One run at most, as the statements have it: so there is often more. */
+function executeClaim(world: World, sent: Sent, isEverywhere: boolean): [Claim, number | null] {
+  const places = isEverywhere ? ['a', 'b'] : sent.watermarks.map(mark => mark.queue);
+  const open = places.flatMap(queue => {
+    const mark = sent.watermarks.find(each => each.queue === queue);
+    const first = RUNS.findIndex(
+      (run, index) => run.queue === queue && world.runs[index] === 'free' && isAbove(run, mark),
+    );
+    // A claim in places looks at all of them.
+    return first === -1 && isEverywhere ? [] : [{ queue, first }];
+  });
+  const taken = open.findIndex(({ first }) => first !== -1);
+  const claimed: ClaimedPlace[] = open.map(({ queue, first }, index) => {
+    const run = index === taken ? RUNS[first] : undefined;
+    const isUnread = taken !== -1 && index > taken;
+    return {
+      queue,
+      priority: 0,
+      at: run === undefined ? null : at(run.second),
+      id: run === undefined ? null : `${run.id}`,
+      hasMore: run !== undefined || isUnread,
+      isLimited: false,
+      needsSlots: false,
+    };
+  });
+  const claim = { runs: [], limited: [], places: claimed, hasMore: claimed.some(place => place.hasMore) };
+  return [claim, open[taken]?.first ?? null];
+}
+
+const executeSweep = (world: World, watermarks: readonly Watermark[]): Watermark[] =>
+  watermarks.flatMap(mark => {
+    const run = RUNS.find(
+      (each, index) => each.queue === mark.queue && world.runs[index] === 'free' && !isAbove(each, mark),
+    );
+    return run === undefined ? [] : [{ ...mark, at: at(run.second), id: `${run.id}` }];
+  });
+
+/** What may happen next, by name. */
+export function steps(world: World, mutant: Mutant | null): [string, World][] {
+  const next: [string, World][] = [];
+  const { left } = world;
+  if (world.hasLost) next.push(['a minute', { ...notified(world, null), hasLost: false }]);
+  world.runs.forEach((state, index) => {
+    if (state === 'uncommitted') {
+      const committed = withRun(world, index, 'free');
+      next.push([`commit ${index}`, notified(committed, mutant)]);
+      if (left.losses > 0)
+        next.push([
+          `commit ${index}, not told`,
+          { ...committed, hasLost: true, left: { ...left, losses: left.losses - 1 } },
+        ]);
+    }
+    if (typeof state !== 'number') return;
+    if (left.returns > 0)
+      next.push([
+        `give back ${index}`,
+        notified({ ...withRun(world, index, 'free'), left: { ...left, returns: left.returns - 1 } }, mutant),
+      ]);
+  });
+  world.workers.forEach((worker, index) => {
+    if (!worker.isAlive) return;
+    next.push(...workerSteps(world, index, worker, mutant));
+    if (left.kills > 0) next.push([`kill ${index}`, killed(world, index, mutant)]);
+  });
+  return next;
+}
+
+/** What it holds is free again once its lease is over, and the reaper notifies. */
+function killed(world: World, index: number, mutant: Mutant | null): World {
+  const dead = withWorker(world, index, { ...IDLE, isAlive: false, mustClaim: false });
+  const runs = dead.runs.map(state => (state === index ? 'free' : state));
+  return notified({ ...dead, runs, left: { ...world.left, kills: world.left.kills - 1 } }, mutant);
+}
+
+function workerSteps(world: World, index: number, worker: Worker, mutant: Mutant | null): [string, World][] {
+  const next: [string, World][] = [];
+  const { claim, sweep } = worker;
+  const change = (name: string, more: Partial<Worker>, of = world) =>
+    next.push([`${name} by ${index}`, withWorker(of, index, more)]);
+  /** It is carried out by the server when it is sent: what happens before that is as if it were sent later. */
+  const send = (name: string, sent: Sent, isEverywhere: boolean, events: readonly Event[]) => {
+    const [answer, run] = executeClaim(world, sent, isEverywhere);
+    const after = run === null ? world : withRun(world, run, index);
+    change(name, { mustClaim: false, events, claim: { sent, isEverywhere, answer } }, after);
+  };
+  if (claim === null && worker.mustClaim) {
+    const some = stateOf(worker).whereMore;
+    if (some !== null) send('claim where more', some, false, worker.events);
+    send('claim', stateOf(worker).everywhere, true, [...worker.events, ['everywhere']]);
+  }
+  if (claim !== null) {
+    const events: Event[] = [...worker.events, ['claimed', claim.answer, claim.sent]];
+    const watermarks = stateOf({ events });
+    const hasFallen = watermarks.haveFallen && mutant !== 'a watermark that fell starts no claim';
+    const goesOn = claim.answer.hasMore || watermarks.hasMore || hasFallen || !claim.isEverywhere;
+    change('claim answered', {
+      events,
+      claim: null,
+      mustClaim: worker.mustClaim || goesOn,
+      hasClaimed: mutant !== 'no sweep',
+    });
+  }
+  if (sweep === null && worker.hasClaimed && stateOf(worker).known.length > 0) {
+    const hasClaimed = mutant === 'a sweep counts claims when it is answered';
+    change('sweep', { hasClaimed, sweep: { found: executeSweep(world, stateOf(worker).known) } });
+  }
+  if (sweep !== null) {
+    const startsClaim = sweep.found.length > 0 && mutant !== 'what a sweep finds starts no claim';
+    change('sweep answered', {
+      events: [...worker.events, ['lower', sweep.found]],
+      sweep: null,
+      mustClaim: worker.mustClaim || startsClaim,
+      ...(mutant === 'a sweep counts claims when it is answered' && { hasClaimed: false }),
+    });
+  }
+  return next;
+}
+
+/** Runs that stay free: of a world in which no worker does anything by itself. */
+export function runsLeft(world: World, mutant: Mutant | null): readonly number[] {
+  const isAtRest = world.workers.every(
+    (worker, index) => !worker.isAlive || workerSteps(world, index, worker, mutant).length === 0,
+  );
+  // The claim that each worker sends once a minute is to come.
+  if (!isAtRest || (world.hasLost && mutant !== 'a lost notification is never made up for')) return [];
+  return world.runs.flatMap((state, index) => (state === 'free' ? [index] : []));
+}
+
+/** Of two worlds with the same key the same can follow. */
+export function keyOf({ runs, workers, left, hasLost }: World): string {
+  return JSON.stringify([runs, workers.map(keyOfWorker), left, hasLost]);
+}
+
+const keys = new WeakMap<Worker, string>();
+function keyOfWorker(worker: Worker): string {
+  let key = keys.get(worker);
+  if (key === undefined)
+    keys.set(worker, (key = JSON.stringify([{ ...worker, events: stateOf(worker).key }])));
+  return key;
+}
