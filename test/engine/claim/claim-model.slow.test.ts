@@ -33,9 +33,10 @@ function explore(from: World, mutant: Mutant | null): Explored {
 
 const WORLDS: readonly [string, World][] = [
   // From the smallest.
-  ['a notification is lost', first({ losses: 1 }, 2)],
-  ['a worker is killed', first({ kills: 1 }, 3)],
-  ['a run is given back', first({ returns: 1 }, 2)],
+  ['a run is given back, and nobody else is there', first({ returns: 1 }, 3, 1)],
+  ['a notification is lost', first({ losses: 1 }, 2, 2)],
+  ['a worker is killed', first({ kills: 1 }, 3, 2)],
+  ['a run is given back', first({ returns: 1 }, 2, 2)],
 ];
 
 it.each(WORLDS)(
@@ -43,7 +44,7 @@ it.each(WORLDS)(
   (_what, from) => {
     const { states, fault } = explore(from, null);
     expect(fault?.join(' → ')).toBeUndefined();
-    expect(states).toBeGreaterThan(1000);
+    expect(states).toBeGreaterThan(100);
   },
 );
 

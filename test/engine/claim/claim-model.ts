@@ -59,10 +59,10 @@ const IDLE: Worker = {
   sweep: null,
 };
 
-/** @param count how many of the runs there are: with three, two places have some */
-export const first = (left: Partial<World['left']>, count: 2 | 3): World => ({
-  runs: (['uncommitted', 'free', 'uncommitted'] as const).slice(0, count),
-  workers: [IDLE, IDLE],
+/** @param runs how many there are: with three, two places have some */
+export const first = (left: Partial<World['left']>, runs: 2 | 3, workers: 1 | 2): World => ({
+  runs: (['uncommitted', 'free', 'uncommitted'] as const).slice(0, runs),
+  workers: [IDLE, IDLE].slice(0, workers),
   left: { kills: 0, returns: 0, losses: 0, ...left },
   hasLost: false,
 });
