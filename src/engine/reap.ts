@@ -1,5 +1,6 @@
 // The second step of a tick: takes back runs whose lease has expired, so recovery needs no schedule.
 import { parseDuration } from '../model/duration.js';
+import type { RetryPolicy } from '../model/job/job.js';
 import { DEFAULT_BASE, DEFAULT_MAX } from '../model/run/retry.js';
 import { fixSlots } from '../store/runs/claim/unblock.js';
 import {
@@ -26,11 +27,12 @@ const BATCH_SIZE = 500;
  * process look whether they know the jobs.
  */
 export async function reap(engine: Engine): Promise<ReapedRuns & Pick<ReapedBatch, 'waits_for_code'>> {
-  const { base = DEFAULT_BASE, max = DEFAULT_MAX } = engine.settings.retry;
+  const { backoff, base, max } = storedBackoff(engine.settings.retry);
   const options = {
     limit: BATCH_SIZE,
-    backoffMs: parseDuration(base),
-    maxBackoffMs: parseDuration(max),
+    backoff,
+    backoffMs: base,
+    maxBackoffMs: max,
     policies: backoffsOf(engine),
     canIsolate: engine.isolation !== null,
   };
@@ -107,20 +109,21 @@ async function reapBatch(engine: Engine, options: ReapOptions): Promise<ReapedBa
   };
 }
 
-/**
- * The backoff of each job that differs from the default. A backoff that is a function is not called for an
- * expired lease.
- */
+/** The backoff of each job that differs from the default. */
 function backoffsOf(engine: Engine): StoredBackoff[] {
   return [...engine.registry.jobs.values()].flatMap(job => {
-    if (job.retry === undefined && engine.settings.retry.backoff === undefined) return [];
-    const {
-      backoff = 'exponential',
-      base = DEFAULT_BASE,
-      max = DEFAULT_MAX,
-    } = retryPolicyOf(engine, job.name);
-    const kind = typeof backoff === 'function' ? 'exponential' : backoff;
-    const policy = { backoff: kind, base: parseDuration(base), max: parseDuration(max) } as const;
+    if (job.retry === undefined) return [];
+    const policy = storedBackoff(retryPolicyOf(engine, job.name));
     return [job.name, ...(job.aliases ?? [])].map(name => ({ job: name, ...policy }));
   });
+}
+
+/** A backoff that is a function is not called for an expired lease. */
+function storedBackoff(policy: RetryPolicy): Omit<StoredBackoff, 'job'> {
+  const { backoff = 'exponential', base = DEFAULT_BASE, max = DEFAULT_MAX } = policy;
+  return {
+    backoff: typeof backoff === 'function' ? 'exponential' : backoff,
+    base: parseDuration(base),
+    max: parseDuration(max),
+  };
 }

@@ -2872,8 +2872,8 @@ with recursive queue_priorities as (
 ), again as (
   update tock.job_runs_live r
   set status = 'failed', locked_by = null, locked_until = null,
-      run_at = tock.now() + least(coalesce(p.base, $3::float8) * case p.backoff
-    when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, $4::float8)) * interval '1 millisecond',
+      run_at = tock.now() + least(coalesce(p.base, $3::float8) * case coalesce(p.backoff, $4)
+    when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, $5::float8)) * interval '1 millisecond',
       errors = (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts, 'code', 'TOCK_LEASE_LOST', 'stack', null)
   || case when r.locked_by = '00000000-0000-0000-0000-000000000000' then jsonb_build_object('name', 'HandOffExpired', 'message',
@@ -2881,9 +2881,9 @@ with recursive queue_priorities as (
   else jsonb_build_object('name', 'LeaseExpired', 'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end
   || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))),
-      slot_keys = case when $5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
+      slot_keys = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
         and r.errors -> -1 ->> 'name' is distinct from 'HandOffExpired' and r.locked_by is distinct from '00000000-0000-0000-0000-000000000000' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
-      slot_limits = case when $5::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
+      slot_limits = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
         and r.errors -> -1 ->> 'name' is distinct from 'HandOffExpired' and r.locked_by is distinct from '00000000-0000-0000-0000-000000000000' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from expired left join policies p on p.job = expired.job
   where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.id <> all(array(select id from asked))
@@ -2976,8 +2976,8 @@ with recursive queue_priorities as (
 ), again as (
   update tock.job_runs_live r
   set status = 'failed', locked_by = null, locked_until = null,
-      run_at = tock.now() + least(coalesce(p.base, $4::float8) * case p.backoff
-    when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, $5::float8)) * interval '1 millisecond',
+      run_at = tock.now() + least(coalesce(p.base, $4::float8) * case coalesce(p.backoff, $5)
+    when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, $6::float8)) * interval '1 millisecond',
       errors = (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts, 'code', 'TOCK_LEASE_LOST', 'stack', null)
   || case when r.locked_by = '00000000-0000-0000-0000-000000000000' then jsonb_build_object('name', 'HandOffExpired', 'message',
@@ -2985,9 +2985,9 @@ with recursive queue_priorities as (
   else jsonb_build_object('name', 'LeaseExpired', 'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end
   || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))),
-      slot_keys = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
+      slot_keys = case when $7::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
         and r.errors -> -1 ->> 'name' is distinct from 'HandOffExpired' and r.locked_by is distinct from '00000000-0000-0000-0000-000000000000' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
-      slot_limits = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
+      slot_limits = case when $7::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
         and r.errors -> -1 ->> 'name' is distinct from 'HandOffExpired' and r.locked_by is distinct from '00000000-0000-0000-0000-000000000000' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from expired left join policies p on p.job = expired.job
   where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.id <> all(array(select id from asked))

@@ -47,8 +47,9 @@ export interface ClaimerOptions {
   /** Only these; null: all. */
   readonly queues: readonly string[] | null;
   /**
-   * What finds runs below the watermarks: a sweep after claims, for a worker that is notified of each run; for
-   * one that polls, sweeps again and again; for a tick, which ends when nothing is left, claims everywhere.
+   * What finds runs below the watermarks: a sweep after claims, for a worker that is notified of each run;
+   * for one that polls, sweeps again and again; for a tick, which ends when nothing is left, claims
+   * everywhere.
    */
   readonly finds: 'notified' | 'polling' | 'ending';
   /** How many more runs the worker may claim. */
@@ -173,8 +174,8 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
       const { claim, sentAt, isEverywhere }: Awaited<typeof underWay> = await underWay;
       hasMore = claim.hasMore || watermarks.hasMore || watermarks.haveFallen;
       const hasLimited = claim.limited.length > 0;
-      // Runs without a slot are blocked now, and others may lie behind them. A claim that continued where there
-      // was more says nothing of other places.
+      // Runs without a slot are blocked now, and others may lie behind them. A claim that continued where
+      // there was more says nothing of other places.
       const goesOn = () =>
         failure === undefined && pass < MAX_PASSES && (hasMore || hasLimited || !isEverywhere);
       // The server looks for the next runs while these start; but runs that need a slot must be blocked

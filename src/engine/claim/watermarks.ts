@@ -2,8 +2,8 @@
 //
 // While a place has more, claims there continue after the last run that was taken. Once it came up short,
 // they start a second before that run, since some enqueues are committed later than others. What comes to
-// lie below nevertheless is found by a sweep (see sweep.ts), or named by the statement that put it there: then
-// the watermark falls.
+// lie below nevertheless is found by a sweep (see sweep.ts), or named by the statement that put it there:
+// then the watermark falls.
 import type { Claim, ClaimedPlace, QueuePriority } from '../../store/runs/claim/claim.js';
 import type { Watermark } from '../../store/runs/claim/queue-priorities.js';
 
@@ -35,8 +35,8 @@ export interface Watermarks {
   /** For a claim everywhere. */
   everywhere(): Sent;
   /**
-   * For a claim of plain runs that continues where claims found more, those served last at the end. Null: nowhere,
-   * or some of them need a slot.
+   * For a claim of plain runs that continues where claims found more, those served last at the end. Null:
+   * nowhere, or some of them need a slot.
    */
   whereMore(): Sent | null;
   /** For a claim in one place. */

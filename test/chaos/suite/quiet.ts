@@ -5,7 +5,7 @@ import { EXPECTED } from './load.js';
 import type { Query } from './stage.js';
 import * as sql from './statements.js';
 
-/** Without any progress for so long, nothing more is coming. */
+/** Without any progress for so long, and without a run whose time is still to come, nothing more is coming. */
 const STUCK_MS = 30_000;
 
 export interface Quiet {
@@ -30,7 +30,8 @@ export async function becomeQuiet(options: {
     for (let look = 0; !(await isDone()); look++) {
       signal.throwIfAborted();
       const state = JSON.stringify([await query(sql.REMAINS), await query(sql.FINISHED_COUNT)]);
-      if (state !== lastState) movedAt = performance.now();
+      const [isAnyLater] = await query<{ yes: boolean }>(sql.IS_ANY_LATER);
+      if (state !== lastState || isAnyLater?.yes) movedAt = performance.now();
       lastState = state;
       if (performance.now() - movedAt > STUCK_MS) return false;
       if (look % 10 === 0) await progress();

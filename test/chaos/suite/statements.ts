@@ -37,7 +37,9 @@ export const NOW = 'select tock.now()::text as now';
 export const FINISHED_COUNT = 'select count(*)::int as count from tock.job_runs_finished';
 export const REMAINS = `select (select count(*) from tock.job_runs_live)::int as live,
   (select count(*) from tock.job_slots)::int as places, (select count(*) from tock.job_outbox)::int as outbox`;
-export const STILL_LIVE = `select 'run ' || id || ' of ' || job || ' is ' || status || coalesce(', blocked on ' || blocked_on, '')
+/** Older code that takes back a run whose job it does not know lets it wait by the default backoff: 10 s, 20 s, 40 s … */
+export const IS_ANY_LATER = `select exists (select from tock.job_runs_live where status in ('queued', 'failed') and run_at > tock.now()) as yes`;
+export const STILL_LIVE = `select 'run ' || id || ' of ' || job || ' is ' || status || ', due at ' || run_at || coalesce(', blocked on ' || blocked_on, '')
     || coalesce(', and holds ' || (select string_agg(s.concurrency_key, ' and ') from tock.job_slots s where s.run_id = r.id), '') as text
   from tock.job_runs_live r order by exists (select from tock.job_slots s where s.run_id = r.id) desc, id limit 10`;
 

@@ -17,8 +17,9 @@ interface Row {
   readonly found: readonly Watermark[];
 }
 
-// The turn is a hint: read and set outside of transactions, and two workers at the same instant may both get it. So
-// its commit does not wait for the disk. By the server's own clock, because it says how much is done, not what is due.
+// The turn is a hint: read and set outside of transactions, and two workers at the same instant may both
+// get it. So its commit does not wait for the disk. By the server's own clock, because it says how much is
+// done, not what is due.
 //
 // Queues with a limit have no watermark.
 const BELOW = statement<WatermarkParameters & { readonly pauseMs: number | null }, Row>(
@@ -47,8 +48,8 @@ select set_config('synchronous_commit', 'off', true) as "commit", (select t.is_m
  * enqueued for the past or by a transaction that was committed late, or was locked by another session. It may
  * walk over many ended runs. Locks nothing. Outside of any transaction.
  *
- * @param pauseMs if any worker has looked in this time, it is not the caller's turn, and it finds null. Null: it
- * is, as for a worker that does not claim from all queues
+ * @param pauseMs if any worker has looked in this time, it is not the caller's turn, and it finds null.
+ * Null: it is, as for a worker that does not claim from all queues
  */
 export async function readBelow(
   session: Session,

@@ -90,9 +90,9 @@ ${claimDue}`,
 );
 
 /**
- * Claims due runs above these watermarks only, and starts their leases: nothing that needs a slot, and nothing
- * of a queue that is closed or has a limit. The places of a priority, which follow each other, give about equally many,
- * the first ones first. Runs that are locked are skipped.
+ * Claims due runs above these watermarks only, and starts their leases: nothing that needs a slot, and
+ * nothing of a queue that is closed or has a limit. The places of a priority, which follow each other, give
+ * about equally many, the first ones first. Runs that are locked are skipped.
  */
 export async function claimInPlaces(
   session: Session,

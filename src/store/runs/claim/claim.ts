@@ -8,11 +8,10 @@
 //   update: running, fence + 1, lease        update: running, fence + 1, lease
 //   commit                                   commit
 //
-// Priorities are walked downwards. Within one, each queue gives its share, so that a flood in one queue does
-// not starve the others. A queue that gives its whole share may have more: then no later priority is taken
-// with this claim.
-// Within a queue and priority, due runs are walked in the order of `run_at`, from the watermark on: ended runs
-// are not walked again, and future runs are never looked at.
+// Priorities are walked downwards. Within one, each queue gives its share, so that a flood in one queue
+// does not starve the others. A queue that gives its whole share may have more: then no later priority is
+// taken with this claim. Within a queue and priority, due runs are walked in the order of `run_at`, from
+// the watermark on: ended runs are not walked again, and future runs are never looked at.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { type ClaimRow, claimListed, claimOf, type ListedRow } from './claim-rows.js';
@@ -45,7 +44,10 @@ export interface QueuePriority {
 
 /** What a claim found in a queue and priority. */
 export interface ClaimedPlace extends QueuePriority {
-  /** The last run that it took, by its `run_at` as JSON has it, and its id. Both are null where it took nothing. */
+  /**
+   * The last run that it took, by its `run_at` as JSON has it, and its id. Both are null where it took
+   * nothing.
+   */
   readonly at: string | null;
   readonly id: string | null;
   /** It gave all that it was asked for, or was not looked at because others had given enough. */

@@ -56,7 +56,10 @@ export const watermarkParameters = (watermarks: readonly Watermark[]): Watermark
   ids: watermarks.map(mark => mark.id),
 });
 
-/** The rows of {@link WatermarkParameters}: queue, priority, after_at, after_id; turn is their order, from 1. */
+/**
+ * The rows of {@link WatermarkParameters}: queue, priority, after_at, after_id; turn is their order, from
+ * 1.
+ */
 export const WATERMARKS = `unnest(${hidden('queueNames', 'text[]')}, ${hidden('priorities', 'integer[]')},
     ${hidden('times', 'timestamptz[]')}, ${hidden('ids', 'bigint[]')}) with ordinality as m(queue, priority, after_at, after_id, turn)`;
 
@@ -129,8 +132,8 @@ const freeQueueSlots = (queue: string) =>
  * A look at the first due run of each, not EXISTS, which the planner may turn into a join with all runs.
  *
  * @param limit SQL for the most that is asked for
- * @param hasWatermarks over {@link QUEUE_PRIORITIES_ABOVE}, with its watermarks. A queue with a limit has none:
- * runs that have long been due start when it lets them
+ * @param hasWatermarks over {@link QUEUE_PRIORITIES_ABOVE}, with its watermarks. A queue with a limit has
+ * none: runs that have long been due start when it lets them
  */
 export function openQueuePriorities(limit: string, hasWatermarks = false): string {
   const watermark = `case when ${isQueueLimited('q')} then timestamptz '-infinity' else p.after_at end`;

@@ -66,8 +66,8 @@ const LEASE_ERROR = `(jsonb_build_object(
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end
   || ${attemptTimes('r', dueAt('r'))} || jsonb_strip_nulls(jsonb_build_object('worker', ${WORKER})))`;
 
-// Grows like the job's own wait, without jitter; the default for a job that is not known here.
-const BACKOFF_MS = `least(coalesce(p.base, :backoffMs::float8) * case p.backoff
+// Grows like the job's own wait, without jitter; for a job that is not known here, like the default.
+const BACKOFF_MS = `least(coalesce(p.base, :backoffMs::float8) * case coalesce(p.backoff, :backoff)
     when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, :maxBackoffMs::float8))`;
 
 // Only the second time in a row: the first time, it may have been among thousands that were only claimed. A
@@ -114,6 +114,7 @@ select (select count(*) from again)::int as failed, (select count(*) from dead):
 
 interface ReapParams {
   readonly limit: number;
+  readonly backoff: StoredBackoff['backoff'];
   readonly backoffMs: number;
   readonly maxBackoffMs: number;
   /** JSON. */
@@ -182,6 +183,8 @@ export interface StoredBackoff {
 
 export interface ReapOptions {
   readonly limit: number;
+  /** Of jobs that `policies` do not name. Default `exponential`. */
+  readonly backoff?: StoredBackoff['backoff'];
   readonly backoffMs: number;
   readonly maxBackoffMs: number;
   readonly policies: readonly StoredBackoff[];
@@ -211,11 +214,11 @@ const LEFT_TO_ANOTHER: Reaped = {
  * the server ends the session if it is idle for ten seconds
  */
 export async function reapRuns(session: Session, options: ReapOptions): Promise<ReapedBatch> {
-  const { limit, backoffMs, maxBackoffMs, policies, canIsolate = false, ids } = options;
+  const { backoff = 'exponential', policies, canIsolate = false, ids, ...rest } = options;
   const begun = await BEGIN_REAPING.first(session, {});
   const waits = { waits_for_code: begun?.waitsForCode === true };
   if (ids === undefined && begun?.isMine !== true) return { ...LEFT_TO_ANOTHER, ...waits };
-  const params = { limit, backoffMs, maxBackoffMs, policies: JSON.stringify(policies), canIsolate };
+  const params = { ...rest, backoff, policies: JSON.stringify(policies), canIsolate };
   const row =
     ids === undefined
       ? await REAP.first(session, params)
