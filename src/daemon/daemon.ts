@@ -1,41 +1,19 @@
 // The steps of a tick, for as long as the process lives: woken by node-cron each minute, by LISTEN when
 // something is enqueued, and by a timer when something is due.
-import { performance } from 'node:perf_hooks';
-import { createEnqueueHint } from '../engine/claim/enqueue-hint.js';
 import { startListener } from '../engine/claim/listen.js';
 import { register } from '../engine/definitions/register.js';
 import type { Engine } from '../engine/engine.js';
-import { materialize } from '../engine/materialize/materialize.js';
-import { createRollUp } from '../engine/metrics/roll-up.js';
 import { noteOwnStop, noteOwnTick } from '../engine/note-tick.js';
-import type { WakeCause } from '../engine/worker/wakeup.js';
 import { openWorker } from '../engine/worker/worker.js';
-import type { Notified } from '../engine/worker/worker-interface.js';
+import type { Worker } from '../engine/worker/worker-interface.js';
 import { checkGivenPayloads } from '../model/job/given-payloads.js';
 import type { OutcomeCounts } from '../model/run/outcome-counts.js';
-import { readNextDue } from '../store/reads/next-due.js';
-import { hourlyUpkeep, inBackground } from './background.js';
 import { type BeatOptions, startBeat } from './beat.js';
-import { createBeatAlerts } from './beat-alerts.js';
+import { type Beside, createBeside } from './beside.js';
 import { createDatabaseLog } from './database-log.js';
 import { beginListening } from './listening.js';
 import { createMemoryHint } from './memory-hint.js';
-import {
-  afterError,
-  afterLook,
-  afterMinute,
-  afterReapNotice,
-  afterWake,
-  checksReaping,
-  dueSteps,
-  FIRST_PLAN,
-  sleepMs,
-  whileClaiming,
-} from './next-pass.js';
-import { createNoticeClaim } from './notice-claim.js';
-import { createNoticeReceiver } from './notice-receiver.js';
-import { createReapStep } from './reap-step.js';
-import { refusableStep } from './refusable-step.js';
+import { createPasses, type Passes } from './passes.js';
 import { createSleeper, NO_SLEEPER } from './sleeper.js';
 
 /** Options of `start`. */
@@ -78,21 +56,21 @@ export async function startDaemon(
   longestSleepMs?: number,
   beatOptions: BeatOptions = {},
 ): Promise<Daemon> {
-  const { logger } = engine;
   const queues = options.queues ?? null;
   const listening = beginListening(engine, options.listen !== false);
+  const { isOn: isNotified } = listening;
   const pollMs = longestSleepMs ?? listening.pollMs;
   const worker = openWorker(engine, {
     kind: 'daemon',
     ...options,
     pollMs,
-    isNotified: listening.isOn,
-    onRowRestored: () => {
+    isNotified,
+    onRowRestored() {
       sleeper.sayAgain();
       worker.wake();
     },
   });
-  const sleeper = listening.isOn ? createSleeper(engine, worker.id, queues) : NO_SLEEPER;
+  const sleeper = isNotified ? createSleeper(engine, worker.id, queues) : NO_SLEEPER;
   try {
     await checkGivenPayloads(engine.registry);
     await register(engine);
@@ -105,190 +83,78 @@ export async function startDaemon(
   // If the database is away, a beat notes it.
   await noteOwnTick(engine, 'daemon').catch(() => undefined);
 
-  let plan = FIRST_PLAN;
-  let mustRegister = false;
-  let mustCount = false;
-  let isHealthy = true;
-  const alerts = createBeatAlerts(engine);
   const stopping = new AbortController();
-  const hint = createEnqueueHint(queues);
-  let isSleeping = false;
-  /** What a claim found that a notice caused, until a pass or `settle` counts it. */
-  let notified: Notified | null = null;
-  /** The last pass ended with a look, and nothing waited for room. */
-  let hasLooked = false;
-  /**
-   * What a notice had named is claimed, and a look knows what else is due. Any other run would have sent a
-   * notice too, so that the daemon sleeps for as long as the look said, also once these runs have ended.
-   */
-  let isSettled = false;
-  const noticeClaim = createNoticeClaim({
-    worker,
-    hint,
-    isSleeping: () => isSleeping && !sleeper.isAwake,
-    session: () => listener?.session ?? null,
-  });
-  const notices = createNoticeReceiver({
-    worker,
-    hint,
-    claim: () => noticeClaim.start(),
-    onReap() {
-      plan = afterReapNotice(plan, performance.now());
-    },
-  });
-  const listener = listening.isOn ? startListener(engine, notices.receive, () => sleeper.sayAgain()) : null;
-  const registerOrGoOn = refusableStep(
-    engine,
-    { name: 'register', consequence: 'the jobs cannot be registered now' },
-    () => register(engine),
-  );
-  const reapIfDue = createReapStep(engine);
-  const materializeOrGoOn = refusableStep(
-    engine,
-    { name: 'materialize', consequence: 'no occurrence of a schedule can become a run now' },
-    () => materialize(engine),
-  );
-  const upkeep = hourlyUpkeep(engine, stopping.signal);
-  const figures = inBackground(createRollUp(engine), stopping.signal);
-
-  /** Does what is due, then looks what is due next; often it only looks. Returns the ms to sleep. */
-  const pass = async (): Promise<number> => {
-    engine.database.shares.requireOpen();
-    const startedAt = performance.now();
-    hasLooked = false;
-    isSettled = false;
-    const isBeat = mustRegister;
-    if (isBeat) await registerOrGoOn();
-    mustRegister = false;
-    if (dueSteps(plan, startedAt).reaps) plan = await reapIfDue(plan);
-    const steps = dueSteps(plan, startedAt);
-    const { materializes } = steps;
-    const isRefused = materializes && !(await materializeOrGoOn());
-    isHealthy = !isRefused;
-    if (isBeat && !isRefused) await noteOwnTick(engine, 'daemon');
-    notified ??= await noticeClaim.take();
-    // What else is due is found by the look.
-    const claims = steps.claims && (materializes || notified === null || !hint.isEmpty || worker.hasMore);
-    const hinted = claims ? hint.take() : null;
-    // An idle worker claims a hinted run first and looks for others once that has started.
-    const claimHint = materializes || worker.running > 0 || sleeper.isAwake ? null : hinted;
-    const found = notified?.claimed ?? 0;
-    notified = null;
-    const claimed = found + (claims ? await worker.claim(claimHint ?? undefined) : 0);
-    if (claimed > 0 || worker.hasMore) notices.found();
-    const done = {
-      startedAt,
-      materialized: materializes,
-      isRefused,
-      claimed,
-      claimedEverywhere: claims && !claimHint,
-    };
-    await sleeper.afterClaim(claimed, worker.hasMore);
-    const isClaiming = worker.hasMore || sleeper.isAwake;
-    if (isClaiming) plan = whileClaiming(plan, done, pollMs);
-    else {
-      await sleeper.beforeLook();
-      const askedAt = performance.now();
-      const due = await readNextDue(engine.database, queues, checksReaping(plan, askedAt), worker.watermarks);
-      const look = { askedAt, answeredAt: performance.now(), due };
-      hasLooked = worker.claimable > 0;
-      isSettled = hasLooked && found > 0;
-      plan = afterLook(plan, look, { ...done, hasRoom: hasLooked }, pollMs);
-    }
-    return Math.min(sleepMs(plan, performance.now(), pollMs, isClaiming), sleeper.maxSleepMs());
-  };
-
-  /** Counts what a notice has brought. Returns whether it sleeps on: no other run is known to be due. */
-  const settle = async () => {
-    notified = await noticeClaim.take();
-    if (!hasLooked || worker.hasMore || notified?.isAll === false) return false;
-    // The last pass has counted it.
-    if (notified === null) return true;
-    const { claimed } = notified;
-    notified = null;
-    notices.found();
-    await sleeper.afterClaim(claimed, false);
-    isSettled = true;
-    return !sleeper.isAwake;
-  };
-
-  const sleep = async (ms: number) => {
-    const until = performance.now() + ms;
-    let cause: WakeCause;
-    isSleeping = true;
-    try {
-      do cause = await worker.change(Math.ceil(until - performance.now()));
-      while (
-        (cause === 'claimed' ? await settle() : cause === 'idle' && isSettled) &&
-        performance.now() < until
-      );
-    } finally {
-      isSleeping = false;
-    }
-    const claims = cause === 'idle' ? !isSettled : performance.now() < until - 1;
-    if (sleeper.isAwake || claims) plan = afterWake(plan);
-  };
-
-  const work = async () => {
-    let pauseMs = FIRST_PAUSE_MS;
-    const log = createDatabaseLog(engine);
-    while (!stopping.signal.aborted) {
-      try {
-        const ms = await pass();
-        await upkeep.startIfDue();
-        // While it sleeps, and so over the connection of the passes.
-        if (mustCount) figures.start();
-        mustCount = false;
-        // After the database was away it may be long before LISTEN is tried again.
-        if (log.works() === 'back' && listener?.session === null) listener.renew();
-        pauseMs = FIRST_PAUSE_MS;
-        if (await alerts.afterPass(isHealthy)) plan = afterWake(plan);
-        else if (!stopping.signal.aborted) await sleep(ms);
-      } catch (error) {
-        if (log.fails(error) === 'ended') return void stop();
-        plan = afterError(plan);
-        alerts.afterFailure();
-        await worker.change(pauseMs);
-        pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
-      }
-    }
-  };
-  const hintAtMemory = createMemoryHint(logger);
-  const onBeat = () => {
-    mustRegister = true;
-    alerts.beat();
-    plan = afterMinute(plan);
-    hintAtMemory(worker.outcomeCounts.claimed);
-    mustCount = true;
-    worker.wake();
-  };
+  const beside = createBeside(engine, stopping.signal);
+  const passes = createPasses(engine, { worker, sleeper, queues, isNotified, pollMs });
+  const listener = isNotified
+    ? startListener(engine, passes.notices.receive, () => sleeper.sayAgain())
+    : null;
+  const parts: Parts = { worker, passes, beside, listener };
   // Computes its calendar while the first pass waits for the database.
-  const beat = startBeat(onBeat, logger, beatOptions);
+  const beat = startBeat(onBeatOf(engine, parts), engine.logger, beatOptions);
 
   const end = async () => {
     // Before the pass that is under way ends: it may wait for a claim, whose runs must not start now.
     worker.beginStop();
     stopping.abort();
     beat.stop();
-    notices.close();
+    passes.notices.close();
+    listener?.stop();
     worker.wake();
     await working;
     const noted = noteOwnStop(engine);
-    try {
-      await worker.stop(engine.settings.drainMs);
-    } finally {
-      // A claim may have been under way over its connection.
-      listener?.stop();
-      listening.end();
-    }
+    await worker.stop(engine.settings.drainMs).finally(() => listening.end());
     await noted;
-    await upkeep.done();
-    await figures.done();
-    await alerts.done();
+    await beside.done();
   };
   let ended: Promise<void> | null = null;
   const stop = () => (ended ??= end());
-  const working = work();
+  const working = work(engine, parts, stopping.signal, () => void stop());
 
   return { id: worker.id, outcomeCounts: worker.outcomeCounts, stop };
+}
+
+interface Parts {
+  readonly worker: Worker;
+  readonly passes: Passes;
+  readonly beside: Beside;
+  /** Null: the daemon polls. */
+  readonly listener: ReturnType<typeof startListener> | null;
+}
+
+function onBeatOf(engine: Engine, { worker, passes, beside }: Parts): () => void {
+  const hintAtMemory = createMemoryHint(engine.logger);
+  return () => {
+    passes.beat();
+    beside.beat();
+    hintAtMemory(worker.outcomeCounts.claimed);
+    worker.wake();
+  };
+}
+
+/** Passes and sleeps by turns, until the signal. @param stop called once no other pass can work */
+async function work(
+  engine: Engine,
+  { worker, passes, beside, listener }: Parts,
+  signal: AbortSignal,
+  stop: () => void,
+): Promise<void> {
+  const log = createDatabaseLog(engine);
+  let pauseMs = FIRST_PAUSE_MS;
+  while (!signal.aborted) {
+    try {
+      const ms = await passes.pass();
+      // After the database was away it may be long before LISTEN is tried again.
+      if (log.works() === 'back' && listener?.isListening === false) listener.renew();
+      pauseMs = FIRST_PAUSE_MS;
+      if (await beside.afterPass(passes.isHealthy)) passes.claimNext();
+      else if (!signal.aborted) await passes.sleep(ms);
+    } catch (error) {
+      if (log.fails(error) === 'ended') return stop();
+      passes.failed();
+      beside.afterFailure();
+      await worker.change(pauseMs);
+      pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
+    }
+  }
 }

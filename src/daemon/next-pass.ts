@@ -10,6 +10,13 @@ export interface Plan {
   readonly checkReapAt: number;
   /** How soon to claim again when overdue runs could not be claimed. */
   readonly retryMs: number;
+  /** When the next look is due, whatever comes before. */
+  readonly lookBy: number;
+  /**
+   * The last look has said what is due, there was room for it, and a notification names whatever else becomes
+   * due. So neither a claim that one has caused nor the end of a run needs another look.
+   */
+  readonly knowsAll: boolean;
 }
 
 /** At most so often, and as long as a turn to reap lasts at least. */
@@ -26,6 +33,8 @@ export const FIRST_PLAN: Plan = {
   claimAt: 0,
   checkReapAt: 0,
   retryMs: FIRST_RETRY_MS,
+  lookBy: 0,
+  knowsAll: false,
 };
 
 export interface DueSteps {
@@ -44,7 +53,7 @@ export interface PassResult {
   readonly materialized: boolean;
   /** The server refused to materialize. */
   readonly isRefused: boolean;
-  /** It claimed without restriction, not only where a notice hinted. */
+  /** It claimed without restriction, not only where a notification hinted. */
   readonly claimedEverywhere: boolean;
   readonly claimed: number;
   readonly hasRoom: boolean;
@@ -54,6 +63,8 @@ export interface Look {
   readonly askedAt: number;
   readonly answeredAt: number;
   readonly due: NextDue;
+  /** Whether the daemon is notified of each run that is enqueued. */
+  readonly isNotified: boolean;
 }
 
 /** Late enough for the check to take no more than its share of the time. */
@@ -110,13 +121,15 @@ export function whileClaiming(
       pass.materialized ? Number.POSITIVE_INFINITY : plan.materializeAt,
       pass.startedAt + pollMs,
     ),
+    lookBy: pass.startedAt + pollMs,
+    knowsAll: false,
   };
 }
 
 /** Plans the next pass from a look. Whatever only a poll would find is left to the poll's own look. */
 export function afterLook(
   plan: Plan,
-  { askedAt, answeredAt, due }: Look,
+  { askedAt, answeredAt, due, isNotified }: Look,
   pass: PassResult,
   pollMs: number,
 ): Plan {
@@ -139,16 +152,25 @@ export function afterLook(
     claimAt: hasRuns ? answeredAt + claimInMs : Number.POSITIVE_INFINITY,
     checkReapAt: checksReaping(plan, askedAt) ? nextCheckAt(askedAt, answeredAt) : plan.checkReapAt,
     retryMs,
+    lookBy: answeredAt + pollMs,
+    knowsAll: isNotified && pass.hasRoom,
   };
 }
 
+/**
+ * Whether a pass for which nothing was due ends with a look. After a claim that found runs it does not: the
+ * last look has said what comes next. What another session had locked is found by the next one.
+ */
+export const needsLook = (plan: Plan, { startedAt, claimed }: Pick<PassResult, 'startedAt' | 'claimed'>) =>
+  claimed === 0 || !plan.knowsAll || startedAt >= plan.lookBy;
+
 export const checksReaping = (plan: Plan, now: number): boolean => now >= plan.checkReapAt;
 
-/** Until something is due: 1 ms to one poll. A worker that goes on claiming needs no claim. */
-export function sleepMs(plan: Plan, now: number, pollMs: number, isClaiming: boolean): number {
+/** Until something is due, or the next look: 1 ms at least. A worker that goes on claiming needs no claim. */
+export function sleepMs(plan: Plan, now: number, isClaiming: boolean): number {
   const claimAt = isClaiming ? Number.POSITIVE_INFINITY : plan.claimAt;
-  const inMs = Math.ceil(Math.min(plan.reapAt, plan.materializeAt, claimAt) - now);
-  return Math.min(Math.max(1, inMs), pollMs);
+  const at = Math.min(plan.reapAt, plan.materializeAt, claimAt, plan.lookBy);
+  return Math.max(1, Math.ceil(at - now));
 }
 
 /** Woken early, because something was enqueued or a run has ended: claims first, then looks. */

@@ -14,16 +14,14 @@ export interface NoticeReceiver {
 }
 
 interface NoticeReceiverOptions {
-  readonly worker: Pick<Worker, 'checkCancel' | 'wake' | 'expectWaiting'>;
+  readonly worker: Pick<Worker, 'checkCancel' | 'wake' | 'wakeNotified' | 'expectWaiting'>;
   readonly hint: EnqueueHint;
-  /** Claims what is due, or wakes the worker to do so. */
-  readonly claim: () => void;
   /** There is something to reap. */
   readonly onReap: () => void;
 }
 
-export function createNoticeReceiver({ worker, hint, claim, onReap }: NoticeReceiverOptions): NoticeReceiver {
-  const due = createNoticeLimiter(claim);
+export function createNoticeReceiver({ worker, hint, onReap }: NoticeReceiverOptions): NoticeReceiver {
+  const due = createNoticeLimiter(worker.wakeNotified);
   const soon = createNoticeLimiter(worker.wake);
   const code = createNoticeLimiter(() => worker.expectWaiting());
   return {

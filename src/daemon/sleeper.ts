@@ -22,6 +22,8 @@ import {
 export interface Sleeper {
   /** While it is, claims come by themselves, and no look is needed. */
   readonly isAwake: boolean;
+  /** Whoever enqueues knows that it is asleep, so that each run is announced to it. */
+  readonly isKnown: boolean;
   /** Counts what a claim found, and says when the daemon wakes up or falls asleep. */
   afterClaim(claimed: number, hasMore: boolean): Promise<void>;
   /**
@@ -97,6 +99,9 @@ export function createSleeper(
     get isAwake() {
       return state.isAwake;
     },
+    get isKnown() {
+      return isSaid && horizon === null;
+    },
     async afterClaim(claimed, hasMore) {
       const now = performance.now();
       state = afterClaim(state, { now, claimed, hasMore });
@@ -132,6 +137,7 @@ export function createSleeper(
 /** For a daemon that does not listen, and polls: NOTIFY would not wake it. */
 export const NO_SLEEPER: Sleeper = {
   isAwake: false,
+  isKnown: false,
   afterClaim: () => Promise.resolve(),
   beforeLook: () => Promise.resolve(),
   sayAgain: () => undefined,

@@ -12,6 +12,7 @@ import {
   type DueSteps,
   dueSteps,
   FIRST_PLAN,
+  needsLook,
   type PassResult,
   type Plan,
   reapsInTurn,
@@ -29,6 +30,8 @@ const RESTING: Plan = {
   claimAt: NEVER,
   checkReapAt: NOW + 3000,
   retryMs: 5,
+  lookBy: NOW + POLL_MS,
+  knowsAll: false,
 };
 
 describe('the first plan', () => {
@@ -144,7 +147,7 @@ describe('after a look', () => {
     ['a reaping that is due stays due', {}, LOOKED_ONLY, { reapAt: NOW }, { reapAt: NOW }],
   ])('%s', (_what, due, pass, plan, expected) => {
     const before = { ...RESTING, ...plan };
-    const look = { askedAt: NOW - 10, answeredAt: NOW, due: { ...NOTHING, ...due } };
+    const look = { askedAt: NOW - 10, answeredAt: NOW, due: { ...NOTHING, ...due }, isNotified: false };
     expect(afterLook(before, look, pass, POLL_MS)).toEqual({ ...before, retryMs: 5, ...expected });
   });
 
@@ -153,10 +156,38 @@ describe('after a look', () => {
     ['twenty times as long as it took', 400, 8000],
   ])('checks whether there is anything to reap again %s after a check', (_what, tookMs, afterMs) => {
     const plan = { ...RESTING, checkReapAt: NOW };
-    const look = { askedAt: NOW, answeredAt: NOW + tookMs, due: NOTHING };
+    const look = { askedAt: NOW, answeredAt: NOW + tookMs, due: NOTHING, isNotified: false };
     expect(checksReaping(plan, NOW)).toBe(true);
     expect(afterLook(plan, look, LOOKED_ONLY, POLL_MS).checkReapAt).toBe(NOW + afterMs);
     expect(checksReaping(plan, NOW - 1)).toBe(false);
+  });
+});
+
+describe('a pass for which nothing was due', () => {
+  const NOTHING: NextDue = { occurrenceMs: null, runMs: null, isOverdue: false, needsReaping: false };
+  const done = {
+    startedAt: NOW,
+    materialized: false,
+    isRefused: false,
+    claimedEverywhere: false,
+    claimed: 1,
+    hasRoom: true,
+  };
+  const look = { askedAt: NOW, answeredAt: NOW, due: NOTHING, isNotified: true };
+
+  it('ends without a look where a notification has named what it found, until the next poll', () => {
+    const plan = afterLook(RESTING, look, done, POLL_MS);
+    expect(needsLook(plan, { startedAt: NOW + POLL_MS - 1, claimed: 1 })).toBe(false);
+    expect(needsLook(plan, { startedAt: NOW + POLL_MS, claimed: 1 })).toBe(true);
+  });
+
+  it.each<[string, Plan, number]>([
+    ['it found nothing', afterLook(RESTING, look, done, POLL_MS), 0],
+    ['the last look was without room', afterLook(RESTING, look, { ...done, hasRoom: false }, POLL_MS), 1],
+    ['notifications do not come', afterLook(RESTING, { ...look, isNotified: false }, done, POLL_MS), 1],
+    ['the worker went on claiming', whileClaiming(afterLook(RESTING, look, done, POLL_MS), done, POLL_MS), 1],
+  ])('ends with one where %s', (_when, plan, claimed) => {
+    expect(needsLook(plan, { startedAt: NOW, claimed })).toBe(true);
   });
 });
 
@@ -212,9 +243,11 @@ describe('while a worker goes on claiming', () => {
       claimed: 0,
       hasRoom: true,
     };
-    expect(reapsInTurn(afterLook(claiming, { askedAt: NOW, answeredAt: NOW + 1, due }, done, POLL_MS))).toBe(
-      false,
-    );
+    expect(
+      reapsInTurn(
+        afterLook(claiming, { askedAt: NOW, answeredAt: NOW + 1, due, isNotified: false }, done, POLL_MS),
+      ),
+    ).toBe(false);
   });
 
   it('a beat of the minute during a pass is kept', () => {
@@ -225,8 +258,8 @@ describe('while a worker goes on claiming', () => {
 
 describe('sleepMs', () => {
   it.each<[string, Partial<Plan>, boolean, number]>([
-    ['a poll, where nothing is due', {}, false, POLL_MS],
-    ['a poll at most', { claimAt: NOW + 60_000 }, false, POLL_MS],
+    ['until the next look, where nothing is due', {}, false, POLL_MS],
+    ['until the next look at most', { claimAt: NOW + 60_000 }, false, POLL_MS],
     ['until the reaping', { reapAt: NOW + 30, claimAt: NOW + 40 }, false, 30],
     ['until the occurrence', { materializeAt: NOW + 30, claimAt: NOW + 40 }, false, 30],
     ['until the claim', { claimAt: NOW + 40, reapAt: NOW + 50 }, false, 40],
@@ -234,7 +267,7 @@ describe('sleepMs', () => {
     ['1 ms where something is due', { claimAt: NOW - 500 }, false, 1],
     ['not until the claim where the worker claims by itself', { claimAt: 0, reapAt: NOW + 50 }, true, 50],
   ])('is %s', (_what, plan, isClaiming, ms) => {
-    expect(sleepMs({ ...RESTING, ...plan }, NOW, POLL_MS, isClaiming)).toBe(ms);
+    expect(sleepMs({ ...RESTING, ...plan }, NOW, isClaiming)).toBe(ms);
   });
 });
 

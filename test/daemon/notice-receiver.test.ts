@@ -29,11 +29,11 @@ function receiver(queues: readonly string[] | null = null) {
   const notices = createNoticeReceiver({
     worker: {
       wake: () => void done.push('wake'),
+      wakeNotified: () => void done.push('claim'),
       checkCancel: id => void done.push(`cancel ${id}`),
       expectWaiting: () => void done.push('waiting'),
     },
     hint,
-    claim: () => void done.push('claim'),
     onReap: () => void done.push('reap'),
   });
   return { ...notices, done, hint };

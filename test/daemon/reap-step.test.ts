@@ -1,13 +1,13 @@
 // Daemon: where several go on claiming, one reaps for all; where there is reason to reap, each does.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Plan } from '../../src/daemon/next-pass.js';
+import { FIRST_PLAN, type Plan } from '../../src/daemon/next-pass.js';
 import { createReapStep } from '../../src/daemon/reap-step.js';
 import { type Database, openDatabase } from '../../src/store/connection/database.js';
 import { engineOver } from '../support/engine.js';
 import { addRuns } from '../support/runs.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 
-const BY_THE_CLOCK: Plan = { reapAt: 7, materializeAt: 9, claimAt: 9, checkReapAt: 7, retryMs: 5 };
+const BY_THE_CLOCK: Plan = { ...FIRST_PLAN, reapAt: 7, materializeAt: 9, claimAt: 9, checkReapAt: 7 };
 const BY_A_LOOK: Plan = { ...BY_THE_CLOCK, reapAt: 6 };
 
 let test: TestTock;

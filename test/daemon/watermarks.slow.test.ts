@@ -37,11 +37,7 @@ const start = async (listen: boolean) => {
       if (text.includes('<= (m.after_at')) sent.push('sweep');
       return session.run(text, ...rest);
     };
-  const sessionOver: Database['sessionOver'] = (...listening) => {
-    const session = database.sessionOver(...listening);
-    return { ...session, run: noting(session) };
-  };
-  const engine = engineOver({ ...database, run: noting(database), sessionOver }, [noop], { workers });
+  const engine = engineOver({ ...database, run: noting(database) }, [noop], { workers });
   daemon = await startDaemon(engine, { listen });
   for (let n = 0; n < 4; n++) {
     await test.tock.enqueue(noop);

@@ -1,6 +1,5 @@
 // Claims due runs in batches, as long as there are more and the worker has room for them.
 import { performance } from 'node:perf_hooks';
-import type { Session } from '../../store/connection/database.js';
 import {
   type Claim,
   type ClaimOptions,
@@ -22,8 +21,6 @@ export interface Claimer {
    * @param hint where a run was just enqueued: claims only there
    */
   claim(hint?: QueuePriority): Promise<number>;
-  /** One claim in one place, over this session. Its runs are the caller's to accept. */
-  claimOver(session: Session, place: QueuePriority, limit: number): Promise<Claim>;
   /** Whether there was more at the last claim, or runs may wait for this code. */
   readonly hasMore: boolean;
   /** Runs may wait for this code: claims them, before others, as soon as there is room. */
@@ -109,16 +106,6 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     if (finds !== 'ending') sweep.begin(claim.runs.length + claim.limited.length === 0);
   };
 
-  const claimOver = async (session: Session, place: QueuePriority, limit: number): Promise<Claim> => {
-    const wanted = { limit, workerId, leaseMs, queues };
-    const sent = watermarks.in(place);
-    const claim = await claimDespiteBadRows(engine, wanted, () =>
-      claimInPlaces(session, wanted, sent.watermarks),
-    );
-    answered(claim, sent);
-    return claim;
-  };
-
   /** Claims everywhere, or, where claims found more a moment ago, only there. */
   const claimNext = async (wanted: ClaimOptions) => {
     const sentAt = performance.now();
@@ -160,7 +147,12 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
     const limit = room();
     if (limit <= 0) return 0;
     const sentAt = performance.now();
-    const claim = await claimOver(engine.database, hint, limit);
+    const wanted = { limit, workerId, leaseMs, queues };
+    const sent = watermarks.in(hint);
+    const claim = await claimDespiteBadRows(engine, wanted, () =>
+      claimInPlaces(engine.database, wanted, sent.watermarks),
+    );
+    answered(claim, sent);
     hasMore ||= claim.hasMore;
     return await accept(claim, sentAt);
   };
@@ -212,7 +204,6 @@ export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer 
       );
       return claiming;
     },
-    claimOver,
     get hasMore() {
       return hasMore || waiting.isExpected;
     },

@@ -1,6 +1,5 @@
 // LISTEN, so that a daemon wakes at once. Only an accelerator: polling finds everything too.
 import type { PoolClient } from 'pg';
-import type { Session } from '../../store/connection/database.js';
 import { listenToSchema } from '../../store/connection/listen.js';
 import { type Notice, readNotice } from '../../store/connection/notices.js';
 import type { Engine } from '../engine.js';
@@ -9,8 +8,7 @@ const FIRST_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 30_000;
 
 export interface Listener {
-  /** The connection that listens, for a statement that follows a notice; null while there is none. */
-  readonly session: Session | null;
+  readonly isListening: boolean;
   /** Listens over another connection, at once. */
   renew(): void;
   stop(): void;
@@ -30,7 +28,7 @@ export function startListener(
   const { database, logger } = engine;
   let isStopped = false;
   let client: PoolClient | null = null;
-  let session: Session | null = null;
+  let isListening = false;
   let timer: NodeJS.Timeout | undefined;
   let pauseMs = FIRST_PAUSE_MS;
   let attempts = 0;
@@ -52,7 +50,7 @@ export function startListener(
       await listenToSchema(opened, database.schema);
       if (client !== opened) return;
       pauseMs = FIRST_PAUSE_MS;
-      session = database.sessionOver(opened, onLost);
+      isListening = true;
       onListening();
       // For runs that were enqueued while nothing listened.
       onNotice({ kind: 'queued', queuePriority: null });
@@ -65,7 +63,7 @@ export function startListener(
   const disconnect = () => {
     const closed = client;
     client = null;
-    session = null;
+    isListening = false;
     closed?.removeAllListeners('notification');
     // Destroyed, not returned: a pooled connection that listens would wake no daemon and keep its memory.
     closed?.release(true);
@@ -90,8 +88,8 @@ export function startListener(
 
   void connect();
   return {
-    get session() {
-      return session;
+    get isListening() {
+      return isListening;
     },
     renew,
     stop() {

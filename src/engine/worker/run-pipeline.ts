@@ -3,12 +3,10 @@
 import { performance } from 'node:perf_hooks';
 import type { Ending, Outcome } from '../../model/run/decide.js';
 import { noOutcomes, type OutcomeCounts } from '../../model/run/outcome-counts.js';
-import type { Session } from '../../store/connection/database.js';
-import type { Claim, ClaimOptions, QueuePriority } from '../../store/runs/claim/claim.js';
+import type { Claim, ClaimOptions } from '../../store/runs/claim/claim.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Finalization } from '../../store/runs/finalize.js';
 import { claimById } from '../claim/claim-by-id.js';
-import { ClaimUnderWay, notifiedOf } from '../claim/claim-over.js';
 import { claimable, type WorkerLoad } from '../claim/claimable.js';
 import { type Claimer, type ClaimerOptions, createClaimer } from '../claim/claimer.js';
 import { createSlotPassing, type SlotPassing } from '../claim/passing-on.js';
@@ -27,7 +25,7 @@ import { isGone, outcomeOf } from '../finalize/outcome-of.js';
 import { admitDespiteBadRows, setAside } from '../set-aside.js';
 import { countOutcome } from './outcome-counts.js';
 import { Reports } from './reports.js';
-import type { Notified, WorkerOptions } from './worker-interface.js';
+import type { WorkerOptions } from './worker-interface.js';
 import type { WorkerRow } from './worker-row.js';
 
 /** Prefetched runs that cannot start for so long, as handlers have become slow, are released to others. */
@@ -64,7 +62,6 @@ export class RunPipeline implements WorkerLoad {
   private readonly throughput = createThroughput();
   private readonly slotPassing: SlotPassing<PendingOutcome>;
   private readonly outcomes: OutcomeBatcher<PendingOutcome>;
-  private readonly notified = new ClaimUnderWay<Notified>();
   private isStopping = false;
   /** A drain does not wait forever for a server that renews leases but accepts no outcomes. */
   private writesUntil = Number.POSITIVE_INFINITY;
@@ -143,21 +140,6 @@ export class RunPipeline implements WorkerLoad {
   /** Whether a run that waits here, or comes with a claim, takes the place of each that ends. */
   private get hasSuccessors(): boolean {
     return this.prefetched > 0 || (this.claimer.isClaiming && this.prefetchTarget === 0);
-  }
-
-  /** Claims due runs as long as there is room. @param hint claims only there */
-  async claim(hint?: QueuePriority): Promise<number> {
-    await this.notified.idle();
-    return await this.claimer.claim(hint);
-  }
-
-  claimNotified(place: QueuePriority, session: Session): Promise<Notified> | null {
-    if (this.claimer.isClaiming || this.notified.isUnderWay) return null;
-    const limit = Math.min(this.claimable, this.capacity);
-    if (limit === 0) return null;
-    const sentAt = performance.now();
-    const claim = this.claimer.claimOver(session, place, limit);
-    return this.notified.start(claim.then(found => notifiedOf(found, this.accept(found, sentAt))));
   }
 
   /** Claims one run by its id, if it is due and free. */
@@ -256,7 +238,7 @@ export class RunPipeline implements WorkerLoad {
   }
 
   private refill(): void {
-    if (!this.claimer.hasMore || this.isClosed || this.claimer.isClaiming || this.notified.isUnderWay) return;
+    if (!this.claimer.hasMore || this.isClosed || this.claimer.isClaiming) return;
     if (this.prefetched > this.prefetchTarget / 2 || this.claimable === 0) return;
     this.claimer.claim().catch(() => {
       this.claimer.halt();
@@ -290,9 +272,5 @@ export class RunPipeline implements WorkerLoad {
   crash(thrown: unknown): void {
     for (const [active, ending] of endingsAtCrash(this.activeRuns, thrown)) this.finish(active, ending);
     this.outcomes.flushSoon();
-  }
-
-  claimed(): Promise<unknown> {
-    return Promise.all([this.notified.idle(), this.claimer.idle()]);
   }
 }

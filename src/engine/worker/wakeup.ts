@@ -1,14 +1,14 @@
 // Waiting that ends when something has changed, even if it changed before the wait began.
 
 /**
- * Why a wait has ended. `idle`: no run is left, and nothing else has changed. `claimed`: a claim has been
- * answered, which a notice caused, and nothing else has changed.
+ * Why a wait has ended. `idle`: no run is left, and nothing else has changed. `notified`: runs were enqueued,
+ * and nothing else has changed.
  */
-export type WakeCause = 'time' | 'idle' | 'claimed' | 'change';
+export type WakeCause = 'time' | 'idle' | 'notified' | 'change';
 type Change = Exclude<WakeCause, 'time'>;
 
 /** Of several that were missed the one that comes last here counts. */
-const CHANGES: readonly Change[] = ['idle', 'claimed', 'change'];
+const CHANGES: readonly Change[] = ['idle', 'notified', 'change'];
 
 export interface Wakeup {
   /** Resolves after `ms`, or when `wake` is called; at once if it was called while nothing waited. */

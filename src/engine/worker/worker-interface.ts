@@ -1,7 +1,6 @@
 // A worker as ticks, the daemon and the command line see it; worker.ts opens one.
 
 import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
-import type { Session } from '../../store/connection/database.js';
 import type { QueuePriority } from '../../store/runs/claim/claim.js';
 import type { Watermark } from '../../store/runs/claim/queue-priorities.js';
 import type { Lowered } from '../claim/watermarks.js';
@@ -22,14 +21,6 @@ export interface WorkerOptions {
   readonly onRowRestored?: () => void;
 }
 
-/** What a claim that a notice caused has found. */
-export interface Notified {
-  /** How many runs it accepted. */
-  readonly claimed: number;
-  /** It found runs, and could have taken more. What another session had locked it has passed over. */
-  readonly isAll: boolean;
-}
-
 export interface Worker {
   readonly id: string;
   readonly outcomeCounts: Readonly<OutcomeCounts>;
@@ -45,11 +36,6 @@ export interface Worker {
    * @param hint a queue and priority in which a run was just enqueued: claims only there
    */
   claim(hint?: QueuePriority): Promise<number>;
-  /**
-   * Claims where a notice says that there is a run, over the connection that listens. Null, and nothing is
-   * sent, if another claim is under way or there is no room.
-   */
-  claimNotified(place: QueuePriority, session: Session): Promise<Notified> | null;
   /** A claim is under way: `claim` would return that one. */
   readonly isClaiming: boolean;
   /** Whether there was more at the last claim, so that it goes on claiming. */
@@ -69,8 +55,8 @@ export interface Worker {
   /** Resolves after `ms`, or when a run ends or `wake` is called, even if that was since the last call. */
   change(ms: number): Promise<WakeCause>;
   readonly wake: () => void;
-  /** As `wake`, where all that has changed is that a claim has been answered, which a notice caused. */
-  readonly wakeAfterClaim: () => void;
+  /** As `wake`, where all that has changed is that runs were enqueued. */
+  readonly wakeNotified: () => void;
   /** Soon checks whether an operator asked to cancel a run, if this worker holds it. */
   readonly checkCancel: (runId: string) => void;
   /** The runs whose handlers are executing. */

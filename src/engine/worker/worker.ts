@@ -45,7 +45,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   const leave = async () => {
     try {
       // A claim under way may have leases already; what it brings is released.
-      await pipeline.claimed();
+      await pipeline.claimer.idle();
       await worker.idle();
       heartbeat.stop();
       // For runs that it gave back, that are to be tried again, or that waited for a slot. Both statements at
@@ -68,8 +68,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     get claimable() {
       return pipeline.claimable;
     },
-    claim: hint => pipeline.claim(hint),
-    claimNotified: (place, session) => pipeline.claimNotified(place, session),
+    claim: hint => pipeline.claimer.claim(hint),
     get isClaiming() {
       return pipeline.claimer.isClaiming;
     },
@@ -86,7 +85,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     claimOne: runId => pipeline.claimOne(runId),
     change,
     wake: () => wake(),
-    wakeAfterClaim: () => wake('claimed'),
+    wakeNotified: () => wake('notified'),
     checkCancel: heartbeat.checkCancel,
     atWork: () => runsAtWork(activeRuns),
     async crash(thrown) {

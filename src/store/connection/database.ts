@@ -5,8 +5,8 @@ import type * as pg from 'pg';
 import type { JobTransaction } from '../../model/job/job-database.js';
 import { checkSchemaName } from '../../model/names.js';
 import { DEFAULT_CONNECTIONS, openPoolTo, requireReachable } from './connection.js';
-import { noteCommits, poolWithDeadlines, queryClientWithin, queryWithin } from './deadline.js';
-import { isConnectionFailure, isSerializationFailure } from './errors.js';
+import { noteCommits, poolWithDeadlines, queryWithin } from './deadline.js';
+import { isSerializationFailure } from './errors.js';
 import { watchWriter } from './hosts/watch-writer.js';
 import { createPreparer, type TableSizes } from './preparer.js';
 import { schemaRewriter } from './schema-name.js';
@@ -44,11 +44,6 @@ export interface Database extends Session {
   connect(): Promise<pg.PoolClient>;
   /** What a caller has of {@link handlers}, for effects whose rows commit with what a handler does. */
   sessionOf(trx: JobTransaction): Session;
-  /**
-   * The same over one client of the pool, which goes on being the caller's. A statement that fails for its
-   * connection is rejected, and `onLost` called: the client may still wait for its answer.
-   */
-  sessionOver(client: pg.PoolClient, onLost: () => void): Session;
   /** The host of the newest connection; null: there was none, or only one address is known. */
   host(): string | null;
   /**
@@ -150,20 +145,6 @@ export function openDatabase(options: DatabaseOptions): Database {
         retries,
       );
     },
-    sessionOver: (client, onLost) => ({
-      async run<Row>(text: string, values: readonly unknown[] = [], prepared?: typeof PREPARED) {
-        if (!(await isolation())) return await database.run<Row>(text, values);
-        const rewritten = rewrite(text);
-        const run = (name: string | null) =>
-          queryClientWithin(client, { name, text: rewritten }, values, deadlineMs);
-        try {
-          return (await (prepared ? preparing(rewritten, run) : run(null))) as Row[];
-        } catch (error) {
-          if (isConnectionFailure(error)) onLost();
-          throw error;
-        }
-      },
-    }),
     host: () => writer.host(),
     onWriterLost: callback => writer.onLost(callback),
     async close() {

@@ -32,16 +32,16 @@ describe('a wait', () => {
   });
 
   it.each([
-    ['idle', 'claimed'],
-    ['claimed', 'idle'],
+    ['idle', 'notified'],
+    ['notified', 'idle'],
   ] as const)('ends for an answered claim after %s and %s', async (first, second) => {
     const { change, wake } = createWakeup();
     wake(first);
     wake(second);
-    expect(await change(LONG_MS)).toBe('claimed');
-    wake('claimed');
+    expect(await change(LONG_MS)).toBe('notified');
+    wake('notified');
     wake();
-    wake('claimed');
+    wake('notified');
     expect(await change(LONG_MS)).toBe('change');
   });
 });

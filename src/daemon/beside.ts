@@ -1,0 +1,70 @@
+// What a daemon does beside its passes, so that no run waits for it: figures, upkeep, alerts.
+import { performance } from 'node:perf_hooks';
+import type { Engine } from '../engine/engine.js';
+import { createRollUp } from '../engine/metrics/roll-up.js';
+import { beginUpkeep, type Upkeep } from '../engine/retention/coming-partitions.js';
+import { type BeatAlerts, createBeatAlerts } from './beat-alerts.js';
+
+export interface Beside extends Pick<BeatAlerts, 'afterFailure'> {
+  /** The minute has turned. */
+  beat(): void;
+  /** Begins what is due, over the connection of the passes, which sleep now. Resolves to whether there are alerts to deliver. */
+  afterPass(isHealthy: boolean): Promise<boolean>;
+  /** Resolves when nothing of it is under way. */
+  done(): Promise<void>;
+}
+
+const UPKEEP_EVERY_MS = 3_600_000;
+
+/** @param signal ends what is under way */
+export function createBeside(engine: Engine, signal: AbortSignal): Beside {
+  const alerts = createBeatAlerts(engine);
+  const upkeep = hourlyUpkeep(engine, signal);
+  const figures = inBackground(createRollUp(engine), signal);
+  let mustCount = false;
+  return {
+    beat() {
+      alerts.beat();
+      mustCount = true;
+    },
+    async afterPass(isHealthy) {
+      await upkeep.startIfDue();
+      if (mustCount) figures.start();
+      mustCount = false;
+      return await alerts.afterPass(isHealthy);
+    },
+    afterFailure: alerts.afterFailure,
+    async done() {
+      await upkeep.done();
+      await figures.done();
+      await alerts.done();
+    },
+  };
+}
+
+function hourlyUpkeep(engine: Engine, signal: AbortSignal) {
+  let dueAt = 0;
+  let upkeep: Upkeep | null = null;
+  return {
+    async startIfDue() {
+      if (performance.now() < dueAt) return;
+      dueAt = performance.now() + UPKEEP_EVERY_MS;
+      await upkeep?.done;
+      upkeep = await beginUpkeep(engine, signal);
+    },
+    done: async () => await upkeep?.done,
+  };
+}
+
+/** Work that never throws; a start while it is under way is left out. */
+function inBackground(work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) {
+  let working: Promise<void> | null = null;
+  return {
+    start() {
+      working ??= work(signal).finally(() => {
+        working = null;
+      });
+    },
+    done: async () => await working,
+  };
+}
