@@ -33,7 +33,7 @@ export function createBeside(engine: Engine, signal: AbortSignal): Beside {
       mustCount = false;
       return await alerts.afterPass(isHealthy);
     },
-    afterFailure: alerts.afterFailure,
+    afterFailure: () => alerts.afterFailure(),
     async done() {
       await upkeep.done();
       await figures.done();
