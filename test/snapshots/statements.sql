@@ -76,7 +76,6 @@ with candidates as materialized (
       or (select q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) from tock.job_queues q where q.name = r.queue))
-    and ($2::integer is null or hashtext(coalesce(r.slot_keys[1], '')) & 1 = $2)
   order by r.priority, r.run_at, r.id
   for update skip locked
 ), placed as materialized (
@@ -107,8 +106,8 @@ with candidates as materialized (
   on conflict do nothing
   returning run_id
 ), claimed as (
-  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $3,
-    locked_until = tock.now() + $4 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select run_id from taken))
+  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $2,
+    locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select run_id from taken))
   returning r.id, r.priority, r.run_at, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
     then to_jsonb(r.slot_keys) else

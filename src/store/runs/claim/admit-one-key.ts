@@ -31,14 +31,6 @@ interface Wanted {
   readonly leaseMs: number;
 }
 
-/** Only of one half of the keys, 0 or 1; null: of all. */
-interface Params extends Wanted {
-  readonly half: number | null;
-}
-
-/** An admission is mostly the server's CPU, on one core: so many runs are worth a second connection. */
-const WORTH_HALVING = 500;
-
 type Row = ClaimedRow & {
   readonly priority: number;
   readonly due_at: number;
@@ -57,7 +49,7 @@ export const dueAt = (run: string) => `extract(epoch from ${run}.run_at)::float8
 // Window functions instead of joins: where the planner expects few rows it joins two sets of thousands in a
 // loop. What is known of a key is computed for the first of its runs only, and passed on to the others. The
 // hours of a queue are asked only for its own runs: those of another may be impossible to read.
-const ADMIT = statement<Params, Row>(
+const ADMIT = statement<Wanted, Row>(
   'admit-one-key',
   `
 with candidates as materialized (
@@ -68,7 +60,6 @@ with candidates as materialized (
   where r.id = any(:ids::bigint[]) and ${isClaimable('r')}
     and (r.queue not in (select q.name from tock.job_queues q where q.paused_at is not null or q.active_window is not null)
       or (select ${isQueueOpen('q')} from tock.job_queues q where q.name = r.queue))
-    and (:half::integer is null or hashtext(coalesce(r.slot_keys[1], '')) & 1 = :half)
   order by r.priority, r.run_at, r.id
   for update skip locked
 ), placed as materialized (
@@ -134,28 +125,20 @@ export interface AdmittedUnderOneKey {
   readonly blocked: readonly BlockedRun[];
   /** Ids of those that need more than one slot, or whose key another admission has locked. */
   readonly undecided: readonly string[];
-  /** With half of the keys it failed; the rest is said of the others. */
-  readonly failure: { readonly error: unknown } | null;
 }
 
 /**
  * Claims those of the runs that need one slot under a job's key, for which there is one; blocks the others.
- * Many are admitted in two halves at once, over a connection each: runs of one key are all in the same half.
  *
  * Locks: the runs' rows and the advisory locks of keys that have several slots, skipping those that are
  * locked; the slots, sorted, waiting for those that another admission has not committed yet.
  */
 export async function admitUnderOneKey(session: Session, wanted: Wanted): Promise<AdmittedUnderOneKey> {
-  const halves = wanted.ids.length < WORTH_HALVING ? [null] : [0, 1];
-  const answers = await Promise.allSettled(halves.map(half => ADMIT.run(session, { ...wanted, half })));
-  const failed = answers.find(answer => answer.status === 'rejected');
-  if (failed && answers.every(answer => answer.status === 'rejected')) throw failed.reason;
-  const rows = answers.flatMap(answer => (answer.status === 'fulfilled' ? answer.value : [])).sort(byTurn);
+  const rows = (await ADMIT.run(session, wanted)).toSorted(byTurn);
   return {
     admitted: rows.filter(row => row.is_claimed).map(claimedRun),
     blocked: rows.filter(row => row.is_decided && !row.is_claimed),
     undecided: rows.filter(row => !row.is_decided).map(row => row.id),
-    failure: failed ? { error: failed.reason } : null,
   };
 }
 

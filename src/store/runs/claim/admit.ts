@@ -182,7 +182,7 @@ export async function claimLimitedRuns(
   lease: Lease,
 ): Promise<Admitted> {
   if (ids.length === 0) return { admitted: [], unblocked: [], failure: null };
-  const { undecided, failure, ...first } = await admitUnderOneKey(database, { ids, ...lease });
+  const { undecided, ...first } = await admitUnderOneKey(database, { ids, ...lease });
   const admitted = [...first.admitted];
   let unblocked: readonly Unblocked[] = [];
   try {
@@ -197,7 +197,7 @@ export async function claimLimitedRuns(
     // What the next claim does not find, the reaper does.
     return { admitted, unblocked, failure: { error } };
   }
-  return { admitted, unblocked, failure };
+  return { admitted, unblocked, failure: null };
 }
 
 interface AdmittedOthers extends Pick<AdmittedUnderOneKey, 'admitted' | 'blocked'> {
