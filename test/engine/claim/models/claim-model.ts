@@ -2,9 +2,10 @@
 // notifications that are lost. Each step is one that the engine or the server does as a whole; between any two,
 // another worker may do one of its own. The watermarks are the engine's; the rest is as claimer.ts, sweep.ts
 // and the statements have it, without SQL and time.
-import { createWatermarks, type Sent, type Watermarks } from '../../../src/engine/claim/watermarks.js';
-import type { Claim, ClaimedPlace } from '../../../src/store/runs/claim/claim.js';
-import type { Watermark } from '../../../src/store/runs/claim/queue-priorities.js';
+import { createWatermarks, type Sent } from '../../../../src/engine/claim/watermarks.js';
+import type { Claim, ClaimedPlace } from '../../../../src/store/runs/claim/claim.js';
+import type { Watermark } from '../../../../src/store/runs/claim/queue-priorities.js';
+import type { Model } from './explore.js';
 
 /** Each of them is a fault that the exploration must find. */
 export type Mutant =
@@ -67,37 +68,44 @@ export const first = (left: Partial<World['left']>, runs: 2 | 3, workers: 1 | 2)
   hasLost: false,
 });
 
-function made(events: readonly Event[]): Watermarks {
-  const watermarks = createWatermarks();
-  for (const event of events) {
-    if (event[0] === 'everywhere') watermarks.everywhere();
-    else if (event[0] === 'claimed') watermarks.claimed(event[1], event[2]);
-    else watermarks.lower(event[1]);
-  }
-  return watermarks;
-}
-
 /** What the watermarks of a worker say. */
 interface State {
+  /** Of all histories with the same future, the one that was met first. */
+  readonly events: readonly Event[];
   readonly known: readonly Watermark[];
   readonly hasMore: boolean;
   readonly haveFallen: boolean;
   readonly whereMore: Sent | null;
   readonly everywhere: Sent;
-  /** The same for all that would say the same. */
-  readonly key: string;
+  /** In which epoch the watermark of a queue fell last. */
+  readonly fellIn: Readonly<Record<string, number>>;
 }
 const states = new WeakMap<readonly Event[], State>();
+const canonical = new Map<string, State>();
 
 function stateOf({ events }: Pick<Worker, 'events'>): State {
   const found = states.get(events);
   if (found) return found;
-  const watermarks = made(events);
+  const watermarks = createWatermarks();
+  const fellIn: Record<string, number> = { a: 0, b: 0 };
+  let epoch = 0;
+  for (const event of events) {
+    if (event[0] === 'everywhere') watermarks.everywhere();
+    else if (event[0] === 'claimed') watermarks.claimed(event[1], event[2]);
+    else
+      for (const place of event[1]) {
+        watermarks.lower([place]);
+        const after = watermarks.in(place).epoch;
+        if (after > epoch) fellIn[place.queue] = epoch = after;
+      }
+  }
   const { known, hasMore, haveFallen } = watermarks;
   const whereMore = watermarks.whereMore();
   const everywhere = watermarks.everywhere();
-  const key = JSON.stringify([haveFallen, whereMore, everywhere]);
-  const state = { known, hasMore, haveFallen, whereMore, everywhere, key };
+  const made = { events, known, hasMore, haveFallen, whereMore, everywhere, fellIn };
+  const key = JSON.stringify([haveFallen, whereMore, everywhere, fellIn]);
+  const state = canonical.get(key) ?? made;
+  canonical.set(key, state);
   states.set(events, state);
   return state;
 }
@@ -108,7 +116,11 @@ const withRun = (world: World, index: number, state: RunState): World => ({
 });
 const withWorker = (world: World, index: number, change: Partial<Worker>): World => ({
   ...world,
-  workers: world.workers.map((worker, each) => (each === index ? { ...worker, ...change } : worker)),
+  workers: world.workers.map((worker, each) => {
+    if (each !== index) return worker;
+    const changed = { ...worker, ...change };
+    return { ...changed, events: stateOf(changed).events };
+  }),
 });
 const notified = (world: World, mutant: Mutant | null): World => ({
   ...world,
@@ -162,7 +174,7 @@ const executeSweep = (world: World, watermarks: readonly Watermark[]): Watermark
   });
 
 /** What may happen next, by name. */
-export function steps(world: World, mutant: Mutant | null): [string, World][] {
+function steps(world: World, mutant: Mutant | null): [string, World][] {
   const next: [string, World][] = [];
   const { left } = world;
   if (world.hasLost) next.push(['a minute', { ...notified(world, null), hasLost: false }]);
@@ -243,7 +255,7 @@ function workerSteps(world: World, index: number, worker: Worker, mutant: Mutant
 }
 
 /** Runs that stay free: of a world in which no worker does anything by itself. */
-export function runsLeft(world: World, mutant: Mutant | null): readonly number[] {
+function runsLeft(world: World, mutant: Mutant | null): readonly number[] {
   const isAtRest = world.workers.every(
     (worker, index) => !worker.isAlive || workerSteps(world, index, worker, mutant).length === 0,
   );
@@ -252,15 +264,39 @@ export function runsLeft(world: World, mutant: Mutant | null): readonly number[]
   return world.runs.flatMap((state, index) => (state === 'free' ? [index] : []));
 }
 
-/** Of two worlds with the same key the same can follow. */
-export function keyOf({ runs, workers, left, hasLost }: World): string {
-  return JSON.stringify([runs, workers.map(keyOfWorker), left, hasLost]);
+/** Of two worlds with the same key the same can follow: workers that change places make no difference. */
+function keyOf({ runs, workers, left, hasLost }: World): string {
+  const kinds = workers.map(keyOfWorker);
+  const isSwapped = workers.length === 2 && (kinds[0] ?? 0) > (kinds[1] ?? 0);
+  const states = runs.map(state => (isSwapped && typeof state === 'number' ? 1 - state : state));
+  return `${states} ${isSwapped ? kinds.toReversed() : kinds} ${Object.values(left)} ${hasLost}`;
 }
 
-const keys = new WeakMap<Worker, string>();
-function keyOfWorker(worker: Worker): string {
-  let key = keys.get(worker);
-  if (key === undefined)
-    keys.set(worker, (key = JSON.stringify([{ ...worker, events: stateOf(worker).key }])));
-  return key;
+const keys = new WeakMap<Worker, number>();
+const kindsOfWorkers = new Map<string, number>();
+/** Epochs count only beside the claim that is under way: which watermarks have fallen since it was sent. */
+function keyOfWorker(worker: Worker): number {
+  const found = keys.get(worker);
+  if (found !== undefined) return found;
+  const { claim } = worker;
+  const { haveFallen, whereMore, everywhere, fellIn } = stateOf(worker);
+  const fallen = claim && Object.values(fellIn).map(epoch => epoch > claim.sent.epoch);
+  const key = JSON.stringify([
+    { ...worker, events: null, claim: claim && { ...claim, sent: claim.sent.watermarks } },
+    [haveFallen, whereMore?.watermarks, everywhere.watermarks, fallen],
+  ]);
+  const kind = kindsOfWorkers.get(key) ?? kindsOfWorkers.size;
+  kindsOfWorkers.set(key, kind);
+  keys.set(worker, kind);
+  return kind;
 }
+
+export const claimModel = (mutant: Mutant | null): Model<World> => ({
+  // Without the worlds in which all workers are dead.
+  steps: world => steps(world, mutant).filter(([, after]) => after.workers.some(worker => worker.isAlive)),
+  keyOf,
+  faultOf(world) {
+    const left = runsLeft(world, mutant);
+    return left.length === 0 ? null : `runs ${left.join(' and ')} are never claimed`;
+  },
+});

@@ -1,0 +1,80 @@
+// Engine: in whatever order the steps of claims, sweeps, notifications, admissions and sleep follow one another, each
+// run that is due and free is claimed, and no limit is exceeded.
+import { describe, expect, it } from 'vitest';
+import { claimModel, first, type Mutant, type World } from './claim-model.js';
+import { explore } from './explore.js';
+import { firstSleep, type SleepMutant, sleepModel } from './sleep-model.js';
+import { firstSlots, type SlotMutant, type SlotWorld, slotModel } from './slot-model.js';
+
+describe('each run that is due and free is claimed, in every order of the steps', () => {
+  const WORLDS: readonly [string, World][] = [
+    // From the smallest.
+    ['a run is given back, and nobody else is there', first({ returns: 1 }, 3, 1)],
+    ['a notification is lost', first({ losses: 1 }, 2, 2)],
+    ['a worker is killed', first({ kills: 1 }, 3, 2)],
+    ['a run is given back', first({ returns: 1 }, 2, 2)],
+  ];
+
+  it.each(WORLDS)('where %s', (_what, from) => {
+    const { states, fault } = explore(from, claimModel(null));
+    expect(fault).toBeNull();
+    expect(states).toBeGreaterThan(100);
+  });
+
+  it.each<Mutant>([
+    'no sweep',
+    'a sweep counts claims when it is answered',
+    'what a sweep finds starts no claim',
+    'a lost notification is never made up for',
+    'a watermark that fell starts no claim',
+    'a notification during a claim is dropped',
+  ])('and not with the fault: %s', mutant => {
+    expect(WORLDS.some(([, from]) => explore(from, claimModel(mutant)).fault !== null)).toBe(true);
+  });
+});
+
+describe('no limit is exceeded, and whatever could start does, in every order of the steps', () => {
+  const WORLDS: readonly [string, SlotWorld][] = [
+    ['a key has one slot', firstSlots(1, {})],
+    ['a key has two slots', firstSlots(2, {})],
+    ['a queue is closed and opened', firstSlots(1, { closings: 1 })],
+    ['a worker is killed', firstSlots(1, { kills: 1 })],
+    ['a worker is killed, and a key has two slots', firstSlots(2, { kills: 1 })],
+    ['a worker is killed while a queue is closed', firstSlots(1, { kills: 1, closings: 1 })],
+  ];
+
+  it.each(WORLDS)('where %s', (_what, from) => {
+    const { states, fault } = explore(from, slotModel(null));
+    expect(fault).toBeNull();
+    expect(states).toBeGreaterThan(100);
+  });
+
+  it.each<SlotMutant>([
+    'a slot has no primary key',
+    'an end unblocks nobody',
+    'an admission does not look again for what became free meanwhile',
+    'a run that was unblocked in one queue stands for all queues',
+    'the slots of a killed worker are not given back',
+    'the reaper unblocks nobody',
+    'what was unblocked is not notified',
+  ])('and not with the fault: %s', mutant => {
+    expect(WORLDS.some(([, from]) => explore(from, slotModel(mutant)).fault !== null)).toBe(true);
+  });
+});
+
+describe('a run whose transaction does not notify waits for no poll, in every order of the steps', () => {
+  it('where a daemon falls asleep, wakes up and falls asleep again', () => {
+    const { states, fault } = explore(firstSleep, sleepModel(null));
+    expect(fault).toBeNull();
+    expect(states).toBeGreaterThan(100);
+  });
+
+  it.each<SleepMutant>([
+    'it looks, and then says that it is asleep',
+    'it does not wait for transactions that could not see that',
+    'it looks, and then asks whether these have ended',
+    'a transaction reads whether it is asleep before it inserts',
+  ])('and not with the fault: %s', mutant => {
+    expect(explore(firstSleep, sleepModel(mutant)).fault).not.toBeNull();
+  });
+});
