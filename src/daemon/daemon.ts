@@ -13,7 +13,7 @@ import { type Beside, createBeside } from './beside.js';
 import { createDatabaseLog } from './database-log.js';
 import { beginListening } from './listening.js';
 import { createMemoryHint } from './memory-hint.js';
-import { createPasses, type Passes } from './passes.js';
+import { Passes } from './passes.js';
 import { createSleeper, NO_SLEEPER } from './sleeper.js';
 
 /** Options of `start`. */
@@ -85,7 +85,7 @@ export async function startDaemon(
 
   const stopping = new AbortController();
   const beside = createBeside(engine, stopping.signal);
-  const passes = createPasses(engine, { worker, sleeper, queues, isNotified, pollMs });
+  const passes = new Passes(engine, { worker, sleeper, queues, isNotified, pollMs });
   const listener = isNotified
     ? startListener(engine, passes.notices.receive, () => sleeper.sayAgain())
     : null;

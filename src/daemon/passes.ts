@@ -1,6 +1,7 @@
-// The passes of a daemon: each does what is due, claims, and, where that is not known, looks what is due next.
+// The passes of a daemon: each does what is due, claims, and, where that is not known, looks what is due
+// next.
 import { performance } from 'node:perf_hooks';
-import { createEnqueueHint } from '../engine/claim/enqueue-hint.js';
+import { createEnqueueHint, type EnqueueHint } from '../engine/claim/enqueue-hint.js';
 import { register } from '../engine/definitions/register.js';
 import type { Engine } from '../engine/engine.js';
 import { materialize } from '../engine/materialize/materialize.js';
@@ -28,22 +29,6 @@ import { createReapStep } from './reap-step.js';
 import { refusableStep } from './refusable-step.js';
 import type { Sleeper } from './sleeper.js';
 
-export interface Passes {
-  /** One pass. Resolves to how long to sleep after it, in milliseconds. @throws where the database is away */
-  pass(): Promise<number>;
-  /** Sleeps for `ms`, or until there is reason for a pass. */
-  sleep(ms: number): Promise<void>;
-  /** The minute has turned: the next pass registers and materializes. */
-  beat(): void;
-  /** The last pass has failed. */
-  failed(): void;
-  /** The next pass claims. */
-  claimNext(): void;
-  /** Whether the last pass could materialize. */
-  readonly isHealthy: boolean;
-  readonly notices: Pick<NoticeReceiver, 'receive' | 'close'>;
-}
-
 export interface PassesOptions extends Pick<Listening, 'pollMs'> {
   readonly worker: Worker;
   readonly sleeper: Sleeper;
@@ -53,95 +38,116 @@ export interface PassesOptions extends Pick<Listening, 'pollMs'> {
   readonly isNotified: boolean;
 }
 
-/** No pass yet: everything is due, except reaping. */
-export function createPasses(engine: Engine, options: PassesOptions): Passes {
-  const { worker, sleeper, queues, isNotified, pollMs } = options;
-  let plan = FIRST_PLAN;
-  let mustRegister = false;
-  let isHealthy = true;
-  const hint = createEnqueueHint(queues);
-  const notices = createNoticeReceiver({
-    worker,
-    hint,
-    onReap() {
-      plan = afterReapNotice(plan, performance.now());
-    },
-  });
-  const { reapIfDue, registerOrGoOn, materializeOrGoOn } = stepsOf(engine);
+export class Passes {
+  readonly notices: NoticeReceiver;
+  private readonly engine: Engine;
+  private readonly options: PassesOptions;
+  private readonly steps: ReturnType<typeof stepsOf>;
+  private readonly hint: EnqueueHint;
+  private plan = FIRST_PLAN;
+  private mustRegister = false;
+  private couldMaterialize = true;
+
+  /** No pass yet: everything is due, except reaping. */
+  constructor(engine: Engine, options: PassesOptions) {
+    const { worker, queues } = options;
+    this.engine = engine;
+    this.options = options;
+    this.steps = stepsOf(engine);
+    this.hint = createEnqueueHint(queues);
+    this.notices = createNoticeReceiver({
+      worker,
+      hint: this.hint,
+      onReap: () => {
+        this.plan = afterReapNotice(this.plan, performance.now());
+      },
+    });
+  }
+
+  /** Whether the last pass could materialize. */
+  get isHealthy(): boolean {
+    return this.couldMaterialize;
+  }
+
+  /** One pass. Resolves to how long to sleep after it, in milliseconds. @throws where the database is away */
+  async pass(): Promise<number> {
+    const { worker, sleeper, pollMs } = this.options;
+    this.engine.database.shares.requireOpen();
+    const startedAt = performance.now();
+    const isDue = Object.values(dueSteps(this.plan, startedAt)).includes(true);
+    const steps = await this.prepare(startedAt);
+    const prepared = { startedAt, materialized: steps.materializes, isRefused: !this.couldMaterialize };
+    const done = { ...prepared, ...(await this.claim(steps)) };
+    await sleeper.afterClaim(done.claimed, worker.hasMore);
+    const isClaiming = worker.hasMore || sleeper.isAwake;
+    if (isClaiming) this.plan = whileClaiming(this.plan, done, pollMs);
+    else if (isDue || needsLook(this.plan, done) || !sleeper.isKnown) await this.look(done);
+    return Math.min(sleepMs(this.plan, performance.now(), isClaiming), sleeper.maxSleepMs());
+  }
+
+  /** Sleeps for `ms`, or until there is reason for a pass. */
+  async sleep(ms: number): Promise<void> {
+    const { worker, sleeper } = this.options;
+    const until = performance.now() + ms;
+    let cause = await worker.change(ms);
+    while (cause === 'idle' && this.plan.knowsAll && performance.now() < until)
+      cause = await worker.change(Math.ceil(until - performance.now()));
+    const isWoken = cause === 'change' || (cause === 'idle' && !this.plan.knowsAll);
+    if (sleeper.isAwake || isWoken) this.claimNext();
+  }
+
+  /** The minute has turned: the next pass registers and materializes. */
+  beat(): void {
+    this.mustRegister = true;
+    this.plan = afterMinute(this.plan);
+  }
+
+  /** The last pass has failed. */
+  failed(): void {
+    this.plan = afterError(this.plan);
+  }
+
+  /** The next pass claims. */
+  claimNext(): void {
+    this.plan = afterWake(this.plan);
+  }
 
   /** Registers and reaps where that is due, and materializes. */
-  const prepare = async (startedAt: number): Promise<DueSteps> => {
-    const isBeat = mustRegister;
-    mustRegister = false;
+  private async prepare(startedAt: number): Promise<DueSteps> {
+    const { reapIfDue, registerOrGoOn, materializeOrGoOn } = this.steps;
+    const isBeat = this.mustRegister;
+    this.mustRegister = false;
     if (isBeat) await registerOrGoOn();
-    if (dueSteps(plan, startedAt).reaps) plan = await reapIfDue(plan);
-    const steps = dueSteps(plan, startedAt);
-    isHealthy = !steps.materializes || (await materializeOrGoOn());
-    if (isBeat && isHealthy) await noteOwnTick(engine, 'daemon');
+    if (dueSteps(this.plan, startedAt).reaps) this.plan = await reapIfDue(this.plan);
+    const steps = dueSteps(this.plan, startedAt);
+    this.couldMaterialize = !steps.materializes || (await materializeOrGoOn());
+    if (isBeat && this.couldMaterialize) await noteOwnTick(this.engine, 'daemon');
     return steps;
-  };
+  }
 
   /** Claims where that is due, or where notifications named runs. */
-  const claim = async ({ materializes, claims }: DueSteps) => {
-    if (!claims && hint.isEmpty) return { claimed: 0, claimedEverywhere: false };
-    const place = hint.take();
+  private async claim({ materializes, claims }: DueSteps) {
+    const { worker, sleeper } = this.options;
+    if (!claims && this.hint.isEmpty) return { claimed: 0, claimedEverywhere: false };
+    const place = this.hint.take();
     // An idle worker claims the run that was named first, and looks for others once that has started.
     const isElsewhere = materializes || worker.running > 0 || sleeper.isAwake;
     const only = isElsewhere ? null : place;
     const claimed = await worker.claim(only ?? undefined);
-    if (claimed > 0 || worker.hasMore) notices.found();
+    if (claimed > 0 || worker.hasMore) this.notices.found();
     return { claimed, claimedEverywhere: only === null };
-  };
+  }
 
-  const look = async (done: Omit<PassResult, 'hasRoom'>) => {
+  /** Asks what is due next. */
+  private async look(done: Omit<PassResult, 'hasRoom'>): Promise<void> {
+    const { worker, sleeper, queues, isNotified, pollMs } = this.options;
     await sleeper.beforeLook();
     const askedAt = performance.now();
-    const due = await readNextDue(engine.database, queues, checksReaping(plan, askedAt), worker.watermarks);
+    const checks = checksReaping(this.plan, askedAt);
+    const due = await readNextDue(this.engine.database, queues, checks, worker.watermarks);
     const answer = { askedAt, answeredAt: performance.now(), due, isNotified };
-    plan = afterLook(plan, answer, { ...done, hasRoom: worker.claimable > 0 }, pollMs);
-  };
-
-  return {
-    async pass() {
-      engine.database.shares.requireOpen();
-      const startedAt = performance.now();
-      const isDue = Object.values(dueSteps(plan, startedAt)).includes(true);
-      const steps = await prepare(startedAt);
-      const done = {
-        startedAt,
-        materialized: steps.materializes,
-        isRefused: !isHealthy,
-        ...(await claim(steps)),
-      };
-      await sleeper.afterClaim(done.claimed, worker.hasMore);
-      const isClaiming = worker.hasMore || sleeper.isAwake;
-      if (isClaiming) plan = whileClaiming(plan, done, pollMs);
-      else if (isDue || needsLook(plan, done) || !sleeper.isKnown) await look(done);
-      return Math.min(sleepMs(plan, performance.now(), isClaiming), sleeper.maxSleepMs());
-    },
-    async sleep(ms) {
-      const until = performance.now() + ms;
-      let cause = await worker.change(ms);
-      while (cause === 'idle' && plan.knowsAll && performance.now() < until)
-        cause = await worker.change(Math.ceil(until - performance.now()));
-      const isWoken = cause === 'change' || (cause === 'idle' && !plan.knowsAll);
-      if (sleeper.isAwake || isWoken) plan = afterWake(plan);
-    },
-    beat() {
-      mustRegister = true;
-      plan = afterMinute(plan);
-    },
-    failed() {
-      plan = afterError(plan);
-    },
-    claimNext() {
-      plan = afterWake(plan);
-    },
-    get isHealthy() {
-      return isHealthy;
-    },
-    notices,
-  };
+    this.plan = afterLook(this.plan, answer, { ...done, hasRoom: worker.claimable > 0 }, pollMs);
+  }
 }
 
 /** The steps that the server may refuse, without stopping the others. */

@@ -9,35 +9,9 @@ import {
 import { claimInPlaces, MAX_CLAIMED } from '../../store/runs/claim/claim-in-places.js';
 import type { Engine } from '../engine.js';
 import { claimDespiteBadRows } from '../set-aside.js';
-import { createSweep } from './sweep.js';
-import { createWaitingClaim } from './waiting-claim.js';
-import { createWatermarks, type Sent, type Watermarks } from './watermarks.js';
-
-export interface Claimer {
-  /**
-   * Claims until there is no room, or nothing more is due. Called while a claim is under way, it returns that
-   * one. Returns how many runs were accepted.
-   *
-   * @param hint where a run was just enqueued: claims only there
-   */
-  claim(hint?: QueuePriority): Promise<number>;
-  /** Whether there was more at the last claim, or runs may wait for this code. */
-  readonly hasMore: boolean;
-  /** Runs may wait for this code: claims them, before others, as soon as there is room. */
-  expectWaiting(): void;
-  readonly isClaiming: boolean;
-  /** From where claims start. */
-  readonly watermarks: Watermarks;
-  /** Resolves when no claim is under way, however it ended. */
-  idle(): Promise<unknown>;
-  /**
-   * Forgets that there was more: a claim that fails by itself is left to the tick or daemon, which reports
-   * it.
-   */
-  halt(): void;
-  /** No claim is to come. */
-  stop(): void;
-}
+import { Sweep } from './sweep.js';
+import { createWaitingClaim, type WaitingClaim } from './waiting-claim.js';
+import { type Sent, Watermarks } from './watermarks.js';
 
 export interface ClaimerOptions {
   readonly workerId: string;
@@ -75,155 +49,202 @@ const MAX_PASSES = 20;
 const CONTINUE_MS = 100;
 const CONTINUE_MS_PER_PLACE = 0.1;
 
-/** A claimer that has claimed nothing yet. */
-export function createClaimer(engine: Engine, options: ClaimerOptions): Claimer {
-  const { workerId, queues, finds, claimable, worthClaiming, accept, onExhausted, onIdle } = options;
-  const { leaseMs } = engine.settings;
-  const watermarks = createWatermarks(finds !== 'ending');
-  let afterQueue = '';
-  let everywhereAt = Number.NEGATIVE_INFINITY;
-  let hasMore = false;
-  let claiming: Promise<number> | null = null;
+interface Answered {
+  readonly claim: Claim;
+  /** By performance.now(). */
+  readonly sentAt: number;
+  readonly isEverywhere: boolean;
+}
+
+export class Claimer {
+  /** From where claims start. */
+  readonly watermarks: Watermarks;
+  private readonly engine: Engine;
+  private readonly options: ClaimerOptions;
+  private readonly sweep: Sweep;
+  private readonly waiting: WaitingClaim;
+  private afterQueue = '';
+  private everywhereAt = Number.NEGATIVE_INFINITY;
+  private foundMore = false;
+  private claiming: Promise<number> | null = null;
   /** How many runs the claim under way may bring, or has brought and not handed over yet. */
-  let expected = 0;
+  private expected = 0;
 
-  const sweep = createSweep(engine, {
-    watermarks,
-    isEndless: finds === 'polling',
-    takesTurns: queues === null,
-    canClaim: () => claimable() > 0,
-    onFound() {
-      hasMore = true;
-      onIdle();
-    },
-  });
-  const room = () => Math.min(claimable() - expected, MAX_CLAIMED);
-  const waiting = createWaitingClaim(engine, { workerId, queues, room, accept });
+  /** It has claimed nothing yet. */
+  constructor(engine: Engine, options: ClaimerOptions) {
+    const { workerId, queues, finds, accept } = options;
+    this.engine = engine;
+    this.options = options;
+    this.watermarks = new Watermarks(finds !== 'ending');
+    this.sweep = new Sweep(engine, {
+      watermarks: this.watermarks,
+      isEndless: finds === 'polling',
+      takesTurns: queues === null,
+      canClaim: () => options.claimable() > 0,
+      onFound: () => {
+        this.foundMore = true;
+        options.onIdle();
+      },
+    });
+    this.waiting = createWaitingClaim(engine, { workerId, queues, room: () => this.room, accept });
+  }
 
-  const answered = (claim: Claim, sent: Sent) => {
-    watermarks.claimed(claim, sent);
-    afterQueue = claim.places.findLast(place => place.at !== null)?.queue ?? afterQueue;
-    if (finds !== 'ending') sweep.begin(claim.runs.length + claim.limited.length === 0);
-  };
+  /** Whether there was more at the last claim, or runs may wait for this code. */
+  get hasMore(): boolean {
+    return this.foundMore || this.waiting.isExpected;
+  }
 
-  /** Claims everywhere, or, where claims found more a moment ago, only there. */
-  const claimNext = async (wanted: ClaimOptions) => {
-    const sentAt = performance.now();
-    const isEverywhere = sentAt >= everywhereAt || watermarks.haveFallen;
-    const some = isEverywhere ? null : watermarks.whereMore();
-    const sent = some ?? watermarks.everywhere();
-    const claim = await claimDespiteBadRows(engine, wanted, () =>
-      some === null
-        ? claimFreeRuns(engine.database, wanted, sent.watermarks)
-        : claimInPlaces(engine.database, wanted, sent.watermarks),
+  get isClaiming(): boolean {
+    return this.claiming !== null;
+  }
+
+  /**
+   * Claims until there is no room, or nothing more is due. Called while a claim is under way, it returns that
+   * one. Returns how many runs were accepted.
+   *
+   * @param hint where a run was just enqueued: claims only there
+   */
+  claim(hint?: QueuePriority): Promise<number> {
+    this.claiming ??= (hint && !this.waiting.isExpected ? this.claimHinted(hint) : this.claimAll()).then(
+      total => {
+        this.claiming = null;
+        this.options.onIdle();
+        return total;
+      },
+      (error: unknown) => {
+        this.claiming = null;
+        throw error;
+      },
     );
-    if (some === null) everywhereAt = sentAt + CONTINUE_MS + CONTINUE_MS_PER_PLACE * claim.places.length;
-    answered(claim, sent);
-    return { claim, sentAt, isEverywhere: some === null };
-  };
+    return this.claiming;
+  }
+
+  /** Runs may wait for this code: claims them, before others, as soon as there is room. */
+  expectWaiting(): void {
+    this.waiting.isExpected = true;
+    this.options.onIdle();
+  }
+
+  /** Resolves when no claim is under way, however it ended. */
+  async idle(): Promise<void> {
+    await this.claiming?.catch(() => undefined);
+  }
+
+  /**
+   * Forgets that there was more: a claim that fails by itself is left to the tick or daemon, which reports
+   * it.
+   */
+  halt(): void {
+    this.foundMore = false;
+    this.waiting.isExpected = false;
+  }
+
+  /** No claim is to come. */
+  stop(): void {
+    this.sweep.stop();
+  }
+
+  private get room(): number {
+    return Math.min(this.options.claimable() - this.expected, MAX_CLAIMED);
+  }
+
+  private async claimAll(): Promise<number> {
+    const { waiting } = this;
+    const hadMore = this.hasMore;
+    let total = waiting.takesTurn() ? await waiting.claim() : 0;
+    let failure: { readonly error: unknown } | null = null;
+    let underWay = this.send();
+    for (let pass = 1; underWay !== null; pass++) {
+      const { claim, sentAt, isEverywhere }: Answered = await underWay;
+      this.foundMore = claim.hasMore || this.watermarks.hasMore || this.watermarks.haveFallen;
+      const isLimited = claim.limited.length > 0;
+      // Runs without a slot are blocked now, and others may lie behind them. A claim that continued where
+      // there was more says nothing of other places.
+      const goesOn = pass < MAX_PASSES && (this.foundMore || isLimited || !isEverywhere);
+      // The server looks for the next runs while these start; but runs that need a slot must be blocked
+      // first.
+      underWay = goesOn && !isLimited && this.isWorthIt ? this.send() : null;
+      this.expected -= claim.runs.length;
+      try {
+        total += await this.options.accept(claim, sentAt);
+        if (goesOn && isLimited) underWay = this.send();
+      } catch (error) {
+        // The claim that is under way has leases already, so it must still be accepted, and is the last.
+        failure ??= { error };
+        pass = MAX_PASSES;
+      }
+    }
+    if (total === 0) total = await waiting.claim();
+    if (hadMore && !this.hasMore) this.options.onExhausted();
+    if (failure !== null) throw failure.error;
+    return total;
+  }
+
+  /** Where there is more, a claim that follows another at once must have room for enough runs. */
+  private get isWorthIt(): boolean {
+    return !this.foundMore || this.room >= Math.min(this.options.worthClaiming(), ALWAYS_WORTH_CLAIMING);
+  }
 
   /** Sends a claim; null where there is no room for one. */
-  const send = () => {
-    const limit = room();
+  private send(): Promise<Answered> | null {
+    const limit = this.room;
     if (limit <= 0) return null;
-    expected += limit;
-    const underWay = claimNext({ limit, workerId, leaseMs, queues, afterQueue }).then(
+    this.expected += limit;
+    const underWay = this.claimNext(limit).then(
       answer => {
-        expected += answer.claim.runs.length - limit;
+        this.expected += answer.claim.runs.length - limit;
         return answer;
       },
       (error: unknown) => {
-        expected -= limit;
+        this.expected -= limit;
         throw error;
       },
     );
     // It is awaited later; until then a rejection must not count as unhandled.
     underWay.catch(() => undefined);
     return underWay;
-  };
+  }
+
+  /** Claims everywhere, or, where claims found more a moment ago, only there. */
+  private async claimNext(limit: number): Promise<Answered> {
+    const sentAt = performance.now();
+    const mustBeEverywhere = sentAt >= this.everywhereAt || this.watermarks.haveFallen;
+    const some = mustBeEverywhere ? null : this.watermarks.whereMore();
+    if (some !== null) return { claim: await this.claimIn(some, limit), sentAt, isEverywhere: false };
+    const sent = this.watermarks.everywhere();
+    const claim = await this.ask(sent, limit, wanted =>
+      claimFreeRuns(this.engine.database, wanted, sent.watermarks),
+    );
+    this.everywhereAt = sentAt + CONTINUE_MS + CONTINUE_MS_PER_PLACE * claim.places.length;
+    return { claim, sentAt, isEverywhere: true };
+  }
 
   /** Claims only where the hint says; the next look or claim finds the rest. */
-  const claimHinted = async (hint: QueuePriority): Promise<number> => {
-    const limit = room();
+  private async claimHinted(hint: QueuePriority): Promise<number> {
+    const limit = this.room;
     if (limit <= 0) return 0;
     const sentAt = performance.now();
-    const wanted = { limit, workerId, leaseMs, queues };
-    const sent = watermarks.in(hint);
-    const claim = await claimDespiteBadRows(engine, wanted, () =>
-      claimInPlaces(engine.database, wanted, sent.watermarks),
-    );
-    answered(claim, sent);
-    hasMore ||= claim.hasMore;
-    return await accept(claim, sentAt);
-  };
+    const claim = await this.claimIn(this.watermarks.in(hint), limit);
+    this.foundMore ||= claim.hasMore;
+    return await this.options.accept(claim, sentAt);
+  }
 
-  const claimAll = async (): Promise<number> => {
-    const hadMore = hasMore || waiting.isExpected;
-    let total = waiting.takesTurn() ? await waiting.claim() : 0;
-    let failure: unknown;
-    let underWay = send();
-    for (let pass = 1; underWay !== null; pass++) {
-      const { claim, sentAt, isEverywhere }: Awaited<typeof underWay> = await underWay;
-      hasMore = claim.hasMore || watermarks.hasMore || watermarks.haveFallen;
-      const hasLimited = claim.limited.length > 0;
-      // Runs without a slot are blocked now, and others may lie behind them. A claim that continued where
-      // there was more says nothing of other places.
-      const goesOn = () =>
-        failure === undefined && pass < MAX_PASSES && (hasMore || hasLimited || !isEverywhere);
-      // The server looks for the next runs while these start; but runs that need a slot must be blocked
-      // first.
-      const isWorthIt = !hasMore || room() >= Math.min(worthClaiming(), ALWAYS_WORTH_CLAIMING);
-      underWay = goesOn() && !hasLimited && isWorthIt ? send() : null;
-      expected -= claim.runs.length;
-      try {
-        total += await accept(claim, sentAt);
-      } catch (error) {
-        // The claim that is under way has leases already, so it must still be accepted.
-        failure = error;
-      }
-      if (hasLimited && goesOn()) underWay = send();
-    }
-    if (total === 0) total = await waiting.claim();
-    if (hadMore && !hasMore && !waiting.isExpected) onExhausted();
-    if (failure !== undefined) throw failure;
-    return total;
-  };
+  private claimIn(sent: Sent, limit: number): Promise<Claim> {
+    return this.ask(sent, limit, wanted => claimInPlaces(this.engine.database, wanted, sent.watermarks));
+  }
 
-  return {
-    claim(hint) {
-      claiming ??= (hint && !waiting.isExpected ? claimHinted(hint) : claimAll()).then(
-        total => {
-          claiming = null;
-          onIdle();
-          return total;
-        },
-        (error: unknown) => {
-          claiming = null;
-          throw error;
-        },
-      );
-      return claiming;
-    },
-    get hasMore() {
-      return hasMore || waiting.isExpected;
-    },
-    expectWaiting() {
-      waiting.isExpected = true;
-      onIdle();
-    },
-    get isClaiming() {
-      return claiming !== null;
-    },
-    watermarks,
-    async idle() {
-      await claiming?.catch(() => undefined);
-    },
-    halt() {
-      hasMore = false;
-      waiting.isExpected = false;
-    },
-    stop() {
-      sweep.stop();
-    },
-  };
+  private async ask(
+    sent: Sent,
+    limit: number,
+    send: (wanted: ClaimOptions) => Promise<Claim>,
+  ): Promise<Claim> {
+    const { workerId, queues, finds } = this.options;
+    const { leaseMs } = this.engine.settings;
+    const wanted = { limit, workerId, leaseMs, queues, afterQueue: this.afterQueue };
+    const claim = await claimDespiteBadRows(this.engine, wanted, () => send(wanted));
+    this.watermarks.claimed(claim, sent);
+    this.afterQueue = claim.places.findLast(place => place.at !== null)?.queue ?? this.afterQueue;
+    if (finds !== 'ending') this.sweep.begin(claim.runs.length + claim.limited.length === 0);
+    return claim;
+  }
 }

@@ -8,6 +8,8 @@ const MAX_UNSEEN_MS = 500;
 const MAX_IN_VAIN = 100;
 
 export interface SlotPassing<Run> {
+  /** Other runs may wait for this one to end. */
+  readonly holdsSlot: (run: Run) => boolean;
   /** Runs that may come with outcomes that are being written. */
   readonly awaited: number;
   /** @param sentAt by performance.now() */
@@ -39,6 +41,7 @@ export function createSlotPassing<Run>(options: SlotPassingOptions<Run>): SlotPa
   let awaited = 0;
   let inVain = 0;
   return {
+    holdsSlot,
     get awaited() {
       return awaited;
     },

@@ -12,13 +12,6 @@ const MAX_PAUSE_MS = 5000;
 /** After a claim that found nothing it is shorter, and after a sweep of half a second it is longer. */
 const SHORT_PAUSE_FACTOR = 20;
 
-export interface Sweep {
-  /** A claim was answered: looks after a pause. @param foundNothing then a shorter one */
-  begin(foundNothing: boolean): void;
-  /** No more. One that is under way is not waited for, and changes nothing. */
-  stop(): void;
-}
-
 export interface SweepOptions {
   readonly watermarks: Watermarks;
   /** Whether the worker could claim what it finds. */
@@ -31,81 +24,87 @@ export interface SweepOptions {
   readonly onFound: () => void;
 }
 
-/** None yet. One that fails is logged once, and tried again. */
-export function createSweep(
-  { database, logger }: Engine,
-  { watermarks, canClaim, isEndless, takesTurns, onFound }: SweepOptions,
-): Sweep {
-  let timer: NodeJS.Timeout | undefined;
-  let timerAt = Number.POSITIVE_INFINITY;
-  let isStopped = false;
-  let isFailing = false;
-  let isUnderWay = false;
-  let sentAt = performance.now();
-  let tookMs = 0;
+/** One that fails is logged once, and tried again. */
+export class Sweep {
+  private readonly engine: Pick<Engine, 'database' | 'logger'>;
+  private readonly options: SweepOptions;
+  private timer: NodeJS.Timeout | undefined;
+  private timerAt = Number.POSITIVE_INFINITY;
+  private isStopped = false;
+  private isFailing = false;
+  private isUnderWay = false;
+  private sentAt = performance.now();
+  private tookMs = 0;
   /** Since the last sweep was sent. */
-  let hasClaimed = false;
+  private hasClaimed = false;
 
-  const look = async (isSoon: boolean) => {
-    hasClaimed = false;
-    const pauseMs = isSoon ? SHORT_PAUSE_FACTOR * tookMs : pauseAfter(tookMs);
-    sentAt = performance.now();
+  constructor(engine: Pick<Engine, 'database' | 'logger'>, options: SweepOptions) {
+    this.engine = engine;
+    this.options = options;
+  }
+
+  /** A claim was answered: looks after a pause. @param foundNothing then a shorter one */
+  begin(foundNothing: boolean): void {
+    this.hasClaimed = true;
+    this.schedule(foundNothing);
+  }
+
+  /** No more. One that is under way is not waited for, and changes nothing. */
+  stop(): void {
+    this.isStopped = true;
+    clearTimeout(this.timer);
+  }
+
+  private schedule(isSoon: boolean): void {
+    const isWaiting = this.timer !== undefined && !isSoon;
+    if (this.isStopped || this.isUnderWay || isWaiting || this.options.watermarks.known.length === 0) return;
+    const now = performance.now();
+    const at = Math.max(this.sentAt + this.pauseMs(isSoon), now);
+    if (at >= this.timerAt) return;
+    clearTimeout(this.timer);
+    this.timerAt = at;
+    this.timer = setTimeout(() => void this.lookAndGoOn(isSoon), at - now);
+    this.timer.unref();
+  }
+
+  private async lookAndGoOn(isSoon: boolean): Promise<void> {
+    this.timer = undefined;
+    this.timerAt = Number.POSITIVE_INFINITY;
+    this.isUnderWay = true;
+    if (this.options.canClaim()) await this.look(isSoon);
+    else this.hasClaimed = true;
+    this.isUnderWay = false;
+    if (this.hasClaimed || this.options.isEndless) this.schedule(false);
+  }
+
+  private async look(isSoon: boolean): Promise<void> {
+    const { watermarks, takesTurns, onFound } = this.options;
+    this.hasClaimed = false;
+    const pauseMs = this.pauseMs(isSoon);
+    this.sentAt = performance.now();
     try {
-      const below = await readBelow(database, watermarks.known, takesTurns ? pauseMs : null);
-      isFailing = false;
+      const below = await readBelow(this.engine.database, watermarks.known, takesTurns ? pauseMs : null);
+      this.isFailing = false;
       // Another worker has just looked, and claims what it finds.
-      if (isStopped || below === null) return;
-      tookMs = performance.now() - sentAt;
+      if (this.isStopped || below === null) return;
+      this.tookMs = performance.now() - this.sentAt;
       watermarks.lower(below);
       if (below.length > 0) onFound();
     } catch (error) {
-      hasClaimed = true;
+      this.hasClaimed = true;
       // Without a connection the claims fail too, and that is reported.
-      if (isStopped || isFailing || isConnectionFailure(error)) return;
-      isFailing = true;
-      logger.warn(
+      if (this.isStopped || this.isFailing || isConnectionFailure(error)) return;
+      this.isFailing = true;
+      this.engine.logger.warn(
         { event: 'claim.unswept', error: String(error) },
         `cannot look for runs that were given back or enqueued for the past, so they wait: ${String(error)}; tock doctor names sessions whose snapshots keep ended runs from being vacuumed`,
       );
     }
-  };
+  }
 
-  const lookAndGoOn = async (isSoon: boolean) => {
-    timer = undefined;
-    timerAt = Number.POSITIVE_INFINITY;
-    isUnderWay = true;
-    if (canClaim()) await look(isSoon);
-    else hasClaimed = true;
-    isUnderWay = false;
-    if (hasClaimed || isEndless) schedule(false);
-  };
-
-  const schedule = (isSoon: boolean) => {
-    if (isStopped || isUnderWay || (timer !== undefined && !isSoon) || watermarks.known.length === 0) return;
-    const pauseMs = isSoon ? SHORT_PAUSE_FACTOR * tookMs : pauseAfter(tookMs);
-    const now = performance.now();
-    const at = Math.max(sentAt + pauseMs, now);
-    if (at >= timerAt) return;
-    clearTimeout(timer);
-    timerAt = at;
-    timer = setTimeout(() => void lookAndGoOn(isSoon), at - now);
-    timer.unref();
-  };
-
-  return {
-    begin(foundNothing) {
-      hasClaimed = true;
-      schedule(foundNothing);
-    },
-    stop() {
-      isStopped = true;
-      clearTimeout(timer);
-    },
-  };
+  private pauseMs(isSoon: boolean): number {
+    const short = SHORT_PAUSE_FACTOR * this.tookMs;
+    const usual = Math.min(Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * this.tookMs), MAX_PAUSE_MS);
+    return isSoon ? short : Math.max(usual, short);
+  }
 }
-
-const pauseAfter = (tookMs: number) =>
-  Math.max(
-    Math.min(Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * tookMs), MAX_PAUSE_MS),
-    SHORT_PAUSE_FACTOR * tookMs,
-  );

@@ -30,29 +30,6 @@ export interface Sent {
 /** Where runs have become claimable, and the `run_at` of the earliest. */
 export type Lowered = Pick<Watermark, 'queue' | 'priority' | 'at'>;
 
-export interface Watermarks {
-  readonly known: readonly Watermark[];
-  /** For a claim everywhere. */
-  everywhere(): Sent;
-  /**
-   * For a claim of plain runs that continues where claims found more, those served last at the end. Null:
-   * nowhere, or some of them need a slot.
-   */
-  whereMore(): Sent | null;
-  /** For a claim in one place. */
-  in(place: QueuePriority): Sent;
-  /** A claim was answered. */
-  claimed(claim: Claim, sent: Sent): void;
-  /** They fall where they lie higher. */
-  lower(places: readonly Lowered[]): void;
-  /** All fall to the beginning. */
-  forget(): void;
-  /** Some place may have more. */
-  readonly hasMore: boolean;
-  /** One has fallen since a claim everywhere was sent, so that another must come. */
-  readonly haveFallen: boolean;
-}
-
 interface Mark extends QueuePriority {
   /** In milliseconds since 1970; null: the beginning. */
   readonly floorMs: number | null;
@@ -65,99 +42,120 @@ interface Mark extends QueuePriority {
   readonly epoch: number;
 }
 
-/**
- * No watermarks.
- * @param areKept whether any stays where a place came up short. A tick ends when nothing is left, so it must
- * look everywhere
- */
-export function createWatermarks(areKept = true): Watermarks {
+export class Watermarks {
   /** Those served last are at the end. */
-  const marks = new Map<string, Mark>();
-  let epoch = 0;
-  let forgottenIn = 0;
-  let haveFallen = false;
+  private readonly marks = new Map<string, Mark>();
+  private readonly areKept: boolean;
+  private epoch = 0;
+  private forgottenIn = 0;
+  private fallen = false;
 
-  const markOf = (place: QueuePriority): Mark =>
-    marks.get(keyOf(place)) ?? {
-      ...place,
-      floorMs: null,
-      last: null,
-      hasMore: false,
-      needsSlots: false,
-      epoch: forgottenIn,
-    };
-  const sent = (some: readonly Mark[]): Sent => ({ watermarks: some.map(watermarkOf), epoch });
+  /**
+   * None yet.
+   * @param areKept whether any stays where a place came up short. A tick ends when nothing is left, so it
+   * must look everywhere
+   */
+  constructor(areKept = true) {
+    this.areKept = areKept;
+  }
+
+  get known(): readonly Watermark[] {
+    return [...this.marks.values()].filter(mark => msOf(mark) !== null).map(watermarkOf);
+  }
+
+  /** Some place may have more. */
+  get hasMore(): boolean {
+    for (const { hasMore } of this.marks.values()) if (hasMore) return true;
+    return false;
+  }
+
+  /** One has fallen since a claim everywhere was sent, so that another must come. */
+  get haveFallen(): boolean {
+    return this.fallen;
+  }
+
+  /** For a claim everywhere. */
+  everywhere(): Sent {
+    this.fallen = false;
+    return this.sent([...this.marks.values()]);
+  }
+
+  /**
+   * For a claim of plain runs that continues where claims found more, those served last at the end. Null:
+   * nowhere, or some of them need a slot.
+   */
+  whereMore(): Sent | null {
+    const more = [...this.marks.values()].filter(mark => mark.hasMore);
+    return more.length === 0 || more.some(mark => mark.needsSlots) ? null : this.sent(chosen(more));
+  }
+
+  /** For a claim in one place. */
+  in(place: QueuePriority): Sent {
+    return this.sent([this.markOf(place)]);
+  }
+
+  /** A claim was answered. */
+  claimed({ places }: Claim, { watermarks, epoch }: Sent): void {
+    const found = new Set(places.map(keyOf));
+    const nothing = watermarks.filter(place => !found.has(keyOf(place))).map(place => this.markOf(place));
+    for (const mark of nothing) if (mark.epoch <= epoch) this.advance(mark, null);
+    // What was not looked at comes first the next time.
+    const isTaken = ({ at }: ClaimedPlace) => Number(at !== null);
+    for (const place of places.toSorted((one, other) => isTaken(one) - isTaken(other))) {
+      const { queue, priority } = place;
+      const mark = this.markOf({ queue, priority });
+      // In a queue with a limit, runs that have long been due start when it lets them.
+      if (place.isLimited) this.marks.delete(keyOf(place));
+      else if (mark.epoch <= epoch) this.advance(mark, place);
+    }
+    if (this.marks.size <= MAX_PLACES) return;
+    for (const [key, { hasMore }] of this.marks) if (!hasMore) this.marks.delete(key);
+  }
+
+  /** They fall where they lie higher. */
+  lower(places: readonly Lowered[]): void {
+    for (const { queue, priority, at } of places) {
+      const mark = this.marks.get(keyOf({ queue, priority }));
+      const markMs = mark === undefined ? null : msOf(mark);
+      if (mark === undefined || markMs === null || Date.parse(at) > markMs) continue;
+      // A claim starts after its watermark.
+      const floorMs = Math.min(mark.floorMs ?? Number.POSITIVE_INFINITY, Date.parse(at) - 1);
+      const epoch = ++this.epoch;
+      const lowered = { floorMs: floorMs > EARLIEST_MS ? floorMs : null, last: null, epoch };
+      this.marks.set(keyOf(mark), { ...mark, ...lowered });
+      this.fallen = true;
+    }
+  }
+
+  /** All fall to the beginning. */
+  forget(): void {
+    this.fallen ||= this.marks.size > 0;
+    this.forgottenIn = ++this.epoch;
+    this.marks.clear();
+  }
 
   /** Past what a place gave; null: nothing, and it has no more. */
-  const advance = (mark: Mark, place: ClaimedPlace | null) => {
+  private advance(mark: Mark, place: ClaimedPlace | null): void {
     const key = keyOf(mark);
     const { at = null, id = null, hasMore = false, needsSlots = false } = place ?? {};
     const taken = at === null || id === null ? null : { at, id };
-    const floorMs = areKept ? laterOf(mark.floorMs, taken) : null;
+    const floorMs = this.areKept ? laterOf(mark.floorMs, taken) : null;
     const last = hasMore ? (taken ?? mark.last) : null;
     // A second before it, runs may have been given back since they were passed.
-    if (areKept && mark.last !== null && last === null) haveFallen = true;
-    if (taken !== null || !(hasMore || floorMs !== null)) marks.delete(key);
-    if (hasMore || floorMs !== null) marks.set(key, { ...mark, floorMs, last, hasMore, needsSlots });
-  };
+    if (this.areKept && mark.last !== null && last === null) this.fallen = true;
+    if (taken !== null || !(hasMore || floorMs !== null)) this.marks.delete(key);
+    if (hasMore || floorMs !== null) this.marks.set(key, { ...mark, floorMs, last, hasMore, needsSlots });
+  }
 
-  return {
-    get known() {
-      return [...marks.values()].filter(mark => msOf(mark) !== null).map(watermarkOf);
-    },
-    everywhere() {
-      haveFallen = false;
-      return sent([...marks.values()]);
-    },
-    whereMore() {
-      const more = [...marks.values()].filter(mark => mark.hasMore);
-      return more.length === 0 || more.some(mark => mark.needsSlots) ? null : sent(chosen(more));
-    },
-    in: place => sent([markOf(place)]),
-    claimed({ places }, { watermarks, epoch: sentIn }) {
-      const found = new Set(places.map(keyOf));
-      const nothing = watermarks.filter(place => !found.has(keyOf(place)));
-      for (const place of nothing) if (markOf(place).epoch <= sentIn) advance(markOf(place), null);
-      // What was not looked at comes first the next time.
-      const isTaken = ({ at }: ClaimedPlace) => Number(at !== null);
-      for (const place of places.toSorted((one, other) => isTaken(one) - isTaken(other))) {
-        const { queue, priority } = place;
-        const mark = markOf({ queue, priority });
-        // In a queue with a limit, runs that have long been due start when it lets them.
-        if (place.isLimited) marks.delete(keyOf(place));
-        else if (mark.epoch <= sentIn) advance(mark, place);
-      }
-      if (marks.size > MAX_PLACES) for (const [key, { hasMore }] of marks) if (!hasMore) marks.delete(key);
-    },
-    lower(places) {
-      for (const { queue, priority, at } of places) {
-        const mark = marks.get(keyOf({ queue, priority }));
-        const markMs = mark === undefined ? null : msOf(mark);
-        if (mark === undefined || markMs === null || Date.parse(at) > markMs) continue;
-        // A claim starts after its watermark.
-        const floorMs = Math.min(mark.floorMs ?? Number.POSITIVE_INFINITY, Date.parse(at) - 1);
-        const lowered = {
-          floorMs: floorMs > EARLIEST_MS ? floorMs : null,
-          last: null,
-          epoch: ++epoch,
-        };
-        marks.set(keyOf(mark), { ...mark, ...lowered });
-        haveFallen = true;
-      }
-    },
-    forget() {
-      haveFallen ||= marks.size > 0;
-      forgottenIn = ++epoch;
-      marks.clear();
-    },
-    get hasMore() {
-      for (const { hasMore } of marks.values()) if (hasMore) return true;
-      return false;
-    },
-    get haveFallen() {
-      return haveFallen;
-    },
-  };
+  private markOf(place: QueuePriority): Mark {
+    const epoch = this.forgottenIn;
+    const none = { floorMs: null, last: null, hasMore: false, needsSlots: false, epoch };
+    return this.marks.get(keyOf(place)) ?? { ...place, ...none };
+  }
+
+  private sent(some: readonly Mark[]): Sent {
+    return { watermarks: some.map(watermarkOf), epoch: this.epoch };
+  }
 }
 
 /** The later floor, once this run was taken. */

@@ -8,7 +8,7 @@ import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Finalization } from '../../store/runs/finalize.js';
 import { claimById } from '../claim/claim-by-id.js';
 import { claimable, type WorkerLoad } from '../claim/claimable.js';
-import { type Claimer, type ClaimerOptions, createClaimer } from '../claim/claimer.js';
+import { Claimer, type ClaimerOptions } from '../claim/claimer.js';
 import { createSlotPassing, type SlotPassing } from '../claim/passing-on.js';
 import { createPrefetchBuffer, type PrefetchBuffer } from '../claim/prefetch-buffer.js';
 import { createThroughput } from '../claim/throughput.js';
@@ -67,13 +67,12 @@ export class RunPipeline implements WorkerLoad {
   private writesUntil = Number.POSITIVE_INFINITY;
   constructor(engine: Engine, options: PipelineOptions) {
     const { workerId, queues, finds, onChange } = options;
-    const holdsSlot = ({ active }: PendingOutcome) => active.run.slot_keys !== null;
     this.engine = engine;
     this.options = options;
     this.lease = { workerId, leaseMs: engine.settings.leaseMs };
     this.capacity = options.capacity;
     this.execute = createExecutor(engine, workerId);
-    this.claimer = createClaimer(engine, {
+    this.claimer = new Claimer(engine, {
       workerId,
       queues: queues ?? null,
       finds,
@@ -93,7 +92,7 @@ export class RunPipeline implements WorkerLoad {
     this.slotPassing = createSlotPassing<PendingOutcome>({
       leaseMs: engine.settings.leaseMs,
       queues: queues ?? null,
-      holdsSlot,
+      holdsSlot: ({ active }) => active.run.slot_keys !== null,
       room: () => (this.hasSuccessors ? 0 : this.claimable),
     });
     this.reports = new Reports(engine, workerId);
@@ -101,16 +100,11 @@ export class RunPipeline implements WorkerLoad {
       workerId,
       canWrite: ({ active }) =>
         isHeld(active, engine.settings.leaseMs) && performance.now() < this.writesUntil,
-      isAwaited: holdsSlot,
+      slotPassing: this.slotPassing,
       beforeResend: entries => this.reports.flush(entries.map(({ active }) => active)),
       onWritten: ({ active, outcome }, isWritten, isSlotFree) =>
         this.onWritten(active, outcome, isWritten, isSlotFree),
-      passingOn: entries => this.slotPassing.begin(entries),
-      onPassedOn: (passingOn, claimed, sentAt) => {
-        this.slotPassing.end(passingOn, claimed.length);
-        this.acceptRuns(claimed, sentAt).catch(() => onChange());
-      },
-      onUnblocked: () => this.slotPassing.recordUnblocked(),
+      accept: (claimed, sentAt) => void this.acceptRuns(claimed, sentAt).catch(() => onChange()),
       onResumed: () => onChange(),
     });
   }

@@ -1,6 +1,6 @@
 // Engine: how a worker's claims follow one another.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type Claimer, type ClaimerOptions, createClaimer } from '../../../src/engine/claim/claimer.js';
+import { Claimer, type ClaimerOptions } from '../../../src/engine/claim/claimer.js';
 import type { Engine } from '../../../src/engine/engine.js';
 import { silentLogger } from '../../../src/model/logger.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
@@ -67,7 +67,7 @@ const open = (finds: ClaimerOptions['finds']) => {
   };
   const logger = { ...silentLogger, warn: ({ event }: { event?: unknown }) => warnings.push(event) };
   const settings = { leaseMs: 60_000 };
-  return createClaimer({ database: { ...database, run }, settings, logger } as unknown as Engine, {
+  return new Claimer({ database: { ...database, run }, settings, logger } as unknown as Engine, {
     workerId: WORKER,
     queues: null,
     finds,

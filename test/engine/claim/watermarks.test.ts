@@ -1,6 +1,6 @@
 // Engine: from where claims start, as pure functions of what they were answered.
 import { describe, expect, it } from 'vitest';
-import { createWatermarks, type Sent, type Watermarks } from '../../../src/engine/claim/watermarks.js';
+import { type Sent, Watermarks } from '../../../src/engine/claim/watermarks.js';
 import type { Claim, ClaimedPlace } from '../../../src/store/runs/claim/claim.js';
 
 const at = (second: number) => new Date(Date.parse('2026-03-02T12:00:00Z') + second * 1000).toISOString();
@@ -30,7 +30,7 @@ const known = (marks: Watermarks) => marks.known.map(each => each.at);
 
 describe('where a place has more', () => {
   it('claims continue after the last run, and everywhere too', () => {
-    const marks = createWatermarks();
+    const marks = new Watermarks();
     answer(marks, place(10, { hasMore: true }));
     expect(startsOf(marks.whereMore())).toEqual([`a ${at(10)} 10`]);
     expect(startsOf(marks.everywhere())).toEqual([`a ${at(10)} 10`]);
@@ -39,7 +39,7 @@ describe('where a place has more', () => {
   });
 
   it('that was not looked at, they start where they would have', () => {
-    const marks = createWatermarks();
+    const marks = new Watermarks();
     answer(marks, place(10));
     answer(marks, place(null, { hasMore: true }), place(null, { ...B, hasMore: true }));
     expect(startsOf(marks.whereMore())).toEqual([`a ${at(9)} 0`, 'b -infinity 0']);
@@ -47,7 +47,7 @@ describe('where a place has more', () => {
   });
 
   it('they stay after that run until the place came up short', () => {
-    const marks = createWatermarks();
+    const marks = new Watermarks();
     answer(marks, place(10, { hasMore: true }));
     answer(marks, place(null, { hasMore: true }));
     expect(startsOf(marks.whereMore())).toEqual([`a ${at(10)} 10`]);
@@ -57,7 +57,7 @@ describe('where a place has more', () => {
   });
 
   it('what was served last comes last, and what was not looked at first', () => {
-    const marks = createWatermarks();
+    const marks = new Watermarks();
     const names = () => marks.whereMore()?.watermarks.map(each => each.queue);
     const gave = (queue: string) => place(10, { queue, hasMore: true });
     const waits = (queue: string) => place(null, { queue, hasMore: true });
@@ -68,7 +68,7 @@ describe('where a place has more', () => {
   });
 
   it('and some of what it gave needs a slot, only claims everywhere go on', () => {
-    const marks = createWatermarks();
+    const marks = new Watermarks();
     answer(marks, place(10, { hasMore: true, needsSlots: true }), place(10, { ...B, hasMore: true }));
     expect([marks.whereMore(), marks.hasMore]).toEqual([null, true]);
     answer(marks, place(11, { hasMore: true }), place(11, { ...B, hasMore: true }));
@@ -81,7 +81,7 @@ describe('where a place has more', () => {
     [60, 60, 100],
     [1600, 9, 200],
   ])('of %d places, and %d that are less urgent, %d are asked', (urgent, others, asked) => {
-    const marks = createWatermarks();
+    const marks = new Watermarks();
     const named = (count: number, priority: number) =>
       Array.from({ length: count }, (_, n) => place(10, { queue: `q${n}`, priority, hasMore: true }));
     answer(marks, ...named(others, 5), ...named(urgent, 0));
@@ -93,7 +93,7 @@ describe('where a place has more', () => {
 
 describe('where a place came up short', () => {
   it('and claims continued after its last run, another one comes, which starts before it', () => {
-    const marks = createWatermarks();
+    const marks = new Watermarks();
     answer(marks, place(10, { hasMore: true }));
     answer(marks);
     expect(marks.haveFallen).toBe(true);
@@ -102,7 +102,7 @@ describe('where a place came up short', () => {
   });
 
   it('claims start a second before its last run, and never earlier by themselves', () => {
-    const marks = createWatermarks();
+    const marks = new Watermarks();
     answer(marks, place(10));
     expect(startsOf(marks.everywhere())).toEqual([`a ${at(9)} 0`]);
     answer(marks, place(4));
@@ -115,7 +115,7 @@ describe('where a place came up short', () => {
   it.each(['-infinity', '0001-01-01T00:00:00Z', 'a date of another style'])(
     'after a run that was due at %s they start where they did',
     due => {
-      const marks = createWatermarks();
+      const marks = new Watermarks();
       answer(marks, place(10, { at: due }));
       expect(startsOf(marks.in(A))).toEqual(['a -infinity 0']);
       answer(marks, place(10));
@@ -125,7 +125,7 @@ describe('where a place came up short', () => {
   );
 
   it('a tick starts at the beginning, as it ends when nothing is left', () => {
-    const marks = createWatermarks(false);
+    const marks = new Watermarks(false);
     answer(marks, place(10, { hasMore: true }));
     expect(startsOf(marks.everywhere())).toEqual([`a ${at(10)} 10`]);
     answer(marks, place(11));
@@ -134,14 +134,14 @@ describe('where a place came up short', () => {
 });
 
 it('a queue with a limit has none: its runs start when it lets them', () => {
-  const marks = createWatermarks();
+  const marks = new Watermarks();
   answer(marks, place(10, { hasMore: true }));
   answer(marks, place(10, { isLimited: true, hasMore: true }));
   expect([marks.whereMore(), marks.known]).toEqual([null, []]);
 });
 
 it('of more than a thousand places, those that have no more are forgotten', () => {
-  const marks = createWatermarks();
+  const marks = new Watermarks();
   const many = (hasMore: boolean) =>
     Array.from({ length: 600 }, (_, n) => place(10, { queue: `${hasMore} ${n}`, hasMore }));
   answer(marks, ...many(true));
@@ -151,7 +151,7 @@ it('of more than a thousand places, those that have no more are forgotten', () =
 
 describe('runs that have become claimable below', () => {
   it('lower the watermark, for another claim everywhere', () => {
-    const marks = createWatermarks();
+    const marks = new Watermarks();
     answer(marks, place(10, { hasMore: true }), place(10, B));
     marks.lower([
       { ...A, at: at(5) },
@@ -164,7 +164,7 @@ describe('runs that have become claimable below', () => {
   });
 
   it('above it, or in a place that has none, lower nothing', () => {
-    const marks = createWatermarks();
+    const marks = new Watermarks();
     answer(marks, place(10));
     marks.lower([
       { ...A, at: at(10) },
@@ -174,14 +174,14 @@ describe('runs that have become claimable below', () => {
   });
 
   it('at the same instant as the last run lower it, as ids may lie on either side', () => {
-    const marks = createWatermarks();
+    const marks = new Watermarks();
     answer(marks, place(10, { hasMore: true }));
     marks.lower([{ ...A, at: at(10) }]);
     expect(marks.haveFallen).toBe(true);
   });
 
   it('are not passed over by a claim that was sent before: its answer moves nothing there', () => {
-    const marks = createWatermarks();
+    const marks = new Watermarks();
     answer(marks, place(10), place(10, B));
     const sent = marks.everywhere();
     marks.lower([{ ...A, at: at(5) }]);
@@ -192,7 +192,7 @@ describe('runs that have become claimable below', () => {
   });
 
   it('nowhere in particular make claims start at the beginning, whatever was sent before', () => {
-    const marks = createWatermarks();
+    const marks = new Watermarks();
     marks.forget();
     expect(marks.haveFallen).toBe(false);
     answer(marks, place(10, { hasMore: true }));

@@ -62,12 +62,17 @@ beforeEach(async () => {
   batcher = new OutcomeBatcher<Finalization>(engine, {
     workerId: WORKER,
     canWrite: entry => canWrite(entry.id),
-    isAwaited: () => false,
     beforeResend: async entries => void repeated.push(entries.map(each => each.id).join()),
     onWritten: (entry, isWritten) => done.push(`${entry.id} ${isWritten}`),
-    passingOn: () => null,
-    onPassedOn: () => undefined,
-    onUnblocked: () => unblocked++,
+    slotPassing: {
+      awaited: 0,
+      holdsSlot: () => false,
+      recordClaim: () => undefined,
+      begin: () => null,
+      end: () => undefined,
+      recordUnblocked: () => void unblocked++,
+    },
+    accept: () => undefined,
     onResumed: () => resumed++,
   });
 });

@@ -2,7 +2,7 @@
 // notifications that are lost. Each step is one that the engine or the server does as a whole; between any two,
 // another worker may do one of its own. The watermarks are the engine's; the rest is as claimer.ts, sweep.ts
 // and the statements have it, without SQL and time.
-import { createWatermarks, type Sent } from '../../../../src/engine/claim/watermarks.js';
+import { type Sent, Watermarks } from '../../../../src/engine/claim/watermarks.js';
 import type { Claim, ClaimedPlace } from '../../../../src/store/runs/claim/claim.js';
 import type { Watermark } from '../../../../src/store/runs/claim/queue-priorities.js';
 import type { Model } from './explore.js';
@@ -86,7 +86,7 @@ const canonical = new Map<string, State>();
 function stateOf({ events }: Pick<Worker, 'events'>): State {
   const found = states.get(events);
   if (found) return found;
-  const watermarks = createWatermarks();
+  const watermarks = new Watermarks();
   const fellIn: Record<string, number> = { a: 0, b: 0 };
   let epoch = 0;
   for (const event of events) {
@@ -269,7 +269,9 @@ function keyOf({ runs, workers, left, hasLost }: World): string {
   const kinds = workers.map(keyOfWorker);
   const isSwapped = workers.length === 2 && (kinds[0] ?? 0) > (kinds[1] ?? 0);
   const states = runs.map(state => (isSwapped && typeof state === 'number' ? 1 - state : state));
-  return `${states} ${isSwapped ? kinds.toReversed() : kinds} ${Object.values(left)} ${hasLost}`;
+  return [...states, '', ...(isSwapped ? kinds.toReversed() : kinds), ...Object.values(left), hasLost].join(
+    ' ',
+  );
 }
 
 const keys = new WeakMap<Worker, number>();
