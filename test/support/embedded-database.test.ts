@@ -35,4 +35,13 @@ describe('reuseTestTock', () => {
     expect(other.url).not.toBe(again.url);
     await other.close();
   });
+
+  it('gives none again that has had thousands of live runs: their dead rows are still counted', async () => {
+    const first = await reuseTestTock();
+    await first.sql(`select tock.enqueue('plain') from generate_series(1, 6000)`);
+    await first.close();
+    const other = await reuseTestTock();
+    expect(other.url).not.toBe(first.url);
+    await other.close();
+  });
 });

@@ -22,7 +22,7 @@ reset session_replication_role;
 select setval(c.oid, s.seqstart, false) from pg_sequence s join pg_class c on c.oid = s.seqrelid
 where c.relnamespace = 'tock'::regnamespace`;
 
-/** What there is, but for the partitions that a tick makes; settings of the database; and which transaction wrote a function last. */
+/** What there is, but for the partitions that a tick makes; settings of the database; which transaction wrote a function last; and whether thousands of live runs were left dead. */
 const SCHEMA = `
 with tables as (select oid from pg_class where relnamespace in ('tock'::regnamespace, 'public'::regnamespace) and relname !~ '_[0-9]{4}_[0-9]{2}')
 select concat_ws(' ', (select count(*) from tables),
@@ -31,7 +31,8 @@ select concat_ws(' ', (select count(*) from tables),
   (select count(*) from pg_trigger where tgrelid in (select oid from tables)),
   (select count(*) || ' ' || max(xmin::text::bigint) from pg_proc),
   (select count(*) from pg_db_role_setting where setdatabase = (select oid from pg_database where datname = current_database())),
-  (select count(*) from pg_namespace where nspname !~ '^pg_')) as state`;
+  (select count(*) from pg_namespace where nspname !~ '^pg_'),
+  pg_relation_size('tock.job_runs_live') > 1048576) as state`;
 
 // But for those that are kept with the database, and idle.
 const SESSIONS = `
@@ -48,7 +49,7 @@ export async function noteSchema(pool: pg.Pool): Promise<void> {
 
 /**
  * Ends the sessions that a test has left, and empties all tables; gives false if a test has altered the schema or the
- * database's settings.
+ * database's settings, or has had thousands of live runs: the doctor would warn of their dead rows.
  * @param kept the pools over the database whose sessions stay
  */
 export async function emptyDatabase(pool: pg.Pool, kept: readonly pg.Pool[]): Promise<boolean> {
