@@ -48,7 +48,7 @@ describe('README.md', () => {
 /** A run as the library describes it to the functions. */
 const SHAPE = { job: 'greet', queue: 'default', priority: 0, max_attempts: 1 };
 
-describe('docs/operations.md', () => {
+describe('docs/database.md', () => {
   // Roles belong to the whole server: each run of the tests has its own.
   const suffix = `${process.pid}_${Math.random().toString(36).slice(2, 8)}`;
   const roles = ['owner', 'worker', 'enqueuer', 'app', 'completer', 'reader'] as const;
@@ -114,7 +114,7 @@ describe('docs/operations.md', () => {
   beforeAll(async () => {
     home = await createTestDatabase();
     const [make = '', grant = ''] = [
-      ...(readFileSync(path.join(import.meta.dirname, '..', 'docs', 'operations.md'), 'utf8')
+      ...(readFileSync(path.join(import.meta.dirname, '..', 'docs', 'database.md'), 'utf8')
         .split('## Roles')[1]
         ?.matchAll(/^```sql test\n([\s\S]*?)^```$/gm) ?? []),
     ].map(([, block = '']) =>

@@ -68,7 +68,7 @@ describe.skipIf(!hasDebianPostgres || !hasLocale)(
 
     it('says what a role lacks, as on any server', async () => {
       expect(await refused(asStranger(), tock => tock.enqueue(job, null))).toMatch(
-        /^TOCK_FORBIDDEN: keine Berechtigung für Schema tock; docs\/operations\.md, Roles, has what each role needs in schema tock/,
+        /^TOCK_FORBIDDEN: keine Berechtigung für Schema tock; docs\/database\.md, Roles, has what each role needs in schema tock/,
       );
       await admin.query('grant usage on schema tock to stranger');
       expect(await refused(asStranger(), tock => tock.tick())).toMatch(

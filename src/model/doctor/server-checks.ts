@@ -69,7 +69,7 @@ export function checkRights({ role, missing }: RoleRights): Finding {
   return wrong(
     'failing',
     `the role ${role} cannot tick, for want of ${shown}${more}`,
-    'If this role is to tick, grant as the owner what docs/operations.md lists for a worker',
+    'If this role is to tick, grant as the owner what docs/database.md lists for a worker',
     psql(grants.join('; ')),
   );
 }

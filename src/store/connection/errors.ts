@@ -142,7 +142,7 @@ export function explainDatabaseError(thrown: unknown, schema: string): unknown {
     // Which right it is, only the message says, in the server's language.
     return new TockError(
       'TOCK_FORBIDDEN',
-      `${message}; docs/operations.md, Roles, has what each role needs in schema ${schema}: tock doctor names what this one lacks to tick, and tock migrate and tock prune need the owner`,
+      `${message}; docs/database.md, Roles, has what each role needs in schema ${schema}: tock doctor names what this one lacks to tick, and tock migrate and tock prune need the owner`,
       { cause: error },
     );
   }

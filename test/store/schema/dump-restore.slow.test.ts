@@ -38,7 +38,7 @@ describe.skipIf(!hasDebianPostgres)('a restored dump (needs Debian’s PostgreSQ
     await sql(urlOf('postgres'), 'create database tock');
     await sql(urlOf('postgres'), 'create database copy');
     const [make = '', grant = ''] = [
-      ...(readFileSync('docs/operations.md', 'utf8')
+      ...(readFileSync('docs/database.md', 'utf8')
         .split('## Roles')[1]
         ?.matchAll(/^```sql test\n([\s\S]*?)^```$/gm) ?? []),
     ].map(([, block = '']) => block);
