@@ -8,7 +8,7 @@ process.env['TMPDIR'] = temporaryFolder();
 
 /** No database, no processes. */
 const UNIT = [
-  'test/model/**/*.test.ts',
+  'test/{model,import}/**/*.test.ts',
   'test/{architecture,docs,types,exported-types}.test.ts',
   'test/cli/flags/*.test.ts',
   'test/dashboard/{access,assets,cached,text}.test.ts',

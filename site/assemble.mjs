@@ -63,7 +63,7 @@ const GROUPS = [
     ],
   ],
   ['Reference', ['terms', 'guarantees', 'state-machine', 'data-model', 'bad-inputs', 'architecture']],
-  ['Performance', ['performance', 'claims', 'benchmarks']],
+  ['Performance', ['performance', 'laboratory', 'claims', 'benchmarks']],
   ['Project', ['changelog', 'contributing']],
   ['Decisions', ['adr/index', 'adr/*']],
 ];

@@ -88,8 +88,8 @@ export async function runProgram(args: readonly string[]): Promise<number> {
 }
 
 async function execute(args: readonly string[]): Promise<number> {
-  const program = createProgram();
   const [first, second] = args;
+  const program = await createProgram(first);
   if (first === 'help') return await execute(second === undefined ? ['--help'] : [second, '--help']);
   if (args.length === 0) {
     program.outputHelp({ error: true });
@@ -106,7 +106,11 @@ async function execute(args: readonly string[]): Promise<number> {
   }
 }
 
-function createProgram(): Command {
+async function createProgram(command: string | undefined): Promise<Command> {
+  // What imports is loaded only for these.
+  const { addSources } =
+    command === 'import' || command === 'completion' ? await import('./import/commands.js') : {};
+
   const program = new Command('tock')
     .description('A scheduler for PostgreSQL: cron wakes it, the database decides, TypeScript runs.')
     .version(packageVersion(), '-V, --version', 'print the version')
@@ -124,8 +128,11 @@ function createProgram(): Command {
     .helpCommand(false)
     .addHelpText('after', afterHelp());
   for (const [title, adders] of GROUPS) {
-    for (const add of adders)
-      withSettings(add(program)).helpGroup(title).helpOption('-h, --help', 'print this help');
+    for (const add of adders) {
+      const added = add(program);
+      if (add === addImport) addSources?.(added);
+      withSettings(added).helpGroup(title).helpOption('-h, --help', 'print this help');
+    }
   }
   return program;
 }

@@ -3,8 +3,8 @@ import { existsSync, readlinkSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
+import type { CronKind } from '../model/crontab/cron-field.js';
 import { TockError } from '../model/errors.js';
-import type { CronKind } from '../model/import/cron-field.js';
 import { readOwnCrontab, SYSTEM_FILE, SYSTEM_FOLDER, userName } from './crontab.js';
 
 /** A crontab as it is. */

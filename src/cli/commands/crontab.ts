@@ -3,6 +3,7 @@ import { constants, existsSync } from 'node:fs';
 import { access } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { readBlock, withBlock, withoutBlock } from '../../model/crontab/tick-block.js';
 import {
   type Checkout,
   findTickLines,
@@ -12,7 +13,6 @@ import {
   versionManagerOf,
 } from '../../model/doctor/crontab.js';
 import { TockError } from '../../model/errors.js';
-import { readBlock, withBlock, withoutBlock } from '../../model/import/tick-block.js';
 import { quote } from '../../model/names.js';
 import { didYouMean } from '../../model/nearest.js';
 import { shellWord } from '../../model/shell-word.js';

@@ -1,8 +1,8 @@
 // The end of an import from another scheduler: the comparison, or the code and the report.
 
+import { jobCode } from '../../import/code/job-code.js';
+import { comparedWords, compareTaken, type Found, foundReport } from '../../import/elsewhere/taken.js';
 import { TockError } from '../../model/errors.js';
-import { comparedWords, compareTaken, type Found, foundReport } from '../../model/import/elsewhere/taken.js';
-import { jobCode } from '../../model/import/job-code.js';
 import { utcText } from '../../model/schedule/instant-text.js';
 import type { Shell } from '../shell.js';
 import { sayComparison } from './say-comparison.js';

@@ -2,17 +2,17 @@
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { TockError } from '../../model/errors.js';
-import { handlersOf } from '../../model/import/elsewhere/handler-code.js';
-import type { Found, LeftSchedule, TakenSchedule } from '../../model/import/elsewhere/taken.js';
-import { type CronItems, readCronItems } from '../../model/import/graphile-worker/cron-item.js';
-import { callTasks, graphileHead, type TaskFile } from '../../model/import/graphile-worker/task-code.js';
+import { handlersOf } from '../../import/code/handler-code.js';
+import type { Found, LeftSchedule, TakenSchedule } from '../../import/elsewhere/taken.js';
+import { type CronItems, readCronItems } from '../../import/graphile-worker/cron-item.js';
+import { callTasks, graphileHead, type TaskFile } from '../../import/graphile-worker/task-code.js';
 import {
   graphileNotes,
   type KnownCrontab,
   leftOnlyKnown,
   translateCronItem,
-} from '../../model/import/graphile-worker/translate.js';
+} from '../../import/graphile-worker/translate.js';
+import { TockError } from '../../model/errors.js';
 import { type CrontabSource, readSources, textOf } from '../../runtime/crontab-sources.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type Shell } from '../shell.js';
@@ -101,8 +101,8 @@ async function readSource(file: string | undefined): Promise<CrontabSource> {
 async function readKnown(shell: Shell, flags: GraphileFlags): Promise<KnownCrontab[] | null> {
   if (flags.database === undefined && flags.schema === undefined) return null;
   const [{ withSource }, { readKnownCrontabs }] = await Promise.all([
-    import('../../store/imports/open-source.js'),
-    import('../../store/imports/graphile-worker.js'),
+    import('../../import/open-source.js'),
+    import('../../import/graphile-worker/read-graphile-worker.js'),
   ]);
   const schema = flags.schema ?? 'graphile_worker';
   return await withSource(sourceUrl(shell, flags), database => readKnownCrontabs(database, schema));

@@ -1,16 +1,16 @@
 // `tock import pg-boss`: definitions from the schedules of pg-boss.
 import type { Command } from 'commander';
-import { TockError } from '../../model/errors.js';
-import { handlersOf } from '../../model/import/elsewhere/handler-code.js';
-import type { Found, LeftSchedule, TakenSchedule } from '../../model/import/elsewhere/taken.js';
-import { objectOf, textOf } from '../../model/import/elsewhere/values.js';
+import { handlersOf } from '../../import/code/handler-code.js';
+import type { Found, LeftSchedule, TakenSchedule } from '../../import/elsewhere/taken.js';
+import { objectOf, textOf } from '../../import/elsewhere/values.js';
 import {
   type BossSchedule,
   bossNotes,
   labelOf,
   translateBossSchedule,
-} from '../../model/import/pg-boss/boss-schedule.js';
-import type { BossRow } from '../../store/imports/pg-boss.js';
+} from '../../import/pg-boss/boss-schedule.js';
+import type { BossRow } from '../../import/pg-boss/read-pg-boss.js';
+import { TockError } from '../../model/errors.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type Shell } from '../shell.js';
 import { checkFoundFlags, type FoundFlags, finishImport } from './finish-import.js';
@@ -48,8 +48,8 @@ async function importPgBoss(shell: Shell, flags: BossFlags): Promise<number> {
   const url = sourceUrl(shell, flags);
   const schema = flags.schema ?? 'pgboss';
   const [{ withSource }, { readPgBoss, removeBossSchedules }] = await Promise.all([
-    import('../../store/imports/open-source.js'),
-    import('../../store/imports/pg-boss.js'),
+    import('../../import/open-source.js'),
+    import('../../import/pg-boss/read-pg-boss.js'),
   ]);
   return await withSource(url, async database => {
     const table = await readPgBoss(database, schema);

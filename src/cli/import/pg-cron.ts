@@ -1,15 +1,15 @@
 // `tock import pg_cron`: definitions from the jobs of the extension pg_cron.
 import type { Command } from 'commander';
-import { TockError } from '../../model/errors.js';
-import type { Found, LeftSchedule, TakenSchedule } from '../../model/import/elsewhere/taken.js';
+import type { Found, LeftSchedule, TakenSchedule } from '../../import/elsewhere/taken.js';
 import {
   labelOf,
   type PgCronJob,
   pgCronNotes,
   translatePgCronJob,
-} from '../../model/import/pg-cron/pg-cron-job.js';
-import { sqlHead } from '../../model/import/pg-cron/sql-code.js';
-import type { PgCronRow, PgCronTable } from '../../store/imports/pg-cron.js';
+} from '../../import/pg-cron/pg-cron-job.js';
+import type { PgCronRow, PgCronTable } from '../../import/pg-cron/read-pg-cron.js';
+import { sqlHead } from '../../import/pg-cron/sql-code.js';
+import { TockError } from '../../model/errors.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type Shell } from '../shell.js';
 import { checkFoundFlags, type FoundFlags, finishImport } from './finish-import.js';
@@ -46,8 +46,8 @@ async function importPgCron(shell: Shell, flags: PgCronFlags): Promise<number> {
   checkFoundFlags(flags);
   const url = sourceUrl(shell, flags);
   const [{ withSource }, { readPgCron, setPgCronActive }] = await Promise.all([
-    import('../../store/imports/open-source.js'),
-    import('../../store/imports/pg-cron.js'),
+    import('../../import/open-source.js'),
+    import('../../import/pg-cron/read-pg-cron.js'),
   ]);
   return await withSource(url, async database => {
     const table = await readPgCron(database);

@@ -1,6 +1,6 @@
 // Prints the comparison of a dry run: one line for each definition, and one for each reason of a difference.
-import type { Comparison } from '../../model/import/compare.js';
-import { type ComparedWords, compareWords } from '../../model/import/compare-words.js';
+import type { Comparison } from '../../import/crontab/compare.js';
+import { type ComparedWords, compareWords } from '../../import/crontab/compare-words.js';
 import { utcText } from '../../model/schedule/instant-text.js';
 import type { Shell } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';

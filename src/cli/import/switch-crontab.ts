@@ -2,10 +2,10 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
+import type { Translation } from '../../import/crontab/translate.js';
+import { lineChanges } from '../../model/crontab/line-changes.js';
+import { switchOff as commentOut, countSwitched, switchOn } from '../../model/crontab/switched-lines.js';
 import { TockError } from '../../model/errors.js';
-import { lineChanges } from '../../model/import/line-changes.js';
-import { switchOff as commentOut, countSwitched, switchOn } from '../../model/import/switched-lines.js';
-import type { Translation } from '../../model/import/translate.js';
 import { shellWord } from '../../model/shell-word.js';
 import { readOwnCrontab, userName, writeOwnCrontab } from '../../runtime/crontab.js';
 import { type CrontabSource, readSources } from '../../runtime/crontab-sources.js';

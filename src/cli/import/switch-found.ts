@@ -1,16 +1,12 @@
 // Switches imported schedules off where they ran before, and on again from the file that was kept.
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { readSavedSwitch, type SavedSwitch, savedSwitchText } from '../../import/elsewhere/saved-switch.js';
+import type { Found, TakenSchedule } from '../../import/elsewhere/taken.js';
+import type { PgCronRow } from '../../import/pg-cron/read-pg-cron.js';
 import { TockError } from '../../model/errors.js';
-import {
-  readSavedSwitch,
-  type SavedSwitch,
-  savedSwitchText,
-} from '../../model/import/elsewhere/saved-switch.js';
-import type { Found, TakenSchedule } from '../../model/import/elsewhere/taken.js';
 import { shellWord } from '../../model/shell-word.js';
 import { loadJobs } from '../../runtime/job-module.js';
-import type { PgCronRow } from '../../store/imports/pg-cron.js';
 import { isConfirmed } from '../confirm.js';
 import type { Shell } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
@@ -102,7 +98,7 @@ export async function undoFound(
   yes: true | undefined,
 ): Promise<number> {
   const { system, database: name, schema, rows } = saved;
-  const { databaseName, withSource } = await import('../../store/imports/open-source.js');
+  const { databaseName, withSource } = await import('../../import/open-source.js');
   const restored = await withSource(url, async database => {
     const here = await databaseName(database);
     if (here !== name)
@@ -113,10 +109,10 @@ export async function undoFound(
     const count = `${rows.length} schedule${rows.length === 1 ? '' : 's'}`;
     if (!(await isConfirmed(shell, yes, `let ${system} run ${count} again`))) return null;
     if (system === 'pg-boss') {
-      const { restoreBossSchedules } = await import('../../store/imports/pg-boss.js');
+      const { restoreBossSchedules } = await import('../../import/pg-boss/read-pg-boss.js');
       return await restoreBossSchedules(database, schema ?? 'pgboss', rows);
     }
-    const { setPgCronActive } = await import('../../store/imports/pg-cron.js');
+    const { setPgCronActive } = await import('../../import/pg-cron/read-pg-cron.js');
     const jobs = rows.map(row => JSON.parse(row) as PgCronRow);
     return (await setPgCronActive(database, jobs, true, () => Promise.resolve())).length;
   });

@@ -1,5 +1,5 @@
 // The crontab's line that ticks: reads crontabs as text, and says whether one ticks in this checkout.
-import { readTimes } from '../import/crontab.js';
+import { readTimes } from '../crontab/crontab.js';
 import type { SchedulerStatus } from '../scheduler-view.js';
 import { shellWord } from '../shell-word.js';
 import { type Finding, fine, unknown, wrong } from './check.js';

@@ -1,6 +1,7 @@
 // The occurrences around a switch: what the old scheduler starts until it, and what Tock runs from its first tick on.
+
+import { startsByTheClock, type Times } from '../../../src/import/elsewhere/times.js';
 import type { AnyJob } from '../../../src/index.js';
-import { startsByTheClock, type Times } from '../../../src/model/import/elsewhere/times.js';
 import { findZone } from '../../../src/model/schedule/zone.js';
 import { openTestTock } from '../../support/test-tock.js';
 

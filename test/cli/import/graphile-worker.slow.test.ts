@@ -1,8 +1,8 @@
 // `tock import graphile-worker`: its crontab and its tables, as graphile-worker itself reads and fills them.
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readCronItems } from '../../../src/model/import/graphile-worker/cron-item.js';
-import { translateCronItem } from '../../../src/model/import/graphile-worker/translate.js';
+import { readCronItems } from '../../../src/import/graphile-worker/cron-item.js';
+import { translateCronItem } from '../../../src/import/graphile-worker/translate.js';
 import { createTestDatabase, runAt, type TestDatabase } from '../../support/embedded-database.js';
 import { type GraphileWorker, hasNoScheduler, loadGraphileWorker } from '../../support/other-schedulers.js';
 import { openTestTock } from '../../support/test-tock.js';

@@ -1,6 +1,6 @@
 // `tock import pg-boss`: schedules that pg-boss itself has made, the switch, and the way back.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type BossSchedule, translateBossSchedule } from '../../../src/model/import/pg-boss/boss-schedule.js';
+import { type BossSchedule, translateBossSchedule } from '../../../src/import/pg-boss/boss-schedule.js';
 import { createTestDatabase, runAt, type TestDatabase } from '../../support/embedded-database.js';
 import { hasNoScheduler, loadPgBoss, type PgBoss } from '../../support/other-schedulers.js';
 import { openTestTock } from '../../support/test-tock.js';

@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { translatePgCronJob } from '../../../src/import/pg-cron/pg-cron-job.js';
 import { createTock } from '../../../src/index.js';
-import { translatePgCronJob } from '../../../src/model/import/pg-cron/pg-cron-job.js';
 import { type DebianServer, openDebianServer } from '../../chaos/debian-server.js';
 import { createTestDatabase } from '../../support/embedded-database.js';
 import { until } from '../../support/until.js';
