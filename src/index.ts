@@ -60,7 +60,6 @@ export type { ScheduleVerdict } from './model/explain/instant.js';
 export { type Health, type HealthLevel, type HealthSentence, healthOf } from './model/health.js';
 export type { DeadRun, OnDeadFor, OnDeadReference } from './model/job/dead-run.js';
 export { defineJob } from './model/job/define-job.js';
-export type { EnqueuedRuns, EnqueueManyOptions, NewRuns } from './model/job/enqueue-many.js';
 export type {
   EnqueueCallOptions,
   EnqueueOptions,
@@ -73,6 +72,8 @@ export type { HookRun, Hooks } from './model/job/hooks.js';
 export type { IsolateOption } from './model/job/isolate.js';
 export type {
   AnyJob,
+  EnqueuedRuns,
+  EnqueueManyOptions,
   Job,
   JobConcurrency,
   JobContext,
@@ -81,6 +82,7 @@ export type {
   JobOptions,
   JobReference,
   NewRun,
+  NewRuns,
   OutputFor,
   OutputOf,
   PayloadAndOptions,

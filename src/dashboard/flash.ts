@@ -1,12 +1,7 @@
 // A message from an action to the page that follows it, in a cookie that this page takes away.
 import type { Context } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
-import type { View } from './view.js';
-
-export interface Flash {
-  readonly tone: 'ok' | 'bad';
-  readonly message: string;
-}
+import type { Flash, View } from './view.js';
 
 const NAME = 'tock-flash';
 const MAX_LENGTH = 1000;

@@ -4,7 +4,12 @@ import type { Operator } from '../model/operator.js';
 import type { Session } from '../store/connection/database.js';
 import type { Frame } from '../store/reads/now/frame.js';
 import type { Tock } from '../tock/types.js';
-import type { Flash } from './flash.js';
+
+/** What an action says on the page that follows it. */
+export interface Flash {
+  readonly tone: 'ok' | 'bad';
+  readonly message: string;
+}
 
 export type Query = Readonly<Record<string, string | number | null | undefined>>;
 

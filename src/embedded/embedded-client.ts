@@ -1,7 +1,8 @@
 // SQL to a running embedded server.
 import path from 'node:path';
 import { Client } from 'pg';
-import { type Cluster, passwordFileOf, readPassword, superuser } from './embedded-cluster.js';
+import { passwordFileOf, readPassword, superuser } from './embedded-cluster.js';
+import type { Cluster } from './embedded-process.js';
 
 interface Place {
   readonly port: number;

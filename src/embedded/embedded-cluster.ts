@@ -15,7 +15,7 @@ import {
   writeAs,
 } from './embedded-files.js';
 import { newToken } from './embedded-lock.js';
-import { type Account, run } from './embedded-process.js';
+import { type Cluster, run } from './embedded-process.js';
 import { hasSockets } from './embedded-socket.js';
 
 /** The only role of the embedded server. */
@@ -23,15 +23,6 @@ export const superuser = 'tock';
 
 const passwordFile = 'tock.password';
 const shownLogLines = 12;
-
-/** The folders and user of one embedded server. `folder` is `.tock`; `home` is it, or in /var/tmp. */
-export interface Cluster {
-  readonly folder: string;
-  readonly home: string;
-  readonly dataDirectory: string;
-  readonly logFile: string;
-  readonly account: Account | undefined;
-}
 
 /**
  * Creates the data directory if there is none, otherwise checks its version before anything else. It is

@@ -4,10 +4,11 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { program } from './embedded-binaries.js';
 import { checkIdentity } from './embedded-client.js';
-import { type Cluster, failure, type Log, openLog, readPassword } from './embedded-cluster.js';
+import { failure, type Log, openLog, readPassword } from './embedded-cluster.js';
 import { readOwned, removeAs, replaceFirstLine } from './embedded-files.js';
 import { chooseSocketFolder } from './embedded-home.js';
 import { freePort, isFree } from './embedded-port.js';
+import type { Cluster } from './embedded-process.js';
 import {
   type Account,
   endOrphans,

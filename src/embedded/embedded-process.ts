@@ -10,6 +10,15 @@ export interface Account {
   readonly gid: number;
 }
 
+/** The folders and user of one embedded server. `folder` is `.tock`; `home` is it, or in /var/tmp. */
+export interface Cluster {
+  readonly folder: string;
+  readonly home: string;
+  readonly dataDirectory: string;
+  readonly logFile: string;
+  readonly account: Account | undefined;
+}
+
 /** A program's stdout and stderr together, and how it ended; `code` is null when it was killed. */
 export interface Ended {
   readonly code: number | null;

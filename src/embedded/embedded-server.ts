@@ -5,7 +5,7 @@ import path from 'node:path';
 import { TockError } from '../model/errors.js';
 import { completeBinaries, copyBinaries, findBinaries } from './embedded-binaries.js';
 import { connectionString, ensureDatabase, psqlCommand } from './embedded-client.js';
-import { type Cluster, prepareCluster } from './embedded-cluster.js';
+import { prepareCluster } from './embedded-cluster.js';
 import { removeTree, setModeAndOwner } from './embedded-files.js';
 import { canUsePrograms, chooseHome, removeElsewhere, settleProgramsCopy } from './embedded-home.js';
 import {
@@ -17,6 +17,7 @@ import {
   withLock,
 } from './embedded-lock.js';
 import { findRunning, launch, type Running, stopServer } from './embedded-postmaster.js';
+import type { Cluster } from './embedded-process.js';
 import { errorCode, ignoring, ownerAccount, serverAccount } from './embedded-process.js';
 import { keepRunning, type ReportServer } from './embedded-revival.js';
 import { hasSockets } from './embedded-socket.js';

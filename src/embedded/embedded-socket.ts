@@ -2,8 +2,8 @@
 // elsewhere: after the server's death any program could take the port and would be sent the password.
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { Cluster } from './embedded-cluster.js';
 import { socketFoldersElsewhere } from './embedded-home.js';
+import type { Cluster } from './embedded-process.js';
 
 export const hasSockets = process.platform !== 'win32';
 

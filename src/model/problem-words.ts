@@ -1,9 +1,16 @@
 // The problems of a scheduler in words: what is wrong, what to do, and the command that does it.
 import { formatSpan } from './duration.js';
-import type { Words } from './problems.js';
 import { utcText } from './schedule/instant-text.js';
 import type { LastTick, MissedOccurrences, SchedulerStatus, ZoneDisagreement } from './scheduler-view.js';
 import { shellWord } from './shell-word.js';
+
+/** What is wrong, what to do, the command that does it, and the page about it: see `Problem`. */
+export interface Words {
+  readonly text: string;
+  readonly remedy: string | null;
+  readonly command: string | null;
+  readonly link: string | null;
+}
 
 const START_TICKING = 'check the line in the crontab, or run tock start';
 

@@ -22,6 +22,7 @@ import {
   silentTicks,
   stuckRuns,
   unseenWorker,
+  type Words,
   zoneProblem,
 } from './problem-words.js';
 import type { SchedulerStatus } from './scheduler-view.js';
@@ -92,8 +93,6 @@ export const DEFAULT_LIMITS: ProblemLimits = {
   oldestSnapshotMs: 15 * 60_000,
   deadRows: 100_000,
 };
-
-export type Words = Pick<Problem, 'text' | 'remedy' | 'command' | 'link'>;
 
 /**
  * Finds one problem for each limit that is exceeded, and what is not known yet (`unknown`). Limits that are

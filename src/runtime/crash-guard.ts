@@ -3,7 +3,7 @@
 import { syncBuiltinESMExports } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
-import type { RunAtWork } from '../engine/execute/crash.js';
+import type { RunAtWork } from '../engine/worker/worker-interface.js';
 import { TockError } from '../model/errors.js';
 import { describeError } from '../model/run/sanitize.js';
 import type { ShellTock } from '../tock/types.js';

@@ -22,8 +22,7 @@ import { runTick } from '../engine/run-tick.js';
 import { why } from '../engine/why/why.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
-import type { EnqueueManyOptions } from '../model/job/enqueue-many.js';
-import type { NewRun } from '../model/job/job.js';
+import type { EnqueueManyOptions, NewRun } from '../model/job/job.js';
 import type { OutputOfId } from '../model/job/run-id.js';
 import {
   type Action,

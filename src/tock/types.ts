@@ -16,23 +16,31 @@ import type {
   VersionGuard,
 } from '../engine/definitions/schedules.js';
 import type { DoctorOptions } from '../engine/doctor/examine.js';
-import type { RunAtWork } from '../engine/execute/crash.js';
 import type { BackfillOptions, BackfillResult } from '../engine/materialize/backfill.js';
 import type { AlertTest } from '../engine/operate/alerts.js';
 import type { ExecBeginning } from '../engine/operate/exec/begin-exec.js';
 import type { WaitOptions } from '../engine/operate/wait.js';
 import type { TickSummary } from '../engine/run-tick.js';
 import type { Why } from '../engine/why/why.js';
+import type { RunAtWork } from '../engine/worker/worker-interface.js';
 import type { Heartbeat } from '../model/alerts/read-alerts.js';
 import type { AuditRecord } from '../model/audit.js';
 import type { CapacityReport } from '../model/capacity/capacity.js';
 import type { CapacityOptions } from '../model/capacity/options.js';
 import type { DoctorReport } from '../model/doctor/check.js';
 import type { Health } from '../model/health.js';
-import type { EnqueuedRuns, EnqueueManyOptions, NewRuns } from '../model/job/enqueue-many.js';
 import type { EnqueueCallOptions } from '../model/job/enqueue-options.js';
 import type { HandOffMethods } from '../model/job/hand-off-methods.js';
-import type { AnyJob, JobReference, OutputFor, PayloadAndOptions, PayloadFor } from '../model/job/job.js';
+import type {
+  AnyJob,
+  EnqueuedRuns,
+  EnqueueManyOptions,
+  JobReference,
+  NewRuns,
+  OutputFor,
+  PayloadAndOptions,
+  PayloadFor,
+} from '../model/job/job.js';
 import type { EnqueuedOr, OutputOfId } from '../model/job/run-id.js';
 import type { Logger } from '../model/logger.js';
 import type { MetricsOptions } from '../model/metrics/options.js';

@@ -1,8 +1,7 @@
 // A whole document: head, list of pages, content, dialogs.
 import { html } from 'hono/html';
 import type { Child } from 'hono/jsx';
-import type { Flash } from '../flash.js';
-import type { View } from '../view.js';
+import type { Flash, View } from '../view.js';
 
 export interface DocumentProps {
   /** Before "· Tock" in the browser's title. */

@@ -1,17 +1,9 @@
 // The runs of a worker when an uncaught error ends its process.
 import { endingAtCrash } from '../../model/run/crash.js';
 import type { Ending } from '../../model/run/decide.js';
+import type { RunAtWork } from '../worker/worker-interface.js';
 import type { ActiveRun } from './active-run.js';
 import { isSuspect } from './execute.js';
-
-/** As a report names it. */
-export interface RunAtWork {
-  readonly id: string;
-  readonly job: string;
-  readonly attempt: number;
-  readonly maxAttempts: number;
-  readonly isIsolated: boolean;
-}
 
 export function runsAtWork(activeRuns: Iterable<ActiveRun>): RunAtWork[] {
   return [...activeRuns].filter(isAtWork).map(({ run, isIsolated }) => ({

@@ -4,7 +4,6 @@ import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
 import type { QueuePriority } from '../../store/runs/claim/claim.js';
 import type { Watermark } from '../../store/runs/claim/queue-priorities.js';
 import type { Lowered } from '../claim/watermarks.js';
-import type { RunAtWork } from '../execute/crash.js';
 import type { WakeCause } from './wakeup.js';
 
 export interface WorkerOptions {
@@ -19,6 +18,15 @@ export interface WorkerOptions {
   readonly isNotified?: boolean;
   /** Called when its row in `workers` was gone, and with it all that refers to it, and is there again. */
   readonly onRowRestored?: () => void;
+}
+
+/** As a report names it. */
+export interface RunAtWork {
+  readonly id: string;
+  readonly job: string;
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  readonly isIsolated: boolean;
 }
 
 export interface Worker {

@@ -1,6 +1,6 @@
 // Jobs that runs wait for, because the workers that claimed them do not have these, in words.
 import { formatSpan } from '../duration.js';
-import type { Words } from '../problems.js';
+import type { Words } from '../problem-words.js';
 import type { AwaitedJob } from '../scheduler-view.js';
 import { shellWord } from '../shell-word.js';
 

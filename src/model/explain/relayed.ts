@@ -1,5 +1,5 @@
 // A relayed queue in words: to which broker, whether a relay is at work, what became of what it handed over.
-import type { Words } from '../problems.js';
+import type { Words } from '../problem-words.js';
 import type { QueueHandOffs } from '../scheduler-view.js';
 import { shellWord } from '../shell-word.js';
 

@@ -8,8 +8,7 @@ import type { RunMethods } from '../run/run-methods.js';
 import type { Trigger } from '../run/states.js';
 import type { SchedulerView } from '../scheduler-view.js';
 import type { OnDeadFor, OnDeadReference } from './dead-run.js';
-import type { EnqueuedRuns, EnqueueManyOptions, NewRuns } from './enqueue-many.js';
-import type { EnqueueCallOptions, EnqueueOptions } from './enqueue-options.js';
+import type { EnqueueCallOptions, EnqueueOptions, QueryClient } from './enqueue-options.js';
 import type { HandOff, HandOffOptions } from './hand-off.js';
 import type { HandOffMethods } from './hand-off-methods.js';
 import type { IsolateOption } from './isolate.js';
@@ -17,7 +16,7 @@ import type { JobDatabase, JobTransaction } from './job-database.js';
 import type { DataInterval, IsOptional, ScheduleFor } from './job-schedule.js';
 import type { Json, StoredOutput } from './json.js';
 import type { LogsOption } from './logs-option.js';
-import type { EnqueuedOr } from './run-id.js';
+import type { Enqueued, EnqueuedOr, RunId } from './run-id.js';
 
 export type { Json } from './json.js';
 
@@ -256,3 +255,28 @@ export type PayloadAndOptions<
 export type NewRun<Reference = string | AnyJob, Payload = unknown> = Omit<EnqueueOptions, 'client'> & {
   readonly job: Reference;
 } & (IsOptional<Payload> extends true ? { readonly payload?: Payload } : { readonly payload: Payload });
+
+/** The argument of `enqueueMany`: each run with the payload of its own job. */
+export type NewRuns<
+  References extends readonly unknown[],
+  Jobs extends readonly AnyJob[] = readonly AnyJob[],
+> = { readonly [Index in keyof References]: NewRun<References[Index], PayloadFor<References[Index], Jobs>> };
+
+/** The result of `enqueueMany`: an id for each run, or with `details` what became of it. */
+export type EnqueuedRuns<
+  References extends readonly unknown[],
+  Jobs extends readonly AnyJob[] = readonly AnyJob[],
+  Details extends boolean = false,
+> = {
+  -readonly [Index in keyof References]: Details extends true
+    ? Enqueued<OutputFor<References[Index], Jobs>>
+    : RunId<OutputFor<References[Index], Jobs>>;
+};
+
+/** Options of `enqueueMany`, for all its runs. */
+export interface EnqueueManyOptions<Details extends boolean = boolean> {
+  /** The caller's own transaction: a pg client, or anything with `query(text, values)`. */
+  readonly client?: QueryClient;
+  /** Also resolve to whether each run is new. Default false. */
+  readonly details?: Details;
+}

@@ -13,15 +13,9 @@ import { schemaRewriter } from './schema-name.js';
 import { type HandlerDatabase, openHandlerDatabase } from './shares/handler-database.js';
 import { asIs, type Checkout } from './shares/kept-connection.js';
 import { type PoolShares, sharesOf } from './shares/pool-shares.js';
-import { type PREPARED, statement } from './statement.js';
+import { type PREPARED, type Session, statement } from './statement.js';
 
-export interface Session {
-  /**
-   * Runs one statement, written for the schema `tock`, and returns its rows. A {@link PREPARED} one is
-   * planned once per connection, if the route to the server allows it: a pooler may not.
-   */
-  run<Row>(text: string, values?: readonly unknown[], prepared?: typeof PREPARED): Promise<Row[]>;
-}
+export type { Session };
 
 export interface Database extends Session {
   readonly pool: pg.Pool;

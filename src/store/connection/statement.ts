@@ -1,5 +1,12 @@
 // A statement: SQL with a name and named parameters, written `:name` and sent as `$1…`.
-import type { Session } from './database.js';
+
+export interface Session {
+  /**
+   * Runs one statement, written for the schema `tock`, and returns its rows. A {@link PREPARED} one is
+   * planned once per connection, if the route to the server allows it: a pooler may not.
+   */
+  run<Row>(text: string, values?: readonly unknown[], prepared?: typeof PREPARED): Promise<Row[]>;
+}
 
 /**
  * How a session is asked to prepare a statement: for the few that run again and again, and whose planning

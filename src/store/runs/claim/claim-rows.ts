@@ -1,6 +1,37 @@
 // What a claim returns: its runs, and what each place gave.
-import type { Claim, ClaimedPlace, QueuePriority } from './claim.js';
-import { type ClaimedRow, claimedRun, sortedAs } from './claimed-run.js';
+import { type ClaimedRow, type ClaimedRun, claimedRun, sortedAs } from './claimed-run.js';
+
+/** A queue and one of the priorities that its runs have. */
+export interface QueuePriority {
+  readonly queue: string;
+  readonly priority: number;
+}
+
+/** What a claim found in a queue and priority. */
+export interface ClaimedPlace extends QueuePriority {
+  /**
+   * The last run that it took, by its `run_at` as JSON has it, and its id. Both are null where it took
+   * nothing.
+   */
+  readonly at: string | null;
+  readonly id: string | null;
+  /** It gave all that it was asked for, or was not looked at because others had given enough. */
+  readonly hasMore: boolean;
+  /** Its queue has a limit, which each claim must read again. */
+  readonly isLimited: boolean;
+  /** Of what it gave, some runs need a slot. */
+  readonly needsSlots: boolean;
+}
+
+export interface Claim {
+  readonly runs: readonly ClaimedRun[];
+  /** Ids of due runs that need a slot under a limit; not claimed. */
+  readonly limited: readonly string[];
+  /** The queues and priorities that were looked at. */
+  readonly places: readonly ClaimedPlace[];
+  /** There may be more that is due. */
+  readonly hasMore: boolean;
+}
 
 /** A queue and priority that a claim looked at. */
 export type Place = readonly [queue: string, priority: number, isLimited: boolean];

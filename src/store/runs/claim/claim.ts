@@ -14,14 +14,8 @@
 // the watermark on: ended runs are not walked again, and future runs are never looked at.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
-import { type ClaimRow, claimListed, claimOf, type ListedRow } from './claim-rows.js';
-import {
-  type ClaimedRun,
-  claimedColumns,
-  namesOfClaimed,
-  nullsOfClaimed,
-  startLease,
-} from './claimed-run.js';
+import { type Claim, type ClaimRow, claimListed, claimOf, type ListedRow } from './claim-rows.js';
+import { claimedColumns, namesOfClaimed, nullsOfClaimed, startLease } from './claimed-run.js';
 import {
   isAbove,
   isClaimable,
@@ -36,27 +30,7 @@ import {
   watermarkParameters,
 } from './queue-priorities.js';
 
-/** A queue and one of the priorities that its runs have. */
-export interface QueuePriority {
-  readonly queue: string;
-  readonly priority: number;
-}
-
-/** What a claim found in a queue and priority. */
-export interface ClaimedPlace extends QueuePriority {
-  /**
-   * The last run that it took, by its `run_at` as JSON has it, and its id. Both are null where it took
-   * nothing.
-   */
-  readonly at: string | null;
-  readonly id: string | null;
-  /** It gave all that it was asked for, or was not looked at because others had given enough. */
-  readonly hasMore: boolean;
-  /** Its queue has a limit, which each claim must read again. */
-  readonly isLimited: boolean;
-  /** Of what it gave, some runs need a slot. */
-  readonly needsSlots: boolean;
-}
+export type { Claim, ClaimedPlace, QueuePriority } from './claim-rows.js';
 
 export interface ClaimOptions {
   readonly limit: number;
@@ -66,16 +40,6 @@ export interface ClaimOptions {
   readonly queues: readonly string[] | null;
   /** Of the queues of one priority, those whose names come after this one are first. Default: none. */
   readonly afterQueue?: string;
-}
-
-export interface Claim {
-  readonly runs: readonly ClaimedRun[];
-  /** Ids of due runs that need a slot under a limit; not claimed. */
-  readonly limited: readonly string[];
-  /** The queues and priorities that were looked at. */
-  readonly places: readonly ClaimedPlace[];
-  /** There may be more that is due. */
-  readonly hasMore: boolean;
 }
 
 interface Wanted {
