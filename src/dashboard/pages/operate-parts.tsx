@@ -98,7 +98,7 @@ function Targets({ view, record }: { readonly view: View; readonly record: Audit
 }
 
 /** The page of what an action was done to; null if it has none. */
-export function targetHref(view: View, action: string, target: string): string | null {
+function targetHref(view: View, action: string, target: string): string | null {
   const [group] = action.split('.');
   if (group === 'enqueue' || group === 'runs') return view.link(`/runs/${encodeURIComponent(target)}`);
   if (group === 'queues') return view.link(`/queues/${encodeURIComponent(target)}`);

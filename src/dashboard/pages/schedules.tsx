@@ -31,7 +31,7 @@ export interface ListQuery extends ScheduleMatch {
   readonly after: string | null;
 }
 
-export function readListQuery(query: Readonly<Record<string, string | undefined>>): ListQuery {
+function readListQuery(query: Readonly<Record<string, string | undefined>>): ListQuery {
   const text = (value: string | undefined) => (value?.trim() ? value.trim().slice(0, 200) : null);
   return {
     name: text(query['name']),

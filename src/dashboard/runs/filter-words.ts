@@ -14,7 +14,7 @@ export const STATE_WORDS: Readonly<Record<RunStatus, string>> = {
   skipped: 'skipped',
 };
 
-export function statesText(statuses: readonly string[]): string {
+function statesText(statuses: readonly string[]): string {
   const words = statuses.map(status => STATE_WORDS[status as RunStatus] ?? status);
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`;
 }

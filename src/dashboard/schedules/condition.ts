@@ -50,7 +50,7 @@ export function hasSchedule({ cron, every_ms: every, at, after }: Conditioned): 
 const ENDED: readonly OccurrenceState[] = ['succeeded', 'retried', 'dead'];
 
 /** How many of the last executions died without a success in between. */
-export function deadInARow(occurrences: readonly Occurrence[]): number {
+function deadInARow(occurrences: readonly Occurrence[]): number {
   const ended = occurrences.filter(({ state }) => ENDED.includes(state));
   const success = ended.findLastIndex(({ state }) => state !== 'dead');
   return ended.length - 1 - success;

@@ -30,7 +30,7 @@ function dayNear(zone: Zone, day: number): LocalDay {
 }
 
 /** `14:30 in New York`: without the day where it is today's. */
-export function clockIn(zone: Zone, ms: number, now: number): string {
+function clockIn(zone: Zone, ms: number, now: number): string {
   const isToday = dayOfInstant(zone, ms) === dayOfInstant(zone, now);
   const text = zoneTime(zone, ms, now);
   return `${isToday ? text.split(' ').slice(3).join(' ') : text} ${zone.name === 'UTC' ? 'UTC' : `in ${placeOf(zone.name)}`}`;

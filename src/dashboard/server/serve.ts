@@ -12,7 +12,7 @@ import { requireSafeAddress, serverAccess } from './server-access.js';
 import type { DashboardSettings } from './settings.js';
 
 /** The letters of "tock" on a telephone. */
-export const DEFAULT_PORT = 8625;
+const DEFAULT_PORT = 8625;
 /** How many ports are tried after the default one. */
 const MORE_PORTS = 20;
 

@@ -34,7 +34,7 @@ export function writtenSchedule({ cron, every_ms: every, phase_ms: phase, at, af
  * @param name the definition's name, which decides what `H` stands for
  * @returns the expression itself where it cannot be put into words
  */
-export function cronWords(expression: string, name: string): string {
+function cronWords(expression: string, name: string): string {
   try {
     const text = readCronText(expression);
     const { dayOfMonth, weekday } = text;

@@ -57,7 +57,7 @@ export async function evaluateAlerts(engine: Engine): Promise<number> {
 }
 
 /** @throws what the database refuses */
-export async function evaluateOrThrow({ database, alerting, logger }: Engine): Promise<number> {
+async function evaluateOrThrow({ database, alerting, logger }: Engine): Promise<number> {
   if (alerting === undefined || alerting.rules.length === 0) return 0;
   let total = 0;
   for (let round = 0; round < MAX_ROUNDS; round++) {

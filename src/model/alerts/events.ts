@@ -17,7 +17,7 @@ export interface AttemptEvent {
 }
 
 /** How long a job counts as down after its last dead one-off run, unless that run is retried. */
-export const DEAD_FOR_MS = 86_400_000;
+const DEAD_FOR_MS = 86_400_000;
 
 /** Attempts that failed in a row, by a subject's events in their order. A success resets the count. */
 export function observeFailing(

@@ -84,7 +84,7 @@ const CPU_SECONDS_PER_RUN = 25e-6;
 const WAL_BYTES_PER_RUN = 1200;
 const BYTES_PER_RUN = 260;
 /** What the probe takes on the machine where {@link CPU_SECONDS_PER_RUN} was measured. */
-export const PROBE_MS = 50;
+const PROBE_MS = 50;
 
 const DAY_SECONDS = 86_400;
 const DAY_MS = DAY_SECONDS * 1000;

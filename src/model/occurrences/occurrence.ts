@@ -82,7 +82,7 @@ export const STATE_WORDS: Readonly<Record<OccurrenceState, string>> = {
 export const TROUBLE: readonly OccurrenceState[] = ['dead', 'lost', 'late', 'failed'];
 
 /** Short words for why an occurrence was skipped; the reason itself if it is not one of ours. */
-export function skipPhrase(reason: string | null): string {
+function skipPhrase(reason: string | null): string {
   if (reason === null) return 'the reason is not on record';
   return Object.hasOwn(SKIP_REASONS, reason) ? PHRASES[reason as SkipReason] : reason;
 }

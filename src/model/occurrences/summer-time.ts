@@ -82,7 +82,7 @@ function nominalBetween(
  * What happens at a change, as a sentence: `On 14 March 2027, when 02:30 does not exist, it runs at 03:30.`
  * Null for a schedule without local times.
  */
-export function changeSentence(table: Timetable, change: ZoneChange): string | null {
+function changeSentence(table: Timetable, change: ZoneChange): string | null {
   if (table.nominal === null) return null;
   const { kind, from, to, effect, first, count } = change;
   const day = `On ${dateText(Math.floor((first ?? from) / DAY_SECONDS))}`;

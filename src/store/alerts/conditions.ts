@@ -6,9 +6,9 @@ import { statuses } from '../runs/transition.js';
 export const ALERT_QUEUE = 'tock:alerts';
 
 /** Hosts that have not ticked for longer than this are no longer expected to. */
-export const FORGOTTEN_AFTER = `interval '7 days'`;
+const FORGOTTEN_AFTER = `interval '7 days'`;
 /** A host that has ticked less often may have been somebody's laptop. */
-export const MIN_TICKS = 10;
+const MIN_TICKS = 10;
 
 /** Runs that are looked at in each queue and priority, the longest due first: running ones are. */
 const MAX_LOOKED_AT = 10_000;

@@ -135,7 +135,7 @@ on conflict do nothing`,
 );
 
 /** One message a minute to each channel. */
-export const DIGEST_MS = 60_000;
+const DIGEST_MS = 60_000;
 
 /**
  * Enqueues the runs that deliver flips: for each channel the one that still waits for its minute, or a new

@@ -70,7 +70,7 @@ export async function endVacuum(session: Session, tables: readonly string[]): Pr
   await setLockTimeout(session, LOCK_TIMEOUT);
 }
 
-export async function setLockTimeout(session: Session, timeout: string): Promise<void> {
+async function setLockTimeout(session: Session, timeout: string): Promise<void> {
   await runQuery(session, sql`set local lock_timeout = ${sql.lit(timeout)}`);
 }
 

@@ -29,7 +29,7 @@ export async function post(url: string, { body, headers, signal, insecure }: Pos
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/i;
 
 /** @throws for a URL that is none, or not of HTTP, or without TLS to another host */
-export function requireSafe(url: string, insecure: boolean): URL {
+function requireSafe(url: string, insecure: boolean): URL {
   if (!URL.canParse(url)) throw new Error('the URL cannot be read');
   const parsed = new URL(url);
   if (parsed.protocol !== 'https:' && parsed.protocol !== 'http:')

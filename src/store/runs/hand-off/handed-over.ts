@@ -2,7 +2,7 @@
 import { DECIDED_UNTIL, HANDED_OVER } from '../../../model/run/states.js';
 
 /** Whether nobody has decided yet what becomes of a run that is handed over. */
-export const isUndecided = (run: string) =>
+const isUndecided = (run: string) =>
   `(${run}.status = 'running' and ${run}.locked_by = '${HANDED_OVER}' and ${run}.locked_until < '${DECIDED_UNTIL}')`;
 
 /**
