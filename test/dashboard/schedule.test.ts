@@ -11,6 +11,7 @@ import { openPages, type Pages, textOf, titlesIn } from './page-text.js';
 let fails = 0;
 const report = defineJob({
   name: 'report',
+  description: 'Prints the report.',
   retry: { maxAttempts: 2, base: '1s' },
   run: () => {
     if (fails-- > 0) throw new Error('no paper');
@@ -42,6 +43,13 @@ async function tickAt(...clocks: string[]): Promise<void> {
   }
 }
 const row = async <Row = Record<string, unknown>>(text: string) => (await test.sql<Row>(text))[0];
+
+it('and its runs say what the job does', async () => {
+  await make({ cron: '0 * * * *' }, '2026-03-02T11:30:00Z');
+  const id = await test.tock.enqueue(report);
+  for (const path of ['/schedules/runtime', `/runs/${id}`])
+    expect(textOf(await pages.html(path))).toContain('Does Prints the report.');
+});
 
 /** What the verdict of `why` says of an occurrence with this state. */
 const VERDICTS: Readonly<Record<OccurrenceState, readonly WhyVerdict[]>> = {

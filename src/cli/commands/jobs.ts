@@ -101,7 +101,9 @@ function row(listed: Listed): Cell[] {
     nextAt ? relative(nextAt) : '',
     last ? { text: last.status, colour: STATUS_COLOURS[last.status] } : '',
     record?.queue ?? job?.queue ?? 'default',
-    { text: flags.join('; '), colour: flags.length > 0 ? 'yellow' : null },
+    flags.length > 0
+      ? { text: flags.join('; '), colour: 'yellow' }
+      : { text: job?.description ?? '', colour: 'dim' },
   ];
 }
 

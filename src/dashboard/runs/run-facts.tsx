@@ -23,6 +23,7 @@ export function RunFacts({ view, read }: { readonly view: View; readonly read: R
       <Facts
         rows={[
           ['Job', list({ job: run.job }, run.job)],
+          ['Does', view.tock.jobs.get(run.job)?.description ?? null],
           ['Schedule', run.definition === null ? null : <Schedule view={view} name={run.definition} />],
           ['Key', run.idempotencyKey === null ? null : <code>{plainLine(run.idempotencyKey, 512)}</code>],
           [

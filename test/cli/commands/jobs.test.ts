@@ -41,7 +41,7 @@ describe('tock jobs', () => {
       /^orphan \(gone\) .* Sun 2040-01-01 06:00 UTC +in \d+d +default +this code has no job gone$/m,
     );
     expect(stdout).toMatch(/^old .*vanished from code$/m);
-    expect(stdout).toMatch(/^greet +by hand/m);
+    expect(stdout).toMatch(/^greet +by hand.* Says hello\.$/m);
     expect(stdout).not.toMatch(/[│─]/);
   });
 

@@ -30,6 +30,7 @@ export function FactsSection(props: FactsSectionProps) {
   const expected = isHeld(definition) ? null : expectedAt(definition, schedule, recent.occurrences);
   const longest = definition.max_duration_ms;
   const rows: (readonly [string, Child])[] = [
+    ['Does', view.tock.jobs.get(definition.job)?.description ?? null],
     [
       'Schedule',
       writtenSchedule(definition) === '' ? 'none: by hand' : <code>{writtenSchedule(definition)}</code>,
