@@ -105,7 +105,7 @@ describe('readCronField', () => {
  * `crontab -n` of Debian 12 takes them.
  */
 const RECORDED = readFileSync(
-  path.join(import.meta.dirname, '..', '..', 'fixtures', 'cron-fields.tsv'),
+  path.join(import.meta.dirname, '..', 'fixtures', 'cron-fields.tsv'),
   'utf8',
 )
   .trimEnd()

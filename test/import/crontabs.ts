@@ -11,7 +11,7 @@ export interface FixtureCrontab {
   readonly text: string;
 }
 
-const FILE = path.join(import.meta.dirname, '..', '..', 'fixtures', 'crontabs.txt');
+const FILE = path.join(import.meta.dirname, '..', 'fixtures', 'crontabs.txt');
 
 export const CRONTABS: readonly FixtureCrontab[] = readFileSync(FILE, 'utf8')
   .split(/^===== /m)
