@@ -104,10 +104,7 @@ describe('readCronField', () => {
  * 420 fields made at random: the values that the parser of cronie 1.7.2 gives (`-`: it refuses), and whether
  * `crontab -n` of Debian 12 takes them.
  */
-const RECORDED = readFileSync(
-  path.join(import.meta.dirname, '..', 'fixtures', 'cron-fields.tsv'),
-  'utf8',
-)
+const RECORDED = readFileSync(path.join(import.meta.dirname, '..', 'fixtures', 'cron-fields.tsv'), 'utf8')
   .trimEnd()
   .split('\n')
   .map(row => row.split('\t'));
