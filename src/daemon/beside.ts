@@ -9,8 +9,8 @@ export interface Beside extends Pick<BeatAlerts, 'afterFailure'> {
   /** The minute has turned. */
   beat(): void;
   /**
-   * Begins what is due, over the connection of the passes, which sleep now. Resolves to whether there are
-   * alerts to deliver.
+   * Begins what is due. The daemon sleeps now, so the connection of its passes is free. Resolves to whether
+   * there are alerts to deliver.
    */
   afterPass(isHealthy: boolean): Promise<boolean>;
   /** Resolves when nothing of it is under way. */

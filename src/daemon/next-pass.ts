@@ -159,14 +159,14 @@ export function afterLook(
 
 /**
  * Whether a pass for which nothing was due ends with a look. After a claim that found runs it does not: the
- * last look has said what comes next. What another session had locked is found by the next one.
+ * last look has said what comes next. A run that another session had locked is found by the next look.
  */
 export const needsLook = (plan: Plan, { startedAt, claimed }: Pick<PassResult, 'startedAt' | 'claimed'>) =>
   claimed === 0 || !plan.knowsAll || startedAt >= plan.lookBy;
 
 export const checksReaping = (plan: Plan, now: number): boolean => now >= plan.checkReapAt;
 
-/** Until something is due, or the next look: 1 ms at least. A worker that goes on claiming needs no claim. */
+/** Milliseconds until something or the next look is due, at least 1. No claim, if the worker claims by itself. */
 export function sleepMs(plan: Plan, now: number, isClaiming: boolean): number {
   const claimAt = isClaiming ? Number.POSITIVE_INFINITY : plan.claimAt;
   const at = Math.min(plan.reapAt, plan.materializeAt, claimAt, plan.lookBy);

@@ -1,5 +1,5 @@
-// The passes of a daemon: each does what is due, claims, and, where that is not known, looks what is due
-// next.
+// The passes of a daemon. Each does what is due and claims. It ends with a look, a question to the database
+// about what is due next, unless the daemon knows that.
 import { performance } from 'node:perf_hooks';
 import { createEnqueueHint, type EnqueueHint } from '../engine/claim/enqueue-hint.js';
 import { register } from '../engine/definitions/register.js';

@@ -22,7 +22,7 @@ import {
 export interface Sleeper {
   /** While it is, claims come by themselves, and no look is needed. */
   readonly isAwake: boolean;
-  /** Whoever enqueues knows that it is asleep, so that each run is announced to it. */
+  /** All who enqueue can see that the daemon is asleep, and so notify it of each run. */
   readonly isKnown: boolean;
   /** Counts what a claim found, and says when the daemon wakes up or falls asleep. */
   afterClaim(claimed: number, hasMore: boolean): Promise<void>;
