@@ -166,7 +166,10 @@ export const needsLook = (plan: Plan, { startedAt, claimed }: Pick<PassResult, '
 
 export const checksReaping = (plan: Plan, now: number): boolean => now >= plan.checkReapAt;
 
-/** Milliseconds until something or the next look is due, at least 1. No claim, if the worker claims by itself. */
+/**
+ * Milliseconds until something or the next look is due, at least 1. No claim, if the worker claims by
+ * itself.
+ */
 export function sleepMs(plan: Plan, now: number, isClaiming: boolean): number {
   const claimAt = isClaiming ? Number.POSITIVE_INFINITY : plan.claimAt;
   const at = Math.min(plan.reapAt, plan.materializeAt, claimAt, plan.lookBy);
