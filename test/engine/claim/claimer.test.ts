@@ -14,6 +14,8 @@ let test: TestTock;
 let database: Database;
 let claimer: Claimer;
 let room: number;
+/** How often the claimer has asked for the room. */
+let asked: number;
 let worthClaiming: number;
 /** Ids that were accepted, a text for each claim; those that need a slot in brackets. */
 let taken: string[];
@@ -41,6 +43,7 @@ beforeEach(async () => {
   vi.spyOn(performance, 'now').mockImplementation(() => now);
   await emptyTables(test);
   room = 2;
+  asked = 0;
   worthClaiming = 0;
   taken = [];
   events = [];
@@ -71,7 +74,10 @@ const open = (finds: ClaimerOptions['finds']) => {
     workerId: WORKER,
     queues: null,
     finds,
-    claimable: () => Math.max(0, room),
+    claimable() {
+      asked++;
+      return Math.max(0, room);
+    },
     worthClaiming: () => worthClaiming,
     async accept({ runs, limited }: Claim) {
       await onAccept(runs.length);
@@ -449,7 +455,8 @@ describe('what lies below the watermarks', () => {
     onTaken[1] = () => (room = 0);
     await claimer.claim(place);
     await add(1, { run_at: at(5) });
-    await new Promise(resolve => setTimeout(resolve, 700));
+    const before = asked;
+    await until(() => Promise.resolve(asked > before), 'a question whether there is room');
     expect([taken, sweeps()]).toEqual([['2'], 0]);
     room = 9;
     await taking('2,3');
