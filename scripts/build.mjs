@@ -1,6 +1,7 @@
 // Builds dist/: bundles with shared chunks, the sample jobs beside them in dist/jobs/, the licences of what is bundled, and
 // the type declarations.
-// `--quiet` says nothing and leaves the declarations out: what `npm start` and `npm test` need.
+// `--quiet` says nothing, leaves the declarations out, and does nothing where dist/ is up to date: what `npm start` and
+// `npm test` need.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { chmod, copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -10,6 +11,7 @@ import { build, transform } from 'esbuild';
 import { core, leanPg } from './bundle-core.mjs';
 import { finishDeclarations } from './declarations.mjs';
 import { embedMigrations } from './embed-migrations.mjs';
+import { hashOfInputs } from './support/build-inputs.mjs';
 import { thirdPartyLicenses } from './third-party-licenses.mjs';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
@@ -242,8 +244,20 @@ async function copyAssets() {
   await copyFile(`${HTMX}/dist/htmx.min.js`, 'dist/assets/htmx.min.js');
 }
 
+/** Holds the hash of what dist/ was built from. It is removed while a build goes on. */
+const BUILT = 'dist/.built';
+
 async function main() {
+  process.chdir(root);
   const quiet = process.argv.includes('--quiet');
+  const inputs = hashOfInputs(root);
+  if (quiet && existsSync(BUILT) && readFileSync(BUILT, 'utf8') === inputs) return;
+  await rm(BUILT, { force: true });
+  await makeBuild(quiet);
+  await writeFile(BUILT, inputs);
+}
+
+async function makeBuild(quiet) {
   const startedAt = Date.now();
   const { metafile } = await build(await bundleOptions());
   const ofJobs = await jobOptions();

@@ -63,10 +63,7 @@ as_user() {
 }
 
 # -- Build --------------------------------------------------------------------------------------------
-if [ ! -f dist/tick.js ] || [ ! -f dist/cli.js ] || [ -n "$(find src jobs migrations -newer dist/tick.js -type f -print -quit)" ]; then
-  say 'building dist/'
-  "$node" scripts/build.mjs --quiet
-fi
+"$node" scripts/build.mjs --quiet
 
 # -- Users --------------------------------------------------------------------------------------------
 users=("$@")

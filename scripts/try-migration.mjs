@@ -397,9 +397,6 @@ function indented(text) {
 }
 
 function build() {
-  const built = path.join(root, 'dist', 'tick.js');
-  const newer = ['src', '-newer', built, '-type', 'f', '-print', '-quit'];
-  if (existsSync(built) && spawnSync('find', newer, { cwd: root }).stdout.length === 0) return;
   const { status } = spawnSync(process.execPath, ['scripts/build.mjs', '--quiet'], {
     cwd: root,
     stdio: 'inherit',
