@@ -28,6 +28,7 @@ export const alone = {
       { who: 'tock', label: 'pg-tock', config: { concurrency: 24 } },
       { who: 'graphile', label: 'graphile-worker', config: graphile },
       { who: 'boss', label: 'pg-boss, NOTIFY', config: boss },
+      { who: 'bare', label: 'a bare table, no scheduler', config: {} },
     ].filter(({ who }) => only === undefined || only.includes(who));
     const measure = async variant => await measureAlone(server, { ...variant, runs, nodeFlags });
     const rows = await inTurn({ variants, rounds, measure, say, unit: 'µs a run', digits: 0 });
