@@ -6,13 +6,13 @@ import { parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
 import type { AnyJob, Json } from '../job/job.js';
 import type { JobSchedule } from '../job/job-schedule.js';
-import { checkPayload } from '../job/payload.js';
+import { checkPayload } from '../job/payload/payload.js';
 import { checkName, quote } from '../names.js';
 import { checkOptions, optionNames } from '../options.js';
 import { DEFAULT_MAX_ATTEMPTS } from '../run/retry.js';
 import { compileSchedule } from '../schedule/compile.js';
 import type { Dst, ScheduleSpec } from '../schedule/spec.js';
-import { findZone } from '../schedule/zone.js';
+import { findZone } from '../schedule/zone/zone.js';
 import { type Chain, readAfter } from './chain.js';
 import {
   CATCHUP_POLICIES,
