@@ -9,6 +9,7 @@ import { slotText } from '../../model/explain/slot.js';
 import { windowIn } from '../../model/planning/window.js';
 import type { QueueRecord } from '../../model/queue-methods.js';
 import { jobOfCodeKey } from '../../model/run/limits.js';
+import { currentWait, waitText } from '../../model/run/run-wait.js';
 import type { RunRecord } from '../../model/run/run-record.js';
 import type { Zone } from '../../model/schedule/zone/zone.js';
 import { isQueueNamed, listQueues } from '../../store/reads/queues.js';
@@ -23,6 +24,8 @@ export async function describeWaits(
 ): Promise<string[]> {
   if (run.status !== 'queued' && run.status !== 'failed') return [];
   if (run.blockedOn !== null) return [await describeBlocked(engine, run, run.blockedOn)];
+  const wait = currentWait(run, definition.now);
+  if (wait) return [`its handler waits ${waitText(wait, run.snoozes, definition.now)}`];
   if (run.runAt > definition.now) return describeDeferred(definition, run);
   const [queue] = await listQueues(engine.database, run.queue);
   if (queue === undefined) return [];

@@ -37,6 +37,7 @@ class RunContext implements JobContext {
   readonly definition: string | null;
   readonly attempt: number;
   readonly maxAttempts: number;
+  readonly snoozes: number;
   readonly fence: number;
   readonly scheduledFor: Date | null;
   readonly dataInterval: JobContext['dataInterval'];
@@ -53,6 +54,7 @@ class RunContext implements JobContext {
     this.definition = run.definition;
     this.attempt = run.attempts;
     this.maxAttempts = run.max_attempts;
+    this.snoozes = run.begun?.snoozes ?? 0;
     this.fence = run.fence;
     this.scheduledFor = scheduledFor;
     this.dataInterval = scheduledFor && {

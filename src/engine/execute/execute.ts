@@ -8,6 +8,7 @@ import { knownJob } from '../../model/job/registry.js';
 import { windowIn } from '../../model/planning/window.js';
 import type { Ending } from '../../model/run/decide.js';
 import { jobLimits, SUSPECTS } from '../../model/run/limits.js';
+import { isSnooze } from '../../model/run/snooze.js';
 import type { Engine } from '../engine.js';
 import { abort, onAbort } from './abort.js';
 import type { ActiveRun } from './active-run.js';
@@ -150,7 +151,7 @@ function endingBefore(active: ActiveRun): Ending | null | undefined {
     const { hours, timezone, outside, now } = run.window;
     const window = windowIn(hours, timezone);
     if (!window.isOpen(now))
-      return { kind: 'outside', opensAt: outside === 'skip' ? null : window.opening(now) };
+      return { kind: 'outside', opensAt: outside === 'skip' && run.begun === null ? null : window.opening(now) };
   }
   // Cancelled or drained while it was prefetched.
   return active.interrupt.isAborted ? endingOf(active, active.interrupt.reason) : undefined;
@@ -161,7 +162,8 @@ function endingOf(active: ActiveRun, error: unknown): Ending | null {
   if (active.cancelRequested) return { kind: 'cancelled' };
   const { reason } = active.interrupt;
   if (reason instanceof TockError) {
-    if (reason.code === 'TOCK_DRAINING') return { kind: 'drained' };
+    // A wait that began meanwhile is kept.
+    if (reason.code === 'TOCK_DRAINING') return isSnooze(error) ? { kind: 'threw', error } : { kind: 'drained' };
     if (reason.code === 'TOCK_TIMEOUT') return { kind: 'threw', error: reason };
   }
   return { kind: 'threw', error };

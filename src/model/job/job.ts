@@ -30,6 +30,8 @@ export interface JobContext {
   /** 1 for the first attempt. */
   readonly attempt: number;
   readonly maxAttempts: number;
+  /** How often its handler has thrown Snooze for this run. */
+  readonly snoozes: number;
   /** Grows with each attempt, over all hosts: pass it to systems that can refuse an older one. */
   readonly fence: number;
   /** The nominal time of the occurrence; null for a one-off run. */

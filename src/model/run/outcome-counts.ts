@@ -1,7 +1,7 @@
 // How many attempts ended in which way.
 
 /**
- * `deferred`: claimed outside the window, or without a slot under a limit. `handedOver`: another system is to
+ * `waiting`: the handler ended to wait. `deferred`: claimed outside the window, or without a slot under a limit. `handedOver`: another system is to
  * complete it. `lost`: the lease had expired before the outcome could be written.
  */
 export type OutcomeCounts = Record<
@@ -13,6 +13,7 @@ export type OutcomeCounts = Record<
   | 'skipped'
   | 'deferred'
   | 'released'
+  | 'waiting'
   | 'handedOver'
   | 'lost',
   number
@@ -28,6 +29,7 @@ export function noOutcomes(): OutcomeCounts {
     skipped: 0,
     deferred: 0,
     released: 0,
+    waiting: 0,
     handedOver: 0,
     lost: 0,
   };

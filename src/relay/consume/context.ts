@@ -23,6 +23,7 @@ export function createContext({ message, signal, log, onProgress }: ContextParts
     definition: message.definition,
     attempt: message.attempt,
     maxAttempts: message.maxAttempts,
+    snoozes: 0,
     fence: message.fence,
     scheduledFor,
     dataInterval: scheduledFor && start && { start, end: scheduledFor },

@@ -6,6 +6,7 @@ import type { Via } from '../../model/operator.js';
 import type { Chain } from '../../model/planning/chain.js';
 import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occurrences.js';
 import type { OutsideWindow } from '../../model/planning/window.js';
+import type { WaitKind, WaitOutcome } from '../../model/run/run-wait.js';
 import type { RunStatus, Trigger } from '../../model/run/states.js';
 import type { Dst } from '../../model/schedule/spec.js';
 import type { AlertTables } from './alert-tables.js';
@@ -121,6 +122,8 @@ interface JobRuns {
   traceparent: string | null;
   last_traceparent: string | null;
   is_awaited: boolean | null;
+  began_at: Timestamp | null;
+  snoozes: number | null;
 }
 
 interface JobRunsFinished extends JobRuns {
@@ -145,6 +148,17 @@ interface JobEffects {
   run_id: Bigint;
   result: Jsonb | null;
   created_at: Defaulted<Timestamp>;
+}
+
+interface JobWaits {
+  run_id: Bigint;
+  kind: WaitKind;
+  name: string;
+  since: Defaulted<Timestamp>;
+  until: Timestamp | null;
+  reason: string | null;
+  outcome: WaitOutcome | null;
+  ended_at: Timestamp | null;
 }
 
 interface JobOutbox {
@@ -270,6 +284,7 @@ export interface Schema extends AlertTables {
   'tock.job_keys': JobKeys;
   'tock.job_occurrences': JobOccurrences;
   'tock.job_effects': JobEffects;
+  'tock.job_waits': JobWaits;
   'tock.job_outbox': JobOutbox;
   'tock.job_successors': JobSuccessors;
   'tock.job_hand_offs': JobHandOffs;
