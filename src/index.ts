@@ -160,7 +160,7 @@ export type {
 export type { RunFilter, RunRecord } from './model/run/run-record.js';
 export type { RunWait, WaitKind, WaitOutcome } from './model/run/run-wait.js';
 export type { ErrorDescription, ErrorEntry } from './model/run/sanitize.js';
-export { type HasHeaders, retryAfter, Snooze, type SnoozeOptions } from './model/run/snooze.js';
+export { type HasHeaders, isWait, retryAfter, Snooze, type SnoozeOptions } from './model/run/snooze.js';
 export type { FinishedStatus, LiveStatus, RunStatus, SkipReason, Trigger } from './model/run/states.js';
 export type { DatedError, StoredProgress } from './model/run/stored-run.js';
 export type { CompiledSchedule } from './model/schedule/compile.js';

@@ -36,6 +36,7 @@ export type TockErrorCode =
   | 'TOCK_LEASE_LOST'
   | 'TOCK_TIMEOUT'
   | 'TOCK_GAVE_UP'
+  | 'TOCK_WAIT_CAUGHT'
   | 'TOCK_DRAINING'
   | 'TOCK_OUTCOME_UNKNOWN'
   | 'TOCK_UNPUBLISHED'
@@ -96,7 +97,7 @@ export class Dead extends Error {
 }
 
 /** The kinds of errors that decide the outcome of a run whose handler throws them. */
-export const STEERING = ['tock.retry-later', 'tock.cancel', 'tock.dead', 'tock.snooze'] as const;
+export const STEERING = ['tock.retry-later', 'tock.cancel', 'tock.dead', 'tock.snooze', 'tock.suspension'] as const;
 export type Steering = (typeof STEERING)[number];
 
 /**

@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import type { HandOff } from '../../model/job/hand-off.js';
 import type { RunLog } from '../../model/run/log/run-log.js';
+import type { Suspension } from '../../model/run/snooze.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { AttemptSpan } from '../tracing/tracing.js';
 import { createInterrupt, type Interrupt } from './abort.js';
@@ -33,6 +34,10 @@ export interface ActiveRun {
   isCommitted: boolean;
   /** What its handler got from ctx.handOff, and must return; null: nothing. */
   handOff: HandOff | null;
+  /** The wait for which its handler is to end; null: none. */
+  suspension: Suspension | null;
+  /** Steps and effects of its handler that are at work. */
+  openEffects: number;
   /** Progress that is not written yet. */
   progress: Progress | null;
   progressEvents: number;
@@ -55,6 +60,8 @@ export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
     isFinalizing: false,
     isCommitted: false,
     handOff: null,
+    suspension: null,
+    openEffects: 0,
     progress: null,
     progressEvents: 0,
     log: null,

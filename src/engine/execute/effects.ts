@@ -59,6 +59,16 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
     );
   };
 
+  /** The handler cannot end to wait meanwhile. */
+  const atWork = async <T>(work: () => Promise<T> | T): Promise<T> => {
+    active.openEffects++;
+    try {
+      return await work();
+    } finally {
+      active.openEffects--;
+    }
+  };
+
   const succeed = async (session: Session, outcome: Outcome) => {
     await writeSpans(session, engine, workerId, [active]);
     const finalized = await finalizeRuns(session, [{ id, fence, outcome }], workerId);
@@ -74,7 +84,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
       const effect = `step ${quote(name)}`;
       const kept = await retryUntil(() => readEffect.first(database, { key }), canRetry);
       if (kept) return valueOf(kept) as T;
-      const result = resultText(await work(), effect);
+      const result = resultText(await atWork(work), effect);
       const row = await retryUntil(async () => {
         const inserted = await keepStep.first(database, { ...holder, key, result });
         // An earlier try may have kept it and lost the reply.
@@ -93,7 +103,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
           const reserved = await reserveEffect.first(session, { key: ledgerKey, id });
           if (!reserved) return valueOf(await readEffect.first(session, { key: ledgerKey })) as T;
           hasStarted = true;
-          const result = resultText(await work(trx), effect);
+          const result = resultText(await atWork(() => work(trx)), effect);
           // Fails, as it must, if the work swallowed an SQL error: that has aborted the transaction.
           const row = await atEnd(session, async () => {
             await requireLease(session, active, workerId);
@@ -107,7 +117,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
     async transaction<T>(work: (trx: JobTransaction) => Promise<T> | T) {
       try {
         const { value, committed } = await inTransaction(async (session, trx) => {
-          const returned = await work(trx);
+          const returned = await atWork(() => work(trx));
           refuseHandOff(active, returned);
           const outcome: Outcome = {
             transition: 'succeed',

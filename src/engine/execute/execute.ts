@@ -8,7 +8,7 @@ import { knownJob } from '../../model/job/registry.js';
 import { windowIn } from '../../model/planning/window.js';
 import type { Ending } from '../../model/run/decide.js';
 import { jobLimits, SUSPECTS } from '../../model/run/limits.js';
-import { isSnooze } from '../../model/run/snooze.js';
+import { isWait } from '../../model/run/snooze.js';
 import type { Engine } from '../engine.js';
 import { abort, onAbort } from './abort.js';
 import type { ActiveRun } from './active-run.js';
@@ -18,6 +18,7 @@ import { endingOfResult } from './hand-off.js';
 import { executeIsolated } from './isolate/parent.js';
 import type { RelaySeam } from './relay-seam.js';
 import { keepLosses } from './run-logger.js';
+import { endingOfThrown } from './suspend.js';
 
 /** The `signal.reason` of handlers when their worker drains. */
 export const drainReason = () => new TockError('TOCK_DRAINING', 'the worker is shutting down');
@@ -163,10 +164,10 @@ function endingOf(active: ActiveRun, error: unknown): Ending | null {
   const { reason } = active.interrupt;
   if (reason instanceof TockError) {
     // A wait that began meanwhile is kept.
-    if (reason.code === 'TOCK_DRAINING') return isSnooze(error) ? { kind: 'threw', error } : { kind: 'drained' };
+    if (reason.code === 'TOCK_DRAINING') return isWait(error) ? { kind: 'threw', error } : { kind: 'drained' };
     if (reason.code === 'TOCK_TIMEOUT') return { kind: 'threw', error: reason };
   }
-  return { kind: 'threw', error };
+  return endingOfThrown(active, error);
 }
 
 function startTimeout(active: ActiveRun, timeoutMs: number): NodeJS.Timeout {

@@ -74,6 +74,14 @@ export interface JobContext {
    */
   readonly transaction: <T extends Json | void>(work: (trx: JobTransaction) => Promise<T> | T) => Promise<T>;
   /**
+   * Waits, for as long as you like: the handler ends here, the run keeps no worker, slot or lease, and when the time has
+   * come the handler is called again from its top, with its steps kept, and comes past this line. `name` is the wait's own
+   * in this handler. A wait that has begun keeps its time. `finally` blocks run each time the handler ends.
+   * @throws TockError TOCK_BAD_KEY, TOCK_BAD_DURATION, TOCK_BAD_TIME; TOCK_BAD_STATE for a name that was used before,
+   * inside `step`, `once` and `transaction`, and while the handler waits for something else
+   */
+  readonly sleep: (name: string, until: Duration | Date) => Promise<void>;
+  /**
    * Hands the run over to another system: `return ctx.handOff({ lease: '2d' })` ends the handler, and the run
    * stays running without a worker until that system completes it by `tock.complete`, by run id and fence. If
    * the lease ends before, the run is tried again. It keeps its slots under limits. See docs/hand-off.md.

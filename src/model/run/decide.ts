@@ -5,7 +5,7 @@ import type { Json, RetryPolicy } from '../job/job.js';
 import type { Limit } from './limits.js';
 import { backoffMs } from './retry.js';
 import { describeError, describeOutput, type ErrorEntry } from './sanitize.js';
-import { decideSnooze, isSnooze, type Wait } from './snooze.js';
+import { decideSnooze, isSnooze, isSuspension, type Wait, waitOf } from './snooze.js';
 import type { SkipReason, TransitionName } from './states.js';
 
 export type Ending =
@@ -131,6 +131,7 @@ function decideFailure(
   policy: RetryPolicy,
   random: number,
 ): Outcome {
+  if (isSuspension(error)) return { ...NOTHING, transition: 'suspend', wait: waitOf(error) };
   if (isSnooze(error)) {
     const wait = decideSnooze(error, ageMs);
     if (!(wait instanceof TockError)) return { ...NOTHING, transition: 'suspend', wait };

@@ -87,6 +87,31 @@ export function decideSnooze(thrown: Snooze, ageMs: number): Wait | TockError {
   return { delayMs: Math.min(delayMs ?? most, most), until, snoozed };
 }
 
+/** The end of time: when a run is due that waits for no time. */
+const NEVER_MS = Date.parse('9999-12-31T00:00:00Z');
+
+/** Thrown through a handler that waits by `ctx.sleep` and the like: the wait has a row in `job_waits`. */
+export class Suspension extends Error {
+  readonly kind = 'tock.suspension';
+  /** Kind and name: `sleep trial`. */
+  readonly wait: string;
+  /** Epoch milliseconds. */
+  readonly until: number;
+  constructor(wait: string, until: number | null) {
+    super(`the handler ends here, and is called again when its wait is over (${wait})`);
+    this.name = 'Suspension';
+    this.wait = wait;
+    this.until = until ?? NEVER_MS;
+  }
+}
+
+export const isSuspension = (thrown: unknown): thrown is Suspension => isSteering(thrown, 'tock.suspension');
+
+/** Whether an error is thrown to end a handler that waits: a `catch` that meets one must throw it again. */
+export const isWait = (thrown: unknown): boolean => isSnooze(thrown) || isSuspension(thrown);
+
+export const waitOf = ({ until }: Suspension): Wait => ({ delayMs: null, until: finite(until) ?? NEVER_MS, snoozed: null });
+
 const finite = (value: number | null) => (Number.isFinite(value) ? value : null);
 
 export const isSnooze = (thrown: unknown): thrown is Snooze => isSteering(thrown, 'tock.snooze');

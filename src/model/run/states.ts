@@ -97,7 +97,7 @@ export const TRANSITIONS = {
     from: ['running'],
     to: 'queued',
     by: 'holder',
-    when: 'the handler threw Snooze; the attempt is given back, and the run is due when its wait is over',
+    when: 'the handler threw Snooze, or waits by ctx.sleep; the attempt is given back, and the run is due when its wait is over',
   },
   defer: {
     name: 'defer',

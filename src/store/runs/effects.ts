@@ -17,7 +17,8 @@ export interface StoredEffect {
 // Results are read as text: an app's own pool may parse jsonb differently, and a JSON null is not a missing
 // result.
 const RESULT = 'result::text as result';
-const HELD_ROW = `select from tock.job_runs_live r
+/** Whether the lease is still held: a query for EXISTS. */
+export const HELD_ROW = `select from tock.job_runs_live r
   where r.id = :id and r.fence = :fence and r.locked_by = :workerId and r.status = '${TRANSITIONS.claim.to}'`;
 
 /** No row: it has not happened yet. */

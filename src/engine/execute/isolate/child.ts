@@ -16,6 +16,7 @@ import { abort } from '../abort.js';
 import { type ActiveRun, activeRun } from '../active-run.js';
 import { callHandler, readPayload } from '../call-handler.js';
 import { endingOfResult } from '../hand-off.js';
+import { endingOfThrown } from '../suspend.js';
 import type { Answer, FromChild, Order } from './protocol.js';
 
 type Send = (message: FromChild) => void;
@@ -72,7 +73,7 @@ export function openIsolatedAttempt(order: Order, send: Send, openMethods: OpenM
         if (ending.kind === 'threw') throw ending.error;
         return ending.kind === 'handedOver' ? ending : { kind: 'returned', value: describeOutput(value) };
       } catch (error) {
-        return { kind: 'threw', error: packError(error) };
+        return { kind: 'threw', error: packError(endingOfThrown(active, error).error) };
       } finally {
         active.flush();
         await Promise.race([pool.end(), new Promise(resolve => setTimeout(resolve, CLOSE_MS))]);

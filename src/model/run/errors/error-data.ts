@@ -10,7 +10,7 @@ import {
   type TockErrorCode,
 } from '../../errors.js';
 import { describeError, type ErrorDescription, LEFT_OUT } from '../sanitize.js';
-import { Snooze } from '../snooze.js';
+import { Snooze, Suspension } from '../snooze.js';
 
 type Plain = string | number | boolean;
 const MAX_DETAILS = 50;
@@ -33,7 +33,7 @@ export function packError(thrown: unknown): ErrorData {
   return { ...description, kind, details: detailsOf(thrown) };
 }
 
-/** The described error: an Error, AggregateError, TockError, RetryLater, Cancel, Dead or Snooze. */
+/** The described error: an Error, AggregateError, TockError, RetryLater, Cancel, Dead, Snooze or Suspension. */
 export function unpackError(data: ErrorData): Error {
   return unpack(data, data.details, bare(data));
 }
@@ -60,9 +60,10 @@ function unpack(
 
 /** Undefined if it has no class of its own. */
 function bare({ name, message, code, kind, details }: ErrorData): Error | undefined {
-  // Of these two, `details` have the delay, and the other numbers.
+  // Of these three, `details` have the delay, and the other numbers.
   if (kind === 'tock.retry-later') return new RetryLater(String(details['delay'] ?? 'unknown'), message);
   if (kind === 'tock.snooze') return Object.assign(new Snooze(0, { reason: message }), { delayMs: null });
+  if (kind === 'tock.suspension') return new Suspension(String(details['wait']), null);
   if (kind === 'tock.cancel') return new Cancel(message);
   if (kind === 'tock.dead') return new Dead(message);
   if (name === 'TockError' && code !== null) return new TockError(code as TockErrorCode, message);
