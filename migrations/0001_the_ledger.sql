@@ -438,7 +438,7 @@ create table tock.job_waits (
   run_id     bigint not null,
   kind       text not null,
   name       text not null,
-  since      tock.instant not null default tock.now(),
+  created_at tock.instant not null default tock.now(),
   until      tock.instant,
   reason     text,
   outcome    text,

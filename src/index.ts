@@ -58,6 +58,7 @@ export { type Duration, formatDuration, parseDuration } from './model/duration.j
 export { Cancel, Dead, RetryLater, TockError, type TockErrorCode } from './model/errors.js';
 export type { ScheduleVerdict } from './model/explain/instant.js';
 export { type Health, type HealthLevel, type HealthSentence, healthOf } from './model/health.js';
+export type { Cursor, CursorOptions, Widened } from './model/job/cursor.js';
 export type { DeadRun, OnDeadFor, OnDeadReference } from './model/job/dead-run.js';
 export { defineJob } from './model/job/define-job.js';
 export type {

@@ -97,7 +97,13 @@ export class Dead extends Error {
 }
 
 /** The kinds of errors that decide the outcome of a run whose handler throws them. */
-export const STEERING = ['tock.retry-later', 'tock.cancel', 'tock.dead', 'tock.snooze', 'tock.suspension'] as const;
+export const STEERING = [
+  'tock.retry-later',
+  'tock.cancel',
+  'tock.dead',
+  'tock.snooze',
+  'tock.suspension',
+] as const;
 export type Steering = (typeof STEERING)[number];
 
 /**

@@ -97,7 +97,9 @@ describe('ctx.sleep', () => {
     const id = await test.tock.enqueue(trial, {});
     await test.tock.tick();
     // As if the process had died between the wait and the end of the attempt, and the run was reaped.
-    await test.sql(`update tock.job_runs_live set run_at = tock.now(), status = 'failed' where id = $1`, [id]);
+    await test.sql(`update tock.job_runs_live set run_at = tock.now(), status = 'failed' where id = $1`, [
+      id,
+    ]);
     await test.advance('1d');
     await test.tock.tick();
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'queued', runAt: at('15') });

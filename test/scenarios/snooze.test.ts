@@ -59,7 +59,13 @@ const times = defineJob({
 });
 const office = defineJob({
   name: 'office',
-  schedule: { cron: '0 9 * * *', timezone: 'UTC', window: '09:00-13:00', outsideWindow: 'skip', startDeadline: '1h' },
+  schedule: {
+    cron: '0 9 * * *',
+    timezone: 'UTC',
+    window: '09:00-13:00',
+    outsideWindow: 'skip',
+    startDeadline: '1h',
+  },
   run(ctx) {
     if (ctx.snoozes === 0) throw new Snooze('6h');
     return 'done';

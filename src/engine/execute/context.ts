@@ -110,6 +110,10 @@ class RunContext implements JobContext {
     return effectsOf(this[OWN]).transaction;
   }
 
+  get cursor(): JobContext['cursor'] {
+    return effectsOf(this[OWN]).cursor as JobContext['cursor'];
+  }
+
   get sleep() {
     return waitsOf(this[OWN]).sleep;
   }

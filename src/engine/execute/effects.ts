@@ -1,9 +1,10 @@
 // Effects that happen once: ctx.step, ctx.once, ctx.transaction. The ledger row commits with the effect.
 import { performance } from 'node:perf_hooks';
 import { TockError } from '../../model/errors.js';
+import type { Cursor } from '../../model/job/cursor.js';
 import type { JobTransaction } from '../../model/job/job-database.js';
 import { resultText } from '../../model/job/payload/payload.js';
-import { isStorable, quote } from '../../model/names.js';
+import { quote } from '../../model/names.js';
 import type { Outcome } from '../../model/run/decide.js';
 import { describeOutput } from '../../model/run/sanitize.js';
 import type { Session } from '../../store/connection/database.js';
@@ -23,7 +24,8 @@ import type { Engine } from '../engine.js';
 import { afterCommit } from '../finalize/after-commit.js';
 import { refusedOutcome } from '../finalize/refused-outcome.js';
 import { retryUntil } from '../finalize/retry-until.js';
-import type { ActiveRun } from './active-run.js';
+import { type ActiveRun, leaseLost } from './active-run.js';
+import { checkEffectKey, type OpenTransactions, openCursors } from './cursor.js';
 import { refuseHandOff } from './hand-off.js';
 import { writeSpans } from './spans.js';
 
@@ -34,6 +36,7 @@ export interface Effects {
   readonly step: <T>(name: string, work: () => Promise<T> | T) => Promise<T>;
   readonly once: <T>(key: string, work: (trx: JobTransaction) => Promise<T> | T) => Promise<T>;
   readonly transaction: <T>(work: (trx: JobTransaction) => Promise<T> | T) => Promise<T>;
+  readonly cursor: <T>(name: string, initial: T) => Promise<Cursor<T>>;
 }
 
 /**
@@ -43,9 +46,23 @@ export interface Effects {
  */
 export function createEffects(engine: Engine, active: ActiveRun, workerId: string): Effects {
   const { database } = engine;
+  const open: OpenTransactions = new Map();
   /** Never retried: what the handler did outside of it would happen twice. */
-  const inTransaction = <T>(work: (session: Session, trx: JobTransaction) => Promise<T>): Promise<T> =>
-    database.handlers.transaction(trx => work(database.sessionOf(trx), trx));
+  const inTransaction = async <T>(
+    work: (session: Session, trx: JobTransaction) => Promise<T>,
+  ): Promise<T> => {
+    const undo: (() => void)[] = [];
+    try {
+      return await database.handlers.transaction(async trx => {
+        const session = database.sessionOf(trx);
+        open.set(trx, { session, undo });
+        return await work(session, trx).finally(() => open.delete(trx));
+      });
+    } catch (error) {
+      for (const each of undo.toReversed()) each();
+      throw error;
+    }
+  };
   const { id, fence } = active.run;
   const holder = { id, fence, workerId };
   const canRetry = (error: unknown) => isTransient(error) && !active.interrupt.isAborted;
@@ -79,6 +96,8 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
   };
 
   return {
+    cursor: openCursors(engine, active, workerId, open),
+
     async step<T>(name: string, work: () => Promise<T> | T) {
       const key = `step:${id}:${checkEffectKey(name)}`;
       const effect = `step ${quote(name)}`;
@@ -164,27 +183,6 @@ async function readBack(engine: Engine, active: ActiveRun, workerId: string, cau
 async function requireLease(session: Session, { run }: ActiveRun, workerId: string): Promise<void> {
   const held = await lockHeldRun.first(session, { id: run.id, fence: run.fence, workerId });
   if (!held) throw leaseLost({ run });
-}
-
-export function leaseLost({ run }: Pick<ActiveRun, 'run'>): TockError {
-  return new TockError(
-    'TOCK_LEASE_LOST',
-    `the lease of run ${run.id} is lost: another worker may have taken it; nothing of this attempt is kept`,
-  );
-}
-
-function checkEffectKey(key: string): string {
-  if (
-    typeof key === 'string' &&
-    isStorable(key) &&
-    Buffer.byteLength(key) >= 1 &&
-    Buffer.byteLength(key) <= 900
-  )
-    return key;
-  throw new TockError(
-    'TOCK_BAD_KEY',
-    `${quote(key)} cannot be the key of an effect: it must have 1 to 900 bytes, without NUL`,
-  );
 }
 
 function valueOf(kept: StoredEffect | undefined): unknown {

@@ -11,9 +11,9 @@ import { jobLimits, SUSPECTS } from '../../model/run/limits.js';
 import { isWait } from '../../model/run/snooze.js';
 import type { Engine } from '../engine.js';
 import { abort, onAbort } from './abort.js';
-import type { ActiveRun } from './active-run.js';
+import { type ActiveRun, leaseLost } from './active-run.js';
 import { callHandler, payloadOf, readPayload } from './call-handler.js';
-import { leaseLost } from './effects.js';
+
 import { endingOfResult } from './hand-off.js';
 import { executeIsolated } from './isolate/parent.js';
 import type { RelaySeam } from './relay-seam.js';
@@ -152,7 +152,10 @@ function endingBefore(active: ActiveRun): Ending | null | undefined {
     const { hours, timezone, outside, now } = run.window;
     const window = windowIn(hours, timezone);
     if (!window.isOpen(now))
-      return { kind: 'outside', opensAt: outside === 'skip' && run.begun === null ? null : window.opening(now) };
+      return {
+        kind: 'outside',
+        opensAt: outside === 'skip' && run.begun === null ? null : window.opening(now),
+      };
   }
   // Cancelled or drained while it was prefetched.
   return active.interrupt.isAborted ? endingOf(active, active.interrupt.reason) : undefined;
@@ -164,7 +167,8 @@ function endingOf(active: ActiveRun, error: unknown): Ending | null {
   const { reason } = active.interrupt;
   if (reason instanceof TockError) {
     // A wait that began meanwhile is kept.
-    if (reason.code === 'TOCK_DRAINING') return isWait(error) ? { kind: 'threw', error } : { kind: 'drained' };
+    if (reason.code === 'TOCK_DRAINING')
+      return isWait(error) ? { kind: 'threw', error } : { kind: 'drained' };
     if (reason.code === 'TOCK_TIMEOUT') return { kind: 'threw', error: reason };
   }
   return endingOfThrown(active, error);

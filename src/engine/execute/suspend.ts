@@ -11,8 +11,7 @@ import { isTransient } from '../../store/connection/errors.js';
 import { openWait } from '../../store/runs/waits.js';
 import type { Engine } from '../engine.js';
 import { retryUntil } from '../finalize/retry-until.js';
-import type { ActiveRun } from './active-run.js';
-import { leaseLost } from './effects.js';
+import { type ActiveRun, leaseLost } from './active-run.js';
 
 export interface Waits {
   readonly sleep: (name: string, until: Duration | Date) => Promise<void>;
@@ -26,11 +25,18 @@ export function createWaits(engine: Engine, active: ActiveRun, workerId: string)
   let opening: string | null = null;
 
   /** Begins a wait, or comes past it if it is over. A wait that was begun by an earlier attempt keeps its time. */
-  const wait = async (kind: WaitKind, name: string, when: { readonly delayMs: number | null; readonly until: string | null }) => {
+  const wait = async (
+    kind: WaitKind,
+    name: string,
+    when: { readonly delayMs: number | null; readonly until: string | null },
+  ) => {
     const known = `${kind} ${checkWaitName(name)}`;
     refuseWait(active, opening, `ctx.${kind}`);
     if (used.has(known))
-      throw new TockError('TOCK_BAD_STATE', `the handler waits twice under the name ${quote(name)}: give each wait its own name`);
+      throw new TockError(
+        'TOCK_BAD_STATE',
+        `the handler waits twice under the name ${quote(name)}: give each wait its own name`,
+      );
     used.add(known);
     opening = known;
     const row = await retryUntil(
@@ -73,12 +79,19 @@ function refuseWait({ openEffects, suspension }: ActiveRun, opening: string | nu
 }
 
 function checkWaitName(name: string): string {
-  if (typeof name === 'string' && isStorable(name) && name !== '' && Buffer.byteLength(name) <= 900) return name;
-  throw new TockError('TOCK_BAD_KEY', `${quote(name)} cannot be the name of a wait: it must have 1 to 900 bytes, without NUL`);
+  if (typeof name === 'string' && isStorable(name) && name !== '' && Buffer.byteLength(name) <= 900)
+    return name;
+  throw new TockError(
+    'TOCK_BAD_KEY',
+    `${quote(name)} cannot be the name of a wait: it must have 1 to 900 bytes, without NUL`,
+  );
 }
 
 /** How an attempt ends whose handler has thrown an error; undefined: it has returned though it was to end to wait. */
-export function endingOfThrown({ suspension }: ActiveRun, error: unknown): Extract<Ending, { kind: 'threw' }> {
+export function endingOfThrown(
+  { suspension }: ActiveRun,
+  error: unknown,
+): Extract<Ending, { kind: 'threw' }> {
   if (suspension === null || isSuspension(error)) return { kind: 'threw', error };
   const caught = new TockError(
     'TOCK_WAIT_CAUGHT',

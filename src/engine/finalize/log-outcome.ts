@@ -90,7 +90,8 @@ function nextText(outcome: Outcome | null): string {
 }
 
 function waitText({ delayMs, until, snoozed }: Wait): string {
-  const when = until === null ? `for ${formatDuration(delayMs ?? 0)}` : `until ${new Date(until).toISOString()}`;
+  const when =
+    until === null ? `for ${formatDuration(delayMs ?? 0)}` : `until ${new Date(until).toISOString()}`;
   return ` ${when}${snoozed ? `: ${snoozed}` : ''}`;
 }
 

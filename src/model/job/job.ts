@@ -7,6 +7,7 @@ import type { QueueMethods } from '../queue-methods.js';
 import type { RunMethods } from '../run/run-methods.js';
 import type { Trigger } from '../run/states.js';
 import type { SchedulerView } from '../scheduler-view.js';
+import type { Cursor, Widened } from './cursor.js';
 import type { OnDeadFor, OnDeadReference } from './dead-run.js';
 import type { EnqueueCallOptions, EnqueueOptions, QueryClient } from './enqueue-options.js';
 import type { HandOff, HandOffOptions } from './hand-off.js';
@@ -73,6 +74,12 @@ export interface JobContext {
    * the run's output. The handler must do nothing afterwards.
    */
   readonly transaction: <T extends Json | void>(work: (trx: JobTransaction) => Promise<T> | T) => Promise<T>;
+  /**
+   * How far this run has come: `const rows = await ctx.cursor('rows', 0)`, then `rows.value` and `rows.advance(next)`. Its
+   * next attempt, also after a deploy, gets the value that was kept last. See {@link Cursor}.
+   * @throws TockError TOCK_BAD_KEY, TOCK_BAD_RESULT; TOCK_BAD_STATE for a name that is open already
+   */
+  readonly cursor: <T extends Json>(name: string, initial: T) => Promise<Cursor<Widened<T>>>;
   /**
    * Waits, for as long as you like: the handler ends here, the run keeps no worker, slot or lease, and when the time has
    * come the handler is called again from its top, with its steps kept, and comes past this line. `name` is the wait's own

@@ -78,12 +78,7 @@ export interface Attempted {
 }
 
 /** @param random a number in [0, 1) for the jitter of the backoff */
-export function decideOutcome(
-  ending: Ending,
-  run: Attempted,
-  policy: RetryPolicy,
-  random: number,
-): Outcome {
+export function decideOutcome(ending: Ending, run: Attempted, policy: RetryPolicy, random: number): Outcome {
   switch (ending.kind) {
     case 'returned':
       return succeededWith(describeOutput(ending.value));

@@ -36,12 +36,17 @@ export class Snooze extends Error {
     options?: SnoozeOptions,
   ) {
     const isUntil = typeof when === 'object' && when !== null;
-    const { reason = 'the handler asked to be called again later', giveUpAfter, ...rest } = isUntil ? when : (options ?? {});
+    const {
+      reason = 'the handler asked to be called again later',
+      giveUpAfter,
+      ...rest
+    } = isUntil ? when : (options ?? {});
     super(reason, rest.cause === undefined ? undefined : { cause: rest.cause });
     this.name = 'Snooze';
     this.delayMs = isUntil ? null : Math.max(LEAST_SNOOZE_MS, parseDuration(when, 'the delay of Snooze'));
     this.until = isUntil ? readUntil(when.until) : null;
-    this.giveUpAfterMs = giveUpAfter === undefined ? null : parseDuration(giveUpAfter, 'giveUpAfter of Snooze');
+    this.giveUpAfterMs =
+      giveUpAfter === undefined ? null : parseDuration(giveUpAfter, 'giveUpAfter of Snooze');
   }
 }
 
@@ -110,7 +115,11 @@ export const isSuspension = (thrown: unknown): thrown is Suspension => isSteerin
 /** Whether an error is thrown to end a handler that waits: a `catch` that meets one must throw it again. */
 export const isWait = (thrown: unknown): boolean => isSnooze(thrown) || isSuspension(thrown);
 
-export const waitOf = ({ until }: Suspension): Wait => ({ delayMs: null, until: finite(until) ?? NEVER_MS, snoozed: null });
+export const waitOf = ({ until }: Suspension): Wait => ({
+  delayMs: null,
+  until: finite(until) ?? NEVER_MS,
+  snoozed: null,
+});
 
 const finite = (value: number | null) => (Number.isFinite(value) ? value : null);
 

@@ -4,8 +4,8 @@ import { isSteering, type RetryLater, TockError } from '../../model/errors.js';
 import type { Json, RetryPolicy } from '../../model/job/job.js';
 import { completionText } from '../../model/job/payload/payload.js';
 import { backoffMs } from '../../model/run/retry.js';
-import { isSnooze } from '../../model/run/snooze.js';
 import { describeError } from '../../model/run/sanitize.js';
+import { isSnooze } from '../../model/run/snooze.js';
 import {
   type ExtendAnswer,
   type FailedAnswer,

@@ -48,6 +48,7 @@ export function createContext({ message, signal, log, onProgress }: ContextParts
     step: async () => await Promise.reject(needsDatabase('step', KEEP)),
     once: async () => await Promise.reject(needsDatabase('once', KEEP)),
     transaction: async () => await Promise.reject(needsDatabase('transaction', RETURN)),
+    cursor: async () => await Promise.reject(needsDatabase('cursor', KEEP)),
     sleep: async () => await Promise.reject(needsDatabase('sleep', LATER)),
     enqueue: async () => await Promise.reject(needsDatabase('enqueue', FOLLOW)),
     enqueueMany: async () => await Promise.reject(needsDatabase('enqueueMany', FOLLOW)),

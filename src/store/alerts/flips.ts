@@ -6,8 +6,8 @@ import { statement } from '../connection/statement.js';
 import { DELIVERY_JOB } from '../runs/alert-events.js';
 import { enqueueRuns } from '../runs/enqueue/enqueue.js';
 import type { RunShape } from '../runs/enqueue/enqueued-run.js';
-import { ALERT_QUEUE } from './conditions.js';
 import { hasBegun } from '../runs/transition.js';
+import { ALERT_QUEUE } from './conditions.js';
 
 /** A flip that was won, and is in the table. */
 export interface WonFlip {

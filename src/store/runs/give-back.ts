@@ -119,7 +119,7 @@ const SUSPEND = statement<Suspensions, Moved>(
       then: `, snoozing as (
   insert into tock.job_waits as w (run_id, kind, name, until, reason)
   select g.id, 'snooze', '', g.run_at, o.snoozed from given_back g join outcome o using (id) where o.snoozed is not null order by g.id
-  on conflict (run_id, kind, name) do update set since = excluded.since, until = excluded.until, reason = excluded.reason
+  on conflict (run_id, kind, name) do update set created_at = excluded.created_at, until = excluded.until, reason = excluded.reason
 )`,
     },
   ),

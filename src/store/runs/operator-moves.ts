@@ -8,11 +8,11 @@ import {
   AFTER_WAITING,
   type AfterMove,
   freeSlots,
+  hasBegun,
   insertFinished,
   noteRetried,
   statuses,
   writeOutbox,
-  hasBegun,
 } from './transition.js';
 
 const CANCEL = statement<{ ids: string; reason: string | null; again: boolean }, CancelledRuns>(

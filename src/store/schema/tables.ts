@@ -154,7 +154,7 @@ interface JobWaits {
   run_id: Bigint;
   kind: WaitKind;
   name: string;
-  since: Defaulted<Timestamp>;
+  created_at: Defaulted<Timestamp>;
   until: Timestamp | null;
   reason: string | null;
   outcome: WaitOutcome | null;

@@ -106,6 +106,7 @@ function reportedRun({ run }: Order, send: Send): ActiveRun & { readonly flush: 
   const accessors = {
     flush,
     log: new SentLog(send),
+    cursors: new SentCursors(send),
     get progress() {
       return progress;
     },
@@ -130,6 +131,21 @@ function reportedRun({ run }: Order, send: Send): ActiveRun & { readonly flush: 
     activeRun(run, 0),
     Object.getOwnPropertyDescriptors(accessors),
   ) as ActiveRun & typeof accessors;
+}
+
+/** Sends cursors to the worker, which keeps them. */
+class SentCursors extends Map<string, string> {
+  private readonly send: Send;
+
+  constructor(send: Send) {
+    super();
+    this.send = send;
+  }
+
+  override set(key: string, result: string): this {
+    this.send({ kind: 'cursor', key, result });
+    return this;
+  }
 }
 
 /** Sends the handler's lines to the worker, which keeps them: a crash of this process loses none. */

@@ -21,11 +21,11 @@ export const WAITS: RawBuilder<readonly WaitRow[]> = jsonArrayFrom(
       'w.name',
       'w.reason',
       'w.outcome',
-      readableText(w.ref('w.since')).as('since'),
+      readableText(w.ref('w.created_at')).as('since'),
       readableText(w.ref('w.until')).as('until'),
       readableText(w.ref('w.ended_at')).as('endedAt'),
     ])
-    .orderBy('w.since', 'desc')
+    .orderBy('w.created_at', 'desc')
     .limit(MAX_SHOWN),
 );
 
@@ -33,11 +33,13 @@ export const WAITS: RawBuilder<readonly WaitRow[]> = jsonArrayFrom(
 export function readWaits(rows: readonly WaitRow[]): RunWait[] {
   const date = (text: string | null) => (text === null ? null : new Date(text));
   return rows
-    .map(({ since, until, endedAt, ...wait }): RunWait => ({
-      ...wait,
-      since: date(since) ?? new Date(0),
-      until: date(until),
-      endedAt: date(endedAt),
-    }))
+    .map(
+      ({ since, until, endedAt, ...wait }): RunWait => ({
+        ...wait,
+        since: date(since) ?? new Date(0),
+        until: date(until),
+        endedAt: date(endedAt),
+      }),
+    )
     .toReversed();
 }
