@@ -138,6 +138,8 @@ export interface HasHeaders {
 export function retryAfter({ headers }: HasHeaders): number | null {
   const asked = headers.get('retry-after')?.trim() ?? '';
   if (/^\d{1,9}$/.test(asked)) return Math.min(Number(asked) * 1000, MAX_DURATION_MS);
+  // All three forms of a date begin with the day of the week.
+  if (!/^[a-z]/i.test(asked)) return null;
   const ms = Date.parse(asked) - Date.parse(headers.get('date') ?? '');
   return Number.isNaN(ms) ? null : Math.max(0, ms);
 }
