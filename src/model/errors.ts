@@ -1,4 +1,5 @@
-// The errors that Tock throws, and those that a handler may throw to steer its run; one more is in run/snooze.ts.
+// The errors that Tock throws, and those that a handler may throw to steer its run; one more is in
+// run/snooze.ts.
 
 /** Every code a {@link TockError} can carry. Scripts may rely on them; messages may change. */
 export type TockErrorCode =
@@ -107,8 +108,8 @@ export const STEERING = [
 export type Steering = (typeof STEERING)[number];
 
 /**
- * Whether a handler threw an error that decides its run's outcome. Tested by kind, not by class, because jobs may
- * be compiled with another copy of the package.
+ * Whether a handler threw an error that decides its run's outcome. Tested by kind, not by class, because jobs
+ * may be compiled with another copy of the package.
  */
 export function isSteering(error: unknown, kind: Steering): boolean {
   try {

@@ -1,7 +1,7 @@
-// How far a handler has come (ctx.cursor), kept for its next attempt. Advancing costs no statement: the last value is
-// written with the attempt's reports, or in the transaction of the handler that is open.
+// How far a handler has come (ctx.cursor), kept for its next attempt. Advancing costs no statement: the last
+// value is written with the attempt's reports, or in the transaction of the handler that is open.
 //
-//   { n: 7, value: 70000 }   `n` grows, so that a report which is late changes nothing
+// { n: 7, value: 70000 }   `n` grows, so that a report which is late changes nothing
 import { TockError } from '../../model/errors.js';
 import type { Cursor, CursorOptions } from '../../model/job/cursor.js';
 import type { JobTransaction } from '../../model/job/job-database.js';
@@ -14,7 +14,10 @@ import type { Engine } from '../engine.js';
 import { retryUntil } from '../finalize/retry-until.js';
 import { type ActiveRun, leaseLost } from './active-run.js';
 
-/** The transactions that a handler has open by ctx.once and ctx.transaction, and what to undo if one rolls back. */
+/**
+ * The transactions that a handler has open by ctx.once and ctx.transaction, and what to undo if one rolls
+ * back.
+ */
 export type OpenTransactions = Map<
   JobTransaction,
   { readonly session: Session; readonly undo: (() => void)[] }

@@ -154,7 +154,7 @@ function endingBefore(active: ActiveRun): Ending | null | undefined {
     if (!window.isOpen(now))
       return {
         kind: 'outside',
-        opensAt: outside === 'skip' && run.begun === null ? null : window.opening(now),
+        opensAt: outside === 'skip' && !run.begun ? null : window.opening(now),
       };
   }
   // Cancelled or drained while it was prefetched.

@@ -1,5 +1,5 @@
-// How a handler ends to wait: what it waits for is on record first, then the attempt ends by an error that is thrown
-// through the handler. It is called again from its top, and comes past each wait that is over.
+// How a handler ends to wait: what it waits for is on record first, then the attempt ends by an error that is
+// thrown through the handler. It is called again from its top, and comes past each wait that is over.
 import { type Duration, parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { isWithinYears } from '../../model/instant-bounds.js';
@@ -24,7 +24,10 @@ export function createWaits(engine: Engine, active: ActiveRun, workerId: string)
   /** The wait that is being begun. */
   let opening: string | null = null;
 
-  /** Begins a wait, or comes past it if it is over. A wait that was begun by an earlier attempt keeps its time. */
+  /**
+   * Begins a wait, or comes past it if it is over. A wait that was begun by an earlier attempt keeps its
+   * time.
+   */
   const wait = async (
     kind: WaitKind,
     name: string,
@@ -63,7 +66,10 @@ export function createWaits(engine: Engine, active: ActiveRun, workerId: string)
   };
 }
 
-/** Of what would be undone, done twice, or left open if the handler ended in it. @throws TockError TOCK_BAD_STATE */
+/**
+ * Of what would be undone, done twice, or left open if the handler ended in it. @throws TockError
+ * TOCK_BAD_STATE
+ */
 function refuseWait({ openEffects, suspension }: ActiveRun, opening: string | null, what: string): void {
   if (openEffects > 0)
     throw new TockError(
@@ -87,7 +93,10 @@ function checkWaitName(name: string): string {
   );
 }
 
-/** How an attempt ends whose handler has thrown an error; undefined: it has returned though it was to end to wait. */
+/**
+ * How an attempt ends whose handler has thrown an error; undefined: it has returned though it was to end to
+ * wait.
+ */
 export function endingOfThrown(
   { suspension }: ActiveRun,
   error: unknown,

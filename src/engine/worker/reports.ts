@@ -1,5 +1,5 @@
-// What attempts report, as far as it must be written before their outcome, which ends the lease: progress, cursors,
-// lines of their logs, and the spans that what follows is linked to.
+// What attempts report, as far as it must be written before their outcome, which ends the lease: progress,
+// cursors, lines of their logs, and the spans that what follows is linked to.
 import type { Engine } from '../engine.js';
 import type { ActiveRun } from '../execute/active-run.js';
 import { writeSpans } from '../execute/spans.js';

@@ -75,17 +75,19 @@ export interface JobContext {
    */
   readonly transaction: <T extends Json | void>(work: (trx: JobTransaction) => Promise<T> | T) => Promise<T>;
   /**
-   * How far this run has come: `const rows = await ctx.cursor('rows', 0)`, then `rows.value` and `rows.advance(next)`. Its
-   * next attempt, also after a deploy, gets the value that was kept last. See {@link Cursor}.
+   * How far this run has come: `const rows = await ctx.cursor('rows', 0)`, then `rows.value` and
+   * `rows.advance(next)`. Its next attempt, also after a deploy, gets the value that was kept last. See
+   * {@link Cursor}.
    * @throws TockError TOCK_BAD_KEY, TOCK_BAD_RESULT; TOCK_BAD_STATE for a name that is open already
    */
   readonly cursor: <T extends Json>(name: string, initial: T) => Promise<Cursor<Widened<T>>>;
   /**
-   * Waits, for as long as you like: the handler ends here, the run keeps no worker, slot or lease, and when the time has
-   * come the handler is called again from its top, with its steps kept, and comes past this line. `name` is the wait's own
-   * in this handler. A wait that has begun keeps its time. `finally` blocks run each time the handler ends.
-   * @throws TockError TOCK_BAD_KEY, TOCK_BAD_DURATION, TOCK_BAD_TIME; TOCK_BAD_STATE for a name that was used before,
-   * inside `step`, `once` and `transaction`, and while the handler waits for something else
+   * Waits, for as long as you like: the handler ends here, the run keeps no worker, slot or lease, and when
+   * the time has come the handler is called again from its top, with its steps kept, and comes past this
+   * line. `name` is the wait's own in this handler. A wait that has begun keeps its time. `finally` blocks
+   * run each time the handler ends.
+   * @throws TockError TOCK_BAD_KEY, TOCK_BAD_DURATION, TOCK_BAD_TIME; TOCK_BAD_STATE for a name that was used
+   * before, inside `step`, `once` and `transaction`, and while the handler waits for something else
    */
   readonly sleep: (name: string, until: Duration | Date) => Promise<void>;
   /**

@@ -1,5 +1,5 @@
-// The life of a run as a sequence of phases: waits, attempts, sleeps and backoffs, from its creation to its end, or
-// to now.
+// The life of a run as a sequence of phases: waits, attempts, sleeps and backoffs, from its creation to its
+// end, or to now.
 import type { RunWait } from './run-wait.js';
 import type { RunStatus } from './states.js';
 import type { DatedError } from './stored-run.js';
@@ -14,7 +14,10 @@ import type { DatedError } from './stored-run.js';
  */
 export type PhaseKind = 'delay' | 'wait' | 'backoff' | 'asleep' | 'attempt' | 'lost';
 
-/** `lost`: its lease expired. `waiting`: its handler ended to wait. `released`: a worker gave it back, at a time that is not on record. */
+/**
+ * `lost`: its lease expired. `waiting`: its handler ended to wait. `released`: a worker gave it back, at a
+ * time that is not on record.
+ */
 export type AttemptOutcome =
   | 'running'
   | 'succeeded'

@@ -2,6 +2,7 @@
 import { formatSpan } from '../duration.js';
 import type { RunStatus } from './states.js';
 
+/** How a run waits: by a Snooze, or by `ctx.sleep`. */
 export type WaitKind = 'snooze' | 'sleep';
 
 /** Why a wait is over. */

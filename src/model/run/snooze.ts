@@ -7,20 +7,21 @@ import { quote, storableNote } from '../names.js';
 /** A shorter wait would be a loop that keeps the database busy. */
 export const LEAST_SNOOZE_MS = 1000;
 
+/** What may be said of a Snooze. */
 export interface SnoozeOptions extends ErrorOptions {
   /** For people: what the run waits for. */
   readonly reason?: string;
   /**
-   * How long the run may wait, counted from its first start. Then its next Snooze ends it dead, with the reason; it is
-   * called once more at that time. Default: for ever.
+   * How long the run may wait, counted from its first start. Then its next Snooze ends it dead, with the
+   * reason; it is called once more at that time. Default: for ever.
    */
   readonly giveUpAfter?: Duration;
 }
 
 /**
- * Thrown by a handler: the run waits, and its handler is called again from its top, `delay` later (a duration such as
- * `'5m'`, or milliseconds; at least a second), or at `until`. It is no failure: the attempt does not count, no alert
- * sees it, and steps, progress and log are kept. `ctx.snoozes` counts.
+ * Thrown by a handler: the run waits, and its handler is called again from its top, `delay` later (a duration
+ * such as `'5m'`, or milliseconds; at least a second), or at `until`. It is no failure: the attempt does not
+ * count, no alert sees it, and steps, progress and log are kept. `ctx.snoozes` counts.
  * @throws TockError TOCK_BAD_DURATION, TOCK_BAD_TIME where it cannot be read
  */
 export class Snooze extends Error {
@@ -131,9 +132,9 @@ export interface HasHeaders {
 }
 
 /**
- * What `Retry-After` of an HTTP response asks for, in milliseconds, for `new Snooze(…)` or `new RetryLater(…)`; null where
- * it asks for nothing that can be read. Seconds, or a date, which is compared with the `Date` of the response: hosts may
- * disagree on the time.
+ * What `Retry-After` of an HTTP response asks for, in milliseconds, for `new Snooze(…)` or `new
+ * RetryLater(…)`; null where it asks for nothing that can be read. Seconds, or a date, which is compared with
+ * the `Date` of the response: hosts may disagree on the time.
  */
 export function retryAfter({ headers }: HasHeaders): number | null {
   const asked = headers.get('retry-after')?.trim() ?? '';

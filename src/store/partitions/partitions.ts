@@ -119,7 +119,10 @@ const ORDER = {
   audit: 'r.id',
 } as const;
 
-/** Deletes at most `limit` rows of a ledger, or of the audit, from before an instant. What live runs have stays. */
+/**
+ * Deletes at most `limit` rows of a ledger, or of the audit, from before an instant. What live runs have
+ * stays.
+ */
 export async function deleteKeys(
   session: Session,
   table: keyof typeof ORDER,

@@ -6,7 +6,6 @@ import type { Via } from '../../model/operator.js';
 import type { Chain } from '../../model/planning/chain.js';
 import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occurrences.js';
 import type { OutsideWindow } from '../../model/planning/window.js';
-import type { WaitKind, WaitOutcome } from '../../model/run/run-wait.js';
 import type { RunStatus, Trigger } from '../../model/run/states.js';
 import type { Dst } from '../../model/schedule/spec.js';
 import type { AlertTables } from './alert-tables.js';
@@ -14,6 +13,7 @@ import type { Bigint, Defaulted, Jsonb, Oid, Timestamp, Uuid, Xid } from './colu
 import type { FiguresByMinute, FiguresProgress, FiguresRetried, FiguresTotal } from './figures-tables.js';
 import type { JobHandOffs } from './hand-off-table.js';
 import type { JobSuccessors } from './successor-table.js';
+import type { JobWaits } from './wait-table.js';
 
 /** Who made a definition: the job modules, or an operator or the app. */
 export type Origin = 'code' | 'runtime';
@@ -148,17 +148,6 @@ interface JobEffects {
   run_id: Bigint;
   result: Jsonb | null;
   created_at: Defaulted<Timestamp>;
-}
-
-interface JobWaits {
-  run_id: Bigint;
-  kind: WaitKind;
-  name: string;
-  created_at: Defaulted<Timestamp>;
-  until: Timestamp | null;
-  reason: string | null;
-  outcome: WaitOutcome | null;
-  ended_at: Timestamp | null;
 }
 
 interface JobOutbox {

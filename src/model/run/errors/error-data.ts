@@ -33,7 +33,9 @@ export function packError(thrown: unknown): ErrorData {
   return { ...description, kind, details: detailsOf(thrown) };
 }
 
-/** The described error: an Error, AggregateError, TockError, RetryLater, Cancel, Dead, Snooze or Suspension. */
+/**
+ * The described error: an Error, AggregateError, TockError, RetryLater, Cancel, Dead, Snooze or Suspension.
+ */
 export function unpackError(data: ErrorData): Error {
   return unpack(data, data.details, bare(data));
 }

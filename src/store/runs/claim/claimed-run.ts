@@ -33,7 +33,9 @@ export interface ClaimedRun {
     readonly outside: string;
     readonly now: number;
   } | null;
-  /** Its handler has ended to wait before: how long before this claim it was called first, and its snoozes. */
+  /**
+   * Its handler has ended to wait before: how long before this claim it was called first, and its snoozes.
+   */
   readonly begun: { readonly ageMs: number; readonly snoozes: number } | null;
   /** The span of the enqueuing call, and its queue; null: it was not traced. */
   readonly trace: { readonly traceparent: string; readonly queue: string } | null;
