@@ -446,7 +446,8 @@ create table tock.job_waits (
   primary key (run_id, kind, name),
   constraint job_waits_name_check check (octet_length(name) <= 1024),
   constraint job_waits_kind_check check (kind in ('snooze', 'sleep')),
-  constraint job_waits_outcome_check check ((outcome is null) = (ended_at is null) and outcome in ('time'))
+  constraint job_waits_outcome_check check ((outcome is null) = (ended_at is null)),
+  constraint job_waits_outcomes_check check (outcome = any (array['time']))
 );
 
 comment on table tock.job_waits is 'What runs wait for whose handlers have ended to wait, and what they have waited for.';

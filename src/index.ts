@@ -58,7 +58,6 @@ export { type Duration, formatDuration, parseDuration } from './model/duration.j
 export { Cancel, Dead, RetryLater, TockError, type TockErrorCode } from './model/errors.js';
 export type { ScheduleVerdict } from './model/explain/instant.js';
 export { type Health, type HealthLevel, type HealthSentence, healthOf } from './model/health.js';
-export type { Cursor, CursorOptions, Widened } from './model/job/cursor.js';
 export type { DeadRun, OnDeadFor, OnDeadReference } from './model/job/dead-run.js';
 export { defineJob } from './model/job/define-job.js';
 export type {
@@ -120,6 +119,7 @@ export type {
 } from './model/job/shell-options.js';
 export type { TracingOption } from './model/job/tracing-option.js';
 export { typeOnly } from './model/job/type-only.js';
+export type { Cursor, CursorOptions, WaitMethods, Widened } from './model/job/wait-methods.js';
 export type { Logger, LogMethod } from './model/logger.js';
 export type { ExpositionFormat } from './model/metrics/exposition.js';
 export type { MetricsLimits, MetricsOptions } from './model/metrics/options.js';

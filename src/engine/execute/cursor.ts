@@ -3,9 +3,9 @@
 //
 // { n: 7, value: 70000 }   `n` grows, so that a report which is late changes nothing
 import { TockError } from '../../model/errors.js';
-import type { Cursor, CursorOptions } from '../../model/job/cursor.js';
 import type { JobTransaction } from '../../model/job/job-database.js';
 import { resultText } from '../../model/job/payload/payload.js';
+import type { Cursor, CursorOptions } from '../../model/job/wait-methods.js';
 import { isStorable, quote } from '../../model/names.js';
 import type { Session } from '../../store/connection/database.js';
 import { isTransient } from '../../store/connection/errors.js';

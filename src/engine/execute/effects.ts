@@ -1,9 +1,9 @@
 // Effects that happen once: ctx.step, ctx.once, ctx.transaction. The ledger row commits with the effect.
 import { performance } from 'node:perf_hooks';
 import { TockError } from '../../model/errors.js';
-import type { Cursor } from '../../model/job/cursor.js';
 import type { JobTransaction } from '../../model/job/job-database.js';
 import { resultText } from '../../model/job/payload/payload.js';
+import type { Cursor } from '../../model/job/wait-methods.js';
 import { quote } from '../../model/names.js';
 import type { Outcome } from '../../model/run/decide.js';
 import { describeOutput } from '../../model/run/sanitize.js';

@@ -7,7 +7,6 @@ import type { QueueMethods } from '../queue-methods.js';
 import type { RunMethods } from '../run/run-methods.js';
 import type { Trigger } from '../run/states.js';
 import type { SchedulerView } from '../scheduler-view.js';
-import type { Cursor, Widened } from './cursor.js';
 import type { OnDeadFor, OnDeadReference } from './dead-run.js';
 import type { EnqueueCallOptions, EnqueueOptions, QueryClient } from './enqueue-options.js';
 import type { HandOff, HandOffOptions } from './hand-off.js';
@@ -18,11 +17,12 @@ import type { DataInterval, IsOptional, ScheduleFor } from './job-schedule.js';
 import type { LogsOption } from './logs-option.js';
 import type { Json, StoredOutput } from './payload/json.js';
 import type { Enqueued, EnqueuedOr, RunId } from './run-id.js';
+import type { WaitMethods } from './wait-methods.js';
 
 export type { Json } from './payload/json.js';
 
 /** What every handler gets besides its payload. */
-export interface JobContext {
+export interface JobContext extends WaitMethods {
   /** Id of the run: a bigint, as text. */
   readonly runId: string;
   readonly job: string;
@@ -31,8 +31,6 @@ export interface JobContext {
   /** 1 for the first attempt. */
   readonly attempt: number;
   readonly maxAttempts: number;
-  /** How often its handler has thrown Snooze for this run. */
-  readonly snoozes: number;
   /** Grows with each attempt, over all hosts: pass it to systems that can refuse an older one. */
   readonly fence: number;
   /** The nominal time of the occurrence; null for a one-off run. */
@@ -74,22 +72,6 @@ export interface JobContext {
    * the run's output. The handler must do nothing afterwards.
    */
   readonly transaction: <T extends Json | void>(work: (trx: JobTransaction) => Promise<T> | T) => Promise<T>;
-  /**
-   * How far this run has come: `const rows = await ctx.cursor('rows', 0)`, then `rows.value` and
-   * `rows.advance(next)`. Its next attempt, also after a deploy, gets the value that was kept last. See
-   * {@link Cursor}.
-   * @throws TockError TOCK_BAD_KEY, TOCK_BAD_RESULT; TOCK_BAD_STATE for a name that is open already
-   */
-  readonly cursor: <T extends Json>(name: string, initial: T) => Promise<Cursor<Widened<T>>>;
-  /**
-   * Waits, for as long as you like: the handler ends here, the run keeps no worker, slot or lease, and when
-   * the time has come the handler is called again from its top, with its steps kept, and comes past this
-   * line. `name` is the wait's own in this handler. A wait that has begun keeps its time. `finally` blocks
-   * run each time the handler ends.
-   * @throws TockError TOCK_BAD_KEY, TOCK_BAD_DURATION, TOCK_BAD_TIME; TOCK_BAD_STATE for a name that was used
-   * before, inside `step`, `once` and `transaction`, and while the handler waits for something else
-   */
-  readonly sleep: (name: string, until: Duration | Date) => Promise<void>;
   /**
    * Hands the run over to another system: `return ctx.handOff({ lease: '2d' })` ends the handler, and the run
    * stays running without a worker until that system completes it by `tock.complete`, by run id and fence. If
