@@ -29,13 +29,16 @@ where r.id = any($10::bigint[])
   and (select count(*) from taken) = coalesce(array_length($3::bigint[], 1), 0)
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+      and r.began_at is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.began_at is null then '{}'::jsonb
+      else jsonb_build_object('begun', jsonb_build_object('ageMs', (extract(epoch from (tock.now() - r.began_at)) * 1000)::float8, 'snoozes', coalesce(r.snoozes, 0))) end
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned;
 
@@ -110,13 +113,16 @@ with candidates as materialized (
     locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select run_id from taken))
   returning r.id, r.priority, r.run_at, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+      and r.began_at is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.began_at is null then '{}'::jsonb
+      else jsonb_build_object('begun', jsonb_build_object('ageMs', (extract(epoch from (tock.now() - r.began_at)) * 1000)::float8, 'snoozes', coalesce(r.snoozes, 0))) end
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 ), others as (
@@ -225,8 +231,8 @@ with target as materialized (
 ), gone as (
   delete from tock.job_runs_live r where r.id = any(array(select t.id from target t where t.status in ('queued', 'failed'))) returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', $3
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'cancelled', $3
   from gone returning id
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
@@ -322,13 +328,16 @@ with recursive watermarks as materialized (
   where r.id = any(array(select id from due where not is_limited))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+      and r.began_at is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.began_at is null then '{}'::jsonb
+      else jsonb_build_object('begun', jsonb_build_object('ageMs', (extract(epoch from (tock.now() - r.began_at)) * 1000)::float8, 'snoozes', coalesce(r.snoozes, 0))) end
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
@@ -363,13 +372,16 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+      and r.began_at is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.began_at is null then '{}'::jsonb
+      else jsonb_build_object('begun', jsonb_build_object('ageMs', (extract(epoch from (tock.now() - r.began_at)) * 1000)::float8, 'snoozes', coalesce(r.snoozes, 0))) end
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
   case when r.id = (select carrier from carried) then (select ids from carried) end as ids,
@@ -410,13 +422,16 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+      and r.began_at is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.began_at is null then '{}'::jsonb
+      else jsonb_build_object('begun', jsonb_build_object('ageMs', (extract(epoch from (tock.now() - r.began_at)) * 1000)::float8, 'snoozes', coalesce(r.snoozes, 0))) end
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
   case when r.id = (select carrier from carried) then (select ids from carried) end as ids,
@@ -435,13 +450,16 @@ with due as materialized (
     locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now() from due where r.id = due.id and not due.is_limited
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+      and r.began_at is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.began_at is null then '{}'::jsonb
+      else jsonb_build_object('begun', jsonb_build_object('ageMs', (extract(epoch from (tock.now() - r.began_at)) * 1000)::float8, 'snoozes', coalesce(r.snoozes, 0))) end
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
@@ -490,13 +508,16 @@ with due as materialized (
   where r.id = any(array(select id from due where not is_limited))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+      and r.began_at is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.began_at is null then '{}'::jsonb
+      else jsonb_build_object('begun', jsonb_build_object('ageMs', (extract(epoch from (tock.now() - r.began_at)) * 1000)::float8, 'snoozes', coalesce(r.snoozes, 0))) end
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
@@ -566,8 +587,8 @@ with answer as materialized (
 ), gone as (
   delete from tock.job_runs_live r where r.id = any(array(select run_id from decided)) returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, output)
-  select id, definition_id, coalesce(h.due_at, gone.run_at), priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'succeeded', a.result
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, output)
+  select id, definition_id, coalesce(h.due_at, gone.run_at), priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'succeeded', a.result
   from gone join answer a using (id) join decided h on h.run_id = gone.id
   returning id, generation, definition_id, scheduled_for, job, status
 ), freed as (
@@ -693,8 +714,8 @@ with outcome as materialized (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and (r.cancel_requested_at is not null or r.live_key is not null and true and tock.successor_of(r.live_key) is not null) returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
   from asked
   returning id
 ), given_back as (
@@ -703,7 +724,7 @@ with outcome as materialized (
       slot_keys = nullif(coalesce(r.slot_keys, '{}') || array(select l.value ->> 'key' from jsonb_array_elements(o.limits) l), '{}'),
       slot_limits = nullif(coalesce(r.slot_limits, '{}') || array(select (l.value ->> 'limit')::integer from jsonb_array_elements(o.limits) l), '{}')
   from held join outcome o using (id) where r.id = held.id and r.id <> all(array(select id from asked))
-  returning r.id, r.definition_id, r.job
+  returning r.id, r.definition_id, r.job, r.run_at
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
     and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
@@ -743,8 +764,8 @@ with target as materialized (
   where r.id = t.id and (t.status in ('queued', 'failed') or ($2 and t.status in ('running')))
   returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence + (status = 'running')::integer, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', 'a later occurrence took its place'
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence + (status = 'running')::integer, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'cancelled', 'a later occurrence took its place'
   from gone
   returning id
 ), freed as (
@@ -942,9 +963,9 @@ with outcome as materialized (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and (r.cancel_requested_at is not null or r.live_key is not null and true and tock.successor_of(r.live_key) is not null) returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then asked.errors
-    else (case when jsonb_array_length(asked.errors) >= 50 then asked.errors - 0 else asked.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(asked.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(asked.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
+    else (case when jsonb_array_length(asked.errors) >= 50 then asked.errors - 0 else asked.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(asked.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(asked.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
   from asked join outcome o using (id)
   returning id
 ), given_back as (
@@ -954,7 +975,7 @@ with outcome as materialized (
       slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from held join outcome o using (id) where r.id = held.id and r.id <> all(array(select id from asked))
-  returning r.id, r.definition_id, r.job
+  returning r.id, r.definition_id, r.job, r.run_at
 ), alerted as (
   insert into tock.alert_events (kind, count, run_id, definition_id, job)
   select 'failed', count(*)::integer, max(f.id), f.definition_id, f.job from given_back f
@@ -995,9 +1016,9 @@ with outcome as materialized (
 ), gone as (
   delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($6::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $7 and r.status in ('running') returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, output, skip_reason)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, output, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then gone.errors
-    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
   from gone join outcome o using (id)
   returning id, generation, definition_id, scheduled_for, job, status
 ), freed as (
@@ -1032,9 +1053,9 @@ with recursive outcome as materialized (
 ), gone as (
   delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($6::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $7 and r.status in ('running') returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, output, skip_reason)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, output, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then gone.errors
-    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
   from gone join outcome o using (id)
   returning id, generation, definition_id, scheduled_for, job, status
 ), keys as materialized (
@@ -1091,13 +1112,16 @@ with recursive outcome as materialized (
     locked_until = tock.now() + $10 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select id from next))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+      and r.began_at is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.start_by < tock.now(), false))
+      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now(), false))
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.began_at is null then '{}'::jsonb
+      else jsonb_build_object('begun', jsonb_build_object('ageMs', (extract(epoch from (tock.now() - r.began_at)) * 1000)::float8, 'snoozes', coalesce(r.snoozes, 0))) end
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 ), noted as (
@@ -1129,10 +1153,10 @@ from ended;
 
 -- finish-plain
 with gone as (
-  delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running') returning r.id, r.definition_id, r.run_at, r.priority, r.attempts, r.max_attempts, r.fence, r.releases, r.generation, r.occurrence_count, r.scheduled_for, r.interval_start, r.start_by, r.locked_by, r.created_at, r.started_at, r.job, r.queue, r.trigger, r.idempotency_key, r.payload, r.errors, r.progress, r.slot_keys, r.slot_limits, r.live_key, r.traceparent, r.last_traceparent
+  delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running') returning r.id, r.definition_id, r.run_at, r.priority, r.attempts, r.max_attempts, r.fence, r.releases, r.generation, r.occurrence_count, r.scheduled_for, r.interval_start, r.start_by, r.locked_by, r.created_at, r.started_at, r.job, r.queue, r.trigger, r.idempotency_key, r.payload, r.errors, r.progress, r.slot_keys, r.slot_limits, r.live_key, r.traceparent, r.last_traceparent, r.began_at, r.snoozes
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'succeeded'
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'succeeded'
   from gone
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
@@ -1177,8 +1201,8 @@ with outcome as materialized (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), kept as (
@@ -1523,6 +1547,24 @@ insert into tock.job_effects (key, run_id, result) select $1, $2, $3 where exist
 on conflict (key) do nothing
 returning result::text as result;
 
+-- keep-cursor
+insert into tock.job_effects as e (key, run_id, result) select $1, $2, $3::jsonb where exists (select from tock.job_runs_live r
+  where r.id = $2 and r.fence = $4 and r.locked_by = $5 and r.status = 'running')
+on conflict (key) do update set result = case when (e.result ->> 'n')::bigint < (excluded.result ->> 'n')::bigint then excluded.result else e.result end
+returning e.key;
+
+-- keep-cursors
+with held as materialized (
+  select r.id from tock.job_runs_live r
+  where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running')
+  order by r.id
+  for no key update
+)
+insert into tock.job_effects as e (key, run_id, result) select c.key, c.id, c.result from unnest($4::bigint[], $5::text[], $6::jsonb[]) as c(id, key, result)
+where c.id = any(array(select id from held)) order by c.key
+on conflict (key) do update set result = case when (e.result ->> 'n')::bigint < (excluded.result ->> 'n')::bigint then excluded.result else e.result end
+returning e.key;
+
 -- keep-reap-turn
 select set_config('synchronous_commit', 'off', true) as "commit",
   setval('tock.reap_turn', (extract(epoch from clock_timestamp()) * 1000)::bigint + ceil($1::float8)::bigint) as until;
@@ -1546,7 +1588,7 @@ order by r.id desc limit $3::integer;
 -- link-followers
 update tock.job_runs_live r set traceparent = l.traceparent
 from unnest($1::timestamptz[], $2::text[]) as l(scheduled_for, traceparent)
-where r.definition_id = $3 and r.scheduled_for = l.scheduled_for and r.trigger = 'chain' and r.traceparent is null and r.attempts = 0;
+where r.definition_id = $3 and r.scheduled_for = l.scheduled_for and r.trigger = 'chain' and r.traceparent is null and not tock.has_begun(r.attempts, r.releases, r.generation, r.began_at);
 
 -- list-alert-mutes
 select m.name, extract(epoch from m.until) as until, m.note from tock.alert_mutes m where m.until > tock.now() order by m.name;
@@ -1653,7 +1695,7 @@ select pg_advisory_xact_lock(hashtextextended($1, 0));
 
 -- lock-pending-deliveries
 select r.id::text as id from tock.job_runs_live r
-where r.id = any($1::bigint[]) and r.status = 'queued' and r.attempts = 0 and r.releases = 0
+where r.id = any($1::bigint[]) and r.status = 'queued' and not tock.has_begun(r.attempts, r.releases, r.generation, r.began_at)
 order by r.id for update skip locked;
 
 -- lock-retention
@@ -1793,6 +1835,28 @@ insert into tock.ticks as t (host, folder, kind, version, node, zone_data, clock
 
 -- notify-queued
 select tock.notify('queued');
+
+-- open-wait
+with found as materialized (
+  select w.run_id from tock.job_waits w where w.run_id = $1 and w.kind = $2 and w.name = $3
+), over as (
+  update tock.job_waits w set outcome = 'time', ended_at = tock.now()
+  where w.run_id = $1 and w.kind = $2 and w.name = $3 and w.outcome is null and w.until <= tock.now() and exists (select from tock.job_runs_live r
+  where r.id = $1 and r.fence = $4 and r.locked_by = $5 and r.status = 'running')
+  returning w.outcome, w.until
+), made as (
+  insert into tock.job_waits as w (run_id, kind, name, until)
+  select $1, $2, $3, coalesce($6::timestamptz, tock.now() + $7::float8 * interval '1 millisecond')
+  where not exists (select from found) and exists (select from tock.job_runs_live r
+  where r.id = $1 and r.fence = $4 and r.locked_by = $5 and r.status = 'running')
+  returning w.outcome, w.until
+), opened as (
+  select * from over union all select * from made union all
+  select w.outcome, w.until from tock.job_waits w
+  where w.run_id = $1 and w.kind = $2 and w.name = $3 and not exists (select from over) and exists (select from tock.job_runs_live r
+  where r.id = $1 and r.fence = $4 and r.locked_by = $5 and r.status = 'running')
+)
+select outcome, (extract(epoch from until) * 1000)::float8 as until from opened;
 
 -- parent-runs
 select distinct on (r.definition_id, r.scheduled_for) d.name, r.definition_id::text, r.status, r.occurrence_count, r.last_traceparent,
@@ -1993,7 +2057,7 @@ select extract(epoch from tock.now()) as at,
     select relid from pg_partition_tree('tock.job_runs_live')) t), 'finished', (select coalesce(sum(pg_total_relation_size(t.relid)), 0)::float8 from (
     select relid from pg_partition_tree('tock.job_runs_finished')) t),
     'keys', (select coalesce(sum(pg_total_relation_size(t.relid)), 0)::float8 from (
-    select relid from pg_partition_tree('tock.job_keys') union all select relid from pg_partition_tree('tock.job_occurrences') union all select relid from pg_partition_tree('tock.job_effects')) t), 'logs', (select coalesce(sum(pg_total_relation_size(t.relid)), 0)::float8 from (
+    select relid from pg_partition_tree('tock.job_keys') union all select relid from pg_partition_tree('tock.job_occurrences') union all select relid from pg_partition_tree('tock.job_effects') union all select relid from pg_partition_tree('tock.job_waits')) t), 'logs', (select coalesce(sum(pg_total_relation_size(t.relid)), 0)::float8 from (
     select relid from pg_partition_tree('tock.job_logs')) t),
     'database', pg_database_size(current_database())::float8) as sizes,
   jsonb_build_object('used', (select sum(d.numbackends) from pg_stat_database d),
@@ -2864,8 +2928,8 @@ with recursive queue_priorities as (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from expired)) and (r.cancel_requested_at is not null or r.live_key is not null and not (r.attempts >= r.max_attempts or r.trigger = 'exec') and tock.successor_of(r.live_key) is not null) returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
   from asked
   returning id
 ), again as (
@@ -2897,14 +2961,14 @@ with recursive queue_priorities as (
   where r.id = any(array(select id from expired where is_last)) and r.id <> all(array(select id from asked))
   returning r.*
 ), dead as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status)
   select id, definition_id, coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at), priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts, 'code', 'TOCK_LEASE_LOST', 'stack', null)
   || case when r.locked_by = '00000000-0000-0000-0000-000000000000' then jsonb_build_object('name', 'HandOffExpired', 'message',
     'it was handed over' || coalesce(' to ' || (select h.handed_to from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), '') || ', and its lease ended before it was completed or extended')
   else jsonb_build_object('name', 'LeaseExpired', 'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end
-  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'dead'
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'dead'
   from gone r
   returning id
 ), ended as (
@@ -2968,8 +3032,8 @@ with recursive queue_priorities as (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from expired)) and (r.cancel_requested_at is not null or r.live_key is not null and not (r.attempts >= r.max_attempts or r.trigger = 'exec') and tock.successor_of(r.live_key) is not null) returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
   from asked
   returning id
 ), again as (
@@ -3001,14 +3065,14 @@ with recursive queue_priorities as (
   where r.id = any(array(select id from expired where is_last)) and r.id <> all(array(select id from asked))
   returning r.*
 ), dead as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status)
   select id, definition_id, coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at), priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts, 'code', 'TOCK_LEASE_LOST', 'stack', null)
   || case when r.locked_by = '00000000-0000-0000-0000-000000000000' then jsonb_build_object('name', 'HandOffExpired', 'message',
     'it was handed over' || coalesce(' to ' || (select h.handed_to from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), '') || ', and its lease ended before it was completed or extended')
   else jsonb_build_object('name', 'LeaseExpired', 'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end
-  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'dead'
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'dead'
   from gone r
   returning id
 ), ended as (
@@ -3086,9 +3150,9 @@ with outcome as materialized (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and (r.cancel_requested_at is not null or r.live_key is not null and true and tock.successor_of(r.live_key) is not null) returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then asked.errors
-    else (case when jsonb_array_length(asked.errors) >= 50 then asked.errors - 0 else asked.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(asked.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(asked.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
+    else (case when jsonb_array_length(asked.errors) >= 50 then asked.errors - 0 else asked.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(asked.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(asked.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
   from asked join outcome o using (id)
   returning id
 ), given_back as (
@@ -3098,7 +3162,7 @@ with outcome as materialized (
     else (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(r.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from held join outcome o using (id) where r.id = held.id and r.id <> all(array(select id from asked))
-  returning r.id, r.definition_id, r.job
+  returning r.id, r.definition_id, r.job, r.run_at
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
     and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
@@ -3212,7 +3276,7 @@ with gone as (
     and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then 'slot_keys and slot_limits that do not belong together' end, case when (select max(octet_length(k)) from unnest(r.slot_keys) k) > 1000 then 'slot_keys of over 1000 bytes' end) <> '')
   returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, status, finished_at)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, status, finished_at)
   select r.id, r.definition_id, case when (r.run_at >= '0001-01-01Z'::timestamptz and r.run_at < '10000-01-01Z'::timestamptz) then r.run_at else tock.now() end, r.priority, case when r.attempts >= 1000000000 then 1000000 else greatest(r.attempts, 0) end, case when r.max_attempts >= 1000000000 then 1000000 else greatest(r.max_attempts, 1) end, case when r.fence >= 1000000000 then 1000000 else greatest(r.fence, 0) end, case when r.releases >= 1000000000 then 1000000 else greatest(r.releases, 0) end, case when r.generation >= 1000000000 then 1000000 else greatest(r.generation, 1) end, case when r.occurrence_count >= 1000000000 then 1000000 else greatest(r.occurrence_count, 1) end, case when (r.scheduled_for >= '0001-01-01Z'::timestamptz and r.scheduled_for < '10000-01-01Z'::timestamptz) then r.scheduled_for end, case when (r.interval_start >= '0001-01-01Z'::timestamptz and r.interval_start < '10000-01-01Z'::timestamptz) then r.interval_start end, case when (r.start_by >= '0001-01-01Z'::timestamptz and r.start_by < '10000-01-01Z'::timestamptz) then r.start_by end, r.locked_by, case when (r.created_at >= '0001-01-01Z'::timestamptz and r.created_at < '10000-01-01Z'::timestamptz) then r.created_at else tock.now() end, case when (r.started_at >= '0001-01-01Z'::timestamptz and r.started_at < '10000-01-01Z'::timestamptz) then r.started_at end, r.job, case when (r.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(r.queue) <= 200) then r.queue else 'default' end, r.trigger, case when octet_length(r.idempotency_key) between 1 and 512 then r.idempotency_key end, r.payload, case when jsonb_typeof(r.errors) = 'array' then jsonb_path_query_array(r.errors, '$[last - 48 to last]') else '[]' end
     || jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', case when r.attempts >= 1000000000 then 1000000 else greatest(r.attempts, 0) end,
@@ -3220,7 +3284,7 @@ with gone as (
   'message', 'set aside: no statement can work with the row of this run: ' || concat_ws('; ', nullif(concat_ws(', ', case when r.attempts not between 0 and 999999999 then 'attempts ' || r.attempts end, case when r.max_attempts not between 1 and 999999999 then 'max_attempts ' || r.max_attempts end, case when r.fence not between 0 and 999999999 then 'fence ' || r.fence end, case when r.releases not between 0 and 999999999 then 'releases ' || r.releases end, case when r.generation not between 1 and 999999999 then 'generation ' || r.generation end, case when r.occurrence_count not between 1 and 999999999 then 'occurrence_count ' || r.occurrence_count end, case when not (r.run_at >= '0001-01-01Z'::timestamptz and r.run_at < '10000-01-01Z'::timestamptz) then 'run_at ' || r.run_at end, case when not (r.scheduled_for >= '0001-01-01Z'::timestamptz and r.scheduled_for < '10000-01-01Z'::timestamptz) then 'scheduled_for ' || r.scheduled_for end, case when not (r.interval_start >= '0001-01-01Z'::timestamptz and r.interval_start < '10000-01-01Z'::timestamptz) then 'interval_start ' || r.interval_start end, case when not (r.start_by >= '0001-01-01Z'::timestamptz and r.start_by < '10000-01-01Z'::timestamptz) then 'start_by ' || r.start_by end, case when not (r.created_at >= '0001-01-01Z'::timestamptz and r.created_at < '10000-01-01Z'::timestamptz) then 'created_at ' || r.created_at end, case when not (r.started_at >= '0001-01-01Z'::timestamptz and r.started_at < '10000-01-01Z'::timestamptz) then 'started_at ' || r.started_at end, case when not (r.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(r.queue) <= 200) then 'queue ' || to_json(left(r.queue, 60)) end, case when not octet_length(r.idempotency_key) between 1 and 512 then 'an idempotency key of ' || octet_length(r.idempotency_key) || ' bytes' end, case when jsonb_typeof(r.errors) <> 'array' then 'errors ' || left(r.errors::text, 60) end, case when jsonb_typeof(r.progress) <> 'object' then 'progress ' || left(r.progress::text, 60) end, case when not (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
     and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then 'slot_keys and slot_limits that do not belong together' end, case when (select max(octet_length(k)) from unnest(r.slot_keys) k) > 1000 then 'slot_keys of over 1000 bytes' end), ''), $5::text)), case when jsonb_typeof(r.progress) = 'object' then r.progress end, case when (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
     and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then r.slot_keys end, case when (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
-    and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then r.slot_limits end, case when octet_length(r.live_key) between 1 and 512 then r.live_key end, r.traceparent, r.last_traceparent, 'dead', tock.now()
+    and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then r.slot_limits end, case when octet_length(r.live_key) between 1 and 512 then r.live_key end, r.traceparent, r.last_traceparent, r.began_at, r.snoozes, 'dead', tock.now()
   from gone r
   returning id, generation, definition_id, scheduled_for, job, errors
 ), freed as (
@@ -3313,13 +3377,13 @@ select count(distinct at)::integer as hours from hours;
 with target as materialized (
   select r.id from tock.job_runs_live r
   where r.definition_id = any($1::bigint[]) and r.status in ('queued', 'failed') and r.trigger = 'cron'
-    and r.scheduled_for is not null and r.run_at > tock.now() and r.attempts = 0
+    and r.scheduled_for is not null and r.run_at > tock.now() and not tock.has_begun(r.attempts, r.releases, r.generation, r.began_at)
   order by r.id for update skip locked
 ), gone as (
   delete from tock.job_runs_live r using target where r.id = target.id returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, tock.now(), 'skipped', 'edited'
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'skipped', 'edited'
   from gone
   returning id
 ), freed as (
@@ -3337,6 +3401,49 @@ with target as materialized (
   returning id
 )
 select id from ended;
+
+-- suspend
+with outcome as materialized (
+  select * from unnest($1::bigint[], $2::timestamptz[], $3::float8[], $4::text[]) as o(id, until, delay_ms, snoozed)
+), held as materialized (
+  select r.id from tock.job_runs_live r
+  where r.id = any($1::bigint[]) and ($5::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $6 and r.status in ('running')
+  order by r.id
+  for update
+), asked as (
+  delete from tock.job_runs_live r where r.id = any(array(select id from held)) and (r.cancel_requested_at is not null or r.live_key is not null and true and tock.successor_of(r.live_key) is not null) returning r.*
+), withdrawn as (
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
+  from asked
+  returning id
+), given_back as (
+  update tock.job_runs_live r set status = 'queued', locked_by = null, locked_until = null, attempts = r.attempts - 1,
+      began_at = coalesce(r.began_at, r.started_at),
+      snoozes = case when o.snoozed is null then r.snoozes else coalesce(r.snoozes, 0) + 1 end,
+      run_at = greatest(least(o.until, tock.now() + o.delay_ms * interval '1 millisecond'), tock.now() + interval '1000 milliseconds')
+  from held join outcome o using (id) where r.id = held.id and r.id <> all(array(select id from asked))
+  returning r.id, r.definition_id, r.job, r.run_at
+), freed as (
+  delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
+    and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
+  returning s.concurrency_key
+), noted as (
+  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
+  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
+    select 'chain' as kind from tock.job_definitions d
+    where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
+    union all
+    select 'dead' from tock.job_definitions d where 'cancelled' = 'dead' and d.name = e.job and d.on_dead is not null
+  ) k
+  where e.definition_id is not null or 'cancelled' = 'dead'
+  returning id
+), snoozing as (
+  insert into tock.job_waits as w (run_id, kind, name, until, reason)
+  select g.id, 'snooze', '', g.run_at, o.snoozed from given_back g join outcome o using (id) where o.snoozed is not null order by g.id
+  on conflict (run_id, kind, name) do update set created_at = excluded.created_at, until = excluded.until, reason = excluded.reason
+)
+select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from (select id from given_back union all select id from withdrawn) moved;
 
 -- table-sizes
 select pg_relation_size(to_regclass('tock.job_runs_live'))::float8 as runs, pg_relation_size(to_regclass('tock.job_slots'))::float8 as slots;

@@ -6,6 +6,7 @@ import { type Window, windowIn } from '../../model/planning/window.js';
 import { type HandOffPhase, type HandOffRecord, handOffState } from '../../model/run/hand-off-record.js';
 import { jobOfCodeKey } from '../../model/run/limits.js';
 import type { LivedRun } from '../../model/run/run-life.js';
+import { currentWait, type RunWait, waitText } from '../../model/run/run-wait.js';
 import { SKIP_REASONS, type SkipReason } from '../../model/run/states.js';
 
 /** Of a run. Instants as Dates. */
@@ -25,6 +26,8 @@ export interface ExplainedRun extends LivedRun {
   readonly handOff: HandOffRecord | null;
   /** The run that starts when this one has ended. */
   readonly successor: string | null;
+  readonly snoozes: number;
+  readonly waits: readonly RunWait[];
 }
 
 /** What it may wait for. */
@@ -217,6 +220,8 @@ function explainWaiting(run: ExplainedRun, { now, queue, holders, workerSeenAt }
       holders.count === 1 ? `run ${holders.ids.join()} has` : `runs ${holders.ids.join(', ')}${others} have`;
     return say('waiting', `${what}, which ${who}.`, null, slot);
   }
+  const wait = currentWait(run, now);
+  if (wait) return say('waiting', `Its handler waits ${waitText(wait, run.snoozes, now)}.`);
   if (waited < 0) return say('waiting', `${failed}${next} is due in ${formatSpan(-waited)}.`);
   if (queue?.pausedAt) {
     const note = queue.pauseReason === null ? '' : ` (${queue.pauseReason})`;

@@ -8,15 +8,17 @@ import { knownJob } from '../../model/job/registry.js';
 import { windowIn } from '../../model/planning/window.js';
 import type { Ending } from '../../model/run/decide.js';
 import { jobLimits, SUSPECTS } from '../../model/run/limits.js';
+import { isWait } from '../../model/run/snooze.js';
 import type { Engine } from '../engine.js';
 import { abort, onAbort } from './abort.js';
-import type { ActiveRun } from './active-run.js';
+import { type ActiveRun, leaseLost } from './active-run.js';
 import { callHandler, payloadOf, readPayload } from './call-handler.js';
-import { leaseLost } from './effects.js';
+
 import { endingOfResult } from './hand-off.js';
 import { executeIsolated } from './isolate/parent.js';
 import type { RelaySeam } from './relay-seam.js';
 import { keepLosses } from './run-logger.js';
+import { endingOfThrown } from './suspend.js';
 
 /** The `signal.reason` of handlers when their worker drains. */
 export const drainReason = () => new TockError('TOCK_DRAINING', 'the worker is shutting down');
@@ -150,7 +152,10 @@ function endingBefore(active: ActiveRun): Ending | null | undefined {
     const { hours, timezone, outside, now } = run.window;
     const window = windowIn(hours, timezone);
     if (!window.isOpen(now))
-      return { kind: 'outside', opensAt: outside === 'skip' ? null : window.opening(now) };
+      return {
+        kind: 'outside',
+        opensAt: outside === 'skip' && !run.begun ? null : window.opening(now),
+      };
   }
   // Cancelled or drained while it was prefetched.
   return active.interrupt.isAborted ? endingOf(active, active.interrupt.reason) : undefined;
@@ -161,10 +166,12 @@ function endingOf(active: ActiveRun, error: unknown): Ending | null {
   if (active.cancelRequested) return { kind: 'cancelled' };
   const { reason } = active.interrupt;
   if (reason instanceof TockError) {
-    if (reason.code === 'TOCK_DRAINING') return { kind: 'drained' };
+    // A wait that began meanwhile is kept.
+    if (reason.code === 'TOCK_DRAINING')
+      return isWait(error) ? { kind: 'threw', error } : { kind: 'drained' };
     if (reason.code === 'TOCK_TIMEOUT') return { kind: 'threw', error: reason };
   }
-  return { kind: 'threw', error };
+  return endingOfThrown(active, error);
 }
 
 function startTimeout(active: ActiveRun, timeoutMs: number): NodeJS.Timeout {

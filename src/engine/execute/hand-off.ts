@@ -3,6 +3,7 @@ import { TockError } from '../../model/errors.js';
 import { type HandOff, type HandOffOptions, isHandOff, readHandOff } from '../../model/job/hand-off.js';
 import type { Ending } from '../../model/run/decide.js';
 import type { ActiveRun } from './active-run.js';
+import { endingOfThrown } from './suspend.js';
 
 /** @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION, TOCK_BAD_STATE */
 export function handOff(active: ActiveRun, options: HandOffOptions): HandOff {
@@ -33,6 +34,7 @@ export function refuseHandOff(active: ActiveRun, result: unknown): void {
 
 /** How an attempt ends whose handler has returned a value. */
 export function endingOfResult(active: ActiveRun, value: unknown): Ending {
+  if (active.suspension !== null) return endingOfThrown(active, undefined);
   if (isHandOff(value)) return { kind: 'handedOver', handOff: { leaseMs: value.leaseMs, to: value.to } };
   if (active.handOff === null) return { kind: 'returned', value };
   const error = new TockError(

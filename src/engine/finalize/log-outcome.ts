@@ -5,6 +5,7 @@ import type { Outcome } from '../../model/run/decide.js';
 import { causeText } from '../../model/run/errors/root-cause.js';
 import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
 import { withoutStacks } from '../../model/run/sanitize.js';
+import type { Wait } from '../../model/run/snooze.js';
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Engine } from '../engine.js';
@@ -36,6 +37,7 @@ const LEVELS: Readonly<Record<OutcomeWord, 'debug' | 'info' | 'warn' | 'error'>>
   skipped: 'warn',
   deferred: 'debug',
   released: 'info',
+  waiting: 'info',
   handedOver: 'info',
   lost: 'error',
 };
@@ -52,7 +54,7 @@ export function logOutcome(
   if (!isEnabled(engine.logger, LEVELS[word])) return;
   const error = outcome?.error;
   const why = error ? `: ${error.message.split('\n')[0]}${causeText(error)}` : '';
-  const ended = word === 'handedOver' ? 'handed over' : word;
+  const ended = word === 'handedOver' ? 'handed over' : word === 'waiting' ? 'began to wait' : word;
   engine.logger[LEVELS[word]](
     {
       event: `run.${ended.replace(' ', '_')}`,
@@ -80,14 +82,22 @@ function logUnknownJob(engine: Engine, job: string): void {
 }
 
 function nextText(outcome: Outcome | null): string {
+  if (outcome?.wait) return waitText(outcome.wait);
   if (outcome?.transition === 'fail') return `; next attempt in ${formatDuration(outcome.delayMs)}`;
   if (outcome?.handOff === undefined) return '';
   const { leaseMs, to } = outcome.handOff;
   return `${to === null ? '' : `, to ${to}`}; its lease ends in ${formatDuration(leaseMs)}`;
 }
 
+function waitText({ delayMs, until, snoozed }: Wait): string {
+  const when =
+    until === null ? `for ${formatDuration(delayMs ?? 0)}` : `until ${new Date(until).toISOString()}`;
+  return ` ${when}${snoozed ? `: ${snoozed}` : ''}`;
+}
+
 export function wordFor(transition: Outcome['transition']): OutcomeWord {
   if (transition === 'handOff') return 'handedOver';
   if (transition === 'release') return 'released';
+  if (transition === 'suspend') return 'waiting';
   return transition === 'defer' ? 'deferred' : TRANSITIONS[transition].to;
 }

@@ -6,7 +6,7 @@ import type { Engine } from '../engine.js';
 import { type ActiveRun, isHeld } from '../execute/active-run.js';
 import { createCancelCheck } from './cancel-check.js';
 import { applyLeaseAnswer, loseLease } from './lease-answer.js';
-import { flushProgress } from './progress.js';
+import { flushCursors, flushProgress } from './progress.js';
 
 const PROGRESS_EVERY_MS = 1000;
 /** The pause before a failed beat is repeated; it doubles up to a heartbeat. */
@@ -126,7 +126,11 @@ export function startHeartbeat(
     void guardedBeat();
     void flushLogs?.();
   }, heartbeatMs);
-  const progress = setInterval(() => void flushProgress(engine, workerId, activeRuns), PROGRESS_EVERY_MS);
+  const report = () => {
+    void flushProgress(engine, workerId, activeRuns);
+    void flushCursors(engine, workerId, activeRuns);
+  };
+  const progress = setInterval(report, PROGRESS_EVERY_MS);
   const polls =
     pollMs === undefined ? undefined : setInterval(() => cancelCheck.checkOlderThan(pollMs), pollMs);
   return {

@@ -3,7 +3,7 @@ import { Cancel } from '../../model/errors.js';
 import type { Engine } from '../engine.js';
 import { abort } from '../execute/abort.js';
 import type { ActiveRun } from '../execute/active-run.js';
-import { leaseLost } from '../execute/effects.js';
+import { leaseLost } from '../execute/active-run.js';
 
 /** A run that is still held. One that the answer lacks is lost. */
 export interface HeldRow {

@@ -1,10 +1,10 @@
 // What attempts report, as far as it must be written before their outcome, which ends the lease: progress,
-// lines of their logs, and the spans that what follows is linked to.
+// cursors, lines of their logs, and the spans that what follows is linked to.
 import type { Engine } from '../engine.js';
 import type { ActiveRun } from '../execute/active-run.js';
 import { writeSpans } from '../execute/spans.js';
 import { LogWriter } from './log-writer.js';
-import { flushProgress } from './progress.js';
+import { flushCursors, flushProgress } from './progress.js';
 
 export class Reports {
   readonly logs: LogWriter;
@@ -21,6 +21,7 @@ export class Reports {
   async flush(actives: readonly ActiveRun[]): Promise<void> {
     await Promise.all([
       flushProgress(this.engine, this.workerId, actives),
+      flushCursors(this.engine, this.workerId, actives),
       this.logs.flush(actives),
       this.flushSpans(actives),
     ]);

@@ -205,9 +205,11 @@ export class RunPipeline implements WorkerLoad {
 
   private finish(active: ActiveRun, ending: Ending | null): void {
     active.isFinalizing = true;
-    const outcome = ending && outcomeOf(this.engine, active.run, ending);
+    const elapsedMs = active.startedAt === null ? 0 : performance.now() - active.startedAt;
+    const outcome = ending && outcomeOf(this.engine, active.run, ending, elapsedMs);
     active.span?.end(outcome, active.isCommitted);
-    if (outcome === null || (active.progress ?? active.log ?? active.span) === null)
+    if (outcome?.transition === 'succeed') active.cursors = null;
+    if (outcome === null || (active.progress ?? active.cursors ?? active.log ?? active.span) === null)
       return this.write(active, outcome);
     void this.reports.flush([active]).then(() => this.write(active, outcome));
   }

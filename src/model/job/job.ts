@@ -17,11 +17,12 @@ import type { DataInterval, IsOptional, ScheduleFor } from './job-schedule.js';
 import type { LogsOption } from './logs-option.js';
 import type { Json, StoredOutput } from './payload/json.js';
 import type { Enqueued, EnqueuedOr, RunId } from './run-id.js';
+import type { WaitMethods } from './wait-methods.js';
 
 export type { Json } from './payload/json.js';
 
 /** What every handler gets besides its payload. */
-export interface JobContext {
+export interface JobContext extends WaitMethods {
   /** Id of the run: a bigint, as text. */
   readonly runId: string;
   readonly job: string;

@@ -92,6 +92,13 @@ export const TRANSITIONS = {
     by: 'holder',
     when: 'it was claimed after its start deadline, or outside its window',
   },
+  suspend: {
+    name: 'suspend',
+    from: ['running'],
+    to: 'queued',
+    by: 'holder',
+    when: 'the handler threw Snooze, or waits by ctx.sleep; the attempt is given back, and the run is due when its wait is over',
+  },
   defer: {
     name: 'defer',
     from: ['running'],

@@ -1,4 +1,4 @@
-// Writes the outcomes of a batch of attempts, with at most six statements; see finish.ts, give-back.ts,
+// Writes the outcomes of a batch of attempts, with at most seven statements; see finish.ts, give-back.ts,
 // hand-off/hand-off.ts, claim/pass-on.ts.
 import type { Outcome } from '../../model/run/decide.js';
 import type { Session } from '../connection/database.js';
@@ -7,7 +7,7 @@ import { statement } from '../connection/statement.js';
 import type { ClaimedRun } from './claim/claimed-run.js';
 import { finishAndPassOn, type Successors } from './claim/pass-on.js';
 import { type CarryOut, type Finalization, finish, type Moved } from './finish.js';
-import { defer, fail, release } from './give-back.js';
+import { defer, fail, release, suspend } from './give-back.js';
 import { handOff } from './hand-off/hand-off.js';
 import {
   type AfterMove,
@@ -44,7 +44,7 @@ export interface PassingOn<Run> extends Successors {
 const NONE_MOVED: Moved = { ids: [], freed: null, outboxWritten: false };
 
 /**
- * Writes the outcomes of a batch: six statements at most, however large the batch. Each commits on its own,
+ * Writes the outcomes of a batch: seven statements at most, however large the batch. Each commits on its own,
  * unless `session` is a transaction. Does not throw: an error concerns one part, and is in `failed`.
  *
  * @param passingOn whose slots may be passed on; not within a transaction
@@ -100,6 +100,7 @@ function partsOf<Run extends Finalization>(
   const others: [CarryOut, readonly Run[]][] = [
     [fail, of('fail')],
     [release, of('release')],
+    [suspend, of('suspend')],
     [defer, of('defer')],
     [handOff, of('handOff')],
   ];

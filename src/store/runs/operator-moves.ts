@@ -8,6 +8,7 @@ import {
   AFTER_WAITING,
   type AfterMove,
   freeSlots,
+  hasBegun,
   insertFinished,
   noteRetried,
   statuses,
@@ -74,7 +75,7 @@ const SUPERSEDE = statement<{ definitionIds: readonly string[] }, { id: string }
 with target as materialized (
   select r.id from tock.job_runs_live r
   where r.definition_id = any(:definitionIds::bigint[]) and r.status in (${statuses('supersede')}) and r.trigger = 'cron'
-    and r.scheduled_for is not null and r.run_at > tock.now() and r.attempts = 0
+    and r.scheduled_for is not null and r.run_at > tock.now() and not ${hasBegun('r')}
   order by r.id for update skip locked
 ), gone as (
   delete from tock.job_runs_live r using target where r.id = target.id returning r.*

@@ -5,6 +5,7 @@ import { TockError } from '../../../model/errors.js';
 import { receiverText, refusedTexts } from '../../../model/run/hand-off-record.js';
 import { SUSPECTS } from '../../../model/run/limits.js';
 import type { RunRecord } from '../../../model/run/run-record.js';
+import { waitWords } from '../../../model/run/run-wait.js';
 import { isFinished, STATUS_MEANINGS } from '../../../model/run/states.js';
 import { utcText } from '../../../model/schedule/instant-text.js';
 import { stopSignal } from '../../../runtime/stop-signal.js';
@@ -108,6 +109,7 @@ function page(run: RunRecord, withStack: boolean): string {
         ? `${run.releases === 1 ? 'once' : `${run.releases} times`} by a worker that was stopping or crashed`
         : '',
     ],
+    ['waits', waitsText(run)],
     [
       'isolated',
       run.concurrencyKeys?.includes(SUSPECTS.key)
@@ -126,6 +128,14 @@ function page(run: RunRecord, withStack: boolean): string {
     ...valueLines('output', run.output),
     `${paint('bold', 'next')}: ${nextStep(run)}`,
   ].join('\n');
+}
+
+function waitsText({ status, waits, snoozes }: RunRecord): string {
+  const last = waits.at(-1);
+  if (last === undefined) return '';
+  const until = status === 'queued' && last.until !== null ? `until ${time(last.until)}: ` : '';
+  const count = snoozes > 0 ? `; snoozed ${snoozes === 1 ? 'once' : `${snoozes} times`}` : '';
+  return cleanLine(`${until}${waitWords(last)}${count}`);
 }
 
 function time(date: Date | null): string {

@@ -49,6 +49,8 @@ export type FromChild =
       readonly stage: string | null;
       readonly events: number;
     }
+  /** A cursor was advanced. */
+  | { readonly kind: 'cursor'; readonly key: string; readonly result: string }
   /** The handler's own transaction has committed the success. */
   | { readonly kind: 'committed' }
   | Answer;

@@ -33,6 +33,10 @@ export interface ClaimedRun {
     readonly outside: string;
     readonly now: number;
   } | null;
+  /**
+   * Its handler has ended to wait before: how long before this claim it was called first, and its snoozes.
+   */
+  readonly begun: { readonly ageMs: number; readonly snoozes: number } | null;
   /** The span of the enqueuing call, and its queue; null: it was not traced. */
   readonly trace: { readonly traceparent: string; readonly queue: string } | null;
   /** Why the row cannot be given to a handler, so that the run is to be set aside; null: it can. */
@@ -48,6 +52,7 @@ type Planned = Pick<
   | 'slot_keys'
   | 'is_late'
   | 'window'
+  | 'begun'
   | 'trace'
 >;
 
@@ -66,7 +71,8 @@ export const startLease = (run: string) =>
     locked_until = tock.now() + :leaseMs * interval '1 millisecond', started_at = tock.now()`;
 
 /** Of a claimed run: no attempt began before this one, however often it was claimed and given back. */
-const hasNotBegun = (run: string) => `${run}.attempts = 1 and ${run}.releases = 0 and ${run}.generation = 1`;
+const hasNotBegun = (run: string) =>
+  `${run}.attempts = 1 and ${run}.releases = 0 and ${run}.generation = 1 and ${run}.began_at is null`;
 
 const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`;
 
@@ -90,6 +96,7 @@ export const claimedColumns = (
   run: string,
 ) => `${run}.fence, ${run}.job, ${run}.attempts, ${run}.max_attempts, ${payloadText(run)}, ${run}.idempotency_key, ${run}.trigger,
   case when ${run}.definition_id is null and ${run}.scheduled_for is null and ${run}.start_by is null and ${run}.traceparent is null
+      and ${run}.began_at is null
     then to_jsonb(${run}.slot_keys) else
     jsonb_build_object('occurrence_count', ${run}.occurrence_count, 'slot_keys', ${run}.slot_keys,
       'scheduled_for', ${epochMs(`${run}.scheduled_for`)}, 'interval_start', ${epochMs(`${run}.interval_start`)},
@@ -97,6 +104,8 @@ export const claimedColumns = (
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor(${epochMs('tock.now()')})) end)
       from tock.job_definitions d where d.id = ${run}.definition_id), '{}')
+    || case when ${run}.began_at is null then '{}'::jsonb
+      else jsonb_build_object('begun', jsonb_build_object('ageMs', ${epochMs(`(tock.now() - ${run}.began_at)`)}, 'snoozes', coalesce(${run}.snoozes, 0))) end
     || case when ${run}.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', ${run}.traceparent, 'queue', ${run}.queue)) end end as planned`;
 
@@ -116,6 +125,7 @@ const UNPLANNED: Planned = {
   slot_keys: null,
   is_late: false,
   window: null,
+  begun: null,
   trace: null,
 };
 
@@ -141,6 +151,7 @@ export function claimedRun(row: ClaimedRow): ClaimedRun {
     slot_keys: planned.slot_keys,
     is_late: planned.is_late,
     window: planned.window ?? null,
+    begun: planned.begun ?? null,
     trace: planned.trace ?? null,
     defect: planned === UNPLANNED ? null : defectOf(planned),
   };

@@ -39,6 +39,7 @@ const PLAIN = {
   slot_keys: null,
   is_late: false,
   window: null,
+  begun: null,
   trace: null,
   defect: null,
   is_large: false,
