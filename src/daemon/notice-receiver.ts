@@ -34,7 +34,7 @@ export function createNoticeReceiver({ worker, hint, onReap }: NoticeReceiverOpt
         // What is handed back may lie anywhere.
         hint.record(null);
         due.notice();
-      } else if (notice.kind === 'queued' && hint.record(notice.queuePriority)) due.notice();
+      } else if (notice.kind === 'queued' && hint.record(notice.lane)) due.notice();
     },
     found() {
       due.found();

@@ -55,7 +55,7 @@ const MUTANTS: readonly Mutant[] = [
     story: 'ordinary',
     changes: [
       {
-        file: 'store/runs/claim/queue-priorities.ts',
+        file: 'store/runs/claim/queue-lanes.ts',
         from: '${run}.run_at <= tock.now()',
         to: '${run}.run_at <= clock_timestamp()',
       },

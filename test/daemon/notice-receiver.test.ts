@@ -6,7 +6,7 @@ import { createEnqueueHint } from '../../src/engine/claim/enqueue-hint.js';
 import type { Notice } from '../../src/store/connection/notices.js';
 
 const SOON: Notice = { kind: 'soon' };
-const QUEUED: Notice = { kind: 'queued', queuePriority: null };
+const QUEUED: Notice = { kind: 'queued', lane: null };
 
 let now: number;
 beforeEach(() => {
@@ -53,10 +53,10 @@ describe('a notice', () => {
 
   it('that there is something to reap leads to a look everywhere, also where another named a place', () => {
     const { receive, done, hint } = receiver();
-    const queuePriority = { queue: 'mails', priority: 0 };
-    receive({ kind: 'queued', queuePriority });
-    expect(hint.take()).toEqual(queuePriority);
-    receive({ kind: 'queued', queuePriority });
+    const lane = { queue: 'mails', priority: 0 };
+    receive({ kind: 'queued', lane });
+    expect(hint.take()).toEqual(lane);
+    receive({ kind: 'queued', lane });
     receive({ kind: 'reap' });
     pass(1000);
     expect([done, hint.isEmpty, hint.take()]).toEqual([['claim', 'reap', 'claim'], false, null]);
@@ -64,9 +64,9 @@ describe('a notice', () => {
 
   it('of a run in a queue that the worker does not serve has none', () => {
     const { receive, done } = receiver(['mails']);
-    receive({ kind: 'queued', queuePriority: { queue: 'reports', priority: 0 } });
+    receive({ kind: 'queued', lane: { queue: 'reports', priority: 0 } });
     expect(done).toEqual([]);
-    receive({ kind: 'queued', queuePriority: { queue: 'mails', priority: 0 } });
+    receive({ kind: 'queued', lane: { queue: 'mails', priority: 0 } });
     expect(done).toEqual(['claim']);
   });
 

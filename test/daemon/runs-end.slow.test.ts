@@ -83,7 +83,7 @@ describe('a daemon whose last run ends', () => {
       await isEnded(id);
       await quiet();
     }
-    expect(searches()).toEqual(['claim-in-place', 'claim-in-place']);
+    expect(searches()).toEqual(['claim-in-lane', 'claim-in-lane']);
   });
 
   it('claims everywhere while others execute, and sleeps on after them', async () => {
@@ -99,14 +99,14 @@ describe('a daemon whose last run ends', () => {
     }
     await quiet();
     // The second was claimed everywhere: others might have waited for room.
-    expect(searches()).toEqual(['claim-in-place', 'claim']);
+    expect(searches()).toEqual(['claim-in-lane', 'claim']);
     sent.length = 0;
     const third = await test.tock.enqueue(waits, { n: 'c' });
     await isStarted('c');
     end('c');
     await isEnded(third);
     await quiet();
-    expect(searches()).toEqual(['claim-in-place']);
+    expect(searches()).toEqual(['claim-in-lane']);
   });
 
   it('counts what notices bring: where they come in a stream, it asks whether they hold up sessions', async () => {
@@ -120,14 +120,14 @@ describe('a daemon whose last run ends', () => {
       await untilSucceeded(n);
     }
     expect(sent).toContain('is notify lock awaited');
-    expect(searches().filter(name => name === 'claim-in-place').length).toBeGreaterThan(9);
+    expect(searches().filter(name => name === 'claim-in-lane').length).toBeGreaterThan(9);
   });
 
   it('starts one in time that its handler has enqueued for later', async () => {
     await start(4);
     await test.tock.enqueue(waits, { n: 'a' });
     await isStarted('a');
-    await until(async () => searches().at(-1) === 'claim-in-place', 'the claim');
+    await until(async () => searches().at(-1) === 'claim-in-lane', 'the claim');
     await test.tock.enqueue(waits, { n: 'later' }, { delay: '1s' });
     end('a');
     await isStarted('later');

@@ -53,7 +53,7 @@ export function startListener(
       isListening = true;
       onListening();
       // For runs that were enqueued while nothing listened.
-      onNotice({ kind: 'queued', queuePriority: null });
+      onNotice({ kind: 'queued', lane: null });
     } catch (error) {
       logger.debug({ event: 'listen.failed', error: String(error) }, 'cannot listen; polling goes on');
       if (isLatest()) reconnect();

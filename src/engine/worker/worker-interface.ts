@@ -1,8 +1,8 @@
 // A worker as ticks, the daemon and the command line see it; worker.ts opens one.
 
 import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
-import type { QueuePriority } from '../../store/runs/claim/claim.js';
-import type { Watermark } from '../../store/runs/claim/queue-priorities.js';
+import type { QueueLane } from '../../store/runs/claim/claim.js';
+import type { Watermark } from '../../store/runs/claim/queue-lanes.js';
 import type { Lowered } from '../claim/watermarks.js';
 import type { WakeCause } from './wakeup.js';
 
@@ -43,7 +43,7 @@ export interface Worker {
    * Returns how many runs this call accepted.
    * @param hint a queue and priority in which a run was just enqueued: claims only there
    */
-  claim(hint?: QueuePriority): Promise<number>;
+  claim(hint?: QueueLane): Promise<number>;
   /** A claim is under way: `claim` would return that one. */
   readonly isClaiming: boolean;
   /** Whether there was more at the last claim, so that it goes on claiming. */

@@ -77,7 +77,7 @@ export function createPreparer(
     );
   };
   /** The sizes are read before the first plan is kept, and then where statements take long. */
-  const mind = (name: string, ms: number) => {
+  const recordDuration = (name: string, ms: number) => {
     if (planned !== null || lookedAt > Number.NEGATIVE_INFINITY) {
       if (ms >= SLOW_MS) slow++;
       if (slow >= SLOW_COUNT && clock() - lookedAt >= LOOK_EVERY_MS) look();
@@ -94,7 +94,7 @@ export function createPreparer(
     const began = clock();
     try {
       const answer = await run(name);
-      mind(name, clock() - began);
+      recordDuration(name, clock() - began);
       return answer;
     } catch (error) {
       if (isUnknownStatement(error)) mayPrepare = false;

@@ -34,7 +34,7 @@ export interface StatementOptions {
  * execution as long as the values make the plan look cheaper than one for all values; so the parameters that
  * do, such as a LIMIT or the length of an array, are hidden.
  */
-export const hidden = (parameter: string, type: string): string => `(select :${parameter}::${type})`;
+export const opaqueToPlanner = (parameter: string, type: string): string => `(select :${parameter}::${type})`;
 
 const defined = new Map<string, Statement<never, unknown>>();
 

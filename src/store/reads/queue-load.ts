@@ -4,8 +4,8 @@ import type { QueueRecord } from '../../model/queue-methods.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { instant, readable } from '../connection/values/readable-instant.js';
-import { isClaimable, isRateVoid, liesIn, QUEUE_PRIORITIES } from '../runs/claim/queue-priorities.js';
-import { blockedPlaces } from '../runs/claim/waiting/blocked-places.js';
+import { isClaimable, isRateVoid, liesIn, QUEUE_LANES } from '../runs/claim/queue-lanes.js';
+import { blockedQueues } from '../runs/claim/waiting/blocked-queues.js';
 import { isOfCode } from '../runs/claim/waiting/claim-waiting.js';
 import { statuses } from '../runs/transition.js';
 
@@ -85,11 +85,11 @@ const READ_QUEUE_LOAD = statement<
 >(
   'read-queue-load',
   `
-with ${QUEUE_PRIORITIES}, blocked as materialized (
+with ${QUEUE_LANES}, blocked as materialized (
   select r.queue, count(*)::integer as count from (
     select queue from tock.job_runs_live where blocked_on is not null order by blocked_on limit ${MAX_COUNTED + 1}) r group by r.queue
 ), names as (
-  select queue as name from queue_priorities
+  select queue as name from queue_lanes
   union select queue from blocked
   union select name collate "C" from tock.job_queues
 ), chosen as (
@@ -124,7 +124,7 @@ cross join lateral (
 ) counts
 cross join lateral (
   -- In each priority the first that can be claimed: they are sorted by run_at.
-  select ${readable('min(f.run_at)')} as at from queue_priorities p cross join lateral (
+  select ${readable('min(f.run_at)')} as at from queue_lanes p cross join lateral (
     select r.run_at from tock.job_runs_live r where ${liesIn('r', 'p')} and ${isClaimable('r')} order by r.run_at limit 1) f
   where p.queue = c.name
 ) oldest
@@ -176,7 +176,7 @@ with recursive keys as (
     select r.blocked_on as key from tock.job_runs_live r where r.blocked_on is not null and r.blocked_on > k.key
     order by r.blocked_on limit 1) n
   where k.place < ${MAX_KEYS}
-), ${blockedPlaces('keys k')}
+), ${blockedQueues('keys k')}
 select k.key, f."limit", h.count as held, ${holdersOf('k.key')} as holders, least(w.count, ${MAX_BLOCKED}) as waiting,
   w.count > ${MAX_BLOCKED} as "isCapped", ${instant('w.at')} as "oldestAt", f.first
 from keys k

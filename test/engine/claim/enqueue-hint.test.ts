@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createEnqueueHint } from '../../../src/engine/claim/enqueue-hint.js';
 import { type Daemon, defineJob } from '../../../src/index.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import { claimInPlaces } from '../../../src/store/runs/claim/claim-in-places.js';
+import { claimInLanes } from '../../../src/store/runs/claim/claim-in-lanes.js';
 
 import { insertSleeper } from '../../support/sleepers.js';
 import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
@@ -62,7 +62,7 @@ describe('createEnqueueHint', () => {
 
 describe('a claim with a hint', () => {
   const claim = (limit = 10) =>
-    claimInPlaces(database, { limit, workerId: WORKER, leaseMs: 60_000, queues: null }, [
+    claimInLanes(database, { limit, workerId: WORKER, leaseMs: 60_000, queues: null }, [
       { queue: 'mail', priority: 3, at: '-infinity', id: '0' },
     ]);
   const enqueue = async (queue: string, priority: number) =>

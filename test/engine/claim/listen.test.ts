@@ -15,7 +15,7 @@ beforeEach(async () => {
   database = openDatabase({ connectionString: test.url, connections: 1 });
   heard = [];
   listener = startListener({ database, logger: silentLogger } as Engine, notice =>
-    heard.push(notice.kind === 'queued' ? (notice.queuePriority?.queue ?? 'anywhere') : notice.kind),
+    heard.push(notice.kind === 'queued' ? (notice.lane?.queue ?? 'anywhere') : notice.kind),
   );
   await until(async () => heard.includes('anywhere'), 'the first connection');
 });

@@ -1,29 +1,29 @@
 // Engine: from where claims start, as pure functions of what they were answered.
 import { describe, expect, it } from 'vitest';
 import { type Sent, Watermarks } from '../../../src/engine/claim/watermarks.js';
-import type { Claim, ClaimedPlace } from '../../../src/store/runs/claim/claim.js';
+import type { Claim, ClaimedLane } from '../../../src/store/runs/claim/claim.js';
 
 const at = (second: number) => new Date(Date.parse('2026-03-02T12:00:00Z') + second * 1000).toISOString();
 const A = { queue: 'a', priority: 0 };
 const B = { queue: 'b', priority: 0 };
 
 /** A place that gave its runs up to this second; null: it was not looked at. */
-const place = (second: number | null, more: Partial<ClaimedPlace> = {}): ClaimedPlace => ({
+const place = (second: number | null, more: Partial<ClaimedLane> = {}): ClaimedLane => ({
   ...A,
   at: second === null ? null : at(second),
   id: second === null ? null : `${second}`,
   hasMore: false,
   isLimited: false,
-  needsSlots: false,
+  needsAdmission: false,
   ...more,
 });
-const claimOf = (...places: readonly ClaimedPlace[]): Claim => ({
+const claimOf = (...places: readonly ClaimedLane[]): Claim => ({
   runs: [],
   limited: [],
   places,
   hasMore: places.some(each => each.hasMore),
 });
-const answer = (marks: Watermarks, ...places: readonly ClaimedPlace[]) =>
+const answer = (marks: Watermarks, ...places: readonly ClaimedLane[]) =>
   marks.claimed(claimOf(...places), marks.everywhere());
 const startsOf = (sent: Sent | null) => sent?.watermarks.map(each => `${each.queue} ${each.at} ${each.id}`);
 const known = (marks: Watermarks) => marks.known.map(each => each.at);
@@ -69,7 +69,7 @@ describe('where a place has more', () => {
 
   it('and some of what it gave needs a slot, only claims everywhere go on', () => {
     const marks = new Watermarks();
-    answer(marks, place(10, { hasMore: true, needsSlots: true }), place(10, { ...B, hasMore: true }));
+    answer(marks, place(10, { hasMore: true, needsAdmission: true }), place(10, { ...B, hasMore: true }));
     expect([marks.whereMore(), marks.hasMore]).toEqual([null, true]);
     answer(marks, place(11, { hasMore: true }), place(11, { ...B, hasMore: true }));
     expect(marks.whereMore()).not.toBeNull();

@@ -4,15 +4,15 @@ import { readNotice } from '../../../src/store/connection/notices.js';
 
 describe('readNotice', () => {
   it.each([
-    ['queued', { kind: 'queued', queuePriority: null }],
-    ['queued:0:mail', { kind: 'queued', queuePriority: { queue: 'mail', priority: 0 } }],
+    ['queued', { kind: 'queued', lane: null }],
+    ['queued:0:mail', { kind: 'queued', lane: { queue: 'mail', priority: 0 } }],
     [
       'queued:-2147483647:mail:eu',
-      { kind: 'queued', queuePriority: { queue: 'mail:eu', priority: -2_147_483_647 } },
+      { kind: 'queued', lane: { queue: 'mail:eu', priority: -2_147_483_647 } },
     ],
     [
       `queued:7:${'q'.repeat(200)}`,
-      { kind: 'queued', queuePriority: { queue: 'q'.repeat(200), priority: 7 } },
+      { kind: 'queued', lane: { queue: 'q'.repeat(200), priority: 7 } },
     ],
     ['reap', { kind: 'reap' }],
     ['cancel:9223372036854775807', { kind: 'cancel', runId: '9223372036854775807' }],

@@ -13,9 +13,9 @@ import { lockDueDefinitions, readClockAndLive } from '../../../src/store/definit
 import type { Ticker } from '../../../src/store/definitions/ticks.js';
 import { askWhetherIdle, readNextDue } from '../../../src/store/reads/next-due.js';
 import { admitUnderOneKey } from '../../../src/store/runs/claim/admit-one-key.js';
-import { readBelow } from '../../../src/store/runs/claim/below.js';
+import { sweepBelowWatermarks } from '../../../src/store/runs/claim/sweep.js';
 import { claimFreeRun, claimFreeRuns } from '../../../src/store/runs/claim/claim.js';
-import { claimInPlaces } from '../../../src/store/runs/claim/claim-in-places.js';
+import { claimInLanes } from '../../../src/store/runs/claim/claim-in-lanes.js';
 import { unblockRuns } from '../../../src/store/runs/claim/unblock.js';
 import { enqueueRuns } from '../../../src/store/runs/enqueue/enqueue.js';
 import type { EnqueuedRow, RunShape } from '../../../src/store/runs/enqueue/enqueued-run.js';
@@ -142,15 +142,15 @@ export const HOT: readonly [string, (session: Session) => Promise<unknown>, read
     s => claimFreeRuns(s, claim, WATERMARKS),
     [CLAIM_INDEX, PRIMARY_KEY],
   ],
-  ['a look below watermarks', s => readBelow(s, WATERMARKS), [CLAIM_INDEX]],
+  ['a look below watermarks', s => sweepBelowWatermarks(s, WATERMARKS), [CLAIM_INDEX]],
   ['when the next run is due, above watermarks', s => readNextDue(s, null, true, WATERMARKS), [CLAIM_INDEX]],
-  ['one in one place', s => claimInPlaces(s, claim, WATERMARKS.slice(0, 1)), [CLAIM_INDEX, PRIMARY_KEY]],
+  ['one in one place', s => claimInLanes(s, claim, WATERMARKS.slice(0, 1)), [CLAIM_INDEX, PRIMARY_KEY]],
   [
     'a small one in one place',
-    s => claimInPlaces(s, { ...claim, limit: 10 }, WATERMARKS.slice(0, 1)),
+    s => claimInLanes(s, { ...claim, limit: 10 }, WATERMARKS.slice(0, 1)),
     [CLAIM_INDEX, PRIMARY_KEY],
   ],
-  ['one in several places', s => claimInPlaces(s, claim, WATERMARKS), [CLAIM_INDEX, PRIMARY_KEY]],
+  ['one in several places', s => claimInLanes(s, claim, WATERMARKS), [CLAIM_INDEX, PRIMARY_KEY]],
   ['a claim of one run', s => claimFreeRun(s, '17', claim), [PRIMARY_KEY]],
   ['a heartbeat', s => renewLeases(s, held, WORKER, 60_000), [PRIMARY_KEY]],
   [

@@ -2,7 +2,7 @@
 import { HANDED_OVER } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
-import { liesIn, QUEUE_PRIORITIES } from '../claim/queue-priorities.js';
+import { liesIn, QUEUE_LANES } from '../claim/queue-lanes.js';
 import { type FencedBatch, fencedBatch, type Held, isUnderItsFence } from '../transition.js';
 
 /** The database's time in epoch milliseconds, and the queues of runs by their ids. */
@@ -40,8 +40,8 @@ export async function readAnswered(session: Session, held: readonly Held[]): Pro
 const COUNT_HANDED_OVER = statement<{ readonly queues: readonly string[] }, { readonly count: number }>(
   'count-handed-over',
   `
-with ${QUEUE_PRIORITIES}
-select coalesce(sum(n.count), 0)::integer as count from queue_priorities p cross join lateral (
+with ${QUEUE_LANES}
+select coalesce(sum(n.count), 0)::integer as count from queue_lanes p cross join lateral (
   select count(*) as count from tock.job_runs_live r
   where r.blocked_on is null and ${liesIn('r', 'p')} and r.run_at > tock.now()
     and r.status = 'running' and r.locked_by = '${HANDED_OVER}') n

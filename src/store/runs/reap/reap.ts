@@ -17,7 +17,7 @@ import { HANDED_OVER, TRANSITIONS } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { noteFailures } from '../alert-events.js';
-import { QUEUE_PRIORITIES } from '../claim/queue-priorities.js';
+import { QUEUE_LANES } from '../claim/queue-lanes.js';
 import { WAITS_FOR_CODE } from '../claim/waiting/claim-waiting.js';
 import { EXEC_TRIGGER } from '../exec/begin.js';
 import { dueAt, HAS_DECIDED, receiver } from '../hand-off/handed-over.js';
@@ -41,7 +41,7 @@ import { GONE_WORKERS, HAS_LIMITS, HAS_OUTBOX, isExpired, isLeaseExpired } from 
 const IS_LAST = `(r.attempts >= r.max_attempts or r.trigger = '${EXEC_TRIGGER}')`;
 
 const EXPIRED = `
-  select e.* from queue_priorities p cross join lateral (
+  select e.* from queue_lanes p cross join lateral (
     select r.id, r.job, ${IS_LAST} as is_last from tock.job_runs_live r
     where ${isExpired('r', 'p')}
     order by r.run_at, r.id
@@ -76,7 +76,7 @@ const IS_SUSPECT = `:canIsolate::boolean and r.errors -> -1 ->> 'code' = 'TOCK_L
         and r.errors -> -1 ->> 'name' is distinct from 'HandOffExpired' and r.locked_by is distinct from '${HANDED_OVER}'`;
 
 const reap = (expired: string) => `
-with ${QUEUE_PRIORITIES}, expired as materialized (${expired}
+with ${QUEUE_LANES}, expired as materialized (${expired}
 ), policies as materialized (
   select * from jsonb_to_recordset(:policies::jsonb) as p(job text, backoff text, base float8, max float8)
 ), ${withdrawReplaced('expired', { waits: `not ${IS_LAST}` })}, again as (
@@ -143,8 +143,8 @@ const BEGIN_REAPING = statement<object, { isMine: boolean; waitsForCode: boolean
 const EXPIRED_IDS = statement<{ readonly limit: number }, { readonly id: string }>(
   'expired-ids',
   `
-with ${QUEUE_PRIORITIES}
-select e.id::text as id from queue_priorities p cross join lateral (
+with ${QUEUE_LANES}
+select e.id::text as id from queue_lanes p cross join lateral (
   select r.id from tock.job_runs_live r where ${isExpired('r', 'p')} order by r.run_at, r.id limit :limit) e
 limit :limit`,
 );

@@ -3,8 +3,8 @@
 // another worker may do one of its own. The watermarks are the engine's; the rest is as claimer.ts, sweep.ts
 // and the statements have it, without SQL and time.
 import { type Sent, Watermarks } from '../../../../src/engine/claim/watermarks.js';
-import type { Claim, ClaimedPlace } from '../../../../src/store/runs/claim/claim.js';
-import type { Watermark } from '../../../../src/store/runs/claim/queue-priorities.js';
+import type { Claim, ClaimedLane } from '../../../../src/store/runs/claim/claim.js';
+import type { Watermark } from '../../../../src/store/runs/claim/queue-lanes.js';
 import type { Model } from './explore.js';
 
 /** Each of them is a fault that the exploration must find. */
@@ -148,7 +148,7 @@ function executeClaim(world: World, sent: Sent, isEverywhere: boolean): [Claim, 
     return first === -1 && isEverywhere ? [] : [{ queue, first }];
   });
   const taken = open.findIndex(({ first }) => first !== -1);
-  const claimed: ClaimedPlace[] = open.map(({ queue, first }, index) => {
+  const claimed: ClaimedLane[] = open.map(({ queue, first }, index) => {
     const run = index === taken ? RUNS[first] : undefined;
     const isUnread = taken !== -1 && index > taken;
     return {
@@ -158,7 +158,7 @@ function executeClaim(world: World, sent: Sent, isEverywhere: boolean): [Claim, 
       id: run === undefined ? null : `${run.id}`,
       hasMore: run !== undefined || isUnread,
       isLimited: false,
-      needsSlots: false,
+      needsAdmission: false,
     };
   });
   const claim = { runs: [], limited: [], places: claimed, hasMore: claimed.some(place => place.hasMore) };

@@ -103,7 +103,7 @@ describe('after a statement has failed', () => {
     watch(openDatabase({ connectionString: test.url, connections: 4 }));
     const heard: string[] = [];
     const listener: Listener = startListener({ database, logger: silentLogger } as Engine, notice =>
-      heard.push(notice.kind === 'queued' ? (notice.queuePriority?.queue ?? 'anywhere') : notice.kind),
+      heard.push(notice.kind === 'queued' ? (notice.lane?.queue ?? 'anywhere') : notice.kind),
     );
     ends.push(() => listener.stop());
     const listening = async () => {

@@ -2,7 +2,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
-import { claimLimitedRuns } from '../../../../src/store/runs/claim/admit.js';
+import { admitRuns } from '../../../../src/store/runs/claim/admit.js';
 import { admitUnderOneKey } from '../../../../src/store/runs/claim/admit-one-key.js';
 import { fixSlots, unblockRuns } from '../../../../src/store/runs/claim/unblock.js';
 import { cancelRun } from '../../../../src/store/runs/operator-moves.js';
@@ -39,7 +39,7 @@ afterAll(async () => {
 });
 
 const admitted = async (ids: readonly string[]) => {
-  const answer = await claimLimitedRuns(database, ids, { workerId: WORKER, leaseMs: 60_000 });
+  const answer = await admitRuns(database, ids, { workerId: WORKER, leaseMs: 60_000 });
   return answer.admitted.map(run => run.id);
 };
 const keyed = (limit: number, row: RunRow = {}): RunRow => ({
@@ -75,7 +75,7 @@ const blocked = async () =>
     ).map(row => [row.id, row.blocked_on]),
   );
 
-describe('claimLimitedRuns', () => {
+describe('admitRuns', () => {
   it('admits as many as there are slots, by priority, time and id, and blocks the rest', async () => {
     const ids = await addRuns(
       test,
@@ -131,7 +131,7 @@ describe('claimLimitedRuns', () => {
     const closed = openDatabase({ connectionString: test.url });
     await closed.close();
     const options = { workerId: WORKER, leaseMs: 60_000 };
-    expect(await claimLimitedRuns(closed, [], options)).toEqual({
+    expect(await admitRuns(closed, [], options)).toEqual({
       admitted: [],
       unblocked: [],
       failure: null,
@@ -206,7 +206,7 @@ describe('claimLimitedRuns', () => {
       });
     };
     const lease = { workerId: WORKER, leaseMs: 60_000 };
-    const answer = await claimLimitedRuns({ ...database, transaction }, ids, lease);
+    const answer = await admitRuns({ ...database, transaction }, ids, lease);
     expect(answer).toEqual({ admitted: [], unblocked: [], failure: null });
     expect(tries).toBe(3);
     expect(await places()).toEqual(['job:x 1: 99/1']);
@@ -222,7 +222,7 @@ describe('claimLimitedRuns', () => {
       return rows as never;
     };
     const lease = { workerId: WORKER, leaseMs: 60_000 };
-    const { admitted: none, unblocked } = await claimLimitedRuns({ ...database, run }, ids, lease);
+    const { admitted: none, unblocked } = await admitRuns({ ...database, run }, ids, lease);
     expect(none).toEqual([]);
     expect(unblocked).toMatchObject([{ queue: 'default', priority: 0 }]);
     expect(new Date(unblocked[0]?.at ?? '').toISOString()).toBe(AGO(5));
@@ -431,7 +431,7 @@ describe('many runs that need one slot', () => {
       return database.run(...query);
     };
     const lease = { workerId: WORKER, leaseMs: 60_000 };
-    const answer = await claimLimitedRuns({ ...database, run }, ids.toReversed(), lease);
+    const answer = await admitRuns({ ...database, run }, ids.toReversed(), lease);
     expect(answer.admitted.map(run => run.id)).toEqual(ids);
     expect(answer.admitted[0]?.slot_keys).toEqual(['job:k0']);
     expect(sent).toBe(1);

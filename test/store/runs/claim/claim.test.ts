@@ -2,15 +2,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
 import { readNextDue } from '../../../../src/store/reads/next-due.js';
-import { readBelow } from '../../../../src/store/runs/claim/below.js';
+import { sweepBelowWatermarks } from '../../../../src/store/runs/claim/sweep.js';
 import {
   type Claim,
   claimFreeRun,
   claimFreeRuns,
   readClaimable,
 } from '../../../../src/store/runs/claim/claim.js';
-import { claimInPlaces } from '../../../../src/store/runs/claim/claim-in-places.js';
-import type { Watermark } from '../../../../src/store/runs/claim/queue-priorities.js';
+import { claimInLanes } from '../../../../src/store/runs/claim/claim-in-lanes.js';
+import type { Watermark } from '../../../../src/store/runs/claim/queue-lanes.js';
 import { addRuns, emptyTables, whileLocked, withoutIndexes } from '../../../support/runs.js';
 import { openTestTock, type TestTock } from '../../../support/test-tock.js';
 
@@ -43,7 +43,7 @@ const mark = (queue: string, priority: number, more: Partial<Watermark> = {}): W
   ...more,
 });
 const goOn = (watermarks: readonly Watermark[], limit = 10, session = database) =>
-  claimInPlaces(session, { ...options, limit }, watermarks);
+  claimInLanes(session, { ...options, limit }, watermarks);
 const fromStart = (limit = 10, queues: readonly string[] | null = null) =>
   claimFreeRuns(database, { ...options, limit, queues });
 const idsOf = (claim: Claim) => claim.runs.map(run => run.id);
@@ -163,11 +163,11 @@ describe('a claim above a watermark', () => {
     await test.tock.queues.set('a', { concurrency: 2 });
     expect((await claimFreeRuns(database, { ...options, limit: 9 }, [watermark])).limited).toEqual(['1']);
     expect((await goOn([watermark])).limited).toEqual([]);
-    expect(await readBelow(database, [watermark])).toEqual([]);
+    expect(await sweepBelowWatermarks(database, [watermark])).toEqual([]);
   });
 
   it('leaves what is found below: the first run that could be claimed, in queues that are open', async () => {
-    const below = async () => await readBelow(database, [watermark, mark('x', 0, { at: AGO(1) })]);
+    const below = async () => await sweepBelowWatermarks(database, [watermark, mark('x', 0, { at: AGO(1) })]);
     const [first] = await addRuns(
       test,
       { queue: 'a', run_at: AGO(2) },
@@ -184,7 +184,7 @@ describe('a claim above a watermark', () => {
     expect(await below()).toHaveLength(1);
     await test.sql('delete from tock.job_runs_live where id = $1', [first]);
     expect(await below()).toEqual([]);
-    expect(await readBelow(database, [])).toEqual([]);
+    expect(await sweepBelowWatermarks(database, [])).toEqual([]);
   });
 
   it('leaves what a daemon’s look finds: what is above it or elsewhere, and whatever is due later', async () => {
@@ -366,7 +366,7 @@ describe.each([
     await test.tock.queues.set('paced', { rate: { count: 5, per: '1m' } });
     const claim = await fromStart();
     expect([idsOf(claim), claim.limited.toSorted()]).toEqual([['1'], ['2', '3', '4']]);
-    expect(claim.places.map(each => [each.queue, each.isLimited, each.needsSlots])).toEqual([
+    expect(claim.places.map(each => [each.queue, each.isLimited, each.needsAdmission])).toEqual([
       ['narrow', true, true],
       ['paced', true, true],
       ['plain', false, true],
