@@ -87,7 +87,7 @@ export async function startDaemon(
   const beside = createBeside(engine, stopping.signal);
   const passes = new Passes(engine, { worker, sleeper, queues, isNotified, pollMs });
   const listener = isNotified
-    ? startListener(engine, passes.notices.receive, () => sleeper.sayAgain())
+    ? startListener(engine, passes.notifications.receive, () => sleeper.sayAgain())
     : null;
   const parts: Parts = { worker, passes, beside, listener };
   // Computes its calendar while the first pass waits for the database.
@@ -98,7 +98,7 @@ export async function startDaemon(
     worker.beginStop();
     stopping.abort();
     beat.stop();
-    passes.notices.close();
+    passes.notifications.close();
     listener?.stop();
     worker.wake();
     await working;

@@ -21,7 +21,7 @@ export interface Plan {
 
 /** At most so often, and as long as a turn to reap lasts at least. */
 export const REAP_EVERY_MS = 5000;
-const REAP_NOTICED_MS = 500;
+const REAP_NOTIFIED_MS = 500;
 /** Reaping checks read over all due runs, so they may take at most 1/20 of the time. */
 const REAP_SHARE = 20;
 const FIRST_RETRY_MS = 5;
@@ -81,7 +81,7 @@ export function afterReap(plan: Plan, startedAt: number, endedAt: number): Plan 
 
 /**
  * Whether it reaps only because it goes on claiming, so that no look says whether there is anything to reap.
- * Then all daemons that go on claiming reap in turn. What a look, a notice or an error asks for, it does.
+ * Then all daemons that go on claiming reap in turn. What a look, a notification or an error asks for, it does.
  */
 export const reapsInTurn = (plan: Plan): boolean => plan.reapAt > 0 && plan.reapAt === plan.checkReapAt;
 
@@ -180,9 +180,9 @@ export function sleepMs(plan: Plan, now: number, isClaiming: boolean): number {
 export const afterWake = (plan: Plan): Plan => ({ ...plan, claimAt: 0 });
 
 /** Notified that there is something to reap. Anybody can say so: half a second passes between reapings. */
-export const afterReapNotice = (plan: Plan, now: number): Plan => ({
+export const afterReapNotification = (plan: Plan, now: number): Plan => ({
   ...plan,
-  reapAt: Math.min(plan.reapAt, Math.max(now, plan.checkReapAt - REAP_EVERY_MS + REAP_NOTICED_MS)),
+  reapAt: Math.min(plan.reapAt, Math.max(now, plan.checkReapAt - REAP_EVERY_MS + REAP_NOTIFIED_MS)),
 });
 
 export const afterMinute = (plan: Plan): Plan => ({ ...plan, materializeAt: 0 });

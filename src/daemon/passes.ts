@@ -13,7 +13,7 @@ import {
   afterError,
   afterLook,
   afterMinute,
-  afterReapNotice,
+  afterReapNotification,
   afterWake,
   checksReaping,
   type DueSteps,
@@ -24,7 +24,7 @@ import {
   sleepMs,
   whileClaiming,
 } from './next-pass.js';
-import { createNoticeReceiver, type NoticeReceiver } from './notice-receiver.js';
+import { createNotificationReceiver, type NotificationReceiver } from './notification-receiver.js';
 import { createReapStep } from './reap-step.js';
 import { refusableStep } from './refusable-step.js';
 import type { Sleeper } from './sleeper.js';
@@ -39,7 +39,7 @@ export interface PassesOptions extends Pick<Listening, 'pollMs'> {
 }
 
 export class Passes {
-  readonly notices: NoticeReceiver;
+  readonly notifications: NotificationReceiver;
   private readonly engine: Engine;
   private readonly options: PassesOptions;
   private readonly steps: ReturnType<typeof stepsOf>;
@@ -55,11 +55,11 @@ export class Passes {
     this.options = options;
     this.steps = stepsOf(engine);
     this.hint = createEnqueueHint(queues);
-    this.notices = createNoticeReceiver({
+    this.notifications = createNotificationReceiver({
       worker,
       hint: this.hint,
       onReap: () => {
-        this.plan = afterReapNotice(this.plan, performance.now());
+        this.plan = afterReapNotification(this.plan, performance.now());
       },
     });
   }
@@ -134,7 +134,7 @@ export class Passes {
     const isElsewhere = materializes || worker.running > 0 || sleeper.isAwake;
     const only = isElsewhere ? null : place;
     const claimed = await worker.claim(only ?? undefined);
-    if (claimed > 0 || worker.hasMore) this.notices.found();
+    if (claimed > 0 || worker.hasMore) this.notifications.found();
     return { claimed, claimedEverywhere: only === null };
   }
 

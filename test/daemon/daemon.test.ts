@@ -70,7 +70,7 @@ describe('tock.start', () => {
     const listener = new pg.Client({ connectionString: test.url });
     await listener.connect();
     const payloads: string[] = [];
-    listener.on('notification', notice => payloads.push(notice.payload ?? ''));
+    listener.on('notification', notification => payloads.push(notification.payload ?? ''));
     await listener.query('listen tock');
     const tock = test.another();
     daemon = await tock.start({ listen: false });
@@ -197,7 +197,7 @@ describe('tock.start', () => {
     }
   });
 
-  it('takes back an expired lease, and does what was left undone, without a notice', async () => {
+  it('takes back an expired lease, and does what was left undone, without a notification', async () => {
     daemon = await test.tock.start({ listen: false });
     const [lost] = await test.sql<{ id: string }>(
       `insert into tock.job_runs_live (job, status, attempts, locked_by, locked_until)

@@ -6,7 +6,7 @@ import {
   afterLook,
   afterMinute,
   afterReap,
-  afterReapNotice,
+  afterReapNotification,
   afterWake,
   checksReaping,
   type DueSteps,
@@ -231,7 +231,7 @@ describe('while a worker goes on claiming', () => {
   it('reaps in turn with others, unless there is reason to', () => {
     const claiming = whileClaiming(RESTING, { startedAt: NOW, materialized: false }, POLL_MS);
     expect(reapsInTurn(claiming)).toBe(true);
-    expect(reapsInTurn(afterReapNotice(claiming, NOW))).toBe(false);
+    expect(reapsInTurn(afterReapNotification(claiming, NOW))).toBe(false);
     expect(reapsInTurn(afterError(claiming))).toBe(false);
     expect(reapsInTurn(afterError(FIRST_PLAN))).toBe(false);
     const due = { occurrenceMs: null, runMs: null, isOverdue: false, needsReaping: true };
@@ -281,17 +281,17 @@ describe('events', () => {
   });
 });
 
-describe('after a notice that there is something to reap', () => {
+describe('after a notification that there is something to reap', () => {
   it('reaps at once, unless it has just been asked', () => {
-    expect(afterReapNotice(RESTING, NOW).reapAt).toBe(NOW);
-    expect(afterReapNotice({ ...RESTING, checkReapAt: NOW + 4900 }, NOW).reapAt).toBe(NOW + 400);
-    expect(afterReapNotice(FIRST_PLAN, NOW).reapAt).toBe(NOW);
+    expect(afterReapNotification(RESTING, NOW).reapAt).toBe(NOW);
+    expect(afterReapNotification({ ...RESTING, checkReapAt: NOW + 4900 }, NOW).reapAt).toBe(NOW + 400);
+    expect(afterReapNotification(FIRST_PLAN, NOW).reapAt).toBe(NOW);
   });
 
   it('leaves an earlier reaping as it is, and takes no more than its share of the time', () => {
-    expect(afterReapNotice({ ...RESTING, reapAt: NOW - 5 }, NOW).reapAt).toBe(NOW - 5);
+    expect(afterReapNotification({ ...RESTING, reapAt: NOW - 5 }, NOW).reapAt).toBe(NOW - 5);
     // The last one took 2 s: the next may come after 40.
     const slow = afterReap(RESTING, NOW - 2000, NOW);
-    expect(afterReapNotice(slow, NOW).reapAt).toBe(slow.checkReapAt - 4500);
+    expect(afterReapNotification(slow, NOW).reapAt).toBe(slow.checkReapAt - 4500);
   });
 });

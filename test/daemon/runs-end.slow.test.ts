@@ -73,7 +73,7 @@ const isEnded = (id: string) =>
 const searches = () => sent.filter(name => /^(?:claim|next-due)/.test(name));
 
 describe('a daemon whose last run ends', () => {
-  it('sleeps on where a notice has brought it, and is woken by the next', async () => {
+  it('sleeps on where a notification has brought it, and is woken by the next', async () => {
     await start(4);
     sent.length = 0;
     for (const n of ['a', 'b']) {
@@ -109,7 +109,7 @@ describe('a daemon whose last run ends', () => {
     expect(searches()).toEqual(['claim-in-lane']);
   });
 
-  it('counts what notices bring: where they come in a stream, it asks whether they hold up sessions', async () => {
+  it('counts what notifications bring: where they come in a stream, it asks whether they hold up sessions', async () => {
     await start(4);
     const untilSucceeded = async (count: number) => {
       while ((daemon?.outcomeCounts.succeeded ?? 0) < count) await sleep(1);

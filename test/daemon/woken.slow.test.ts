@@ -14,7 +14,7 @@ import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 const POLL_MS = 600_000;
 /** None during the test. */
 const BEAT = { expression: '0 0 1 1 *', maxPauseMs: POLL_MS };
-/** A daemon that has begun to sleep looks 50 ms, 200 ms and 1 s later once more, and then needs a notice. */
+/** A daemon that has begun to sleep looks 50 ms, 200 ms and 1 s later once more, and then needs a notification. */
 const LAST_LOOK_MS = 1500;
 let attempts: { readonly n: string; readonly attempt: number; readonly worker: string }[];
 let releases: (() => void)[];
@@ -172,18 +172,18 @@ describe('a daemon that sleeps is woken', () => {
 });
 
 describe('no daemon is woken', () => {
-  let notices: string[];
+  let notifications: string[];
   let listener: PoolClient;
-  /** Those since the last call. A notice arrives after all that were committed before. */
+  /** Those since the last call. A notification arrives after all that were committed before. */
   const heard = async () => {
     await listener.query(`select pg_notify('tock', 'mark')`);
-    await until(async () => notices.includes('mark'), 'the last notice');
-    return notices.splice(0).filter(each => each !== 'mark');
+    await until(async () => notifications.includes('mark'), 'the last notification');
+    return notifications.splice(0).filter(each => each !== 'mark');
   };
   beforeEach(async () => {
-    notices = [];
+    notifications = [];
     listener = await database.pool.connect();
-    listener.on('notification', ({ payload }) => notices.push(payload ?? ''));
+    listener.on('notification', ({ payload }) => notifications.push(payload ?? ''));
     await listener.query('listen tock');
     await insertSleeper(test);
   });

@@ -1,7 +1,7 @@
 // LISTEN, so that a daemon wakes at once. Only an accelerator: polling finds everything too.
 import type { PoolClient } from 'pg';
 import { listenToSchema } from '../../store/connection/listen.js';
-import { type Notice, readNotice } from '../../store/connection/notices.js';
+import { type Notification, readNotification } from '../../store/connection/notifications.js';
 import type { Engine } from '../engine.js';
 
 const FIRST_PAUSE_MS = 500;
@@ -18,11 +18,11 @@ export interface Listener {
  * Listens on the schema's channel, over one connection of the pool that it keeps, as long as that leads to
  * the server that takes writes: a former one would stay silent. Ignores what Tock does not send.
  *
- * @param onListening called each time that it listens again, before the first notice
+ * @param onListening called each time that it listens again, before the first notification
  */
 export function startListener(
   engine: Engine,
-  onNotice: (notice: Notice) => void,
+  onNotification: (notification: Notification) => void,
   onListening: () => void = () => undefined,
 ): Listener {
   const { database, logger } = engine;
@@ -42,8 +42,8 @@ export function startListener(
       client = opened;
       const onLost = () => client === opened && reconnect();
       opened.on('notification', ({ payload }) => {
-        const notice = readNotice(payload ?? '');
-        if (notice) onNotice(notice);
+        const notification = readNotification(payload ?? '');
+        if (notification) onNotification(notification);
       });
       opened.once('error', onLost);
       opened.once('end', onLost);
@@ -53,7 +53,7 @@ export function startListener(
       isListening = true;
       onListening();
       // For runs that were enqueued while nothing listened.
-      onNotice({ kind: 'queued', lane: null });
+      onNotification({ kind: 'queued', lane: null });
     } catch (error) {
       logger.debug({ event: 'listen.failed', error: String(error) }, 'cannot listen; polling goes on');
       if (isLatest()) reconnect();

@@ -41,9 +41,9 @@ export function createRunEnds(engine: Engine, lingerMs = LINGER_MS): RunEnds {
     const giveBack = shares.listen();
     const listener = startListener(
       engine,
-      notice => {
-        if (notice.kind !== 'ended') return;
-        for (const { runId, wake } of waits) if (runId === notice.runId) wake();
+      notification => {
+        if (notification.kind !== 'ended') return;
+        for (const { runId, wake } of waits) if (runId === notification.runId) wake();
       },
       // What ended while nothing listened, they find.
       wakeAll,

@@ -29,7 +29,7 @@ export interface WaitOptions {
 const LOOK_EVERY_MS = 250;
 const LOOK_AT_LEAST_EVERY_MS = 5000;
 
-/** How long to wait for a notice after having waited for so long. */
+/** How long to wait for a notification after having waited for so long. */
 export const lookAgainMs = (waitedMs: number): number =>
   Math.min(Math.max(waitedMs / 10, LOOK_EVERY_MS), LOOK_AT_LEAST_EVERY_MS);
 
@@ -53,7 +53,7 @@ function unlessUnreachable(error: unknown): void {
 }
 
 /**
- * Waits until a run has ended, with its retries. A notice says so; it also looks by itself, since there may
+ * Waits until a run has ended, with its retries. A notification says so; it also looks by itself, since there may
  * be none. Ends at once when `signal` aborts, whatever it waits for.
  * @param lookAgain for tests
  * @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE when `signal` aborts; TOCK_CLOSED

@@ -1,8 +1,8 @@
-// Checks soon after a notice, and with each poll, whether runs are to be cancelled. The database decides, not
-// the notice. At most a few checks a second.
+// Checks soon after a notification, and with each poll, whether runs are to be cancelled. The database decides, not
+// the notification. At most a few checks a second.
 import { performance } from 'node:perf_hooks';
 import { readHeld } from '../../store/runs/leases.js';
-import { createNoticeLimiter } from '../claim/notice-limiter.js';
+import { createNotificationLimiter } from '../claim/notification-limiter.js';
 import type { Engine } from '../engine.js';
 import type { ActiveRun } from '../execute/active-run.js';
 import { applyLeaseAnswer } from './lease-answer.js';
@@ -12,7 +12,7 @@ const MAX_NAMED = 1000;
 export interface CancelCheck {
   /** Soon checks whether a cancel of this run was requested, if it is one of ours. */
   readonly check: (runId: string) => void;
-  /** The same for the runs whose lease is older: notices may not arrive, and heartbeats are rare. */
+  /** The same for the runs whose lease is older: notifications may not arrive, and heartbeats are rare. */
   readonly checkOlderThan: (ms: number) => void;
   close(): void;
 }
@@ -22,7 +22,7 @@ export function createCancelCheck(
   workerId: string,
   activeRuns: ReadonlySet<ActiveRun>,
 ): CancelCheck {
-  /** Ids that notices have named since the last check. Once it is full, all runs are checked. */
+  /** Ids that notifications have named since the last check. Once it is full, all runs are checked. */
   const named = new Set<string>();
   let isChecking = false;
 
@@ -44,21 +44,21 @@ export function createCancelCheck(
       );
     } finally {
       isChecking = false;
-      if (named.size > 0) limiter.notice();
+      if (named.size > 0) limiter.notified();
     }
   };
-  const limiter = createNoticeLimiter(() => void checkNamed());
+  const limiter = createNotificationLimiter(() => void checkNamed());
 
   return {
     check(runId) {
       if (named.size < MAX_NAMED) named.add(runId);
-      limiter.notice();
+      limiter.notified();
     },
     checkOlderThan(ms) {
       const now = performance.now();
       for (const { run, renewedAt } of activeRuns)
         if (now - renewedAt >= ms && named.size < MAX_NAMED) named.add(run.id);
-      if (named.size > 0) limiter.notice();
+      if (named.size > 0) limiter.notified();
     },
     close: () => limiter.close(),
   };

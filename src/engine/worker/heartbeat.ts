@@ -20,7 +20,7 @@ export interface Heartbeat {
 
 export interface HeartbeatOptions {
   readonly flushLogs?: () => Promise<void>;
-  /** So often it asks whether runs are to be cancelled. Default: with heartbeats, and after a notice. */
+  /** So often it asks whether runs are to be cancelled. Default: with heartbeats, and after a notification. */
   readonly pollMs?: number | undefined;
 }
 

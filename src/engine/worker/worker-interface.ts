@@ -12,7 +12,7 @@ export interface WorkerOptions {
   readonly concurrency?: number | undefined;
   /** Only runs of these queues. Default: all that are not relayed. */
   readonly queues?: readonly string[] | undefined;
-  /** So often it asks whether runs are to be cancelled. Default: with heartbeats, and after a notice. */
+  /** So often it asks whether runs are to be cancelled. Default: with heartbeats, and after a notification. */
   readonly pollMs?: number;
   /** Whether it is notified of each run that is enqueued. Default false: it polls. */
   readonly isNotified?: boolean;

@@ -29,7 +29,7 @@ afterEach(async () => {
 });
 
 describe('createEnqueueHint', () => {
-  it('is one queue and priority, as long as all notices name the same', () => {
+  it('is one queue and priority, as long as all notifications name the same', () => {
     const hint = createEnqueueHint(null);
     expect(hint.take()).toBe(null);
     hint.record({ queue: 'mail:eu', priority: -5 });
@@ -44,7 +44,7 @@ describe('createEnqueueHint', () => {
     ['another queue', { queue: 'reports', priority: 0 }],
     ['another priority', { queue: 'mail', priority: 1 }],
     ['none', null],
-  ])('is empty once a notice names %s', (_what, other) => {
+  ])('is empty once a notification names %s', (_what, other) => {
     const hint = createEnqueueHint(['mail', 'reports']);
     for (const place of [mail, other]) expect(hint.record(place)).toBe(true);
     expect(hint.take()).toBe(null);
@@ -102,22 +102,22 @@ describe('a daemon', () => {
     const listener = new pg.Client({ connectionString: test.url });
     await listener.connect();
     const payloads: string[] = [];
-    listener.on('notification', notice => payloads.push(notice.payload ?? ''));
+    listener.on('notification', notification => payloads.push(notification.payload ?? ''));
     await listener.query('listen tock');
     await insertSleeper(test);
     await test.tock.enqueue(quick, {}, { queue: 'mail', priority: -2 });
     await test.tock.enqueue(quick, {}, { queue: 'mail', delay: '1h' });
     await test.tock.enqueueMany([{ job: quick }, { job: quick }]);
-    await until(async () => payloads.includes('queued'), 'the last notice');
+    await until(async () => payloads.includes('queued'), 'the last notification');
     expect(payloads).toEqual(['queued:-2:mail', 'queued']);
     await listener.end();
   });
 
-  it('finds runs without a notice right after a run with one', async () => {
+  it('finds runs without a notification right after a run with one', async () => {
     daemon = await test.another().start();
     const first = await test.tock.enqueue(quick);
     await until(() => isDone(first), 'the first one to end');
-    // Inserted without a notice, in a priority that goes first; and one that needs a slot.
+    // Inserted without a notification, in a priority that goes first; and one that needs a slot.
     await test.sql(
       `insert into tock.job_runs_live (job, payload, priority, status) values ('quick', '{}', -9, 'queued')`,
     );
@@ -125,7 +125,7 @@ describe('a daemon', () => {
     const notified = await test.tock.enqueue(quick);
     await until(
       async () => (await isDone(place)) && (await isDone(notified)),
-      'the runs with a notice to end',
+      'the runs with a notification to end',
     );
     await until(async () => (await test.sql(`select from tock.job_runs_live`)).length === 0, 'all to end');
     // Counted when the reply to the commit arrives, which is after the commit.

@@ -649,7 +649,7 @@ describe('unblockRuns', () => {
     const listener = new pg.Client({ connectionString: test.url });
     await listener.connect();
     const heard: unknown[] = [];
-    listener.on('notification', notice => heard.push(notice.payload));
+    listener.on('notification', notification => heard.push(notification.payload));
     await listener.query('listen tock');
     await addRuns(test, waits());
     await unblockRuns(database, ['job:y']);

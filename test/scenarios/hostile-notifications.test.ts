@@ -1,4 +1,4 @@
-// Notices from a role that may connect and nothing else: they may make a worker look, and order nothing.
+// Notifications from a role that may connect and nothing else: they may make a worker look, and order nothing.
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Daemon, defineJob } from '../../src/index.js';
@@ -76,12 +76,12 @@ const LOOK = /cancel_requested_at is not null as cancel_requested from/;
 const looks = () => recorder.statements().filter(text => LOOK.test(text)).length;
 
 describe('a role that may only connect', () => {
-  it('cancels no run by a notice: the worker looks, and finds that nobody asked', async () => {
+  it('cancels no run by a notification: the worker looks, and finds that nobody asked', async () => {
     const id = await running();
     await expect(stranger.query('select from tock.job_runs')).rejects.toThrow(/permission denied/);
     await stranger.query(`notify tock, 'cancel:${id}'`);
     await until(() => Promise.resolve(looks() > 0 || signals[0]?.aborted), 'the worker to look');
-    // A later notice is answered when what the first one brought about is over.
+    // A later notification is answered when what the first one brought about is over.
     await ended(await test.tock.enqueue(quick));
     expect(signals[0]?.aborted).toBe(false);
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'running', cancelRequestedAt: null });
@@ -90,11 +90,11 @@ describe('a role that may only connect', () => {
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'cancelled', skipReason: 'enough' });
   });
 
-  it('makes a worker look a bounded number of times, however many notices it sends', async () => {
+  it('makes a worker look a bounded number of times, however many notifications it sends', async () => {
     const id = await running();
     const before = recorder.statements().length;
     const since = performance.now();
-    // In many transactions: of equal notices in one, PostgreSQL sends the first.
+    // In many transactions: of equal notifications in one, PostgreSQL sends the first.
     for (let batch = 0; batch < 500; batch++)
       await stranger.query(`select pg_notify('tock', p) from generate_series(1, 5) n, unnest(array[
         'queued', 'queued:' || n || ':default', 'queued:0:' || repeat('q', n), 'cancel:' || ${id} + n - 1]) p`);

@@ -1,8 +1,8 @@
-// What a notice may say: anybody may send anything, and only what Tock sends is read.
+// What a notification may say: anybody may send anything, and only what Tock sends is read.
 import { describe, expect, it } from 'vitest';
-import { readNotice } from '../../../src/store/connection/notices.js';
+import { readNotification } from '../../../src/store/connection/notifications.js';
 
-describe('readNotice', () => {
+describe('readNotification', () => {
   it.each([
     ['queued', { kind: 'queued', lane: null }],
     ['queued:0:mail', { kind: 'queued', lane: { queue: 'mail', priority: 0 } }],
@@ -16,8 +16,8 @@ describe('readNotice', () => {
     ],
     ['reap', { kind: 'reap' }],
     ['cancel:9223372036854775807', { kind: 'cancel', runId: '9223372036854775807' }],
-  ])('reads %s', (payload, notice) => {
-    expect(readNotice(payload)).toEqual(notice);
+  ])('reads %s', (payload, notification) => {
+    expect(readNotification(payload)).toEqual(notification);
   });
 
   it.each([
@@ -41,6 +41,6 @@ describe('readNotice', () => {
     'cancel:1 or 1=1',
     `cancel:${'9'.repeat(7900)}`,
   ])('passes over %j', payload => {
-    expect(readNotice(payload)).toBeNull();
+    expect(readNotification(payload)).toBeNull();
   });
 });

@@ -1,20 +1,20 @@
-// Limits how often notices make a worker look: every role that may connect can send any number.
+// Limits how often notifications make a worker look: every role that may connect can send any number.
 import { performance } from 'node:perf_hooks';
 
 const FIRST_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 250;
 
-export interface NoticeLimiter {
-  /** A notice has arrived: looks now, or once the pause since the last look is over. */
-  notice(): void;
-  /** A look found something, so the next notice makes the worker look at once. */
+export interface NotificationLimiter {
+  /** A notification has arrived: looks now, or once the pause since the last look is over. */
+  notification(): void;
+  /** A look found something, so the next notification makes the worker look at once. */
   found(): void;
-  /** Looks no more, neither for notices that wait nor for later ones. */
+  /** Looks no more, neither for notifications that wait nor for later ones. */
   close(): void;
 }
 
 /** @param look must not throw */
-export function createNoticeLimiter(look: () => void): NoticeLimiter {
+export function createNotificationLimiter(look: () => void): NotificationLimiter {
   let pauseMs = 0;
   let lookedAt = Number.NEGATIVE_INFINITY;
   let timer: NodeJS.Timeout | undefined;
@@ -28,7 +28,7 @@ export function createNoticeLimiter(look: () => void): NoticeLimiter {
   };
 
   return {
-    notice() {
+    notification() {
       if (timer !== undefined || isClosed) return;
       const waitMs = lookedAt + pauseMs - performance.now();
       if (waitMs <= 0) lookNow();

@@ -1,12 +1,12 @@
-// What notices make a daemon do.
+// What notifications make a daemon do.
 import { performance } from 'node:perf_hooks';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createNoticeReceiver } from '../../src/daemon/notice-receiver.js';
+import { createNotificationReceiver } from '../../src/daemon/notification-receiver.js';
 import { createEnqueueHint } from '../../src/engine/claim/enqueue-hint.js';
-import type { Notice } from '../../src/store/connection/notices.js';
+import type { Notification } from '../../src/store/connection/notifications.js';
 
-const SOON: Notice = { kind: 'soon' };
-const QUEUED: Notice = { kind: 'queued', lane: null };
+const SOON: Notification = { kind: 'soon' };
+const QUEUED: Notification = { kind: 'queued', lane: null };
 
 let now: number;
 beforeEach(() => {
@@ -26,7 +26,7 @@ const pass = (ms: number) => {
 function receiver(queues: readonly string[] | null = null) {
   const done: string[] = [];
   const hint = createEnqueueHint(queues);
-  const notices = createNoticeReceiver({
+  const notifications = createNotificationReceiver({
     worker: {
       wake: () => void done.push('wake'),
       wakeNotified: () => void done.push('claim'),
@@ -36,10 +36,10 @@ function receiver(queues: readonly string[] | null = null) {
     hint,
     onReap: () => void done.push('reap'),
   });
-  return { ...notices, done, hint };
+  return { ...notifications, done, hint };
 }
 
-describe('a notice', () => {
+describe('a notification', () => {
   it('of each kind has its effect', () => {
     const { receive, done } = receiver();
     receive({ kind: 'cancel', runId: '7' });

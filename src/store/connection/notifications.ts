@@ -5,7 +5,7 @@ import { isName } from '../../model/names.js';
 import type { QueueLane } from '../runs/claim/claim.js';
 
 /** `lane`: where there is a new run that is due; null: anywhere. */
-export type Notice =
+export type Notification =
   | { readonly kind: 'queued'; readonly lane: QueueLane | null }
   /** There is a new run, which is due before the next look. */
   | { readonly kind: 'soon' }
@@ -18,7 +18,7 @@ export type Notice =
   | { readonly kind: 'ended'; readonly runId: string };
 
 /** Null for a payload that Tock does not send. */
-export function readNotice(payload: string): Notice | null {
+export function readNotification(payload: string): Notification | null {
   if (payload === 'queued') return { kind: 'queued', lane: null };
   if (payload === 'soon' || payload === 'reap' || payload === 'code') return { kind: payload };
   const [, kind, runId] = /^(cancel|ended):(\d{1,19})$/.exec(payload) ?? [];
