@@ -1,5 +1,5 @@
-// What each notification makes a daemon do. Runs that are only due soon have a limit of their own: a stream of them
-// finds nothing to claim, and must not hold up those that are due.
+// What each notification makes a daemon do. Notifications of runs that are due soon have a limiter of their
+// own: a stream of them leads to no claim, and must not hold up notifications of runs that are due.
 import type { EnqueueHint } from '../engine/claim/enqueue-hint.js';
 import { createNotificationLimiter } from '../engine/claim/notification-limiter.js';
 import type { Worker } from '../engine/worker/worker-interface.js';
@@ -7,7 +7,7 @@ import type { Notification } from '../store/connection/notifications.js';
 
 export interface NotificationReceiver {
   readonly receive: (notification: Notification) => void;
-  /** A claim has found runs, so the next notification has its effect at once. */
+  /** A claim has found runs, so the next notification takes effect at once. */
   found(): void;
   /** Notifications have no effect from now on. */
   readonly close: () => void;
@@ -27,14 +27,14 @@ export function createNotificationReceiver({ worker, hint, onReap }: Notificatio
   return {
     receive(notification) {
       if (notification.kind === 'cancel') worker.checkCancel(notification.runId);
-      else if (notification.kind === 'soon') soon.notification();
-      else if (notification.kind === 'code') code.notification();
+      else if (notification.kind === 'soon') soon.notified();
+      else if (notification.kind === 'code') code.notified();
       else if (notification.kind === 'reap') {
         onReap();
-        // What is handed back may lie anywhere.
+        // The runs that are taken back may be in any lane.
         hint.record(null);
-        due.notification();
-      } else if (notification.kind === 'queued' && hint.record(notification.lane)) due.notification();
+        due.notified();
+      } else if (notification.kind === 'queued' && hint.record(notification.lane)) due.notified();
     },
     found() {
       due.found();

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   afterError,
   afterFailedReap,
-  afterLook,
+  afterPoll,
   afterMinute,
   afterReap,
   afterReapNotification,
@@ -12,7 +12,7 @@ import {
   type DueSteps,
   dueSteps,
   FIRST_PLAN,
-  needsLook,
+  needsPoll,
   type PassResult,
   type Plan,
   reapsInTurn,
@@ -30,7 +30,7 @@ const RESTING: Plan = {
   claimAt: NEVER,
   checkReapAt: NOW + 3000,
   retryMs: 5,
-  lookBy: NOW + POLL_MS,
+  pollBy: NOW + POLL_MS,
   knowsAll: false,
 };
 
@@ -148,7 +148,7 @@ describe('after a look', () => {
   ])('%s', (_what, due, pass, plan, expected) => {
     const before = { ...RESTING, ...plan };
     const look = { askedAt: NOW - 10, answeredAt: NOW, due: { ...NOTHING, ...due }, isNotified: false };
-    expect(afterLook(before, look, pass, POLL_MS)).toEqual({ ...before, retryMs: 5, ...expected });
+    expect(afterPoll(before, look, pass, POLL_MS)).toEqual({ ...before, retryMs: 5, ...expected });
   });
 
   it.each([
@@ -158,7 +158,7 @@ describe('after a look', () => {
     const plan = { ...RESTING, checkReapAt: NOW };
     const look = { askedAt: NOW, answeredAt: NOW + tookMs, due: NOTHING, isNotified: false };
     expect(checksReaping(plan, NOW)).toBe(true);
-    expect(afterLook(plan, look, LOOKED_ONLY, POLL_MS).checkReapAt).toBe(NOW + afterMs);
+    expect(afterPoll(plan, look, LOOKED_ONLY, POLL_MS).checkReapAt).toBe(NOW + afterMs);
     expect(checksReaping(plan, NOW - 1)).toBe(false);
   });
 });
@@ -176,18 +176,18 @@ describe('a pass for which nothing was due', () => {
   const look = { askedAt: NOW, answeredAt: NOW, due: NOTHING, isNotified: true };
 
   it('ends without a look where a notification has named what it found, until the next poll', () => {
-    const plan = afterLook(RESTING, look, done, POLL_MS);
-    expect(needsLook(plan, { startedAt: NOW + POLL_MS - 1, claimed: 1 })).toBe(false);
-    expect(needsLook(plan, { startedAt: NOW + POLL_MS, claimed: 1 })).toBe(true);
+    const plan = afterPoll(RESTING, look, done, POLL_MS);
+    expect(needsPoll(plan, { startedAt: NOW + POLL_MS - 1, claimed: 1 })).toBe(false);
+    expect(needsPoll(plan, { startedAt: NOW + POLL_MS, claimed: 1 })).toBe(true);
   });
 
   it.each<[string, Plan, number]>([
-    ['it found nothing', afterLook(RESTING, look, done, POLL_MS), 0],
-    ['the last look was without room', afterLook(RESTING, look, { ...done, hasRoom: false }, POLL_MS), 1],
-    ['notifications do not come', afterLook(RESTING, { ...look, isNotified: false }, done, POLL_MS), 1],
-    ['the worker went on claiming', whileClaiming(afterLook(RESTING, look, done, POLL_MS), done, POLL_MS), 1],
+    ['it found nothing', afterPoll(RESTING, look, done, POLL_MS), 0],
+    ['the last look was without room', afterPoll(RESTING, look, { ...done, hasRoom: false }, POLL_MS), 1],
+    ['notifications do not come', afterPoll(RESTING, { ...look, isNotified: false }, done, POLL_MS), 1],
+    ['the worker went on claiming', whileClaiming(afterPoll(RESTING, look, done, POLL_MS), done, POLL_MS), 1],
   ])('ends with one where %s', (_when, plan, claimed) => {
-    expect(needsLook(plan, { startedAt: NOW, claimed })).toBe(true);
+    expect(needsPoll(plan, { startedAt: NOW, claimed })).toBe(true);
   });
 });
 
@@ -245,7 +245,7 @@ describe('while a worker goes on claiming', () => {
     };
     expect(
       reapsInTurn(
-        afterLook(claiming, { askedAt: NOW, answeredAt: NOW + 1, due, isNotified: false }, done, POLL_MS),
+        afterPoll(claiming, { askedAt: NOW, answeredAt: NOW + 1, due, isNotified: false }, done, POLL_MS),
       ),
     ).toBe(false);
   });

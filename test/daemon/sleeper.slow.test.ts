@@ -224,12 +224,12 @@ describe('createSleeper', () => {
 
   /** Transactions of other databases count too. */
   const isAtRest = async () => {
-    await sleeper.beforeLook();
+    await sleeper.beforePoll();
     return sleeper.maxSleepMs() === Number.POSITIVE_INFINITY;
   };
 
   it('says nothing before somebody listens', async () => {
-    await sleeper.beforeLook();
+    await sleeper.beforePoll();
     expect([await sleepers(), sleeper.maxSleepMs()]).toEqual([[], Number.POSITIVE_INFINITY]);
   });
 
@@ -237,10 +237,10 @@ describe('createSleeper', () => {
     const late = await connect();
     await late.query('begin');
     await late.query(`select tock.enqueue('quick')`);
-    sleeper.sayAgain();
-    await sleeper.beforeLook();
+    sleeper.announceAgain();
+    await sleeper.beforePoll();
     expect(sleeper.maxSleepMs()).toBeLessThanOrEqual(1000);
-    await sleeper.beforeLook();
+    await sleeper.beforePoll();
     expect(sleeper.maxSleepMs()).toBeLessThanOrEqual(1000);
     // It saw no row. One that begins now does, and is not waited for.
     await late.query('commit');
@@ -269,8 +269,8 @@ describe('createSleeper', () => {
 
   it('polls as long as the worker has no row to refer to, and says it once there is one', async () => {
     await test.sql('delete from tock.workers');
-    sleeper.sayAgain();
-    await sleeper.beforeLook();
+    sleeper.announceAgain();
+    await sleeper.beforePoll();
     expect(sleeper.maxSleepMs()).toBeLessThanOrEqual(1000);
     await insertWorker(test);
     await until(isAtRest, 'the sleeper to be at rest');
@@ -279,11 +279,11 @@ describe('createSleeper', () => {
 
   it('polls where it may not say so', async () => {
     await test.sql('alter table tock.sleepers rename to gone');
-    sleeper.sayAgain();
-    await sleeper.beforeLook();
+    sleeper.announceAgain();
+    await sleeper.beforePoll();
     expect(sleeper.maxSleepMs()).toBeLessThanOrEqual(1000);
     await test.sql('alter table tock.gone rename to sleepers');
-    await sleeper.beforeLook();
+    await sleeper.beforePoll();
     expect(await sleepers()).toHaveLength(1);
   });
 });

@@ -1,4 +1,4 @@
-// LISTEN, so that a daemon wakes at once. Only an accelerator: polling finds everything too.
+// LISTEN, so that a daemon wakes at once. It only makes runs start sooner: polls find everything too.
 import type { PoolClient } from 'pg';
 import { listenToSchema } from '../../store/connection/listen.js';
 import { type Notification, readNotification } from '../../store/connection/notifications.js';
@@ -15,10 +15,11 @@ export interface Listener {
 }
 
 /**
- * Listens on the schema's channel, over one connection of the pool that it keeps, as long as that leads to
- * the server that takes writes: a former one would stay silent. Ignores what Tock does not send.
+ * Listens on the schema's channel, over a connection of the pool that it keeps. The connection is renewed
+ * when another server takes writes, since the former one would stay silent. Ignores payloads that Tock does
+ * not send.
  *
- * @param onListening called each time that it listens again, before the first notification
+ * @param onListening called each time that listening begins, before the first notification
  */
 export function startListener(
   engine: Engine,

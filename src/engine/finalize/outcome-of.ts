@@ -6,7 +6,7 @@ import { type Engine, retryPolicyOf } from '../engine.js';
 
 const worker = `${hostname()} pid ${process.pid}`;
 
-/** An error says which worker had the attempt: its row in `workers` does not outlive it for long. */
+/** Adds to an error which worker executed the attempt: the row in `workers` is removed soon after its end. */
 export function outcomeOf(engine: Engine, run: ClaimedRun, ending: Ending): Outcome {
   const attempts = { attempt: run.attempts, maxAttempts: run.max_attempts };
   const outcome = decideOutcome(ending, attempts, retryPolicyOf(engine, run.job), Math.random());

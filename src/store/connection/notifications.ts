@@ -4,10 +4,10 @@
 import { isName } from '../../model/names.js';
 import type { QueueLane } from '../runs/claim/claim.js';
 
-/** `lane`: where there is a new run that is due; null: anywhere. */
+/** `lane`: in which there is a new run that is due; null: in any. */
 export type Notification =
   | { readonly kind: 'queued'; readonly lane: QueueLane | null }
-  /** There is a new run, which is due before the next look. */
+  /** There is a new run, which is due before the next poll. */
   | { readonly kind: 'soon' }
   | { readonly kind: 'cancel'; readonly runId: string }
   /** A run that was handed over is decided or cancelled. */

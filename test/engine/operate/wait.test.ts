@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Daemon, startDaemon } from '../../../src/daemon/daemon.js';
 import type { Engine } from '../../../src/engine/engine.js';
 import { createRunEnds, type RunEnds } from '../../../src/engine/operate/run-ends.js';
-import { lookAgainMs, type WaitOptions, waitForEnd } from '../../../src/engine/operate/wait.js';
+import { nextPollMs, type WaitOptions, waitForEnd } from '../../../src/engine/operate/wait.js';
 import { defineJob } from '../../../src/index.js';
 import type { RunRecord } from '../../../src/model/run/run-record.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
@@ -145,7 +145,7 @@ describe('a wait', () => {
   });
 
   it('looks by itself more and more seldom', () => {
-    expect([0, 1000, 5000, 20_000, 3_600_000].map(lookAgainMs)).toEqual([250, 250, 500, 2000, 5000]);
+    expect([0, 1000, 5000, 20_000, 3_600_000].map(nextPollMs)).toEqual([250, 250, 500, 2000, 5000]);
   });
 
   it.each([

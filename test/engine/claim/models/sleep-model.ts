@@ -19,7 +19,7 @@ interface Transaction {
 interface Daemon {
   /** `says`: it is about to; `asks`: whether all transactions that could not see its row have ended. */
   readonly does: 'works' | 'says' | 'takes an id' | 'asks' | 'looks' | 'sleeps';
-  readonly isSaid: boolean;
+  readonly isAnnounced: boolean;
   /** Transactions under way when it took an id; null: all of them have ended. */
   readonly horizon: readonly number[] | null;
   readonly isNotified: boolean;
@@ -37,7 +37,7 @@ const TO_COME: Transaction = { state: 'to come', hasId: false, notifies: false }
 
 export const firstSleep: SleepWorld = {
   transactions: [TO_COME, TO_COME],
-  daemon: { does: 'says', isSaid: false, horizon: null, isNotified: false },
+  daemon: { does: 'says', isAnnounced: false, horizon: null, isNotified: false },
   claimed: [false, false],
   wakings: 1,
 };
@@ -71,7 +71,7 @@ function transactionSteps(
       },
     ],
   ];
-  const notifies = world.daemon.isSaid;
+  const notifies = world.daemon.isAnnounced;
   const readsFirst = mutant === 'a transaction reads whether it is asleep before it inserts';
   if (transaction.state === 'to come')
     return readsFirst
@@ -102,11 +102,11 @@ function daemonSteps(world: SleepWorld, mutant: SleepMutant | null): [string, Sl
       return [['it falls asleep', withDaemon(looked(world), { does: 'says' })]];
     case 'says': {
       if (saysLast) return [['it looks', withDaemon(looked(world), { does: 'takes an id' })]];
-      return [['it says so', withDaemon(world, { isSaid: true, does: 'takes an id' })]];
+      return [['it says so', withDaemon(world, { isAnnounced: true, does: 'takes an id' })]];
     }
     case 'takes an id': {
       if (saysLast)
-        return [['it says so', withDaemon(world, { isSaid: true, horizon: null, does: 'sleeps' })]];
+        return [['it says so', withDaemon(world, { isAnnounced: true, horizon: null, does: 'sleeps' })]];
       const waits = mutant !== 'it does not wait for transactions that could not see that';
       return [['it takes an id', withDaemon(world, { horizon: waits ? underWay : null, does: afterId })]];
     }
@@ -125,7 +125,7 @@ function daemonSteps(world: SleepWorld, mutant: SleepMutant | null): [string, Sl
       if (world.wakings > 0)
         steps.push([
           'it wakes up',
-          { ...withDaemon(world, { does: 'works', isSaid: false }), wakings: world.wakings - 1 },
+          { ...withDaemon(world, { does: 'works', isAnnounced: false }), wakings: world.wakings - 1 },
         ]);
       return steps;
     }
