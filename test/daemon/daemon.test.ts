@@ -51,10 +51,10 @@ const ended = (id: string) =>
   until(async () => (await test.tock.runs.get(id))?.finishedAt, `run ${id} to end`);
 
 describe('tock.start', () => {
-  it('writes what another system has decided about a run that is handed over', async () => {
+  it('writes what another system has decided about a run that is handed off', async () => {
     daemon = await test.tock.start();
     const id = await test.tock.enqueue(approves);
-    await until(async () => (await test.tock.runs.get(id))?.handOff, 'the hand-over');
+    await until(async () => (await test.tock.runs.get(id))?.handOff, 'the handoff');
     expect(daemon.outcomeCounts).toMatchObject({ claimed: 1, handedOver: 1, lost: 0 });
     await until(async () => (await test.sql('select from tock.sleepers')).length > 0, 'the daemon to sleep');
     expect(await test.tock.complete(id, 1, 'approved')).toBe(true);

@@ -144,7 +144,7 @@ async function showQueue(c: Handler, refused: Refused | null) {
   );
 }
 
-/** Whether a relay is at work, and what became of what it has handed over. */
+/** Whether a relay is at work, and what became of what it has handed off. */
 async function relayedLine(view: View, name: string, relayedTo: string) {
   const [isAtWork, [figures]] = await Promise.all([
     isQueueNamed(view.reads, name),

@@ -1,4 +1,4 @@
-// Ends runs that were handed over and have succeeded elsewhere, as a worker ends the runs of its own
+// Ends runs that were handed off and have succeeded elsewhere, as a worker ends the runs of its own
 // handlers.
 import { decideOutcome } from '../../model/run/decide.js';
 import { completeMany, type Success } from '../../store/runs/hand-off/answers.js';

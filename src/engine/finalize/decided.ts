@@ -1,8 +1,8 @@
-// Writes the outcomes of runs that were handed over, once the other side has decided them: with the rules and
+// Writes the outcomes of runs that were handed off, once the other side has decided them: with the rules and
 // statements for the outcomes of workers.
 import { Dead, RetryLater } from '../../model/errors.js';
 import { decideOutcome, type Ending } from '../../model/run/decide.js';
-import { HANDED_OVER } from '../../model/run/states.js';
+import { HANDED_OFF } from '../../model/run/states.js';
 import { isUnstorable, sqlState } from '../../store/connection/errors.js';
 import { type Finalization, finalizeRuns } from '../../store/runs/finalize.js';
 import { type Decided, markWritten, readDecided } from '../../store/runs/hand-off/decided.js';
@@ -29,7 +29,7 @@ export async function writeDecided(engine: Engine): Promise<void> {
   } catch (error) {
     engine.logger.error(
       { event: 'hand_off.unwritten', error: String(error), code: sqlState(error) },
-      'outcomes of runs that were handed over could not be written now; the next reaping tries again',
+      'outcomes of runs that were handed off could not be written now; the next reaping tries again',
     );
   }
 }
@@ -82,7 +82,7 @@ type Failure = { readonly error: unknown } | null;
 
 async function writeBatch(engine: Engine, entries: readonly Entry[]): Promise<Failure> {
   if (entries.length === 0) return null;
-  const { lost, failed, freed, outboxWritten } = await finalizeRuns(engine.database, entries, HANDED_OVER);
+  const { lost, failed, freed, outboxWritten } = await finalizeRuns(engine.database, entries, HANDED_OFF);
   const unwritten = new Set(failed.flatMap(({ part }) => part.map(({ id }) => id)));
   const done = entries.filter(({ id }) => !unwritten.has(id));
   await markWritten(engine.database, done);

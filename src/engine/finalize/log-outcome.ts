@@ -52,10 +52,10 @@ export function logOutcome(
   if (!isEnabled(engine.logger, LEVELS[word])) return;
   const error = outcome?.error;
   const why = error ? `: ${error.message.split('\n')[0]}${causeText(error)}` : '';
-  const ended = word === 'handedOver' ? 'handed over' : word;
+  const ended = word === 'handedOver' ? 'handed off' : word;
   engine.logger[LEVELS[word]](
     {
-      event: `run.${ended.replace(' ', '_')}`,
+      event: `run.${word === 'handedOver' ? 'handed_over' : word}`,
       ...logFields(run),
       duration_ms: Math.round(durationMs),
       ...(error ? { error: withoutStacks(error) } : {}),

@@ -10,7 +10,7 @@ export type Notification =
   /** There is a new run, which is due before the next poll. */
   | { readonly kind: 'soon' }
   | { readonly kind: 'cancel'; readonly runId: string }
-  /** A run that was handed over is decided or cancelled. */
+  /** A run that was handed off is decided or cancelled. */
   | { readonly kind: 'reap' }
   /** A worker did not know the jobs of some runs, which wait for one that does. */
   | { readonly kind: 'code' }

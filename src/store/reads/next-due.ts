@@ -45,7 +45,7 @@ select
 export interface NextDue {
   /** Negative if it is overdue. Null: there is no next occurrence. */
   readonly occurrenceMs: number | null;
-  /** Null: no run waits for a time in the future. The lease of a run that is handed over ends then. */
+  /** Null: no run waits for a time in the future. The lease of a run that is handed off ends then. */
   readonly runMs: number | null;
   /** Runs are due and could be claimed now. */
   readonly isOverdue: boolean;

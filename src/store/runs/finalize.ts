@@ -113,7 +113,7 @@ function partsOf<Run extends Finalization>(
 }
 
 // An attempt that was given back left its run live, without a holder, under its own fence. So did a reaped
-// one, but with an error that says so. A run that was handed over may be anywhere since: the hand-over is on
+// one, but with an error that says so. A run that was handed off may be anywhere since: the handoff is on
 // record.
 const ENDED_ATTEMPTS = statement<FencedBatch, { readonly id: string }>(
   'ended-attempts',

@@ -59,8 +59,8 @@ export const EXPECTED: Expectations = {
   transactional: ['transaction'],
 };
 
-/** How long the other side has to answer a hand-over. */
-export const HAND_OVER_LEASE_MS = 2500;
+/** How long the other side has to answer a handoff. */
+export const HANDOFF_LEASE_MS = 2500;
 
 /** How a client enqueues: the library, SQL, many at once, in a transaction of its own, or something that is refused. */
 export const WAYS = ['library', 'sql', 'many', 'commit', 'rollback', 'refused'] as const;

@@ -311,7 +311,7 @@ describe('buttons', () => {
 });
 
 describe('a relayed queue', () => {
-  it('says to whom, whether a relay is at work, and what became of what was handed over', async () => {
+  it('says to whom, whether a relay is at work, and what became of what was handed off', async () => {
     await kit.tock.queues.set('relayed', { relay: 'rabbitmq' });
     await kit.sql(`insert into tock.job_hand_offs (run_id, fence, handed_over_at, handed_to, decided_at, decision, written_at, refused_count) values
       (9001, 1, tock.now(), 'rabbitmq: tock.work.relayed', tock.now(), 'succeeded', tock.now(), 1),
@@ -325,7 +325,7 @@ describe('a relayed queue', () => {
       'Queue relayed is relayed to rabbitmq, and no relay is at work: start one, or execute it here by tock start --queues relayed, or tock queue set relayed --relay none.',
     );
     expect(text).toContain(
-      'In the last 24 hours 3 handed over: 1 completed, 1 failed, 1 taken back, 0 waiting; 1 answer came too late.',
+      'In the last 24 hours 3 handed off: 1 completed, 1 failed, 1 taken back, 0 waiting; 1 answer came too late.',
     );
     await kit.sql(
       `insert into tock.workers (id, kind, host, pid, capacity, queues) values (gen_random_uuid(), 'relay', 'web-1', 7, 1, '{relayed}')`,

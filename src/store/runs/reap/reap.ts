@@ -13,14 +13,14 @@
 //
 // In batches, so that no statement locks many rows. The order of the locks does not matter, since none is
 // waited for. One process at a time, because each reaping reads all due runs.
-import { HANDED_OVER, TRANSITIONS } from '../../../model/run/states.js';
+import { HANDED_OFF, TRANSITIONS } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { noteFailures } from '../alert-events.js';
 import { QUEUE_LANES } from '../claim/queue-lanes.js';
 import { WAITS_FOR_CODE } from '../claim/waiting/claim-waiting.js';
 import { EXEC_TRIGGER } from '../exec/begin.js';
-import { dueAt, HAS_DECIDED, receiver } from '../hand-off/handed-over.js';
+import { dueAt, HAS_DECIDED, receiver } from '../hand-off/handed-off.js';
 import {
   AFTER_MOVE,
   type AfterMove,
@@ -60,7 +60,7 @@ const EXPIRED_OF_THESE = `
 const WORKER = `(select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)`;
 const LEASE_ERROR = `(jsonb_build_object(
   'at', ${ERROR_TIME}, 'attempt', r.attempts, 'code', 'TOCK_LEASE_LOST', 'stack', null)
-  || case when r.locked_by = '${HANDED_OVER}' then jsonb_build_object('name', 'HandOffExpired', 'message',
+  || case when r.locked_by = '${HANDED_OFF}' then jsonb_build_object('name', 'HandOffExpired', 'message',
     'it was handed over' || ${receiver('r')} || ', and its lease ended before it was completed or extended')
   else jsonb_build_object('name', 'LeaseExpired', 'message', 'the worker ' || coalesce(${WORKER}, r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end
@@ -71,9 +71,9 @@ const BACKOFF_MS = `least(coalesce(p.base, :backoffMs::float8) * case coalesce(p
     when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, :maxBackoffMs::float8))`;
 
 // Only the second time in a row: the first time, it may have been among thousands that were only claimed. A
-// run that was handed over ended no process.
+// run that was handed off ended no process.
 const IS_SUSPECT = `:canIsolate::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
-        and r.errors -> -1 ->> 'name' is distinct from 'HandOffExpired' and r.locked_by is distinct from '${HANDED_OVER}'`;
+        and r.errors -> -1 ->> 'name' is distinct from 'HandOffExpired' and r.locked_by is distinct from '${HANDED_OFF}'`;
 
 const reap = (expired: string) => `
 with ${QUEUE_LANES}, expired as materialized (${expired}
@@ -167,7 +167,7 @@ export interface ReapedBatch extends ReapedRuns, AfterMove {
   readonly has_limits: boolean;
   /** The outbox already had rows. */
   readonly has_outbox: boolean;
-  /** Runs were handed over, and what becomes of them was decided. */
+  /** Runs were handed off, and what becomes of them was decided. */
   readonly has_decided: boolean;
   /** Runs wait for code that has their jobs: also where another process reaps, which may not have it. */
   readonly waits_for_code: boolean;

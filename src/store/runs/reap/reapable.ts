@@ -5,7 +5,7 @@
 // expired leases are looked for among what is due in each queue and priority, and future runs are never
 // looked at.
 import { liesIn } from '../claim/queue-lanes.js';
-import { HAS_DECIDED } from '../hand-off/handed-over.js';
+import { HAS_DECIDED } from '../hand-off/handed-off.js';
 import { statuses } from '../transition.js';
 
 /** Whether a leased run's lease has expired. */
