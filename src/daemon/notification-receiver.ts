@@ -20,7 +20,11 @@ interface NotificationReceiverOptions {
   readonly onReap: () => void;
 }
 
-export function createNotificationReceiver({ worker, hint, onReap }: NotificationReceiverOptions): NotificationReceiver {
+export function createNotificationReceiver({
+  worker,
+  hint,
+  onReap,
+}: NotificationReceiverOptions): NotificationReceiver {
   const due = createNotificationLimiter(worker.wakeNotified);
   const soon = createNotificationLimiter(worker.wake);
   const code = createNotificationLimiter(() => worker.expectWaiting());

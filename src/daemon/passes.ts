@@ -11,8 +11,8 @@ import { readNextDue } from '../store/reads/next-due.js';
 import type { Listening } from './listening.js';
 import {
   afterError,
-  afterPoll,
   afterMinute,
+  afterPoll,
   afterReapNotification,
   afterWake,
   checksReaping,

@@ -140,7 +140,7 @@ describe('tock.start', () => {
   it.each([
     { listen: true, waiting: 0 },
     { listen: false, waiting: 0 },
-    // With more runs than it has room for, it goes on claiming, and does not look.
+    // With more runs than it has room for, it goes on claiming, and does not poll.
     { listen: false, waiting: 30 },
   ])('cancels long before its next heartbeat ($listen, $waiting waiting)', async ({ listen, waiting }) => {
     const waits = defineJob({
@@ -184,11 +184,11 @@ describe('tock.start', () => {
     try {
       daemon = await test.another({ connectionString: recorder.url }).start();
       // One that is prepared is named, from its second time on.
-      const looks = await until(async () => {
+      const polls = await until(async () => {
         const last = recorder.statements().slice(-3);
         return last.length === 3 && last.every(each => each.startsWith('tock_') && each === last[0]) && last;
-      }, 'three looks in a row, and nothing between');
-      expect(recorder.statements().filter(each => each === looks[0]).length).toBeGreaterThan(2);
+      }, 'three polls in a row, and nothing between');
+      expect(recorder.statements().filter(each => each === polls[0]).length).toBeGreaterThan(2);
       expect(recorder.connections()).toBe(2);
       await daemon.stop();
       daemon = undefined;

@@ -51,7 +51,7 @@ describe('a notification', () => {
     expect(done).toEqual(['cancel 7', 'wake', 'claim', 'reap', 'claim', 'waiting']);
   });
 
-  it('that there is something to reap leads to a look everywhere, also where another named a place', () => {
+  it('that there is something to reap leads to a claim everywhere, also where another named a lane', () => {
     const { receive, done, hint } = receiver();
     const lane = { queue: 'mails', priority: 0 };
     receive({ kind: 'queued', lane });

@@ -149,7 +149,7 @@ describe('a daemon whose last run ends', () => {
     expect(started).toHaveLength(4);
   });
 
-  it('looks for those that had no room', async () => {
+  it('polls for those that had no room', async () => {
     await start(1);
     await test.tock.enqueue(waits, { n: 'a' });
     await isStarted('a');
@@ -163,7 +163,7 @@ describe('a daemon whose last run ends', () => {
     expect(started).toEqual(all);
   });
 
-  it('looks for those that the limit of a queue has kept, also while others execute', async () => {
+  it('polls for those that the limit of a queue has kept, also while others execute', async () => {
     await test.tock.queues.set('one', { concurrency: 1 });
     await start(4);
     await test.tock.enqueue(waits, { n: 'another' });
@@ -176,7 +176,7 @@ describe('a daemon whose last run ends', () => {
     await isStarted('b');
   });
 
-  it('looks for what waits after one that did not succeed', async () => {
+  it('polls for what waits after one that did not succeed', async () => {
     const fails = defineJob({
       name: 'waits',
       retry: { maxAttempts: 2, backoff: () => '10ms' },

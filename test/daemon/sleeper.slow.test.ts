@@ -108,14 +108,14 @@ const engineOf = (): Engine => ({
 async function start(options: Parameters<typeof startDaemon>[1] = {}): Promise<Daemon> {
   const daemon = await startDaemon(engineOf(), options, POLL_MS);
   daemons.push(daemon);
-  await until(isAsleep(daemon.id), 'the daemon to say that it may be asleep');
+  await until(isAsleep(daemon.id), 'the daemon to announce that it may be asleep');
   return daemon;
 }
-/** A daemon that is full, with more to do: after a second it says that it is awake. */
+/** A daemon that is full, with more to do: after a second it announces that it is awake. */
 async function startAwake(queue = 'default'): Promise<Daemon> {
   const daemon = await start({ concurrency: 1, queues: [queue] });
   await test.tock.enqueueMany([1, 2].map(() => ({ job: slow, queue })));
-  await until(isAwake(daemon.id), 'the daemon to say that it is awake');
+  await until(isAwake(daemon.id), 'the daemon to announce that it is awake');
   return daemon;
 }
 const ended = (id: string) =>
@@ -228,12 +228,12 @@ describe('createSleeper', () => {
     return sleeper.maxSleepMs() === Number.POSITIVE_INFINITY;
   };
 
-  it('says nothing before somebody listens', async () => {
+  it('announces nothing before somebody listens', async () => {
     await sleeper.beforePoll();
     expect([await sleepers(), sleeper.maxSleepMs()]).toEqual([[], Number.POSITIVE_INFINITY]);
   });
 
-  it('looks again until all transactions have ended that could not see its row, and then no more', async () => {
+  it('polls again until all transactions have ended that could not see its row, and then no more', async () => {
     const late = await connect();
     await late.query('begin');
     await late.query(`select tock.enqueue('quick')`);
@@ -267,7 +267,7 @@ describe('createSleeper', () => {
     await until(haveEnded, 'all earlier transactions, of other databases too, to end');
   });
 
-  it('polls as long as the worker has no row to refer to, and says it once there is one', async () => {
+  it('polls as long as the worker has no row to refer to, and announces it once there is one', async () => {
     await test.sql('delete from tock.workers');
     sleeper.announceAgain();
     await sleeper.beforePoll();
@@ -277,7 +277,7 @@ describe('createSleeper', () => {
     expect(await sleepers()).toMatchObject([{ id: SLEEPER_ID, queues: null }]);
   });
 
-  it('polls where it may not say so', async () => {
+  it('polls where it may not announce it', async () => {
     await test.sql('alter table tock.sleepers rename to gone');
     sleeper.announceAgain();
     await sleeper.beforePoll();
@@ -336,11 +336,11 @@ describe('a daemon', () => {
     sent.length = 0;
     release();
     await until(isAsleep(daemon.id), 'the daemon to fall asleep');
-    const hasLooked = () => {
+    const hasPolled = () => {
       const asked = sent.indexOf(haveAllEndedBefore.text);
       return asked >= 0 && sent.slice(asked).some(text => text.includes('"isOverdue"'));
     };
-    await until(async () => hasLooked(), 'it to look, and to find nothing');
+    await until(async () => hasPolled(), 'it to poll, and to find nothing');
     await late.query('commit');
     await ended(rows[0]?.id ?? '');
     expect(await notificationsOfRuns()).toEqual([]);
@@ -355,22 +355,22 @@ describe('a daemon', () => {
     expect(await notificationsOfRuns()).toEqual(['queued:0:mail']);
   });
 
-  it('says that it may be asleep again after its rows were deleted', async () => {
+  it('announces again that it may be asleep after its rows were deleted', async () => {
     const daemon = await start();
     await test.sql('delete from tock.workers');
-    await until(isAsleep(daemon.id), 'it to say so');
+    await until(isAsleep(daemon.id), 'it to announce that');
     await ended(await test.tock.enqueue(quick));
     expect(await notificationsOfRuns()).toHaveLength(1);
   });
 
-  it('says so again when it listens anew: a server that took over may not have the row', async () => {
+  it('announces it again when it listens anew: a server that took over may not have the row', async () => {
     const daemon = await start();
     await test.sql('delete from tock.sleepers');
     await test.sql(
       `select pg_terminate_backend(pid) from pg_stat_activity
        where datname = current_database() and query = 'listen "tock"'`,
     );
-    await until(isAsleep(daemon.id), 'it to say so');
+    await until(isAsleep(daemon.id), 'it to announce that');
     await ended(await test.tock.enqueue(quick));
     expect(await notificationsOfRuns()).toHaveLength(1);
   });

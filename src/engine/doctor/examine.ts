@@ -117,7 +117,10 @@ const CHECKS: readonly (readonly [CheckCode, Check])[] = [
       return checkPooler(isPooled, heardMs !== null);
     },
   ],
-  ['listen', async ({ notification, facts }) => checkListen({ ...(await facts()), ...(await notification()) })],
+  [
+    'listen',
+    async ({ notification, facts }) => checkListen({ ...(await facts()), ...(await notification()) }),
+  ],
   ['partitions', byStatus(checkPartitions)],
   ['autovacuum', async ({ facts }) => checkAutovacuum(await facts())],
   ['snapshots', byStatus(checkSnapshots)],

@@ -81,9 +81,7 @@ describe('the page of a run that is handed off', () => {
         const answer = await kit.post(`/runs/${id}/${action}`, { fence });
         expect([answer.status, answer.text]).toEqual([
           409,
-          expect.stringContaining(
-            'is not handed off any more, or not under this fence; nothing was changed',
-          ),
+          expect.stringContaining('is not handed off any more, or not under this fence; nothing was changed'),
         ]);
       }
       expect(await run()).toMatchObject({ status: 'running', handOff: { decision: null, refused: 0 } });

@@ -29,7 +29,7 @@ afterEach(async () => {
 });
 
 describe('createEnqueueHint', () => {
-  it('is one queue and priority, as long as all notifications name the same', () => {
+  it('is one queue lane, as long as all notifications name the same', () => {
     const hint = createEnqueueHint(null);
     expect(hint.take()).toBe(null);
     hint.record({ queue: 'mail:eu', priority: -5 });
@@ -46,7 +46,7 @@ describe('createEnqueueHint', () => {
     ['none', null],
   ])('is empty once a notification names %s', (_what, other) => {
     const hint = createEnqueueHint(['mail', 'reports']);
-    for (const place of [mail, other]) expect(hint.record(place)).toBe(true);
+    for (const lane of [mail, other]) expect(hint.record(lane)).toBe(true);
     expect(hint.take()).toBe(null);
     hint.record({ queue: 'reports', priority: 2 });
     expect(hint.take()).toEqual({ queue: 'reports', priority: 2 });
@@ -91,7 +91,7 @@ describe('a claim with a hint', () => {
 
   it('leaves runs that need a slot under a limit', async () => {
     await test.tock.enqueue(limited, {}, { queue: 'mail', priority: 3 });
-    expect(await claim()).toMatchObject({ runs: [], limited: [] });
+    expect(await claim()).toMatchObject({ runs: [], needsAdmission: [] });
   });
 });
 
@@ -121,10 +121,10 @@ describe('a daemon', () => {
     await test.sql(
       `insert into tock.job_runs_live (job, payload, priority, status) values ('quick', '{}', -9, 'queued')`,
     );
-    const place = await test.tock.enqueue(limited);
+    const slotted = await test.tock.enqueue(limited);
     const notified = await test.tock.enqueue(quick);
     await until(
-      async () => (await isDone(place)) && (await isDone(notified)),
+      async () => (await isDone(slotted)) && (await isDone(notified)),
       'the runs with a notification to end',
     );
     await until(async () => (await test.sql(`select from tock.job_runs_live`)).length === 0, 'all to end');
@@ -133,7 +133,7 @@ describe('a daemon', () => {
     expect(daemon.outcomeCounts).toMatchObject({ succeeded: 4, lost: 0 });
   });
 
-  it('claims a run in a queue with settings too, after the look that follows', async () => {
+  it('claims a run in a queue with settings too, after the poll that follows', async () => {
     await test.tock.queues.set('mail', { concurrency: 1 });
     daemon = await test.another().start();
     const first = await test.tock.enqueue(quick);

@@ -1,4 +1,4 @@
-// Waiting for the end of a run. Where only a notification can end the wait, it never looks by itself.
+// Waiting for the end of a run. Where only a notification can end the wait, it never polls.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Daemon, startDaemon } from '../../../src/daemon/daemon.js';
 import type { Engine } from '../../../src/engine/engine.js';
@@ -73,7 +73,8 @@ const isAwaited = async (id: string) => {
   await isMarked(id);
   await isListening();
 };
-const waitForNotification = (id: string, options: WaitOptions = {}) => waitForEnd(engine, ends, id, options, NEVER);
+const waitForNotification = (id: string, options: WaitOptions = {}) =>
+  waitForEnd(engine, ends, id, options, NEVER);
 
 describe('a wait', () => {
   it('executes nothing unless it is asked to', async () => {
@@ -128,7 +129,7 @@ describe('a wait', () => {
     });
   });
 
-  it('looks once where its signal has aborted before', async () => {
+  it('reads once where its signal has aborted before', async () => {
     const signal = AbortSignal.abort();
     const id = await test.tock.enqueue(held, { does: 'pass' });
     await expect(test.tock.runs.wait(id, { signal })).rejects.toMatchObject({ code: 'TOCK_BAD_STATE' });
@@ -144,7 +145,7 @@ describe('a wait', () => {
     await expect(waitForNotification('999')).rejects.toMatchObject({ code: 'TOCK_NOT_FOUND' });
   });
 
-  it('looks by itself more and more seldom', () => {
+  it('polls more and more seldom', () => {
     expect([0, 1000, 5000, 20_000, 3_600_000].map(nextPollMs)).toEqual([250, 250, 500, 2000, 5000]);
   });
 
@@ -191,7 +192,7 @@ describe('a notification ends the wait', () => {
     expect((await Promise.all(waits)).map(run => run.status)).toEqual(Array(3).fill('cancelled'));
   });
 
-  it('also where an operator retried the run before the wait has looked', async () => {
+  it('also where an operator retried the run before the wait has polled', async () => {
     const id = await test.tock.enqueue(held, { does: 'pass' });
     const waiting = waitForNotification(id);
     await isAwaited(id);
@@ -216,7 +217,7 @@ describe('a notification ends the wait', () => {
     expect(await waiting).toMatchObject({ id: next, status: 'succeeded' });
   });
 
-  it('or a look, where the run ended while the connection was lost', async () => {
+  it('or a poll, where the run ended while the connection was lost', async () => {
     const id = await test.tock.enqueue(held, {});
     const waiting = waitForNotification(id);
     await isAwaited(id);

@@ -6,14 +6,8 @@ describe('readNotification', () => {
   it.each([
     ['queued', { kind: 'queued', lane: null }],
     ['queued:0:mail', { kind: 'queued', lane: { queue: 'mail', priority: 0 } }],
-    [
-      'queued:-2147483647:mail:eu',
-      { kind: 'queued', lane: { queue: 'mail:eu', priority: -2_147_483_647 } },
-    ],
-    [
-      `queued:7:${'q'.repeat(200)}`,
-      { kind: 'queued', lane: { queue: 'q'.repeat(200), priority: 7 } },
-    ],
+    ['queued:-2147483647:mail:eu', { kind: 'queued', lane: { queue: 'mail:eu', priority: -2_147_483_647 } }],
+    [`queued:7:${'q'.repeat(200)}`, { kind: 'queued', lane: { queue: 'q'.repeat(200), priority: 7 } }],
     ['reap', { kind: 'reap' }],
     ['cancel:9223372036854775807', { kind: 'cancel', runId: '9223372036854775807' }],
   ])('reads %s', (payload, notification) => {

@@ -58,15 +58,7 @@ interface Case {
 
 function randomCase(random: () => number): Case {
   const pick = <T>(...from: readonly T[]) => from[Math.floor(random() * from.length)] as T;
-  const kind = pick(
-    'handed off',
-    'handed off',
-    'handed off',
-    'executing',
-    'waiting',
-    'decided',
-    'expired',
-  );
+  const kind = pick('handed off', 'handed off', 'handed off', 'executing', 'waiting', 'decided', 'expired');
   const isHandedOff = kind !== 'executing' && kind !== 'waiting';
   const lease = pick(1, 5, 600);
   const until = kind === 'decided' ? DECIDED_UNTIL : at(kind === 'expired' ? -1 : lease);

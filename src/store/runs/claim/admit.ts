@@ -175,11 +175,7 @@ export interface Lease {
  * sorted, waiting; the rows of queues with a rate, skipping those that are locked; the slots, sorted, waiting
  * for those that another admission has not committed yet.
  */
-export async function admitRuns(
-  database: Database,
-  ids: readonly string[],
-  lease: Lease,
-): Promise<Admitted> {
+export async function admitRuns(database: Database, ids: readonly string[], lease: Lease): Promise<Admitted> {
   if (ids.length === 0) return { admitted: [], unblocked: [], failure: null };
   const { undecided, ...first } = await admitUnderOneKey(database, { ids, ...lease });
   const admitted = [...first.admitted];

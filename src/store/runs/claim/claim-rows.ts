@@ -69,11 +69,7 @@ export function claimOf(rows: readonly ClaimRow[], limit: number): Claim {
 export type PlainRow = ClaimedRow & { readonly ids: string | null; readonly taken: readonly Taken[] | null };
 
 /** Reads the rows of a claim in these lanes, in this order. */
-export function claimInOrder(
-  rows: readonly PlainRow[],
-  limit: number,
-  inLanes: readonly QueueLane[],
-): Claim {
+export function claimInOrder(rows: readonly PlainRow[], limit: number, inLanes: readonly QueueLane[]): Claim {
   const carrier = rows.find(row => row.ids !== null);
   const ids = idsOf(carrier?.ids ?? null);
   const rowOf = ({ queue, priority }: QueueLane): LaneRow => [queue, priority, false];

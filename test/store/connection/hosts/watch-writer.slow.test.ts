@@ -103,7 +103,9 @@ describe('after a statement has failed', () => {
     watch(openDatabase({ connectionString: test.url, connections: 4 }));
     const heard: string[] = [];
     const listener: Listener = startListener({ database, logger: silentLogger } as Engine, notification =>
-      heard.push(notification.kind === 'queued' ? (notification.lane?.queue ?? 'anywhere') : notification.kind),
+      heard.push(
+        notification.kind === 'queued' ? (notification.lane?.queue ?? 'anywhere') : notification.kind,
+      ),
     );
     ends.push(() => listener.stop());
     const listening = async () => {
