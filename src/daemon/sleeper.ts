@@ -90,7 +90,7 @@ export function createSleeper(
       if (!isFailing)
         logger.error(
           { event: 'sleeper.failed', error: String(error) },
-          `cannot say whether this daemon is asleep, so it polls: ${String(error)}`,
+          `cannot announce whether this daemon is asleep, so it polls: ${String(error)}`,
         );
       isFailing = true;
     }

@@ -140,7 +140,7 @@ function isReaped(after: HistoryRow, before: HistoryRow | null): boolean {
 }
 
 /**
- * Given back before its handler was called: it could not begin soon enough, or needs a place or the opening of its window.
+ * Given back before its handler was called: it could not begin soon enough, or needs a slot or the opening of its window.
  * It leaves no error; what a handler ends with does.
  */
 function isPutOff(after: HistoryRow, before: HistoryRow): boolean {

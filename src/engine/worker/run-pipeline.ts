@@ -93,7 +93,7 @@ export class RunPipeline implements WorkerLoad {
       leaseMs: engine.settings.leaseMs,
       queues: queues ?? null,
       holdsSlot: ({ active }) => active.run.slot_keys !== null,
-      room: () => (this.hasSuccessors ? 0 : this.claimable),
+      room: () => (this.hasNext ? 0 : this.claimable),
     });
     this.reports = new Reports(engine, workerId);
     this.outcomes = new OutcomeBatcher(engine, {
@@ -132,7 +132,7 @@ export class RunPipeline implements WorkerLoad {
   }
 
   /** Whether a prefetched run, or one that comes with a claim, starts after each run that ends. */
-  private get hasSuccessors(): boolean {
+  private get hasNext(): boolean {
     return this.prefetched > 0 || (this.claimer.isClaiming && this.prefetchTarget === 0);
   }
 

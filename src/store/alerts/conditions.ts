@@ -10,7 +10,7 @@ const FORGOTTEN_AFTER = `interval '7 days'`;
 /** A host that has ticked less often may have been somebody's laptop. */
 const MIN_TICKS = 10;
 
-/** Runs that are looked at in each queue and priority, the longest due first: running ones are. */
+/** Runs that are read in each queue lane, the longest due first: running ones are. */
 const MAX_LOOKED_AT = 10_000;
 
 const ms = (value: string) => `${value} * interval '1 millisecond'`;

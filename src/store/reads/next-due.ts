@@ -20,12 +20,12 @@ import { IS_COPY } from '../schema/database-identity.js';
 const IS_PLANNED = `next_at is not null and paused_at is null and broken_at is null and vanished_at is null`;
 const msFromNow = (instant: string) => msBetween('tock.now()', instant);
 
-interface Looked {
+interface PollQuestion {
   readonly queues: readonly string[] | null;
   readonly checksReaping: boolean;
 }
 
-const NEXT_DUE = statement<Looked & WatermarkParameters, NextDue>(
+const NEXT_DUE = statement<PollQuestion & WatermarkParameters, NextDue>(
   'next-due',
   `
 with ${QUEUE_LANES_WITH_WATERMARKS}, ${openQueueLanes('1', true)}
@@ -54,7 +54,7 @@ export interface NextDue {
 }
 
 /**
- * One index look-up for the occurrences, and a few for each queue and priority. Locks nothing.
+ * One index look-up for the occurrences, and a few for each queue lane. Locks nothing.
  * @param checksReaping whether to check for work to reap too: a few look-ups more, over all due runs
  * @param watermarks what is overdue below them is not seen
  */
@@ -64,8 +64,8 @@ export async function readNextDue(
   checksReaping: boolean,
   watermarks: readonly Watermark[] = [],
 ): Promise<NextDue> {
-  const looked = { queues, checksReaping };
-  const due = await NEXT_DUE.first(session, { ...looked, ...watermarkParameters(watermarks) });
+  const question = { queues, checksReaping };
+  const due = await NEXT_DUE.first(session, { ...question, ...watermarkParameters(watermarks) });
   return due ?? { occurrenceMs: null, runMs: null, isOverdue: false, needsReaping: false };
 }
 

@@ -1,4 +1,4 @@
-// The queues as an operator looks after them: limits, what waits and since when, which places are held.
+// The queues as an operator looks after them: limits, what waits and since when, which slots are held.
 
 import type { QueueRecord } from '../../model/queue-methods.js';
 import type { Session } from '../connection/database.js';
@@ -41,7 +41,7 @@ export interface QueueLoad extends Omit<QueueRecord, 'waiting' | 'running'> {
   readonly isCapped: boolean;
   /** Since when the one that waits longest is due; null: none waits. */
   readonly oldestAt: Date | null;
-  /** Places of its `concurrency` that are held. */
+  /** Slots of its `concurrency` that are held. */
   readonly held: number;
   /** Who holds them: the first six. */
   readonly holders: readonly Holder[];
@@ -170,12 +170,12 @@ const READ_BLOCKING_KEYS = statement<{ queue: string | null; limit: number }, St
   'read-blocking-keys',
   `
 with recursive keys as (
-  (select blocked_on as key, 1 as place from tock.job_runs_live where blocked_on is not null order by blocked_on limit 1)
+  (select blocked_on as key, 1 as number from tock.job_runs_live where blocked_on is not null order by blocked_on limit 1)
   union all
-  select n.key, k.place + 1 from keys k cross join lateral (
+  select n.key, k.number + 1 from keys k cross join lateral (
     select r.blocked_on as key from tock.job_runs_live r where r.blocked_on is not null and r.blocked_on > k.key
     order by r.blocked_on limit 1) n
-  where k.place < ${MAX_KEYS}
+  where k.number < ${MAX_KEYS}
 ), ${blockedQueues('keys k')}
 select k.key, f."limit", h.count as held, ${holdersOf('k.key')} as holders, least(w.count, ${MAX_BLOCKED}) as waiting,
   w.count > ${MAX_BLOCKED} as "isCapped", ${instant('w.at')} as "oldestAt", f.first
@@ -187,7 +187,7 @@ cross join lateral (
 cross join lateral (
   select r.slot_limits[array_position(r.slot_keys, k.key)] as "limit",
     jsonb_build_object('id', r.id::text, 'job', r.job, 'definition', d.name, 'queue', r.queue) as first, r.queue
-  from places p join tock.job_runs_live r on r.id = p.id left join tock.job_definitions d on d.id = r.definition_id
+  from blocked_queues p join tock.job_runs_live r on r.id = p.id left join tock.job_definitions d on d.id = r.definition_id
   where p.key = k.key order by p.priority, p.run_at, p.id limit 1
 ) f
 cross join lateral (select count(*)::integer as count from tock.job_slots s where s.concurrency_key = k.key) h

@@ -9,7 +9,7 @@ import type { WorkerKind } from '../schema/tables.js';
 const MAX_WORKERS = 200;
 /** Runs of a worker that are listed; all are counted. */
 const MAX_LISTED = 6;
-/** Runs that are looked at, shared among the queues and priorities: running ones are the first there. */
+/** Runs that are looked at, shared among the queue lanes: running ones are the first there. */
 const MAX_EXAMINED = 10_000;
 const MIN_EXAMINED = 20;
 

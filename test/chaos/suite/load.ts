@@ -33,7 +33,7 @@ export const NEWER_JOBS: readonly string[] = ['once', 'step', 'thirds'] satisfie
 export const RETRY = { maxAttempts: 20, backoff: 'fixed', base: '500ms', jitter: 0.2 } as const;
 const RETRY_BOUNDS = [400, 600] as const;
 
-/** Places under each key of the job `limited`, and in the queue `narrow`. */
+/** Slots under each key of the job `limited`, and in the queue `narrow`. */
 export const KEY_LIMIT = 3;
 export const QUEUE_LIMIT = 4;
 const KEYS = ['a', 'b', 'c'] as const;

@@ -121,13 +121,13 @@ describe('queues', () => {
 });
 
 describe('one queue', () => {
-  it('shows its places, what was done to it, and by whom it was paused', async () => {
+  it('shows its slots, what was done to it, and by whom it was paused', async () => {
     await kit.tock
       .as({ name: 'ben', via: 'cli', role: 'operate', seesPayloads: false })
       .queues.pause('reports', { note: 'ink is out' });
     const { text } = await kit.get('/queues/reports');
     expect(text).toContain('Paused now by ben: ink is out. None of its runs starts until it is resumed');
-    expect(text).toContain('Places 1 of 1 held');
+    expect(text).toContain('Slots 1 of 1 held');
     expect(text).toContain('ben paused the queue reports ink is out');
     expect(text).toContain(
       'set limits of the queue reports window none → 09:00-17:00 · concurrency none → 1',

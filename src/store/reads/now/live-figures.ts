@@ -7,7 +7,7 @@ import { isClaimable, liesIn, QUEUE_LANES } from '../../runs/claim/queue-lanes.j
 
 /** Counts above this are given as one more than this. */
 export const MAX_COUNT = 5000;
-/** Runs that are looked at for running ones, which come first; shared among the queues and priorities. */
+/** Runs that are looked at for running ones, which come first; shared among the queue lanes. */
 const MAX_HEADS = 6000;
 const MIN_HEADS = 20;
 
@@ -50,7 +50,7 @@ type Row = Omit<LiveFigures, 'oldestDue' | 'nextRetry' | 'longest'> & {
   })[];
 };
 
-/** Runs of each queue and priority, in the order of the claims. */
+/** Runs of each queue lane, in the order of the claims. */
 const firstOf = (limit: string, condition: string) => `
   select s.* from queue_lanes p cross join lateral (
     select r.id, r.status, r.run_at, r.started_at from tock.job_runs_live r

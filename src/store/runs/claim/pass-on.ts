@@ -23,7 +23,7 @@ import { isQueueLimited, isQueueOpen, isServed } from './queue-lanes.js';
 import { blockedQueues } from './waiting/blocked-queues.js';
 
 /** Which runs may take over slots. */
-export interface Successors {
+export interface Recipients {
   readonly limit: number;
   readonly leaseMs: number;
   /** Only of these; null: all that are not relayed. */
@@ -33,15 +33,15 @@ export interface Successors {
 type Row = Moved & ClaimedRow;
 
 /** Whether a run `r` may take over a slot of the keys `k`. */
-const IS_SUCCESSOR = `r.slot_keys = array[k.key] and r.run_at <= tock.now() and r.status in (${statuses('claim')})
+const IS_RECIPIENT = `r.slot_keys = array[k.key] and r.run_at <= tock.now() and r.status in (${statuses('claim')})
       and r.priority <= (select min(priority) from gone) and r.slot_limits[1] >= k.highest
       and r.slot_limits[1] >= (select count(*) from tock.job_slots s where s.concurrency_key = k.key)`;
 
-// A successor needs this slot only, is in an open queue without a limit, and is no less urgent than any run
+// A recipient needs this slot only, is in an open queue without a limit, and is no less urgent than any run
 // that ended. All slots of a key go to one queue: that of the first run that can start. A slot above a
 // lowered limit is not passed on. A slot is deleted before it is inserted again, since the insert reads how
 // many were deleted.
-const PASS_ON = statement<Ends & Successors, Row>(
+const PASS_ON = statement<Ends & Recipients, Row>(
   'finish-and-pass-on',
   `
 with recursive ${finishing}, keys as materialized (
@@ -50,7 +50,7 @@ with recursive ${finishing}, keys as materialized (
 ), ${blockedQueues('keys k', ['slots', 'highest'])}, chosen as materialized (
   select distinct on (k.key) k.key, k.slots, k.highest, k.queue
   from blocked_queues k left join tock.job_queues q on q.name = k.queue cross join lateral (
-    select r.priority, r.run_at, r.id from tock.job_runs_live r where r.blocked_on = k.key and r.queue = k.queue and ${IS_SUCCESSOR}
+    select r.priority, r.run_at, r.id from tock.job_runs_live r where r.blocked_on = k.key and r.queue = k.queue and ${IS_RECIPIENT}
     order by r.priority, r.run_at, r.id limit 1) f
   where ${isServed('k.queue', 'q')} and ${isQueueOpen('q')} and not ${isQueueLimited('q')}
   order by k.key, f.priority, f.run_at, f.id
@@ -58,7 +58,7 @@ with recursive ${finishing}, keys as materialized (
   select n.id, n.fence, k.key, k.slots[row_number() over (partition by k.key order by n.priority, n.run_at, n.id)] as slot
   from chosen k cross join lateral (
     select r.id, r.fence, r.priority, r.run_at from tock.job_runs_live r
-    where r.blocked_on = k.key and r.queue = k.queue and ${IS_SUCCESSOR}
+    where r.blocked_on = k.key and r.queue = k.queue and ${IS_RECIPIENT}
     order by r.priority, r.run_at, r.id
     limit cardinality(k.slots)
     for update of r skip locked) n
@@ -68,11 +68,11 @@ with recursive ${finishing}, keys as materialized (
 ), passed as (
   insert into tock.job_slots (concurrency_key, slot, run_id, fence)
   select key, slot, id, fence + 1 from next where (select count(*) from freed) > 0 order by key, slot
-), successors as (
+), recipients as (
   update tock.job_runs_live r set blocked_on = null, ${startLease('r')} where r.id = any(array(select id from next))
   returning r.id, ${claimedColumns('r')}
 ), ${writeOutbox('ended', 'e.status')}
-select null::text[] as ids, null::text[] as freed, null::boolean as "outboxWritten", s.* from successors s
+select null::text[] as ids, null::text[] as freed, null::boolean as "outboxWritten", s.* from recipients s
 union all
 select ${MOVED_IDS},
   (select array_agg(distinct concurrency_key) from freed where (concurrency_key, slot) not in (select key, slot from next)),
@@ -86,14 +86,14 @@ export async function finishAndPassOn(
   session: Session,
   sorted: readonly Finalization[],
   workerId: string,
-  successors: Successors,
+  recipients: Recipients,
 ): Promise<{ readonly moved: Moved | undefined; readonly claimed: readonly ClaimedRun[] }> {
   try {
-    const rows = await PASS_ON.run(session, { ...endsOf(sorted, workerId), ...successors });
+    const rows = await PASS_ON.run(session, { ...endsOf(sorted, workerId), ...recipients });
     const [moved] = rows.filter(row => row.id === null);
     return { moved, claimed: rows.filter(row => row.id !== null).map(claimedRun) };
   } catch (error) {
-    // A successor's row may be to blame, which must not hold up what has ended.
+    // A recipient's row may be to blame, which must not hold up what has ended.
     if (!isDataError(error)) throw error;
     return { moved: await finish(session, sorted, workerId), claimed: [] };
   }

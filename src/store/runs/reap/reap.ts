@@ -130,7 +130,7 @@ const REAP_THESE = statement<ReapParams & { readonly ids: readonly string[] }, R
   'reap-these',
   reap(EXPIRED_OF_THESE),
 );
-// The planner takes the few queues and priorities for a hundred, and this plan for one that is worth
+// The planner takes the few queue lanes for a hundred, and this plan for one that is worth
 // compiling. A process that is frozen between its statements would keep the others from reaping: the server
 // ends its session.
 const BEGIN_REAPING = statement<object, { isMine: boolean; waitsForCode: boolean }>(

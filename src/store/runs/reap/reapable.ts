@@ -2,8 +2,8 @@
 // over the CTE `queue_lanes` of queue-lanes.ts.
 //
 // There is no index on leases, so that claims and renewals stay HOT updates. But what is leased was due: so
-// expired leases are looked for among what is due in each queue and priority, and future runs are never
-// looked at.
+// expired leases are searched among what is due in each queue lane, and future runs are never
+// read.
 import { liesIn } from '../claim/queue-lanes.js';
 import { HAS_DECIDED } from '../hand-off/handed-off.js';
 import { statuses } from '../transition.js';
@@ -12,9 +12,9 @@ import { statuses } from '../transition.js';
 export const isLeaseExpired = (run: string) =>
   `(${run}.locked_until < tock.now() or ${run}.locked_until is null)`;
 
-/** Whether a run of a queue and priority, columns of `place`, is to be reaped. */
-export const isExpired = (run: string, place: string) =>
-  `${run}.blocked_on is null and ${liesIn(run, place)} and ${run}.run_at <= tock.now()
+/** Whether a run of a queue lane is to be reaped. */
+export const isExpired = (run: string, lane: string) =>
+  `${run}.blocked_on is null and ${liesIn(run, lane)} and ${run}.run_at <= tock.now()
       and ${run}.status in (${statuses('reapToFailed')}) and ${isLeaseExpired(run)}`;
 
 /**
