@@ -78,7 +78,7 @@ function blockedText(run: RunRecord, key: string): string {
 
 function runningStep(run: RunRecord, now: number): string {
   const attempt = `attempt ${run.attempts} of ${run.maxAttempts}`;
-  if (run.handOff !== null) return handedOverStep(run, run.handOff, now);
+  if (run.handOff !== null) return handedOffStep(run, run.handOff, now);
   const left = (run.lockedUntil?.getTime() ?? 0) - now;
   if (left <= 0)
     return `its lease has expired: its worker is gone, and the next tick takes the run back (tock tick)`;
@@ -87,7 +87,7 @@ function runningStep(run: RunRecord, now: number): string {
   return `${attempt} is already running; its lease ends in ${formatSpan(left)}`;
 }
 
-function handedOverStep(run: RunRecord, handOff: HandOffRecord, now: number): string {
+function handedOffStep(run: RunRecord, handOff: HandOffRecord, now: number): string {
   const { phase, text } = handOffState(handOff, run.cancelRequestedAt !== null, now);
   const next: Readonly<Record<HandOffPhase, string>> = {
     open: `tock complete ${run.id}.${run.fence} completes it, as tock.complete(${run.id}, ${run.fence}) does in SQL or from an app`,

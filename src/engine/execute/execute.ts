@@ -83,7 +83,7 @@ class Attempt {
   /** A consumer elsewhere may know the job, or a worker with other code. */
   private withoutJob(): void {
     const { engine, active } = this;
-    if (engine.relay) this.handOver(engine.relay, active.run.payload ?? {});
+    if (engine.relay) this.handOff(engine.relay, active.run.payload ?? {});
     else queueMicrotask(() => this.finish({ kind: 'unknownJob', job: active.run.job }));
   }
 
@@ -93,7 +93,7 @@ class Attempt {
     const limits = jobLimits(job, payload).filter(({ key }) => !active.run.slot_keys?.includes(key));
     if (limits.length > 0) return queueMicrotask(() => this.finish({ kind: 'noSlot', limits }));
     // Its consumer parses it again, because the parsed value may not survive serialization.
-    if (engine.relay) return this.handOver(engine.relay, payloadOf(engine, job, active));
+    if (engine.relay) return this.handOff(engine.relay, payloadOf(engine, job, active));
     if (job.timeout !== undefined) this.timeout = startTimeout(active, parseDuration(job.timeout));
     // A child loads the project's jobs, not Tock's own.
     const canIsolate = engine.isolation !== null && engine.registry.jobs.has(job.name);
@@ -114,10 +114,10 @@ class Attempt {
   }
 
   /** Without the job's timeout, which is the consumer's. */
-  private handOver(relay: RelaySeam, payload: unknown): void {
+  private handOff(relay: RelaySeam, payload: unknown): void {
     const { active } = this;
     onAbort(active.interrupt, () => this.startGrace());
-    relay.handOver(active, payload).then(
+    relay.handOff(active, payload).then(
       ending => this.finish(active.isLost ? null : ending),
       (error: unknown) => this.fail(error),
     );

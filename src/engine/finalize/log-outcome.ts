@@ -1,4 +1,4 @@
-// A line of the log for each attempt that ended, and the word for how it ended.
+// Logs a line for each attempt that has ended, with the word for how it ended.
 import { formatDuration } from '../../model/duration.js';
 import { isEnabled } from '../../model/logger.js';
 import type { Outcome } from '../../model/run/decide.js';
@@ -54,10 +54,10 @@ export function logOutcome(
   if (!isEnabled(engine.logger, LEVELS[word])) return;
   const error = outcome?.error;
   const why = error ? `: ${error.message.split('\n')[0]}${causeText(error)}` : '';
-  const ended = word === 'handedOver' ? 'handed over' : word === 'waiting' ? 'began to wait' : word;
+  const ended = word === 'handedOver' ? 'handed off' : word === 'waiting' ? 'began to wait' : word;
   engine.logger[LEVELS[word]](
     {
-      event: `run.${ended.replace(' ', '_')}`,
+      event: `run.${word === 'handedOver' ? 'handed_over' : word}`,
       ...logFields(run),
       duration_ms: Math.round(durationMs),
       ...(error ? { error: withoutStacks(error) } : {}),
@@ -70,7 +70,7 @@ export function logOutcome(
 const unknownJobs = new WeakMap<Engine, Set<string>>();
 const MAX_UNKNOWN_JOBS = 1000;
 
-/** Once for each job: each claim of a run of it would say the same. */
+/** Logs once for each job: otherwise each claim of such a run would log the same. */
 function logUnknownJob(engine: Engine, job: string): void {
   const logged = unknownJobs.get(engine) ?? new Set();
   if (logged.has(job) || logged.size >= MAX_UNKNOWN_JOBS) return;

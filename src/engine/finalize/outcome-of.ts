@@ -7,7 +7,7 @@ import { type Engine, retryPolicyOf } from '../engine.js';
 const worker = `${hostname()} pid ${process.pid}`;
 
 /**
- * An error says which worker had the attempt: its row in `workers` does not outlive it for long.
+ * Adds to an error which worker executed the attempt: the row in `workers` is removed soon after its end.
  * @param elapsedMs since the attempt started
  */
 export function outcomeOf(engine: Engine, run: ClaimedRun, ending: Ending, elapsedMs: number): Outcome {

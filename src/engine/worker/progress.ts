@@ -5,7 +5,7 @@ import { writeProgress } from '../../store/runs/leases.js';
 import type { Engine } from '../engine.js';
 import type { ActiveRun } from '../execute/active-run.js';
 
-/** If this fails, the progress stays for the next flush. */
+/** If this fails, the next flush writes the progress. */
 export async function flushProgress(
   engine: Engine,
   workerId: string,

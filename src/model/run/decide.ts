@@ -12,7 +12,7 @@ export type Ending =
   | { readonly kind: 'returned'; readonly value: unknown }
   | { readonly kind: 'threw'; readonly error: unknown }
   /** The handler has returned ctx.handOff(…). */
-  | { readonly kind: 'handedOver'; readonly handOff: HandedOver }
+  | { readonly kind: 'handedOff'; readonly handOff: HandedOff }
   /** No broker has confirmed its message: a relay publishes another at `retryAt` (epoch milliseconds). */
   | { readonly kind: 'unpublished'; readonly retryAt: number }
   /** An operator has cancelled it, and the handler has stopped. */
@@ -37,8 +37,8 @@ export interface Deferral {
   readonly needsJob?: string;
 }
 
-/** To whom a run is handed over, if that is said, and for how long. */
-export interface HandedOver {
+/** To whom a run is handed off, if that is said, and for how long. */
+export interface HandedOff {
   readonly leaseMs: number;
   readonly to: string | null;
 }
@@ -63,7 +63,7 @@ export interface Outcome {
   /** Only for `suspend`. */
   readonly wait?: Wait;
   /** Only for `handOff`. */
-  readonly handOff?: HandedOver;
+  readonly handOff?: HandedOff;
   /** Only for `fail` and `release`: may have ended a process, so its attempts get their own processes. */
   readonly isSuspect?: boolean;
 }
@@ -82,7 +82,7 @@ export function decideOutcome(ending: Ending, run: Attempted, policy: RetryPolic
   switch (ending.kind) {
     case 'returned':
       return succeededWith(describeOutput(ending.value));
-    case 'handedOver':
+    case 'handedOff':
       return { ...NOTHING, transition: 'handOff', handOff: ending.handOff };
     case 'unpublished':
       return { ...NOTHING, transition: 'defer', deferral: { runAt: ending.retryAt, limits: [] } };

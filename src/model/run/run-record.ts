@@ -51,9 +51,9 @@ export interface RunRecord<Output = unknown> {
   readonly concurrencyKeys: readonly string[] | null;
   /** The one of them that has no free slot now. */
   readonly blockedOn: string | null;
-  /** Its hand-over, while it is handed over; null: it is not. */
+  /** Its handoff, while it is handed off; null: it is not. */
   readonly handOff: HandOffRecord | null;
-  /** All its hand-overs, the earliest first; of many, the latest 20. */
+  /** All its handoffs, the earliest first; of many, the latest 20. */
   readonly handOffs: readonly HandOffRecord[];
   /** The run that starts when this one has ended, since it was enqueued to replace it; null: none. */
   readonly successor: string | null;

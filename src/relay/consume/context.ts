@@ -62,7 +62,7 @@ export function createContext({ message, signal, log, onProgress }: ContextParts
       throw needsDatabase('queues', ELSEWHERE);
     },
     handOff() {
-      throw needsDatabase('handOff', 'the run is handed over already: to this consumer');
+      throw needsDatabase('handOff', 'the run is handed off already: to this consumer');
     },
   };
 }

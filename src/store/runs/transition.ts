@@ -10,8 +10,9 @@
 //                      claim                               running, fence 2, locked by B
 //   succeed, fence 1                                       no row: nothing is written, the run is B's
 //
-// Fences come in an array beside the ids, and width_bucket finds the place of an id by bisection. Comparing
-// id and fence as text cost a third of a finalize; a join with unnest made the planner loop over the batch.
+// Fences come in an array beside the ids, and width_bucket finds the position of an id by bisection.
+// Comparing id and fence as text cost a third of a finalize; a join with unnest made the planner loop over
+// the batch.
 import { SUSPECTS } from '../../model/run/limits.js';
 import { TRANSITIONS, type TransitionName } from '../../model/run/states.js';
 import { noteEnds } from './alert-events.js';

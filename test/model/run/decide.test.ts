@@ -106,10 +106,10 @@ describe('decideOutcome', () => {
     });
   });
 
-  it('hands a run over, on any attempt', () => {
+  it('hands a run off, on any attempt', () => {
     const handOff = { leaseMs: 60_000, to: 'finance' };
     for (const run of [FIRST, LAST])
-      expect(decide({ kind: 'handedOver', handOff }, run)).toEqual({
+      expect(decide({ kind: 'handedOff', handOff }, run)).toEqual({
         ...NOTHING,
         transition: 'handOff',
         handOff,

@@ -144,7 +144,7 @@ function time(date: Date | null): string {
 
 function leaseText({ status, worker, lockedBy, lockedUntil, handOff }: RunRecord): string {
   if (handOff !== null)
-    return `${cleanLine(`handed over${receiverText(handOff)}`)} since ${time(handOff.handedOverAt)}, until ${time(handOff.leaseUntil)}`;
+    return `${cleanLine(`handed off${receiverText(handOff)}`)} since ${time(handOff.handedOverAt)}, until ${time(handOff.leaseUntil)}`;
   if (status !== 'running' || lockedUntil === null) return '';
   const holder = cleanLine(worker ?? `worker ${lockedBy ?? 'unknown'}`);
   return `held by ${holder} until ${localTime(lockedUntil)} (${relative(lockedUntil)})`;
@@ -163,7 +163,7 @@ function attemptLines(run: RunRecord, withStack: boolean): string[] {
   if (run.status === 'succeeded') lines.push(`  ${paint('green', `attempt ${run.attempts}`)}  succeeded`);
   if (run.status === 'running')
     lines.push(
-      `  ${paint('cyan', `attempt ${run.attempts}`)}  ${run.handOff === null ? 'is running' : 'is handed over'}`,
+      `  ${paint('cyan', `attempt ${run.attempts}`)}  ${run.handOff === null ? 'is running' : 'is handed off'}`,
     );
   if (!withStack && run.errors.some(({ stack }) => Boolean(stack)))
     lines.push(paint('dim', '  (--stack shows the stacks)'));

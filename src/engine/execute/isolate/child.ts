@@ -71,7 +71,7 @@ export function openIsolatedAttempt(order: Order, send: Send, openMethods: OpenM
         const value = await (active.span === null ? call() : active.span.around(call));
         const ending = endingOfResult(active, value);
         if (ending.kind === 'threw') throw ending.error;
-        return ending.kind === 'handedOver' ? ending : { kind: 'returned', value: describeOutput(value) };
+        return ending.kind === 'handedOff' ? ending : { kind: 'returned', value: describeOutput(value) };
       } catch (error) {
         return { kind: 'threw', error: packError(endingOfThrown(active, error).error) };
       } finally {

@@ -36,7 +36,7 @@ export async function executeIsolated(
 
   const received: { answer: Answer | null } = { answer: null };
   const child = forkChild(isolation.entry, isolate.memoryMb, message => {
-    if (message.kind === 'returned' || message.kind === 'handedOver' || message.kind === 'threw') {
+    if (message.kind === 'returned' || message.kind === 'handedOff' || message.kind === 'threw') {
       received.answer ??= message;
       escalation.expectEnd();
     } else onReport(engine, active, message);

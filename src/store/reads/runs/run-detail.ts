@@ -86,7 +86,7 @@ export async function readEffects(
   return { effects, hasMore: rows.length > MAX_EFFECTS };
 }
 
-/** A run's queue as far as it can hold the run up. `taken`: places under its limit; 0 without a limit. */
+/** A run's queue as far as it can hold the run up. `taken`: slots under its limit; 0 without a limit. */
 export interface HoldingQueue {
   readonly pausedAt: Date | null;
   readonly pauseReason: string | null;
