@@ -2,7 +2,11 @@
 
 import type { AnyJob } from '../../model/job/job.js';
 import { describeDefinition, fingerprintOf } from '../../model/planning/definition.js';
-import { columnsOf, type DefinitionRecord, type ShownColumns } from '../../model/planning/definition-columns.js';
+import {
+  columnsOf,
+  type DefinitionRecord,
+  type ShownColumns,
+} from '../../model/planning/definition-columns.js';
 
 export interface Listed {
   readonly name: string;

@@ -5,7 +5,12 @@ import { TockError } from '../../model/errors.js';
 import { deepJsonText } from '../../model/json-depth.js';
 import type { After } from '../../model/planning/chain.js';
 import { TIMING } from '../../model/planning/definition.js';
-import { byOption, type Option, type ShownColumn, type ShownColumns } from '../../model/planning/definition-columns.js';
+import {
+  byOption,
+  type Option,
+  type ShownColumn,
+  type ShownColumns,
+} from '../../model/planning/definition-columns.js';
 
 export const KINDS = ['cron', 'every', 'at', 'after'] as const;
 export type Kind = (typeof KINDS)[number];

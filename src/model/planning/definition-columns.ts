@@ -123,11 +123,10 @@ export function columnsOf(record: DefinitionRecord): ShownColumns {
   return Object.fromEntries(columns) as ShownColumns;
 }
 
-/** The option that states a column: that of `every_ms` is `every`. */
-type OptionOf<C extends ShownColumn> = (typeof RECORD_NAMES)[C] extends `${infer Option}Ms`
-  ? Option
-  : (typeof RECORD_NAMES)[C];
-export type Option = OptionOf<ShownColumn>;
+/** The option that states what a record calls `Name`: that of `everyMs` is `every`. */
+type OptionOf<Name> = Name extends `${infer Option}Ms` ? Option : Name;
+type RecordName<C extends ShownColumn> = (typeof RECORD_NAMES)[C];
+export type Option = OptionOf<RecordName<ShownColumn>>;
 
 /** For each option, what `read` gives for its column. */
 export function byOption<T>(read: (column: ShownColumn) => T): Readonly<Record<Option, T>> {
@@ -137,5 +136,7 @@ export function byOption<T>(read: (column: ShownColumn) => T): Readonly<Record<O
 
 /** A definition's columns by the options that state them. */
 export function optionsOf(columns: ShownColumns) {
-  return byOption(column => columns[column]) as { readonly [C in ShownColumn as OptionOf<C>]: ShownColumns[C] };
+  return byOption(column => columns[column]) as {
+    readonly [C in ShownColumn as OptionOf<RecordName<C>>]: ShownColumns[C];
+  };
 }

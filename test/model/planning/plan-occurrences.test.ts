@@ -116,12 +116,19 @@ describe('planOccurrences', () => {
   });
 
   it('remaining: counts runs, not skips, and ends the schedule at 0', () => {
-    expect(plan({ remaining_count: 1 }, '01T01:00:00')).toMatchObject({ remaining: 0, nextAt: null, runs: [{}] });
+    expect(plan({ remaining_count: 1 }, '01T01:00:00')).toMatchObject({
+      remaining: 0,
+      nextAt: null,
+      runs: [{}],
+    });
     expect(plan({ remaining_count: 3, liveRuns: 1 }, '01T01:00:00')).toMatchObject({
       remaining: 3,
       nextAt: at('01T02:00:00'),
     });
-    expect(instants(plan({ remaining_count: 2, catchup: 'all' }, '01T09:00:00'))).toEqual(['01T01:00', '01T02:00']);
+    expect(instants(plan({ remaining_count: 2, catchup: 'all' }, '01T09:00:00'))).toEqual([
+      '01T01:00',
+      '01T02:00',
+    ]);
     expect(plan({ remaining_count: 0 }, '01T01:00:00')).toMatchObject({ runs: [], nextAt: null });
   });
 

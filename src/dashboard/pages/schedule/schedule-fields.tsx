@@ -51,7 +51,9 @@ const WHAT = {
 } as const;
 
 /** A field that is in no form would be reset by each edit; leaving one out does not compile. */
-const ENTRIES: Readonly<Record<Exclude<keyof ScheduleFields, 'kind' | 'exclude' | 'job' | 'payload'>, Entry>> = {
+const ENTRIES: Readonly<
+  Record<Exclude<keyof ScheduleFields, 'kind' | 'exclude' | 'job' | 'payload'>, Entry>
+> = {
   ...WHEN,
   ...AFTER,
   ...HOW,
@@ -123,9 +125,7 @@ export function ScheduleForm({
         </label>
         {entries(AFTER)}
       </Group>
-      <Group title="How">
-        {entries(HOW)}
-      </Group>
+      <Group title="How">{entries(HOW)}</Group>
       <Group title="What">
         <label class="entry">
           Job <input type="text" name="job" value={fields.job} list="jobs" required autocomplete="off" />
