@@ -78,7 +78,7 @@ function toMs(text: string): number {
 const iso = (date: Date) => date.toISOString().replace('.000Z', 'Z');
 
 /** Empty for null, and for what is no single value. */
-function textOf(column: ShownColumn, value: unknown): string {
+function textOf(column: ShownColumn, value: ShownColumns[ShownColumn]): string {
   if (value instanceof Date) return iso(value);
   if (typeof value === 'number' && column.endsWith('_ms')) return span(value);
   return typeof value === 'object' ? '' : String(value);

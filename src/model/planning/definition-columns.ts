@@ -61,7 +61,7 @@ export interface DefinitionRecord {
   } | null;
 }
 
-/** The stated columns, and their names in a record. A duration is called `*_ms`, an instant `at` or `*_at`. */
+/** The stated columns, by their names in a record. Durations are called `*_ms`, instants `at` or `*_at`. */
 export const RECORD_NAMES = {
   name: 'name',
   job: 'job',
@@ -97,7 +97,7 @@ export const RECORD_NAMES = {
 /** What a record shows, and what it does not. */
 type Stated = Omit<DefinitionRecord, 'payload'> & {
   readonly payload: Json | null;
-  /** The job that is enqueued for each dead run; null for definitions that are called other than their job. */
+  /** The job that is enqueued for each dead run; only of definitions that have their job's own names. */
   readonly onDead: string | null;
 };
 

@@ -19,7 +19,8 @@ describe('the columns of a definition', () => {
   });
 
   it('are all stated by a job, and called *_at where they are instants', () => {
-    expect(statedOf({ ...columns, ...{ id: '7' } })).toEqual(columns);
+    const row = { ...columns, id: '7' };
+    expect(statedOf(row)).toEqual(columns);
     const instants = Object.entries(columns).flatMap(([name, value]) => (value instanceof Date ? name : []));
     expect(instants.sort()).toEqual(['end_at', 'start_at']);
     expect(columns).toMatchObject({ every_ms: 3_600_000, jitter_ms: 300_000, at: null });
