@@ -30,39 +30,30 @@ export type ScheduleFields = Readonly<Record<TextField, string>> & {
   readonly payload?: string;
 };
 
+/** The texts of a definition: those of the fields, and those that `when` may be. */
+function textsOf(read: (column: ShownColumn) => string) {
+  const { name: _name, payload: _payload, expectWithin: within, ...others } = byOption(read);
+  const { cron, every, at, after: _after, ...texts } = others;
+  return { times: { cron, every, at }, texts: { ...texts, within } };
+}
+
 /** The defaults: what is empty is left to the job, or is none. */
 export const NEW_FIELDS: ScheduleFields = {
-  job: '',
+  ...textsOf(() => '').texts,
   kind: 'cron',
   when: '',
-  phase: '',
   require: 'all',
   on: 'success',
   timezone: 'UTC',
   dst: 'once',
-  overlap: '',
   catchup: 'latest',
-  catchupWindow: '',
-  jitter: '',
-  window: '',
   outsideWindow: 'defer',
-  startDeadline: '',
-  startAt: '',
-  endAt: '',
-  exclude: '',
-  remaining: '',
-  pauseOnFailure: '',
-  within: '',
-  maxDuration: '',
-  queue: '',
-  priority: '',
-  maxAttempts: '',
   payload: '{}',
 };
 
 /** Durations keep every digit: `90s` is not written as `1m 30s`, which could not be read back. */
-function span(ms: number | null): string {
-  if (ms === null || ms === 0) return '';
+function span(ms: number): string {
+  if (ms === 0) return '';
   const text = formatDuration(ms).replaceAll(' ', '');
   return /^\d+[smhd](?:\d+[smhd])?$/.test(text) && toMs(text) === ms ? text : `${ms / 1000}s`;
 }
@@ -86,17 +77,9 @@ function textOf(column: ShownColumn, value: ShownColumns[ShownColumn]): string {
 
 export function fieldsOf(definition: ShownColumns): ScheduleFields {
   const { after, every_ms: interval, at: once, exclude, payload } = definition;
-  const {
-    name: _name,
-    cron,
-    every,
-    at,
-    after: _after,
-    expectWithin: within,
-    ...texts
-  } = byOption(column => textOf(column, definition[column]));
+  const { times, texts } = textsOf(column => textOf(column, definition[column]));
   const kind: Kind = after ? 'after' : interval !== null ? 'every' : once ? 'at' : 'cron';
-  const when = { cron, every, at, after: after?.definitions.join(', ') ?? '' };
+  const when = { ...times, after: after?.definitions.join(', ') ?? '' };
   return {
     ...texts,
     kind,
@@ -104,7 +87,6 @@ export function fieldsOf(definition: ShownColumns): ScheduleFields {
     require: after?.require ?? 'all',
     on: after?.on ?? 'success',
     exclude: excludeText(exclude),
-    within,
     payload: deepJsonText(payload ?? {}, 2),
   };
 }
