@@ -125,7 +125,7 @@ export type { ExpositionFormat } from './model/metrics/exposition.js';
 export type { MetricsLimits, MetricsOptions } from './model/metrics/options.js';
 export type { Action, Operator, Role, Via } from './model/operator.js';
 export type { After, Chain, ChainOn } from './model/planning/chain.js';
-export type { CatchupPolicy, OverlapPolicy } from './model/planning/plan-occurrences.js';
+export type { CatchupPolicy, OverlapPolicy } from './model/planning/policies.js';
 export type { OutsideWindow } from './model/planning/window.js';
 export {
   findProblems,

@@ -78,9 +78,7 @@ async function recordsIn(shell: Shell): Promise<readonly DefinitionRecord[]> {
 
 function ofRecord(record: DefinitionRecord | undefined): SimulatedDefinition | null {
   const spec = record === undefined ? null : scheduleOfRecord(record);
-  if (record === undefined || spec === null) return null;
-  const { name, jitterMs, remaining, window } = record;
-  return { name, spec, jitterMs, remaining, window, outsideWindow: record.outsideWindow };
+  return record === undefined || spec === null ? null : { ...record, spec };
 }
 
 function ofJob(job: AnyJob, record: DefinitionRecord | undefined): SimulatedDefinition | null {

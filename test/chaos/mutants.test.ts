@@ -68,8 +68,8 @@ const MUTANTS: readonly Mutant[] = [
     changes: [
       {
         file: 'model/planning/plan-occurrences.ts',
-        from: 'const first = schedule.next(definition.cursor);',
-        to: 'const first = schedule.next(Math.max(definition.cursor, now - 30_000));',
+        from: 'const first = schedule.next(definition.cursor_ms);',
+        to: 'const first = schedule.next(Math.max(definition.cursor_ms, now - 30_000));',
       },
     ],
     found: /^I7/,

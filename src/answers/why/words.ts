@@ -2,7 +2,8 @@
 import { formatDuration } from '../../model/duration.js';
 import { instantText } from '../../model/explain/local-clock.js';
 import { fateWithoutRow, type Stop, stopOf } from '../../model/explain/without-row.js';
-import { MAX_BUFFERED, type OverlapPolicy } from '../../model/planning/plan-occurrences.js';
+import { MAX_BUFFERED } from '../../model/planning/plan-occurrences.js';
+import type { OverlapPolicy } from '../../model/planning/policies.js';
 import { errorOnOneLine } from '../../model/run/errors/root-cause.js';
 import { receiverText } from '../../model/run/hand-off-record.js';
 import type { RunRecord } from '../../model/run/run-record.js';

@@ -1,7 +1,7 @@
 // The commands as completion scripts need them, read from the commander program.
 import type { Argument, Command, Option } from 'commander';
 import { CHAIN_ON } from '../../model/planning/chain.js';
-import { CATCHUP_POLICIES, OVERLAP_POLICIES } from '../../model/planning/plan-occurrences.js';
+import { CATCHUP_POLICIES, OVERLAP_POLICIES } from '../../model/planning/policies.js';
 import { OUTSIDE_WINDOW } from '../../model/planning/window.js';
 import { RUN_STATUSES } from '../../model/run/states.js';
 import type { NameKind } from '../../store/reads/names.js';

@@ -1,90 +1,103 @@
 // The flags of a schedule, as input for `tock.schedules.upsert`, which checks the values.
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { ScheduleInput } from '../../engine/definitions/schedules.js';
 import type { Expectation } from '../../model/alerts/options.js';
 import { TockError } from '../../model/errors.js';
 import type { After, Chain, ChainOn } from '../../model/planning/chain.js';
-import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occurrences.js';
+import { TIMING } from '../../model/planning/definition.js';
+import { columnsOf, type DefinitionRecord, optionsOf } from '../../model/planning/definition-columns.js';
 import { scheduleOfRecord } from '../../model/planning/schedule-words.js';
-import type { OutsideWindow } from '../../model/planning/window.js';
-import type { Dst, ScheduleSpec } from '../../model/schedule/spec.js';
-import type { DefinitionRecord } from '../../store/reads/runs.js';
+import type { ScheduleSpec } from '../../model/schedule/spec.js';
 import type { CommonOptions } from '../shell.js';
 import { count, duration, instant, NONE, names, orNone } from './flags.js';
 
 type Exclusions = NonNullable<ScheduleSpec['exclude']>;
 
-export interface ScheduleFlags extends CommonOptions {
-  readonly job?: string;
-  readonly cron?: string;
-  readonly every?: string;
-  readonly phase?: string;
-  readonly at?: Date;
+/** The options that are flags of the same names. */
+type Same = Omit<ScheduleInput, 'name' | 'job' | 'payload' | 'after' | 'expect'>;
+
+interface OtherFlags {
   readonly after?: string[];
   readonly afterAny?: string[];
   readonly afterOn?: ChainOn;
-  readonly timezone?: string;
-  readonly dst?: Dst;
   readonly payload?: string;
-  readonly overlap?: OverlapPolicy;
-  readonly window?: string | typeof NONE;
-  readonly outsideWindow?: OutsideWindow;
-  readonly exclude?: Exclusions | typeof NONE;
-  readonly catchup?: CatchupPolicy;
-  readonly catchupWindow?: string | typeof NONE;
-  readonly startDeadline?: string | typeof NONE;
-  readonly jitter?: string;
-  readonly startAt?: Date | typeof NONE;
-  readonly endAt?: Date | typeof NONE;
-  readonly remaining?: number | typeof NONE;
-  readonly pauseOnFailure?: number | typeof NONE;
   readonly expectWithin?: string | typeof NONE;
   readonly maxDuration?: string | typeof NONE;
-  readonly queue?: string;
-  readonly priority?: number;
-  readonly maxAttempts?: number;
 }
 
+export type ScheduleFlags = CommonOptions &
+  OtherFlags & { readonly job?: string } & { readonly [O in keyof Same]?: Same[O] | typeof NONE };
+
+function flag<T>(flags: string, description: string, parse?: (text: string, before: T) => T): Option {
+  const option = new Option(flags, description);
+  return parse === undefined ? option : option.argParser(parse);
+}
+
+/** In the order of the help. Leaving one out does not compile. */
+const FLAGS: Readonly<Record<keyof Same | keyof OtherFlags, Option>> = {
+  cron: flag('--cron <expression>', 'one of --cron, --every, --at, --after: a cron expression'),
+  every: flag('--every <duration>', 'an interval, such as 5m', duration),
+  phase: flag('--phase <duration>', 'with --every: offset from its alignment', duration),
+  at: flag('--at <instant>', 'once, such as 2026-03-08T07:30:00Z', instant),
+  after: flag('--after <a,b>', 'for each occurrence of these definitions, when all have succeeded', names),
+  afterAny: flag('--after-any <a,b>', 'the same, when any of them has succeeded', names),
+  afterOn: flag(
+    '--after-on <outcome>',
+    'which outcome counts: success, failure or completion (default success)',
+  ),
+  timezone: flag('--timezone <zone>', 'IANA name (default UTC)'),
+  dst: flag('--dst <mode>', 'once, skip or literal (default once)'),
+  payload: flag('--payload <json>', 'JSON; @file reads a file, - reads standard input (default {})'),
+  overlap: flag(
+    '--overlap <policy>',
+    'while an earlier run is live: skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all (default skip; in chains buffer_all)',
+  ),
+  window: flag(
+    '--window <HH:MM-HH:MM>',
+    'runs start only in these hours, such as 23:00-06:00',
+    orNone(unchanged),
+  ),
+  outsideWindow: flag('--outside-window <what>', 'defer (to the next opening) or skip (default defer)'),
+  exclude: flag(
+    '--exclude <date|cron>',
+    'no occurrence then, such as 2026-12-25; may be repeated',
+    exclusions,
+  ),
+  catchup: flag('--catchup <policy>', 'missed occurrences: latest, all or none (default latest)'),
+  catchupWindow: flag('--catchup-window <duration>', 'older occurrences get no run', orNone(duration)),
+  startDeadline: flag(
+    '--start-deadline <duration>',
+    'a run claimed later than this is skipped',
+    orNone(duration),
+  ),
+  jitter: flag('--jitter <duration>', 'spread schedules over up to this time', duration),
+  startAt: flag('--start-at <instant>', 'no occurrence before this', orNone(instant)),
+  endAt: flag('--end-at <instant>', 'no occurrence after this', orNone(instant)),
+  remaining: flag('--remaining <n>', 'how many runs to make in all', orNone(count(0, 2_147_483_647))),
+  pauseOnFailure: flag(
+    '--pause-on-failure <n>',
+    'pause after this many dead runs in a row',
+    orNone(count(1, 1_000_000)),
+  ),
+  expectWithin: flag(
+    '--expect-within <duration>',
+    'alert if no success follows an occurrence in time',
+    orNone(duration),
+  ),
+  maxDuration: flag('--max-duration <duration>', 'alert if an attempt takes longer', orNone(duration)),
+  queue: flag('--queue <queue>', 'overrides the job’s own'),
+  priority: flag('--priority <n>', 'lower goes first', count(-2_147_483_647, 2_147_483_647)),
+  maxAttempts: flag('--max-attempts <n>', 'overrides the job’s own', count(1, 1_000_000)),
+};
+
+const TIMES = ['cron', 'every', 'phase', 'at'] as const;
+const OTHERS = ['after', 'afterAny', 'afterOn', 'payload', 'expectWithin', 'maxDuration'];
+type Rest = Exclude<keyof Same, (typeof TIMES)[number]>;
+const REST = Object.keys(FLAGS).filter(name => ![...TIMES, ...OTHERS].includes(name)) as Rest[];
+
 export function withScheduleFlags(command: Command): Command {
-  return command
-    .option('--cron <expression>', 'one of --cron, --every, --at, --after: a cron expression')
-    .option('--every <duration>', 'an interval, such as 5m', duration)
-    .option('--phase <duration>', 'with --every: offset from its alignment', duration)
-    .option('--at <instant>', 'once, such as 2026-03-08T07:30:00Z', instant)
-    .option('--after <a,b>', 'for each occurrence of these definitions, when all have succeeded', names)
-    .option('--after-any <a,b>', 'the same, when any of them has succeeded', names)
-    .option('--after-on <outcome>', 'which outcome counts: success, failure or completion (default success)')
-    .option('--timezone <zone>', 'IANA name (default UTC)')
-    .option('--dst <mode>', 'once, skip or literal (default once)')
-    .option('--payload <json>', 'JSON; @file reads a file, - reads standard input (default {})')
-    .option(
-      '--overlap <policy>',
-      'while an earlier run is live: skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all (default skip; in chains buffer_all)',
-    )
-    .option(
-      '--window <HH:MM-HH:MM>',
-      'runs start only in these hours, such as 23:00-06:00',
-      orNone(unchanged),
-    )
-    .option('--outside-window <what>', 'defer (to the next opening) or skip (default defer)')
-    .option('--exclude <date|cron>', 'no occurrence then, such as 2026-12-25; may be repeated', exclusions)
-    .option('--catchup <policy>', 'missed occurrences: latest, all or none (default latest)')
-    .option('--catchup-window <duration>', 'older occurrences get no run', orNone(duration))
-    .option('--start-deadline <duration>', 'a run claimed later than this is skipped', orNone(duration))
-    .option('--jitter <duration>', 'spread schedules over up to this time', duration)
-    .option('--start-at <instant>', 'no occurrence before this', orNone(instant))
-    .option('--end-at <instant>', 'no occurrence after this', orNone(instant))
-    .option('--remaining <n>', 'how many runs to make in all', orNone(count(0, 2_147_483_647)))
-    .option('--pause-on-failure <n>', 'pause after this many dead runs in a row', orNone(count(1, 1_000_000)))
-    .option(
-      '--expect-within <duration>',
-      'alert if no success follows an occurrence in time',
-      orNone(duration),
-    )
-    .option('--max-duration <duration>', 'alert if an attempt takes longer', orNone(duration))
-    .option('--queue <queue>', 'overrides the job’s own')
-    .option('--priority <n>', 'lower goes first', count(-2_147_483_647, 2_147_483_647))
-    .option('--max-attempts <n>', 'overrides the job’s own', count(1, 1_000_000));
+  for (const option of Object.values(FLAGS)) command.addOption(option);
+  return command;
 }
 
 function unchanged(text: string): string {
@@ -133,9 +146,9 @@ export function statedInput(
   flags: ScheduleFlags & { readonly job: string },
   payload: unknown,
 ): ScheduleInput {
-  const timing = { ...timingOf(flags), after: afterOf(flags, null) };
+  const timing = { ...pick(flags, TIMES), after: afterOf(flags, null) };
   const expect = expectOf(flags, null);
-  return { name, job: flags.job, ...given({ payload, expect }), ...given(timing), ...given(restOf(flags)) };
+  return { name, job: flags.job, ...given({ payload, expect, ...timing, ...pick(flags, REST) }) };
 }
 
 /** A changed schedule: an option that is not given stays as it is. */
@@ -154,51 +167,33 @@ export function changedInput(
     job: flags.job ?? before.job,
     payload: payload === undefined ? before.payload : payload,
     ...given(isChained ? chained(before, flags) : timed(before, flags, isTimed)),
-    ...given({ ...keptOf(before, flags, isChained), ...defined(restOf(flags)) }),
+    ...given({ ...keptOf(before, flags, isChained), ...defined(pick(flags, REST)) }),
     ...given({ expect: expectOf(flags, isChained ? { ...before, expectWithinMs: null } : before) }),
   };
 }
 
 /** A chain. Its times come from the definitions it follows, so no options of time are kept. */
 function chained(before: DefinitionRecord, flags: ScheduleFlags) {
-  return { ...timingOf(flags), after: afterOf(flags, before.after) };
+  return { ...pick(flags, TIMES), after: afterOf(flags, before.after) };
 }
 
 function timed(before: DefinitionRecord, flags: ScheduleFlags, isRetimed: boolean) {
-  const kept = scheduleOfRecord(before) ?? {};
-  return isRetimed ? timingOf(flags) : { ...timingOf(kept), ...given({ phase: flags.phase }) };
+  const kept: ScheduleSpec = scheduleOfRecord(before) ?? {};
+  return isRetimed ? pick(flags, TIMES) : { ...pick(kept, TIMES), ...given({ phase: flags.phase }) };
 }
 
-function keptOf(before: DefinitionRecord, flags: ScheduleFlags, isChained: boolean) {
+function keptOf(before: DefinitionRecord, { catchup }: ScheduleFlags, isChained: boolean) {
+  const isTimed = !isChained && before.after === null;
+  const kept = REST.filter(option => isTimed || !(TIMING as readonly string[]).includes(option));
   // Chains have another default: an overlap policy that was the default changes with the kind.
   const defaultOverlap = before.after === null ? 'skip' : 'buffer_all';
   const keepsOverlap = (before.after !== null) === isChained || before.overlap !== defaultOverlap;
-  return {
-    ...(isChained || before.after !== null ? {} : keptTiming(before, flags)),
-    timezone: before.timezone,
-    overlap: keepsOverlap ? before.overlap : null,
-    window: before.window,
-    outsideWindow: before.outsideWindow,
-    startDeadline: before.startDeadlineMs,
-    remaining: before.remaining,
-    pauseOnFailure: before.pauseOnFailure,
-    queue: before.queue,
-    priority: before.priority,
-    maxAttempts: before.maxAttempts,
-  };
-}
-
-function keptTiming(before: DefinitionRecord, { catchup }: ScheduleFlags) {
   // The default window depends on the policy, so a new policy drops the old window.
   const keepsWindow = catchup === undefined || catchup === before.catchup;
   return {
-    dst: before.dst,
-    exclude: before.exclude,
-    catchup: before.catchup,
-    catchupWindow: keepsWindow ? before.catchupWindowMs : null,
-    jitter: before.jitterMs,
-    startAt: before.startAt,
-    endAt: before.endAt,
+    ...pick(optionsOf(columnsOf(before)), kept),
+    ...(keepsOverlap ? {} : { overlap: null }),
+    ...(keepsWindow ? {} : { catchupWindow: null }),
   };
 }
 
@@ -222,15 +217,8 @@ function expectOf(
   return Object.keys(expect).length === 0 ? null : expect;
 }
 
-function timingOf({ cron, every, phase, at }: Pick<ScheduleInput, 'cron' | 'every' | 'phase' | 'at'>) {
-  return { cron, every, phase, at };
-}
-
-function restOf(flags: ScheduleFlags) {
-  const { timezone, dst, overlap, window, outsideWindow, exclude, catchup, catchupWindow, jitter } = flags;
-  const { startDeadline, startAt, endAt, remaining, pauseOnFailure, queue, priority, maxAttempts } = flags;
-  const start = { startDeadline, startAt, endAt, remaining, pauseOnFailure, queue, priority, maxAttempts };
-  return { timezone, dst, overlap, window, outsideWindow, exclude, catchup, catchupWindow, jitter, ...start };
+function pick<T extends object, K extends keyof T>(values: T, names: readonly K[]): Pick<T, K> {
+  return Object.fromEntries(names.map(name => [name, values[name]])) as Pick<T, K>;
 }
 
 type Given<T> = { [K in keyof T]?: Exclude<T[K], symbol | null | undefined> };

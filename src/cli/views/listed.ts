@@ -2,7 +2,11 @@
 
 import type { AnyJob } from '../../model/job/job.js';
 import { describeDefinition, fingerprintOf } from '../../model/planning/definition.js';
-import type { DefinitionRecord } from '../../store/reads/runs.js';
+import {
+  columnsOf,
+  type DefinitionRecord,
+  type ShownColumns,
+} from '../../model/planning/definition-columns.js';
 
 export interface Listed {
   readonly name: string;
@@ -28,34 +32,7 @@ export function flagsOf({ record, job, hasHandler }: Listed): string[] {
 /** Compares all columns but two: `remaining` counts down, and records do not show `onDead`. */
 function differs(job: AnyJob, record: DefinitionRecord): boolean {
   if (record.origin !== 'code') return false;
-  const { remaining_count: _remaining, on_dead: _onDead, ...inCode } = describeDefinition(job).columns;
-  const stored: Readonly<Record<keyof typeof inCode, unknown>> = {
-    name: record.name,
-    job: record.job,
-    payload: record.payload,
-    cron: record.cron,
-    every_ms: record.everyMs,
-    phase_ms: record.phaseMs,
-    at: record.at,
-    after: record.after,
-    timezone: record.timezone,
-    dst: record.dst,
-    start_at: record.startAt,
-    end_at: record.endAt,
-    exclude: record.exclude,
-    active_window: record.window,
-    outside_window: record.outsideWindow,
-    overlap: record.overlap,
-    catchup: record.catchup,
-    catchup_window_ms: record.catchupWindowMs,
-    start_deadline_ms: record.startDeadlineMs,
-    jitter_ms: record.jitterMs,
-    pause_on_failure_count: record.pauseOnFailure,
-    expect_within_ms: record.expectWithinMs,
-    max_duration_ms: record.maxDurationMs,
-    queue: record.queue,
-    priority: record.priority,
-    max_attempts: record.maxAttempts,
-  };
-  return fingerprintOf(inCode) !== fingerprintOf(stored);
+  const { on_dead: _onDead, ...inCode } = describeDefinition(job).columns;
+  const compared = ({ remaining_count: _remaining, ...columns }: ShownColumns) => fingerprintOf(columns);
+  return compared(inCode) !== compared(columnsOf(record));
 }

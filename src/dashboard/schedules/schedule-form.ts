@@ -4,78 +4,56 @@ import { formatDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { deepJsonText } from '../../model/json-depth.js';
 import type { After } from '../../model/planning/chain.js';
-import type { StoredColumns } from '../../model/planning/definition.js';
+import { TIMING } from '../../model/planning/definition.js';
+import {
+  byOption,
+  type Option,
+  type ShownColumn,
+  type ShownColumns,
+} from '../../model/planning/definition-columns.js';
 
 export const KINDS = ['cron', 'every', 'at', 'after'] as const;
 export type Kind = (typeof KINDS)[number];
 
+/** `when`: the cron expression, the interval, the instant, or the names that it runs after. */
+type TextField =
+  | Exclude<Option, 'name' | 'cron' | 'every' | 'at' | 'after' | 'expectWithin' | 'payload'>
+  | 'when'
+  | 'require'
+  | 'on'
+  | 'within';
+
 /** The text of each field; empty: the default. */
-export interface ScheduleFields {
-  readonly job: string;
+export type ScheduleFields = Readonly<Record<TextField, string>> & {
   readonly kind: Kind;
-  /** The cron expression, the interval, the instant, or the names that it runs after. */
-  readonly when: string;
-  readonly phase: string;
-  readonly require: string;
-  readonly on: string;
-  readonly timezone: string;
-  readonly dst: string;
-  readonly overlap: string;
-  readonly catchup: string;
-  readonly catchupWindow: string;
-  readonly jitter: string;
-  readonly window: string;
-  readonly outsideWindow: string;
-  readonly startDeadline: string;
-  readonly startAt: string;
-  readonly endAt: string;
-  readonly exclude: string;
-  readonly remaining: string;
-  readonly pauseOnFailure: string;
-  /** A success is expected within this time of its occurrence. */
-  readonly within: string;
-  /** No attempt should take longer. */
-  readonly maxDuration: string;
-  readonly queue: string;
-  readonly priority: string;
-  readonly maxAttempts: string;
   /** JSON; absent where the reader may not see it: then the stored one is kept. */
   readonly payload?: string;
+};
+
+/** The texts of a definition: those of the fields, and those that `when` may be. */
+function textsOf(read: (column: ShownColumn) => string) {
+  const { name: _name, payload: _payload, expectWithin: within, ...others } = byOption(read);
+  const { cron, every, at, after: _after, ...texts } = others;
+  return { times: { cron, every, at }, texts: { ...texts, within } };
 }
 
 /** The defaults: what is empty is left to the job, or is none. */
 export const NEW_FIELDS: ScheduleFields = {
-  job: '',
+  ...textsOf(() => '').texts,
   kind: 'cron',
   when: '',
-  phase: '',
   require: 'all',
   on: 'success',
   timezone: 'UTC',
   dst: 'once',
-  overlap: '',
   catchup: 'latest',
-  catchupWindow: '',
-  jitter: '',
-  window: '',
   outsideWindow: 'defer',
-  startDeadline: '',
-  startAt: '',
-  endAt: '',
-  exclude: '',
-  remaining: '',
-  pauseOnFailure: '',
-  within: '',
-  maxDuration: '',
-  queue: '',
-  priority: '',
-  maxAttempts: '',
   payload: '{}',
 };
 
 /** Durations keep every digit: `90s` is not written as `1m 30s`, which could not be read back. */
-function span(ms: number | null): string {
-  if (ms === null || ms === 0) return '';
+function span(ms: number): string {
+  if (ms === 0) return '';
   const text = formatDuration(ms).replaceAll(' ', '');
   return /^\d+[smhd](?:\d+[smhd])?$/.test(text) && toMs(text) === ms ? text : `${ms / 1000}s`;
 }
@@ -88,45 +66,28 @@ function toMs(text: string): number {
   );
 }
 
-const iso = (date: Date | null) => date?.toISOString().replace('.000Z', 'Z') ?? '';
-const number = (value: number | null) => (value === null ? '' : String(value));
+const iso = (date: Date) => date.toISOString().replace('.000Z', 'Z');
 
-export function fieldsOf(definition: StoredColumns): ScheduleFields {
-  const { after, cron, every_ms: every, at } = definition;
-  const kind: Kind = after ? 'after' : every !== null ? 'every' : at ? 'at' : 'cron';
-  const when = {
-    after: after?.definitions.join(', ') ?? '',
-    every: span(every),
-    at: iso(at),
-    cron: cron ?? '',
-  };
+/** Empty for null, and for what is no single value. */
+function textOf(column: ShownColumn, value: ShownColumns[ShownColumn]): string {
+  if (value instanceof Date) return iso(value);
+  if (typeof value === 'number' && column.endsWith('_ms')) return span(value);
+  return typeof value === 'object' ? '' : String(value);
+}
+
+export function fieldsOf(definition: ShownColumns): ScheduleFields {
+  const { after, every_ms: interval, at: once, exclude, payload } = definition;
+  const { times, texts } = textsOf(column => textOf(column, definition[column]));
+  const kind: Kind = after ? 'after' : interval !== null ? 'every' : once ? 'at' : 'cron';
+  const when = { ...times, after: after?.definitions.join(', ') ?? '' };
   return {
-    job: definition.job,
+    ...texts,
     kind,
     when: when[kind],
-    phase: span(definition.phase_ms),
     require: after?.require ?? 'all',
     on: after?.on ?? 'success',
-    timezone: definition.timezone,
-    dst: definition.dst,
-    overlap: definition.overlap,
-    catchup: definition.catchup,
-    catchupWindow: span(definition.catchup_window_ms),
-    jitter: span(definition.jitter_ms),
-    window: definition.active_window ?? '',
-    outsideWindow: definition.outside_window,
-    startDeadline: span(definition.start_deadline_ms),
-    startAt: iso(definition.start_at),
-    endAt: iso(definition.end_at),
-    exclude: excludeText(definition.exclude),
-    remaining: number(definition.remaining_count),
-    pauseOnFailure: number(definition.pause_on_failure_count),
-    within: span(definition.expect_within_ms),
-    maxDuration: span(definition.max_duration_ms),
-    queue: definition.queue,
-    priority: String(definition.priority),
-    maxAttempts: String(definition.max_attempts),
-    payload: deepJsonText(definition.payload ?? {}, 2),
+    exclude: excludeText(exclude),
+    payload: deepJsonText(payload ?? {}, 2),
   };
 }
 
@@ -146,38 +107,26 @@ function excludeText(exclude: unknown): string {
  * @throws TockError TOCK_BAD_OPTION for a number or JSON that cannot be read
  */
 export function inputOf(name: string, fields: ScheduleFields, kept: unknown): ScheduleInput {
-  const { kind, when, timezone, job, queue, priority, maxAttempts } = fields;
+  const { kind, when, require: _require, on: _on, within: _within, maxDuration: _max, ...texts } = fields;
   const isChain = kind === 'after';
   const input = {
+    ...texts,
     name,
-    job,
     payload: fields.payload === undefined ? (kept ?? {}) : readJson(fields.payload),
-    timezone,
-    queue,
-    priority: whole(priority, 'priority'),
-    maxAttempts: whole(maxAttempts, 'attempts'),
-    overlap: fields.overlap,
-    window: fields.window,
-    outsideWindow: fields.window === '' ? '' : fields.outsideWindow,
-    startDeadline: fields.startDeadline,
+    priority: whole(fields.priority, 'priority'),
+    maxAttempts: whole(fields.maxAttempts, 'attempts'),
     remaining: whole(fields.remaining, 'remaining'),
     pauseOnFailure: whole(fields.pauseOnFailure, 'pause on failure'),
+    outsideWindow: fields.window === '' ? '' : fields.outsideWindow,
+    phase: kind === 'every' ? fields.phase : '',
+    exclude: excludeOf(fields.exclude),
     expect: expectOf(fields),
     ...(isChain ? { after: afterOf(fields) } : { [kind]: when }),
-    ...(isChain
-      ? {}
-      : {
-          phase: kind === 'every' ? fields.phase : '',
-          dst: fields.dst,
-          catchup: fields.catchup,
-          catchupWindow: fields.catchupWindow,
-          jitter: fields.jitter,
-          startAt: fields.startAt,
-          endAt: fields.endAt,
-          exclude: excludeOf(fields.exclude),
-        }),
   };
-  const given = Object.entries(input).filter(([, value]) => value !== '' && value !== null);
+  const given = Object.entries(input).filter(([option, value]) => {
+    const isOfParents = isChain && (TIMING as readonly string[]).includes(option);
+    return value !== '' && value !== null && !isOfParents;
+  });
   return Object.fromEntries(given) as unknown as ScheduleInput;
 }
 

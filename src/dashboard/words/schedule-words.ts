@@ -2,13 +2,13 @@
 import cronstrue from 'cronstrue';
 import { formatDuration } from '../../model/duration.js';
 import { chainWords } from '../../model/planning/chain.js';
-import type { StoredColumns } from '../../model/planning/definition.js';
+import type { DefinitionColumns } from '../../model/planning/definition-columns.js';
 import { type Bits60, has60 } from '../../model/schedule/bits.js';
 import { readCron } from '../../model/schedule/cron/cron-fields.js';
 import { readCronText } from '../../model/schedule/cron/cron-text.js';
 import { utcText } from '../../model/schedule/instant-text.js';
 
-type Timed = Pick<StoredColumns, 'name' | 'cron' | 'every_ms' | 'phase_ms' | 'at' | 'after'>;
+type Timed = Pick<DefinitionColumns, 'name' | 'cron' | 'every_ms' | 'phase_ms' | 'at' | 'after'>;
 
 /** Empty if there is no schedule. */
 export function plainSchedule({ name, cron, every_ms: every, phase_ms: phase, at, after }: Timed): string {

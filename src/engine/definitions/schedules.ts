@@ -9,7 +9,7 @@ import type { AnyJob, PayloadFor } from '../../model/job/job.js';
 import type { IsOptional, JobSchedule } from '../../model/job/job-schedule.js';
 import { acceptPayload, findJob } from '../../model/job/registry.js';
 import { checkName, quote } from '../../model/names.js';
-import { checkOptions } from '../../model/options.js';
+import { checkOptions, optionNames } from '../../model/options.js';
 import {
   type DescribedDefinition,
   describeSchedule,
@@ -139,15 +139,15 @@ function requireDistinct(all: readonly DescribedDefinition[]): void {
   }
 }
 
-const SCHEDULE_INPUT = new Set([
-  ...SCHEDULE_OPTIONS,
-  'name',
-  'job',
-  'queue',
-  'priority',
-  'maxAttempts',
-  'expect',
-]);
+const OWN_OPTIONS = optionNames<Omit<ScheduleInput, keyof JobSchedule>>({
+  name: true,
+  job: true,
+  queue: true,
+  priority: true,
+  maxAttempts: true,
+  expect: true,
+});
+const SCHEDULE_INPUT = new Set([...SCHEDULE_OPTIONS, ...OWN_OPTIONS]);
 
 function scheduleNamed(input: unknown): string {
   const name = typeof input === 'object' && input !== null ? (input as { name?: unknown }).name : undefined;
@@ -165,19 +165,18 @@ async function describeInput(
   if (jobs.has(name) || aliases?.has(name)) throw definedInCode(name);
   const job = findJob(engine.registry, stated);
   checkPriority(priority);
-  const described = describeSchedule({
+  const passed = {
     name,
     job: job.name,
     payload: await acceptPayload(job, payload, engine.settings.maxPayloadBytes),
-    schedule,
-    expect,
     queue: checkName(queue ?? job.queue ?? 'default', 'queue', 'TOCK_BAD_OPTION'),
     priority: priority ?? job.priority ?? 0,
-    maxAttempts: checkMaxAttempts(
+    max_attempts: checkMaxAttempts(
       maxAttempts ?? job.retry?.maxAttempts ?? engine.settings.retry.maxAttempts ?? 10,
     ),
-  });
-  return { ...described, ifVersion };
+    on_dead: null,
+  };
+  return { ...describeSchedule(passed, schedule, expect), ifVersion };
 }
 
 /**

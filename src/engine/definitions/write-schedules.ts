@@ -152,11 +152,12 @@ function detailsOfEdit(
   before: StoredDefinition | null,
   { columns }: DescribedDefinition,
 ): Details {
-  const { name: _, job, cron, every_ms, at, after, ...rest } = columns;
+  const { job, cron, every_ms, at } = columns;
   const facts = { change: written?.change, version: written?.record.version, job };
-  if (before === null || written?.change === 'made')
-    return { ...facts, cron: cron ?? undefined, every_ms: every_ms ?? undefined, at: at ?? undefined };
-  return { ...facts, changes: changesBetween({ ...before }, { job, cron, every_ms, at, after, ...rest }) };
+  if (before !== null && written?.change !== 'made')
+    return { ...facts, changes: changesBetween({ ...before }, columns) };
+  const when = { cron: cron ?? undefined, every_ms: every_ms ?? undefined, at: at?.toISOString() };
+  return { ...facts, ...when };
 }
 
 const countsOf = (written: readonly WrittenSchedule[]): Details => ({
@@ -167,7 +168,7 @@ const countsOf = (written: readonly WrittenSchedule[]): Details => ({
 /** Refuses a single time that has passed: it would never run. An edit may keep the one that it has. */
 function refusePast({ columns }: DescribedDefinition, before: StoredDefinition | null, now: number): void {
   if (columns.at === null) return;
-  const at = Date.parse(columns.at);
+  const at = columns.at.getTime();
   if (at > now || before?.at?.getTime() === at) return;
   throw new TockError(
     'TOCK_BAD_SCHEDULE',

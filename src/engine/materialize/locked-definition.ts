@@ -3,12 +3,13 @@
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import { fingerprintOf, scheduleOfColumns } from '../../model/planning/definition.js';
+import { statedOf } from '../../model/planning/definition-columns.js';
 import { MAX_COUNTED } from '../../model/planning/plan-occurrences.js';
 import type { SkipReason } from '../../model/run/states.js';
 import { type CompiledSchedule, compileSchedule } from '../../model/schedule/compile.js';
 import type { Session } from '../../store/connection/database.js';
 import type { PlanningColumns } from '../../store/definitions/stated-columns.js';
-import { type StoredDefinition, UNSTATED_COLUMNS } from '../../store/definitions/stored-definition.js';
+import type { StoredDefinition } from '../../store/definitions/stored-definition.js';
 import { type DefinitionRecord, listDefinitions } from '../../store/reads/runs.js';
 import { insertSkippedSpan, type SkippedSpan } from '../../store/runs/occurrences/skipped-span.js';
 
@@ -32,15 +33,7 @@ export async function readRecord(session: Session, name: string): Promise<Defini
 
 /** The columns as they are now: a hash of them is equal to that of an edit which changes nothing. */
 export function storedFingerprint(row: StoredDefinition): string {
-  const stated = Object.entries(row).filter(([column]) => !UNSTATED_COLUMNS.has(column));
-  return fingerprintOf(
-    Object.fromEntries(
-      stated.map(([column, value]) => [
-        column,
-        value instanceof Date ? value.toISOString() : (value as unknown),
-      ]),
-    ),
-  );
+  return fingerprintOf(statedOf(row));
 }
 
 /**

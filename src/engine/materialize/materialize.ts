@@ -1,7 +1,6 @@
 // Turns due definitions into runs. One transaction per batch: the runs and the cursor move together or not at
 // all.
 import { type Plan, planOccurrences } from '../../model/planning/plan-occurrences.js';
-import { windowIn } from '../../model/planning/window.js';
 import { badSchedule } from '../../model/schedule/bad-schedule.js';
 import { EARLIEST_MS, LATEST_MS } from '../../model/schedule/instant-text.js';
 import type { Session } from '../../store/connection/database.js';
@@ -251,23 +250,7 @@ function planDefinition(row: DueDefinition, scheduleOf: ScheduleOf, liveRuns: nu
       nextAt: null,
       remaining: row.remaining_count,
     };
-  return planOccurrences(
-    schedule,
-    {
-      name: row.name,
-      cursor: row.cursor_ms,
-      overlap: row.overlap,
-      catchup: row.catchup,
-      catchupWindowMs: row.catchup_window_ms,
-      startDeadlineMs: row.start_deadline_ms,
-      jitterMs: row.jitter_ms,
-      remaining: row.remaining_count,
-      liveRuns,
-      window: row.active_window === null ? null : windowIn(row.active_window, row.timezone),
-      outsideWindow: row.outside_window,
-    },
-    now,
-  );
+  return planOccurrences(schedule, row, liveRuns, now);
 }
 
 const cursorsOf = (plans: readonly Planned[]) =>

@@ -3,7 +3,7 @@
 import type { Occurrence } from '../../model/job/job-schedule.js';
 import { checkPayload } from '../../model/job/payload/payload.js';
 import { knownJob } from '../../model/job/registry.js';
-import type { StoredColumns } from '../../model/planning/definition.js';
+import type { DefinitionColumns } from '../../model/planning/definition-columns.js';
 import type { Plan, PlannedRun } from '../../model/planning/plan-occurrences.js';
 import { definitionKey, jobLimit, type Limit } from '../../model/run/limits.js';
 import type { DueDefinition } from '../../store/definitions/due.js';
@@ -89,7 +89,7 @@ export function iso(ms: number): string {
  */
 export function payloadFor(
   engine: Engine,
-  definition: Pick<StoredColumns, 'name' | 'job' | 'payload'>,
+  definition: Pick<DefinitionColumns, 'name' | 'job' | 'payload'>,
   run: OccurrenceRun,
 ): unknown {
   const computed = computedPayload(engine, definition, run);
@@ -101,7 +101,7 @@ type OccurrenceRun = Pick<PlannedRun, 'scheduledFor' | 'intervalStart' | 'occurr
 /** As {@link payloadFor}; undefined where it is that of the definition. */
 function computedPayload(
   engine: Engine,
-  definition: Pick<StoredColumns, 'name' | 'job'>,
+  definition: Pick<DefinitionColumns, 'name' | 'job'>,
   run: OccurrenceRun,
 ): unknown {
   const payload: unknown = engine.registry.jobs.get(definition.job)?.schedule?.payload;

@@ -3,22 +3,20 @@ import { type Duration, parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
 import { quote } from '../names.js';
 import { checkOptions, optionNames } from '../options.js';
+import type { DefinitionColumns } from '../planning/definition-columns.js';
 import type { CompiledSchedule } from '../schedule/compile.js';
 import type { Expectation } from './options.js';
 
 const EXPECT = optionNames<Expectation>({ within: true, maxDuration: true });
 
-/** Both in milliseconds; null where nothing is expected. */
-export interface ReadExpectation {
-  readonly expect_within_ms: number | null;
-  readonly max_duration_ms: number | null;
-}
-
 /**
  * @param hasTimes whether the definition has a schedule of its own
  * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
  */
-export function readExpectation(given: Expectation | undefined, hasTimes: boolean): ReadExpectation {
+export function readExpectation(
+  given: Expectation | undefined,
+  hasTimes: boolean,
+): Pick<DefinitionColumns, 'expect_within_ms' | 'max_duration_ms'> {
   if (given === undefined) return { expect_within_ms: null, max_duration_ms: null };
   checkOptions(given, EXPECT, 'expect');
   if (given.within !== undefined && !hasTimes)

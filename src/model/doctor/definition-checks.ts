@@ -1,16 +1,13 @@
 // Checks of definitions, queues and keys.
 import { formatSpan } from '../duration.js';
+import type { DefinitionRecord } from '../planning/definition-columns.js';
 import { windowIn } from '../planning/window.js';
 import type { SchedulerStatus } from '../scheduler-view.js';
 import { shellWord } from '../shell-word.js';
 import { type Finding, fine, fromStatus, joined, unknown, wrong } from './check.js';
 
-/** A definition whose job the code lacks, or live runs of such a job. */
-export interface OrphanedDefinition {
-  readonly name: string;
-  readonly job: string;
-  readonly origin: 'code' | 'runtime';
-}
+/** A definition whose job the code lacks. */
+export type OrphanedDefinition = Pick<DefinitionRecord, 'name' | 'job' | 'origin'>;
 
 export interface OrphanedRuns {
   readonly job: string;
@@ -146,11 +143,7 @@ export interface LimitedQueue {
 }
 
 /** A planned definition in a queue with limits. */
-export interface QueuedDefinition {
-  readonly name: string;
-  readonly queue: string;
-  readonly window: string | null;
-  readonly timezone: string;
+export interface QueuedDefinition extends Pick<DefinitionRecord, 'name' | 'queue' | 'window' | 'timezone'> {
   /** Occurrences in the next 24 hours; at most 100,000 are counted. */
   readonly perDay: number;
 }

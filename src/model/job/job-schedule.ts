@@ -1,7 +1,7 @@
 // When a job runs, by its own schedule, and with which payload: the public types.
 import type { Duration } from '../duration.js';
 import type { After } from '../planning/chain.js';
-import type { CatchupPolicy, OverlapPolicy } from '../planning/plan-occurrences.js';
+import type { CatchupPolicy, OverlapPolicy } from '../planning/policies.js';
 import type { OutsideWindow } from '../planning/window.js';
 import type { ScheduleSpec } from '../schedule/spec.js';
 

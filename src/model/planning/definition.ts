@@ -11,55 +11,18 @@ import { checkName, quote } from '../names.js';
 import { checkOptions, optionNames } from '../options.js';
 import { DEFAULT_MAX_ATTEMPTS } from '../run/retry.js';
 import { compileSchedule } from '../schedule/compile.js';
-import type { Dst, ScheduleSpec } from '../schedule/spec.js';
+import type { ScheduleSpec } from '../schedule/spec.js';
 import { findZone } from '../schedule/zone/zone.js';
-import { type Chain, readAfter } from './chain.js';
-import {
-  CATCHUP_POLICIES,
-  type CatchupPolicy,
-  OVERLAP_POLICIES,
-  type OverlapPolicy,
-} from './plan-occurrences.js';
-import { checkWindow, OUTSIDE_WINDOW, type OutsideWindow } from './window.js';
+import { readAfter } from './chain.js';
+import type { DefinitionColumns } from './definition-columns.js';
+import { CATCHUP_POLICIES, OVERLAP_POLICIES } from './policies.js';
+import { checkWindow, OUTSIDE_WINDOW } from './window.js';
 
-/** The columns of `job_definitions` that code decides. Times as ISO text, durations in milliseconds. */
-export interface DefinitionColumns {
-  readonly name: string;
-  readonly job: string;
-  readonly payload: Json | null;
-  readonly cron: string | null;
-  readonly every_ms: number | null;
-  readonly phase_ms: number;
-  readonly at: string | null;
-  readonly after: Chain | null;
-  readonly timezone: string;
-  readonly dst: Dst;
-  readonly start_at: string | null;
-  readonly end_at: string | null;
-  readonly exclude: Json;
-  readonly active_window: string | null;
-  readonly outside_window: OutsideWindow;
-  readonly overlap: OverlapPolicy;
-  readonly catchup: CatchupPolicy;
-  readonly catchup_window_ms: number | null;
-  readonly start_deadline_ms: number | null;
-  readonly jitter_ms: number;
-  readonly remaining_count: number | null;
-  readonly pause_on_failure_count: number | null;
-  readonly expect_within_ms: number | null;
-  readonly max_duration_ms: number | null;
-  readonly queue: string;
-  readonly priority: number;
-  readonly max_attempts: number;
-  readonly on_dead: string | null;
-}
-
-type Instants = 'at' | 'start_at' | 'end_at';
-
-/** The same columns as they are read: instants as Dates. */
-export type StoredColumns = Omit<DefinitionColumns, Instants> & {
-  readonly [Column in Instants]: Date | null;
-};
+/** What is passed on as it is: the rest is read from a schedule. */
+type PassedColumns = Pick<
+  DefinitionColumns,
+  'name' | 'job' | 'payload' | 'queue' | 'priority' | 'max_attempts' | 'on_dead'
+>;
 
 export interface DescribedDefinition {
   readonly columns: DefinitionColumns;
@@ -97,68 +60,47 @@ export const SCHEDULE_OPTIONS = optionNames<JobSchedule>({
  * @throws TockError when the schedule or a policy is invalid
  */
 export function describeDefinition(job: AnyJob): DescribedDefinition {
-  const { schedule } = job;
-  return describeSchedule({
-    name: checkName(job.name, 'job'),
-    job: job.name,
+  const { name, schedule, onDead } = job;
+  const passed: PassedColumns = {
+    name: checkName(name, 'job'),
+    job: name,
     payload: schedule === undefined ? null : staticPayload(schedule.payload),
-    schedule,
     queue: job.queue ?? 'default',
     priority: job.priority ?? 0,
-    maxAttempts: job.retry?.maxAttempts ?? DEFAULT_MAX_ATTEMPTS,
-    expect: job.expect,
-    onDead: job.onDead === undefined ? null : typeof job.onDead === 'string' ? job.onDead : job.onDead.name,
-  });
+    max_attempts: job.retry?.maxAttempts ?? DEFAULT_MAX_ATTEMPTS,
+    on_dead: typeof onDead === 'object' ? onDead.name : (onDead ?? null),
+  };
+  return describeSchedule(passed, schedule, job.expect);
 }
 
 /**
  * A job's aliases, as definitions without a schedule: runs of these names have its defaults and its `onDead`.
  */
 export function describeAliases(job: AnyJob): DescribedDefinition[] {
-  const { queue, priority, max_attempts: maxAttempts, on_dead: onDead } = describeDefinition(job).columns;
-  return (job.aliases ?? []).map(name =>
-    describeSchedule({
-      name,
-      job: job.name,
-      payload: null,
-      schedule: undefined,
-      queue,
-      priority,
-      maxAttempts,
-      onDead,
-    }),
-  );
+  const { queue, priority, max_attempts, on_dead } = describeDefinition(job).columns;
+  const passed = { job: job.name, payload: null, queue, priority, max_attempts, on_dead };
+  return (job.aliases ?? []).map(name => describeSchedule({ name, ...passed }, undefined));
 }
 
 /** Whether a definition in code stands for an alias of its job. */
 export const isAlias = ({ columns }: DescribedDefinition) => columns.name !== columns.job;
 
-/** What a definition consists of, in code or made at run time. */
-export interface StatedDefinition {
-  readonly name: string;
-  readonly job: string;
-  readonly payload: Json | null;
-  readonly schedule: Omit<JobSchedule, 'payload'> | undefined;
-  readonly queue: string;
-  readonly priority: number;
-  readonly maxAttempts: number;
-  readonly expect?: Expectation | undefined;
-  /** The job that is enqueued for each dead run; only for definitions with its job's own names. */
-  readonly onDead?: string | null;
-}
-
-/** Turns a stated definition into columns. @throws TockError when the schedule or a policy is invalid */
-export function describeSchedule(stated: StatedDefinition): DescribedDefinition {
-  const { schedule } = stated;
+/**
+ * Reads what is stated of a definition, in code or at run time, into columns.
+ * @throws TockError when the schedule or a policy is invalid
+ */
+export function describeSchedule(
+  passed: PassedColumns,
+  schedule: Omit<JobSchedule, 'payload'> | undefined,
+  expect?: Expectation,
+): DescribedDefinition {
   if (schedule !== undefined) checkOptions(schedule, SCHEDULE_OPTIONS, 'schedule', 'TOCK_BAD_SCHEDULE');
-  const after = schedule?.after === undefined ? null : readAfter(schedule.after, stated.name);
+  const after = schedule?.after === undefined ? null : readAfter(schedule.after, passed.name);
   if (after) refuseTiming(schedule ?? {});
-  else if (schedule !== undefined) compileSchedule(schedule, stated.name);
+  else if (schedule !== undefined) compileSchedule(schedule, passed.name);
   const catchup = oneOf(CATCHUP_POLICIES, schedule?.catchup ?? 'latest', 'catchup');
   const columns: DefinitionColumns = {
-    name: stated.name,
-    job: stated.job,
-    payload: stated.payload,
+    ...passed,
     cron: schedule?.cron ?? null,
     every_ms: duration(schedule?.every, 'every'),
     phase_ms: duration(schedule?.phase, 'phase') ?? 0,
@@ -180,37 +122,28 @@ export function describeSchedule(stated: StatedDefinition): DescribedDefinition 
     jitter_ms: duration(schedule?.jitter, 'jitter') ?? 0,
     remaining_count: count(schedule?.remaining, 0, 'remaining'),
     pause_on_failure_count: count(schedule?.pauseOnFailure, 1, 'pauseOnFailure'),
-    ...readExpectation(stated.expect, schedule !== undefined && after === null),
-    queue: stated.queue,
-    priority: stated.priority,
-    max_attempts: stated.maxAttempts,
-    on_dead: stated.onDead ?? null,
+    ...readExpectation(expect, schedule !== undefined && after === null),
   };
   return { columns, fingerprint: fingerprintOf(columns) };
 }
 
 /** A stored definition's schedule; null if it has none. */
-export function scheduleOfColumns(row: {
-  readonly cron: string | null;
-  readonly every_ms: number | null;
-  readonly phase_ms: number;
-  readonly at: Date | string | null;
-  readonly timezone: string;
-  readonly dst: string;
-  readonly start_at: Date | string | null;
-  readonly end_at: Date | string | null;
-  readonly exclude: unknown;
-}): ScheduleSpec | null {
+export function scheduleOfColumns(
+  row: Pick<
+    DefinitionColumns,
+    'cron' | 'every_ms' | 'phase_ms' | 'at' | 'timezone' | 'dst' | 'start_at' | 'end_at' | 'exclude'
+  >,
+): ScheduleSpec | null {
   if (row.cron === null && row.every_ms === null && row.at === null) return null;
   return {
     ...(row.cron === null ? {} : { cron: row.cron }),
     ...(row.every_ms === null ? {} : { every: row.every_ms, phase: row.phase_ms }),
     ...(row.at === null ? {} : { at: row.at }),
     timezone: row.timezone,
-    dst: row.dst as Dst,
+    dst: row.dst,
     ...(row.start_at === null ? {} : { startAt: row.start_at }),
     ...(row.end_at === null ? {} : { endAt: row.end_at }),
-    exclude: row.exclude as NonNullable<ScheduleSpec['exclude']>,
+    exclude: row.exclude,
   };
 }
 
@@ -242,8 +175,8 @@ function duration(value: string | number | undefined, what: string): number | nu
   return value === undefined ? null : parseDuration(value, what);
 }
 
-function instant(value: Date | string | undefined): string | null {
-  return value === undefined ? null : new Date(value).toISOString();
+function instant(value: Date | string | undefined): Date | null {
+  return value === undefined ? null : new Date(value);
 }
 
 function count(value: number | undefined, least: number, what: string): number | null {
@@ -255,8 +188,8 @@ function count(value: number | undefined, least: number, what: string): number |
   );
 }
 
-/** What decides when a schedule has occurrences. A chain has those of its parents. */
-const TIMING = [
+/** The options that decide when a schedule has occurrences. A chain has those of its parents. */
+export const TIMING = [
   'cron',
   'every',
   'phase',

@@ -3,21 +3,9 @@
 import type { SkipReason } from '../run/states.js';
 import type { CompiledSchedule } from '../schedule/compile.js';
 import { jitterMs } from '../schedule/jitter.js';
-import type { OutsideWindow, Window } from './window.js';
-
-export const OVERLAP_POLICIES = [
-  'skip',
-  'buffer_one',
-  'buffer_all',
-  'cancel_other',
-  'terminate_other',
-  'allow_all',
-] as const;
-/** What becomes of an occurrence while an earlier run is live; see `JobSchedule.overlap`. */
-export type OverlapPolicy = (typeof OVERLAP_POLICIES)[number];
-export const CATCHUP_POLICIES = ['latest', 'all', 'none'] as const;
-/** What becomes of missed occurrences; see `JobSchedule.catchup`. */
-export type CatchupPolicy = (typeof CATCHUP_POLICIES)[number];
+import type { DefinitionColumns } from './definition-columns.js';
+import type { OverlapPolicy } from './policies.js';
+import { type Window, windowIn } from './window.js';
 
 /** A younger occurrence was not missed: cron's minute, and one more for a slow start. */
 const ON_TIME_MS = 120_000;
@@ -29,20 +17,22 @@ export const MAX_COUNTED = 100_000;
 /** The most live runs of a definition under `buffer_all`; further occurrences are skipped. */
 export const MAX_BUFFERED = 1000;
 
-/** What planning needs of a definition. Times in epoch milliseconds. */
-export interface Planned {
-  readonly name: string;
-  readonly cursor: number;
-  readonly overlap: OverlapPolicy;
-  readonly catchup: CatchupPolicy;
-  readonly catchupWindowMs: number | null;
-  readonly startDeadlineMs: number | null;
-  readonly jitterMs: number;
-  readonly remaining: number | null;
-  /** Runs of the definition that wait, run, or are between two attempts. */
-  readonly liveRuns: number;
-  readonly window: Window | null;
-  readonly outsideWindow: OutsideWindow;
+/** What planning needs of a definition. */
+export interface PlannedDefinition
+  extends Pick<
+    DefinitionColumns,
+    | 'name'
+    | 'timezone'
+    | 'active_window'
+    | 'outside_window'
+    | 'overlap'
+    | 'catchup'
+    | 'catchup_window_ms'
+    | 'start_deadline_ms'
+    | 'jitter_ms'
+    | 'remaining_count'
+  > {
+  readonly cursor_ms: number;
 }
 
 export interface PlannedRun {
@@ -82,8 +72,16 @@ export interface Plan {
  * same runs. `latest`: the last occurrence gives one run that stands for all. `all`: each gives a run, except
  * those older than the window. `none`: only one that is not late gives a run. The others are recorded as one
  * skip for the whole span. If the clock was set back, nothing is due and nothing changes.
+ * @param liveRuns how many runs of the definition wait, run, or are between two attempts
  */
-export function planOccurrences(schedule: CompiledSchedule, definition: Planned, now: number): Plan {
+export function planOccurrences(
+  schedule: CompiledSchedule,
+  definition: PlannedDefinition,
+  liveRuns: number,
+  now: number,
+): Plan {
+  const { active_window: hours, timezone, remaining_count: left } = definition;
+  const window = hours === null ? null : windowIn(hours, timezone);
   // Floored, because the database's clock has microseconds, occurrences are whole seconds, and `now + 1`
   // below means the next one.
   const due = dueOccurrences(schedule, definition, Math.floor(now));
@@ -92,16 +90,15 @@ export function planOccurrences(schedule: CompiledSchedule, definition: Planned,
       runs: [],
       skips: [],
       displaces: null,
-      cursor: definition.cursor,
-      nextAt: definition.remaining === 0 ? null : schedule.next(definition.cursor),
-      remaining: definition.remaining,
+      cursor: definition.cursor_ms,
+      nextAt: left === 0 ? null : schedule.next(definition.cursor_ms),
+      remaining: left,
     };
   }
-  const { inside, outside } = byWindow(due.chosen, definition);
-  const left = definition.remaining;
+  const { inside, outside } = byWindow(due.chosen, window, definition);
   const wanted = left === null ? inside : inside.slice(0, Math.max(left, 0));
-  const { kept, dropped, isSerial, displaces } = planOverlap(definition.overlap, definition.liveRuns, wanted);
-  const runs = kept.map(each => plannedRun(schedule, definition, each, isSerial));
+  const { kept, dropped, isSerial, displaces } = planOverlap(definition.overlap, liveRuns, wanted);
+  const runs = kept.map(each => plannedRun(schedule, definition, window, each, isSerial));
   const skips: PlannedSkip[] = due.missed ? [due.missed] : [];
   skips.push(...spanOf(outside, 'window'), ...spanOf(dropped, 'overlap'));
   const remaining = left === null ? null : left - runs.length;
@@ -166,9 +163,10 @@ export function planOverlap<T>(
 
 function byWindow(
   chosen: readonly Chosen[],
-  { window, outsideWindow }: Planned,
+  window: Window | null,
+  { outside_window: outside }: PlannedDefinition,
 ): { inside: readonly Chosen[]; outside: readonly Chosen[] } {
-  if (window === null || outsideWindow === 'defer') return { inside: chosen, outside: [] };
+  if (window === null || outside === 'defer') return { inside: chosen, outside: [] };
   return {
     inside: chosen.filter(each => window.isOpen(each.at)),
     outside: chosen.filter(each => !window.isOpen(each.at)),
@@ -181,18 +179,18 @@ interface Due {
   readonly cursor: number;
 }
 
-function dueOccurrences(schedule: CompiledSchedule, definition: Planned, now: number): Due | null {
-  const first = schedule.next(definition.cursor);
+function dueOccurrences(schedule: CompiledSchedule, definition: PlannedDefinition, now: number): Due | null {
+  const first = schedule.next(definition.cursor_ms);
   if (first === null || first > now) return null;
   return definition.catchup === 'all'
-    ? chooseAll(schedule, first, now, definition.catchupWindowMs)
+    ? chooseAll(schedule, first, now, definition.catchup_window_ms)
     : chooseLatest(schedule, first, now, latestLimit(definition));
 }
 
 /** The greatest age at which the latest occurrence still gives a run. */
-function latestLimit({ catchup, catchupWindowMs }: Planned): number {
+function latestLimit({ catchup, catchup_window_ms: window }: PlannedDefinition): number {
   if (catchup === 'none') return ON_TIME_MS;
-  return catchupWindowMs ?? Number.POSITIVE_INFINITY;
+  return window ?? Number.POSITIVE_INFINITY;
 }
 
 function chooseLatest(schedule: CompiledSchedule, first: number, now: number, oldest: number): Due {
@@ -238,18 +236,19 @@ function countOccurrences(schedule: CompiledSchedule, first: number, end: number
 
 function plannedRun(
   schedule: CompiledSchedule,
-  definition: Planned,
+  { name, jitter_ms, start_deadline_ms: deadline }: PlannedDefinition,
+  window: Window | null,
   { at, count }: Chosen,
   isSerial: boolean,
 ): PlannedRun {
   const next = schedule.next(at);
   const gap = next === null ? Number.POSITIVE_INFINITY : next - at;
-  const jittered = at + jitterMs(definition.name, definition.jitterMs, gap);
-  const runAt = definition.window?.opening(jittered) ?? jittered;
+  const jittered = at + jitterMs(name, jitter_ms, gap);
+  const runAt = window?.opening(jittered) ?? jittered;
   return {
     scheduledFor: at,
     runAt,
-    startBy: definition.startDeadlineMs === null ? null : runAt + definition.startDeadlineMs,
+    startBy: deadline === null ? null : runAt + deadline,
     intervalStart: schedule.previous(at),
     occurrenceCount: count,
     isSerial,

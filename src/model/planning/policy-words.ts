@@ -1,10 +1,10 @@
 // The policies of a definition as sentences.
 import { formatDuration } from '../duration.js';
-import type { StoredColumns } from './definition.js';
+import type { DefinitionColumns } from './definition-columns.js';
 import { MAX_BUFFERED } from './plan-occurrences.js';
 
 /** What happens while an earlier run is live. */
-export function overlapSentence({ overlap }: Pick<StoredColumns, 'overlap'>): string {
+export function overlapSentence({ overlap }: Pick<DefinitionColumns, 'overlap'>): string {
   switch (overlap) {
     case 'skip':
       return 'If one is still live, the next is skipped.';
@@ -25,7 +25,7 @@ export function overlapSentence({ overlap }: Pick<StoredColumns, 'overlap'>): st
 export function catchupSentence({
   catchup,
   catchup_window_ms: window,
-}: Pick<StoredColumns, 'catchup' | 'catchup_window_ms'>): string {
+}: Pick<DefinitionColumns, 'catchup' | 'catchup_window_ms'>): string {
   const within = window === null ? '' : `, if it is at most ${formatDuration(window)} old`;
   switch (catchup) {
     case 'latest':
@@ -40,7 +40,7 @@ export function catchupSentence({
 }
 
 /** Jitter, window, deadline, bounds and the rest, where they are set. */
-export function otherSentences(definition: StoredColumns, text: (at: Date) => string): string[] {
+export function otherSentences(definition: DefinitionColumns, text: (at: Date) => string): string[] {
   const { jitter_ms: jitter, active_window: window, outside_window: outside, timezone } = definition;
   const {
     start_deadline_ms: deadline,

@@ -6,26 +6,7 @@ import { utcText } from '../schedule/instant-text.js';
 import type { ScheduleSpec } from '../schedule/spec.js';
 import { type Chain, chainWords, readAfter } from './chain.js';
 import { scheduleOfColumns } from './definition.js';
-
-/** The parts of a definition's record that say when it runs. */
-interface RecordedSchedule {
-  readonly cron: string | null;
-  readonly everyMs: number | null;
-  readonly phaseMs: number;
-  readonly at: Date | null;
-  readonly timezone: string;
-  readonly dst: string;
-  readonly startAt: Date | null;
-  readonly endAt: Date | null;
-  readonly exclude: unknown;
-}
-
-interface RecordedDefinition extends RecordedSchedule {
-  readonly after: Chain | null;
-  readonly window: string | null;
-  readonly outsideWindow: string;
-  readonly pauseOnFailure: number | null;
-}
+import { columnsOf, type DefinitionRecord } from './definition-columns.js';
 
 /** Empty if there is no schedule. */
 export function scheduleWords(spec: ScheduleSpec | null | undefined): string {
@@ -40,7 +21,7 @@ export function scheduleWords(spec: ScheduleSpec | null | undefined): string {
 }
 
 /** Schedule or chain, and window, of a stored definition; empty if it has none. */
-export function definitionWords(record: RecordedDefinition): string {
+export function definitionWords(record: DefinitionRecord): string {
   const { after, cron, window, outsideWindow, timezone, pauseOnFailure } = record;
   const when = after ? chainWords(after) : scheduleWords(scheduleOfRecord(record));
   if (when === '') return '';
@@ -60,10 +41,7 @@ export function chainOfJob({ name, schedule }: Pick<AnyJob, 'name' | 'schedule'>
   return schedule?.after === undefined ? null : readAfter(schedule.after, name);
 }
 
-interface Bounds {
-  readonly window: string | null;
-  readonly outsideWindow: string;
-  readonly pauseOnFailure: number | null;
+interface Bounds extends Pick<DefinitionRecord, 'window' | 'outsideWindow' | 'pauseOnFailure'> {
   /** The window's time zone, unless the schedule's text already names it. */
   readonly zone: string | null;
 }
@@ -78,12 +56,6 @@ function withWindow(when: string, { window, outsideWindow, pauseOnFailure, zone 
 }
 
 /** The schedule of a stored definition; null if it has none or is a chain. */
-export function scheduleOfRecord(record: RecordedSchedule): ScheduleSpec | null {
-  return scheduleOfColumns({
-    ...record,
-    every_ms: record.everyMs,
-    phase_ms: record.phaseMs,
-    start_at: record.startAt,
-    end_at: record.endAt,
-  });
+export function scheduleOfRecord(record: DefinitionRecord): ScheduleSpec | null {
+  return scheduleOfColumns(columnsOf(record));
 }

@@ -5,21 +5,17 @@ import { jitterMs } from '../schedule/jitter.js';
 import type { ScheduleSpec } from '../schedule/spec.js';
 import { findZone } from '../schedule/zone/zone.js';
 import { type Chain, chainWords } from './chain.js';
+import type { DefinitionRecord } from './definition-columns.js';
 import { counterOf, MINUTE_MS, type Peak } from './minute-counter.js';
-import { type OutsideWindow, type Window, windowIn } from './window.js';
+import { type Window, windowIn } from './window.js';
 
 export type { Peak } from './minute-counter.js';
 
-export interface SimulatedDefinition {
+/** Without jitter, a limit or hours unless they are given; the hours are in the zone of the schedule. */
+export interface SimulatedDefinition
+  extends Partial<Pick<DefinitionRecord, 'jitterMs' | 'remaining' | 'window' | 'outsideWindow'>> {
   readonly name: string;
   readonly spec: ScheduleSpec;
-  /** Upper bound of its own jitter. Default 0. */
-  readonly jitterMs?: number;
-  /** How many runs it makes at most. Default: no limit. */
-  readonly remaining?: number | null;
-  /** Local hours in which its runs may start, in the zone of its schedule. Default: all. */
-  readonly window?: string | null;
-  readonly outsideWindow?: OutsideWindow;
 }
 
 export interface SimulationWindow {

@@ -1,5 +1,5 @@
 // What goes on for too long, and what may be late.
-import type { StoredColumns } from '../../model/planning/definition.js';
+import type { DefinitionColumns } from '../../model/planning/definition-columns.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { numberArray } from '../connection/values/number-array.js';
@@ -61,7 +61,7 @@ from (${silentHosts(':silentMs::float8')}) s order by s.host, s.folder`,
 );
 
 /** A definition that expects successes. Instants in epoch milliseconds. */
-export interface WatchedDefinition extends StoredColumns {
+export interface WatchedDefinition extends DefinitionColumns {
   readonly id: string;
   /** Neither paused nor broken nor gone. */
   readonly isActive: boolean;

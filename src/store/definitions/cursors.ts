@@ -1,17 +1,14 @@
 // Cursors that are ahead of the database's clock, because it was wrong and was set back.
 import { sql } from 'kysely';
-import type { StoredColumns } from '../../model/planning/definition.js';
+import type { DefinitionColumns } from '../../model/planning/definition-columns.js';
 import type { Session } from '../connection/database.js';
 import { db, epochMs, firstRow, isAnyOf, now, runQuery } from '../connection/query.js';
 import { statement } from '../connection/statement.js';
-import { PLAIN_COLUMNS, selectTimes } from './stated-columns.js';
+import { STATED } from './stated-columns.js';
+import type { StoredDefinition } from './stored-definition.js';
 import { wakeIfDueSoon } from './wake-if-due-soon.js';
 
-/** Times in epoch milliseconds. */
-export interface AheadDefinition extends StoredColumns {
-  readonly id: string;
-  readonly cursor_ms: number;
-}
+export type AheadDefinition = DefinitionColumns & Pick<StoredDefinition, 'id' | 'cursor_ms'>;
 
 export interface AheadFilter {
   /** Only these; null: all. */
@@ -30,8 +27,7 @@ export async function readAhead(
   const query = db
     .selectFrom('tock.job_definitions as d')
     .select('d.id')
-    .select(PLAIN_COLUMNS)
-    .select(selectTimes)
+    .select(STATED)
     .select(eb => epochMs(eb.ref('d.cursor')).as('cursor_ms'))
     .where('d.cursor', '>', now)
     .where('d.id', '>', afterId)

@@ -1,79 +1,48 @@
-// The columns of job_definitions that code or an operator states. Durations are read as milliseconds,
+// How the columns of job_definitions that code or an operator states are read: durations as milliseconds,
 // instants by their epochs.
-import type { ExpressionBuilder } from 'kysely';
-import type { DefinitionColumns, StoredColumns } from '../../model/planning/definition.js';
-import { selectedInstant } from '../connection/query.js';
+import { type AliasedExpression, type RawBuilder, sql } from 'kysely';
+import {
+  COLUMNS,
+  type Column,
+  type DefinitionColumns,
+  RECORD_NAMES,
+  SHOWN_COLUMNS,
+  type ShownColumn,
+} from '../../model/planning/definition-columns.js';
+import { readableInstant, selectedInstant } from '../connection/query.js';
 import { instant } from '../connection/values/readable-instant.js';
-import type { Schema } from '../schema/tables.js';
 
-/** All of them: leaving one out does not compile. */
-const COLUMNS = {
-  name: 'plain',
-  job: 'plain',
-  payload: 'plain',
-  cron: 'plain',
-  every_ms: 'duration',
-  phase_ms: 'duration',
-  at: 'instant',
-  after: 'plain',
-  timezone: 'plain',
-  dst: 'plain',
-  start_at: 'instant',
-  end_at: 'instant',
-  exclude: 'plain',
-  overlap: 'plain',
-  catchup: 'plain',
-  catchup_window_ms: 'duration',
-  start_deadline_ms: 'duration',
-  jitter_ms: 'duration',
-  remaining_count: 'plain',
-  pause_on_failure_count: 'plain',
-  expect_within_ms: 'duration',
-  max_duration_ms: 'duration',
-  active_window: 'plain',
-  outside_window: 'plain',
-  queue: 'plain',
-  priority: 'plain',
-  max_attempts: 'plain',
-  on_dead: 'plain',
-} as const satisfies Record<keyof DefinitionColumns, 'plain' | 'duration' | 'instant'>;
+const isDuration = (column: Column) => column.endsWith('_ms');
+const isInstant = (column: Column) => column === 'at' || column.endsWith('_at');
 
-type Column = keyof typeof COLUMNS;
-type PlainColumn = { [C in Column]: (typeof COLUMNS)[C] extends 'plain' ? C : never }[Column];
+/** A column of definitions `d`. */
+function read(column: Column, readInstant: (at: RawBuilder<Date | null>) => RawBuilder<unknown>) {
+  const stored = sql.ref<Date | null>(`d.${column}`);
+  if (isDuration(column)) return sql`cast(${stored} as float8)`;
+  return isInstant(column) ? readInstant(stored) : stored;
+}
 
-export const STATED_COLUMNS = Object.keys(COLUMNS) as Column[];
+type Selected<Names extends Partial<Record<Column, string>>> = {
+  [C in Column & keyof Names]: AliasedExpression<DefinitionColumns[C], Names[C] & string>;
+}[Column & keyof Names];
 
-/** Those that are read as they are. */
-export const PLAIN_COLUMNS = STATED_COLUMNS.filter(
-  (column): column is PlainColumn => COLUMNS[column] === 'plain',
-);
+/** All of them, in a query over definitions `d`. */
+export const STATED = COLUMNS.map(column => read(column, selectedInstant).as(column)) as Selected<{
+  [C in Column]: C;
+}>[];
 
-/** The others, in a query over definitions `d`. */
-export const selectTimes = (eb: ExpressionBuilder<Schema & { d: Schema['tock.job_definitions'] }, 'd'>) =>
-  [
-    selectedInstant(eb.ref('d.at')).as('at'),
-    selectedInstant(eb.ref('d.start_at')).as('start_at'),
-    selectedInstant(eb.ref('d.end_at')).as('end_at'),
-    eb.cast<number | null>('d.every_ms', 'float8').as('every_ms'),
-    eb.cast<number>('d.phase_ms', 'float8').as('phase_ms'),
-    eb.cast<number | null>('d.catchup_window_ms', 'float8').as('catchup_window_ms'),
-    eb.cast<number | null>('d.start_deadline_ms', 'float8').as('start_deadline_ms'),
-    eb.cast<number>('d.jitter_ms', 'float8').as('jitter_ms'),
-    eb.cast<number | null>('d.expect_within_ms', 'float8').as('expect_within_ms'),
-    eb.cast<number | null>('d.max_duration_ms', 'float8').as('max_duration_ms'),
-  ] as const;
+/** Those that a record shows, by their names there. Every reader can hold their instants. */
+export const SHOWN = SHOWN_COLUMNS.map(column =>
+  read(column, readableInstant).as(RECORD_NAMES[column]),
+) as Selected<Pick<typeof RECORD_NAMES, ShownColumn>>[];
 
-const SELECTED = {
-  plain: (column: Column) => column,
-  duration: (column: Column) => `${column}::float8`,
-  instant: (column: Column) => `${instant(column)} as ${column}`,
-} as const;
-
-const selected = (columns: readonly Column[]): string =>
-  columns.map(column => SELECTED[COLUMNS[column]](column)).join(', ');
+function selected(column: Column): string {
+  if (isDuration(column)) return `${column}::float8`;
+  return isInstant(column) ? `${instant(column)} as ${column}` : column;
+}
 
 /** All of them, as a list for a statement's SELECT. */
-export const STORED_COLUMNS = selected(STATED_COLUMNS);
+export const STORED_COLUMNS = COLUMNS.map(selected).join(', ');
 
 const NOT_FOR_PLANNING = [
   'payload',
@@ -87,9 +56,11 @@ const NOT_FOR_PLANNING = [
 ] as const satisfies readonly Column[];
 
 /** Those that decide which occurrences a definition has, and when. */
-export type PlanningColumns = Omit<StoredColumns, (typeof NOT_FOR_PLANNING)[number]>;
+export type PlanningColumns = Omit<DefinitionColumns, (typeof NOT_FOR_PLANNING)[number]>;
 
 /** Those, as a list for a statement's SELECT. */
-export const PLANNING_COLUMNS = selected(
-  STATED_COLUMNS.filter(column => !(NOT_FOR_PLANNING as readonly string[]).includes(column)),
-);
+export const PLANNING_COLUMNS = COLUMNS.filter(
+  column => !(NOT_FOR_PLANNING as readonly string[]).includes(column),
+)
+  .map(selected)
+  .join(', ');

@@ -1,13 +1,13 @@
 // Definitions as they are stored, with or without their lock.
 import type { Expression, ExpressionBuilder, SqlBool } from 'kysely';
-import type { StoredColumns } from '../../model/planning/definition.js';
+import type { DefinitionColumns } from '../../model/planning/definition-columns.js';
 import type { Session } from '../connection/database.js';
 import { db, epochMs, firstRow, isAnyOf, isSet, now, runQuery } from '../connection/query.js';
 import type { Origin, Schema } from '../schema/tables.js';
-import { PLAIN_COLUMNS, selectTimes } from './stated-columns.js';
+import { STATED } from './stated-columns.js';
 
 /** A row of job_definitions, with everything that an edit needs. */
-export interface StoredDefinition extends StoredColumns {
+export interface StoredDefinition extends DefinitionColumns {
   readonly id: string;
   readonly origin: Origin;
   readonly version: number;
@@ -19,16 +19,10 @@ export interface StoredDefinition extends StoredColumns {
   readonly is_broken: boolean;
 }
 
-/** The columns of a row that neither code nor an operator stated. */
-export const UNSTATED_COLUMNS: ReadonlySet<string> = new Set<
-  Exclude<keyof StoredDefinition, keyof StoredColumns>
->(['id', 'origin', 'version', 'fingerprint', 'cursor_ms', 'is_vanished', 'is_paused', 'is_broken']);
-
 const DEFINITIONS = db
   .selectFrom('tock.job_definitions as d')
   .select(['d.id', 'd.origin', 'd.version', 'd.fingerprint'])
-  .select(PLAIN_COLUMNS)
-  .select(selectTimes)
+  .select(STATED)
   .select(eb => [
     epochMs(eb.ref('d.cursor')).as('cursor_ms'),
     isSet(eb.ref('d.vanished_at')).as('is_vanished'),

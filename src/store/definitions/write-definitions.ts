@@ -1,23 +1,23 @@
 // Writes to definitions: by code, by an operator, or because one is broken. The caller holds the locks,
 // unless a function says otherwise.
 import { sql } from 'kysely';
-import type { DefinitionColumns } from '../../model/planning/definition.js';
+import { COLUMNS, type DefinitionColumns } from '../../model/planning/definition-columns.js';
 import type { Session } from '../connection/database.js';
 import { db, isAnyOf, now, runQuery } from '../connection/query.js';
 import { statement } from '../connection/statement.js';
 import type { Origin } from '../schema/tables.js';
-import { STATED_COLUMNS } from './stated-columns.js';
 import { wakeIfDueSoon } from './wake-if-due-soon.js';
 
-/** Instants as ISO text. */
+/** A row to be written. */
 export interface WrittenDefinition extends DefinitionColumns {
   readonly fingerprint: string;
+  /** ISO text. */
   readonly cursor: string;
-  /** The next occurrence after the cursor; null: none. */
+  /** The next occurrence after the cursor, as ISO text; null: none. */
   readonly next_at: string | null;
 }
 
-const WRITTEN_COLUMNS = [...STATED_COLUMNS, 'fingerprint', 'cursor', 'next_at'] as const;
+const WRITTEN_COLUMNS = [...COLUMNS, 'fingerprint', 'cursor', 'next_at'] as const;
 
 const insertRows = (rows: readonly WrittenDefinition[], origin: Origin) =>
   db

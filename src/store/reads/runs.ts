@@ -1,22 +1,21 @@
 // Runs and definitions as people see them, in the words of the public API: ids as text, times as Dates.
 import { type ExpressionBuilder, sql } from 'kysely';
 import { jsonBuildObject } from 'kysely/helpers/postgres';
-import type { Chain } from '../../model/planning/chain.js';
-import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occurrences.js';
-import type { OutsideWindow } from '../../model/planning/window.js';
+import type { DefinitionRecord } from '../../model/planning/definition-columns.js';
 import { readRunMatch } from '../../model/run/run-match.js';
 import type { RunFilter, RunRecord } from '../../model/run/run-record.js';
-import type { RunStatus } from '../../model/run/states.js';
 import { readErrors, readProgress } from '../../model/run/stored-run.js';
-import type { Dst, ScheduleSpec } from '../../model/schedule/spec.js';
 import type { Session } from '../connection/database.js';
 import { db, firstRow, isAnyOf, readableInstant, readableText, runQuery } from '../connection/query.js';
+import { SHOWN } from '../definitions/stated-columns.js';
 import type { Schema } from '../schema/tables.js';
 import { HAND_OFFS, readHandOffs } from './runs/hand-offs.js';
 import { LISTED_PAYLOAD } from './runs/listed-payload.js';
 import { listRunPage } from './runs/run-list.js';
 import { SUCCESSOR } from './runs/successors.js';
 import { readWaits, WAITS, type WaitRow } from './runs/waits.js';
+
+export type { DefinitionRecord } from '../../model/planning/definition-columns.js';
 
 const RUNS = db
   .selectFrom('tock.job_runs as r')
@@ -99,98 +98,18 @@ export async function getRun(session: Session, id: string): Promise<RunRecord | 
   return row === undefined ? null : recordOf(row);
 }
 
-/** A definition as `tock jobs` shows it. */
-export interface DefinitionRecord {
-  readonly id: string;
-  readonly name: string;
-  readonly job: string;
-  readonly origin: 'code' | 'runtime';
-  /** Grows with each edit, but not with a pause. */
-  readonly version: number;
-  readonly cron: string | null;
-  readonly everyMs: number | null;
-  /** With `everyMs`: the offset from its alignment. */
-  readonly phaseMs: number;
-  readonly at: Date | null;
-  /** What it runs after; null: it has a schedule of its own, or none. */
-  readonly after: Chain | null;
-  readonly timezone: string;
-  readonly dst: Dst;
-  readonly startAt: Date | null;
-  readonly endAt: Date | null;
-  readonly exclude: NonNullable<ScheduleSpec['exclude']>;
-  /** Local hours in which its runs may start; null: all. */
-  readonly window: string | null;
-  readonly outsideWindow: OutsideWindow;
-  readonly overlap: OverlapPolicy;
-  readonly catchup: CatchupPolicy;
-  readonly catchupWindowMs: number | null;
-  readonly startDeadlineMs: number | null;
-  readonly jitterMs: number;
-  /** Of the scheduled runs; null if code computes it, or if there is no schedule. */
-  readonly payload: unknown;
-  readonly queue: string;
-  readonly priority: number;
-  readonly maxAttempts: number;
-  readonly remaining: number | null;
-  readonly pauseOnFailure: number | null;
-  /** A success is expected this long after each occurrence; null: nothing is expected. */
-  readonly expectWithinMs: number | null;
-  /** How long an attempt should take at most; null: any time. */
-  readonly maxDurationMs: number | null;
-  readonly cursor: Date;
-  readonly nextAt: Date | null;
-  readonly pausedAt: Date | null;
-  readonly pauseReason: string | null;
-  /** Of the act that paused it together with others; null: it is paused on its own, or not at all. */
-  readonly pauseId: string | null;
-  readonly brokenReason: string | null;
-  readonly vanishedAt: Date | null;
-  readonly lastRun: {
-    readonly id: string;
-    readonly status: RunStatus;
-    readonly finishedAt: string | null;
-  } | null;
-}
-
 const DEFINITIONS = db
   .selectFrom('tock.job_definitions as d')
   .select([
     'd.id',
-    'd.name',
-    'd.job',
     'd.origin',
     'd.version',
-    'd.cron',
-    'd.after',
-    'd.active_window as window',
-    'd.outside_window as outsideWindow',
-    'd.pause_on_failure_count as pauseOnFailure',
-    'd.timezone',
-    'd.dst',
-    'd.overlap',
-    'd.catchup',
-    'd.payload',
-    'd.queue',
-    'd.priority',
-    'd.max_attempts as maxAttempts',
-    'd.remaining_count as remaining',
     'd.pause_reason as pauseReason',
     'd.pause_id as pauseId',
     'd.broken_reason as brokenReason',
   ])
+  .select(SHOWN)
   .select(eb => [
-    eb.ref('d.exclude').$castTo<DefinitionRecord['exclude']>().as('exclude'),
-    eb.cast<number | null>('d.every_ms', 'float8').as('everyMs'),
-    eb.cast<number>('d.phase_ms', 'float8').as('phaseMs'),
-    eb.cast<number | null>('d.catchup_window_ms', 'float8').as('catchupWindowMs'),
-    eb.cast<number | null>('d.start_deadline_ms', 'float8').as('startDeadlineMs'),
-    eb.cast<number>('d.jitter_ms', 'float8').as('jitterMs'),
-    eb.cast<number | null>('d.expect_within_ms', 'float8').as('expectWithinMs'),
-    eb.cast<number | null>('d.max_duration_ms', 'float8').as('maxDurationMs'),
-    readableInstant(eb.ref('d.at')).as('at'),
-    readableInstant(eb.ref('d.start_at')).as('startAt'),
-    readableInstant(eb.ref('d.end_at')).as('endAt'),
     readableInstant(eb.ref('d.cursor')).as('cursor'),
     readableInstant(eb.ref('d.paused_at')).as('pausedAt'),
     readableInstant(eb.ref('d.vanished_at')).as('vanishedAt'),

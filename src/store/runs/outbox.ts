@@ -8,12 +8,13 @@
 //
 // Should A die, its transaction is rolled back and the rows are in the outbox again.
 import type { Chain } from '../../model/planning/chain.js';
-import type { StoredColumns } from '../../model/planning/definition.js';
+import type { DefinitionColumns } from '../../model/planning/definition-columns.js';
 import type { RunStatus } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { readable } from '../connection/values/readable-instant.js';
 import { STORED_COLUMNS } from '../definitions/stated-columns.js';
+import type { StoredDefinition } from '../definitions/stored-definition.js';
 import { hasBegun, insertRuns } from './transition.js';
 
 const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
@@ -42,11 +43,10 @@ export async function takeOutbox(session: Session, limit: number): Promise<Outbo
 }
 
 /** A definition that runs after others. */
-export interface Follower extends StoredColumns {
-  readonly id: string;
+export interface Follower
+  extends DefinitionColumns,
+    Pick<StoredDefinition, 'id' | 'cursor_ms' | 'is_paused'> {
   readonly after: Chain;
-  readonly cursor_ms: number;
-  readonly is_paused: boolean;
   readonly live: number;
 }
 

@@ -4,7 +4,7 @@ import type { Details } from '../../model/audit.js';
 import type { Json } from '../../model/job/job.js';
 import type { Via } from '../../model/operator.js';
 import type { Chain } from '../../model/planning/chain.js';
-import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/plan-occurrences.js';
+import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/policies.js';
 import type { OutsideWindow } from '../../model/planning/window.js';
 import type { RunStatus, Trigger } from '../../model/run/states.js';
 import type { Dst } from '../../model/schedule/spec.js';

@@ -5,28 +5,35 @@ import {
   MAX_COUNTED,
   MAX_RUNS_PER_PLAN,
   type Plan,
-  type Planned,
+  type PlannedDefinition,
   planOccurrences,
 } from '../../../src/model/planning/plan-occurrences.js';
-import { compileSchedule } from '../../../src/model/schedule/compile.js';
+import { type CompiledSchedule, compileSchedule } from '../../../src/model/schedule/compile.js';
 
 const at = (text: string) => Date.parse(`2026-03-${text}Z`);
 const hourly = compileSchedule({ cron: '0 * * * *' });
-const definition: Planned = {
+/** A definition, and its live runs. */
+interface Case extends PlannedDefinition {
+  readonly liveRuns: number;
+}
+const definition: Case = {
   name: 'report',
-  cursor: at('01T00:30:00'),
+  timezone: 'UTC',
+  cursor_ms: at('01T00:30:00'),
   overlap: 'skip',
   catchup: 'latest',
-  catchupWindowMs: null,
-  startDeadlineMs: null,
-  jitterMs: 0,
-  remaining: null,
+  catchup_window_ms: null,
+  start_deadline_ms: null,
+  jitter_ms: 0,
+  remaining_count: null,
   liveRuns: 0,
-  window: null,
-  outsideWindow: 'defer',
+  active_window: null,
+  outside_window: 'defer',
 };
-const plan = (change: Partial<Planned>, now: string, schedule = hourly) =>
-  planOccurrences(schedule, { ...definition, ...change }, at(now));
+const planCase = (schedule: CompiledSchedule, each: Case, now: number) =>
+  planOccurrences(schedule, each, each.liveRuns, now);
+const plan = (change: Partial<Case>, now: string, schedule = hourly) =>
+  planCase(schedule, { ...definition, ...change }, at(now));
 const instants = ({ runs }: Plan) => runs.map(run => new Date(run.scheduledFor).toISOString().slice(8, 16));
 
 describe('planOccurrences', () => {
@@ -35,7 +42,7 @@ describe('planOccurrences', () => {
       runs: [],
       skips: [],
       displaces: null,
-      cursor: definition.cursor,
+      cursor: definition.cursor_ms,
       nextAt: at('01T01:00:00'),
       remaining: null,
     });
@@ -60,7 +67,7 @@ describe('planOccurrences', () => {
   });
 
   it('does nothing when the clock was set back behind the cursor', () => {
-    expect(plan({}, '01T00:10:00')).toMatchObject({ runs: [], skips: [], cursor: definition.cursor });
+    expect(plan({}, '01T00:10:00')).toMatchObject({ runs: [], skips: [], cursor: definition.cursor_ms });
   });
 
   it('latest: one run stands for all that were missed, and one row tells of the others', () => {
@@ -76,7 +83,7 @@ describe('planOccurrences', () => {
   it('latest with a window: a monthly run survives a long outage only without one', () => {
     const monthly = compileSchedule({ cron: '0 0 2 * *' });
     expect(instants(plan({}, '09T12:00:00', monthly))).toEqual(['02T00:00']);
-    expect(plan({ catchupWindowMs: 86_400_000 }, '09T12:00:00', monthly)).toMatchObject({
+    expect(plan({ catchup_window_ms: 86_400_000 }, '09T12:00:00', monthly)).toMatchObject({
       runs: [],
       skips: [{ occurrenceCount: 1, reason: 'catchup' }],
       cursor: at('02T00:00:00'),
@@ -84,7 +91,7 @@ describe('planOccurrences', () => {
   });
 
   it('all: a run for each within the window, one row for the older ones', () => {
-    const made = plan({ catchup: 'all', catchupWindowMs: 3 * 3_600_000 }, '01T12:00:00');
+    const made = plan({ catchup: 'all', catchup_window_ms: 3 * 3_600_000 }, '01T12:00:00');
     expect(instants(made)).toEqual(['01T09:00', '01T10:00', '01T11:00', '01T12:00']);
     expect(made.skips).toEqual([
       { first: at('01T01:00:00'), last: at('01T08:00:00'), occurrenceCount: 8, reason: 'catchup' },
@@ -109,17 +116,24 @@ describe('planOccurrences', () => {
   });
 
   it('remaining: counts runs, not skips, and ends the schedule at 0', () => {
-    expect(plan({ remaining: 1 }, '01T01:00:00')).toMatchObject({ remaining: 0, nextAt: null, runs: [{}] });
-    expect(plan({ remaining: 3, liveRuns: 1 }, '01T01:00:00')).toMatchObject({
+    expect(plan({ remaining_count: 1 }, '01T01:00:00')).toMatchObject({
+      remaining: 0,
+      nextAt: null,
+      runs: [{}],
+    });
+    expect(plan({ remaining_count: 3, liveRuns: 1 }, '01T01:00:00')).toMatchObject({
       remaining: 3,
       nextAt: at('01T02:00:00'),
     });
-    expect(instants(plan({ remaining: 2, catchup: 'all' }, '01T09:00:00'))).toEqual(['01T01:00', '01T02:00']);
-    expect(plan({ remaining: 0 }, '01T01:00:00')).toMatchObject({ runs: [], nextAt: null });
+    expect(instants(plan({ remaining_count: 2, catchup: 'all' }, '01T09:00:00'))).toEqual([
+      '01T01:00',
+      '01T02:00',
+    ]);
+    expect(plan({ remaining_count: 0 }, '01T01:00:00')).toMatchObject({ runs: [], nextAt: null });
   });
 
   it('jitter: moves the start and the deadline, not the occurrence, and stays below the gap', () => {
-    const made = plan({ jitterMs: 10 * 3_600_000, startDeadlineMs: 60_000 }, '01T01:00:00');
+    const made = plan({ jitter_ms: 10 * 3_600_000, start_deadline_ms: 60_000 }, '01T01:00:00');
     const [run] = made.runs;
     expect(run?.scheduledFor).toBe(at('01T01:00:00'));
     expect(run?.runAt).toBeGreaterThanOrEqual(at('01T01:00:00'));
@@ -132,9 +146,9 @@ describe('planOccurrences', () => {
     const latest = plan({}, '13T00:00:00', everySecond);
     expect(latest.runs).toHaveLength(1);
     expect(latest.skips[0]?.occurrenceCount).toBe(MAX_COUNTED);
-    const all = plan({ catchup: 'all', catchupWindowMs: null }, '13T00:00:00', everySecond);
+    const all = plan({ catchup: 'all', catchup_window_ms: null }, '13T00:00:00', everySecond);
     expect(all.runs).toHaveLength(MAX_RUNS_PER_PLAN);
-    expect(all.cursor).toBe(definition.cursor + MAX_RUNS_PER_PLAN * 1000);
+    expect(all.cursor).toBe(definition.cursor_ms + MAX_RUNS_PER_PLAN * 1000);
   });
 
   const schedules = fc
@@ -145,15 +159,15 @@ describe('planOccurrences', () => {
   it('under `all`, in however many steps it is planned, the same runs come out', () => {
     fc.assert(
       fc.property(schedules, fc.array(minutes, { minLength: 1, maxLength: 6 }), (schedule, steps) => {
-        const all: Planned = { ...definition, catchup: 'all', overlap: 'allow_all' };
-        const ends = [...steps].sort((a, b) => a - b).map(minute => definition.cursor + minute * 60_000);
+        const all: Case = { ...definition, catchup: 'all', overlap: 'allow_all' };
+        const ends = [...steps].sort((a, b) => a - b).map(minute => definition.cursor_ms + minute * 60_000);
         const whole: number[] = [];
         const stepped: number[] = [];
         const collect = (into: number[], stops: readonly number[]) => {
-          let { cursor } = definition;
+          let cursor = definition.cursor_ms;
           for (const now of stops) {
             for (;;) {
-              const { runs, cursor: moved } = planOccurrences(schedule, { ...all, cursor }, now);
+              const { runs, cursor: moved } = planCase(schedule, { ...all, cursor_ms: cursor }, now);
               into.push(...runs.map(run => run.scheduledFor));
               expect(moved).toBeGreaterThanOrEqual(cursor);
               if (moved === cursor) break;
@@ -178,20 +192,20 @@ describe('planOccurrences', () => {
         fc.nat(3),
         fc.option(minutes),
         (schedule, minute, catchup, liveRuns, window) => {
-          const now = definition.cursor + minute * 60_000;
+          const now = definition.cursor_ms + minute * 60_000;
           let expected = 0;
           for (
-            let next = schedule.next(definition.cursor);
+            let next = schedule.next(definition.cursor_ms);
             next !== null && next <= now;
             next = schedule.next(next)
           )
             expected++;
-          const change: Partial<Planned> = {
+          const change: Partial<Case> = {
             catchup: catchup,
             liveRuns,
-            catchupWindowMs: window === null ? null : window * 60_000,
+            catchup_window_ms: window === null ? null : window * 60_000,
           };
-          const { runs, skips, cursor } = planOccurrences(schedule, { ...definition, ...change }, now);
+          const { runs, skips, cursor } = planCase(schedule, { ...definition, ...change }, now);
           const told = runs.length + skips.reduce((sum, skip) => sum + skip.occurrenceCount, 0);
           // A plan of `all` may be full before it is through; the cursor says how far it came.
           const isThrough = (schedule.next(cursor) ?? Number.POSITIVE_INFINITY) > now;

@@ -5,7 +5,7 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AlertStatus, FlipKind } from '../../../src/model/alerts/judge.js';
 import { VIAS } from '../../../src/model/operator.js';
-import { CATCHUP_POLICIES, OVERLAP_POLICIES } from '../../../src/model/planning/plan-occurrences.js';
+import { CATCHUP_POLICIES, OVERLAP_POLICIES } from '../../../src/model/planning/policies.js';
 import { OUTSIDE_WINDOW } from '../../../src/model/planning/window.js';
 import type { HandOffDecision } from '../../../src/model/run/hand-off-record.js';
 import type { WaitKind, WaitOutcome } from '../../../src/model/run/run-wait.js';

@@ -1,49 +1,64 @@
 // The fields of a schedule as a form, for one that is edited and for one that is made.
 import type { Child } from 'hono/jsx';
 import { includesRole } from '../../../model/operator.js';
-import { CATCHUP_POLICIES, OVERLAP_POLICIES } from '../../../model/planning/plan-occurrences.js';
+import { CATCHUP_POLICIES, OVERLAP_POLICIES } from '../../../model/planning/policies.js';
 import { Hidden } from '../../layout/parts.js';
-import { KINDS, type Kind, type ScheduleFields } from '../../schedules/schedule-form.js';
+import { KINDS, type Kind, NEW_FIELDS, type ScheduleFields } from '../../schedules/schedule-form.js';
 import type { View } from '../../view.js';
 import { type Form, textOf } from './form.js';
 
-const NAMES = [
-  'job',
-  'when',
-  'phase',
-  'require',
-  'on',
-  'timezone',
-  'dst',
-  'overlap',
-  'catchup',
-  'catchupWindow',
-  'jitter',
-  'window',
-  'outsideWindow',
-  'startDeadline',
-  'startAt',
-  'endAt',
-  'exclude',
-  'remaining',
-  'pauseOnFailure',
-  'within',
-  'maxDuration',
-  'queue',
-  'priority',
-  'maxAttempts',
-] as const;
-
 /** What was sent. Those who may not see payloads cannot send one. */
 export function fieldsIn(form: Form, { user }: View): ScheduleFields {
-  const texts = Object.fromEntries(NAMES.map(name => [name, textOf(form, name) ?? ''])) as Record<
-    (typeof NAMES)[number],
-    string
-  >;
+  const { payload: _, ...names } = NEW_FIELDS;
+  const texts = Object.fromEntries(Object.keys(names).map(name => [name, textOf(form, name) ?? '']));
   const kind = KINDS.find(each => each === textOf(form, 'kind')) ?? 'cron';
   const payload = textOf(form, 'payload');
-  return { ...texts, kind, ...(user.seesPayloads && payload !== null ? { payload } : {}) };
+  return { ...(texts as typeof names), kind, ...(user.seesPayloads && payload !== null ? { payload } : {}) };
 }
+
+/** The label of a field; and a hint, or the values to choose from. */
+type Entry = readonly [label: string, hint: string | readonly string[]];
+
+const WHEN = {
+  when: ['When', '30 2 * * *, 5m, 2026-12-24T12:00:00Z, or names'],
+  timezone: ['Time zone', 'UTC'],
+  dst: ['Summer time', ['once', 'skip', 'literal']],
+  phase: ['Phase of an interval', 'none'],
+  startAt: ['Not before', 'no bound'],
+  endAt: ['Not after', 'no bound'],
+} as const;
+const AFTER = {
+  require: ['After others: needs', ['all', 'any']],
+  on: ['After others: on', ['success', 'failure', 'completion']],
+} as const;
+const HOW = {
+  overlap: ['Overlap', ['', ...OVERLAP_POLICIES]],
+  catchup: ['Catch-up', CATCHUP_POLICIES],
+  catchupWindow: ['Catch-up window', 'none'],
+  jitter: ['Jitter', 'none'],
+  window: ['Only from–to', '23:00-06:00'],
+  outsideWindow: ['Outside of it', ['defer', 'skip']],
+  startDeadline: ['Start deadline', 'none'],
+  remaining: ['Runs in all', 'no limit'],
+  pauseOnFailure: ['Pauses after dead runs in a row', 'never'],
+  within: ['Success expected within', 'nothing is expected'],
+  maxDuration: ['Takes at most', 'nothing is expected'],
+} as const;
+const WHAT = {
+  queue: ['Queue', 'that of the job'],
+  priority: ['Priority, lower goes first', 'that of the job'],
+  maxAttempts: ['Attempts at most', 'as many as the job has'],
+} as const;
+
+/** A field that is in no form would be reset by each edit; leaving one out does not compile. */
+const ENTRIES: Readonly<
+  Record<Exclude<keyof ScheduleFields, 'kind' | 'exclude' | 'job' | 'payload'>, Entry>
+> = {
+  ...WHEN,
+  ...AFTER,
+  ...HOW,
+  ...WHAT,
+};
 
 export interface ScheduleFormProps {
   readonly view: View;
@@ -77,23 +92,10 @@ export function ScheduleForm({
   back,
   children,
 }: ScheduleFormProps) {
-  const text = (field: keyof ScheduleFields, label: string, hint = '') => (
-    <label class="entry">
-      {label} <input type="text" name={field} value={fields[field] ?? ''} placeholder={hint} />
-    </label>
-  );
-  const choice = (field: keyof ScheduleFields, label: string, values: readonly string[]) => (
-    <label class="entry">
-      {label}
-      <select name={field}>
-        {values.map(value => (
-          <option value={value} selected={value === fields[field]}>
-            {value === '' ? 'default' : value}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
+  const entries = (names: object) =>
+    (Object.keys(names) as (keyof typeof ENTRIES)[]).map(field => (
+      <FieldEntry name={field} value={fields[field]} entry={ENTRIES[field]} />
+    ));
   return (
     <form method="post" action={view.link(action)} class="schedule-form">
       <Hidden fields={hidden} />
@@ -114,34 +116,16 @@ export function ScheduleForm({
             ))}
           </select>
         </label>
-        {text('when', 'When', '30 2 * * *, 5m, 2026-12-24T12:00:00Z, or names')}
-        {text('timezone', 'Time zone', 'UTC')}
-        {choice('dst', 'Summer time', ['once', 'skip', 'literal'])}
-        {text('phase', 'Phase of an interval', 'none')}
-        {text('startAt', 'Not before', 'no bound')}
-        {text('endAt', 'Not after', 'no bound')}
+        {entries(WHEN)}
         <label class="entry wide">
           Without: dates or cron sets, one a line
           <textarea name="exclude" rows={2}>
             {fields.exclude}
           </textarea>
         </label>
-        {choice('require', 'After others: needs', ['all', 'any'])}
-        {choice('on', 'After others: on', ['success', 'failure', 'completion'])}
+        {entries(AFTER)}
       </Group>
-      <Group title="How">
-        {choice('overlap', 'Overlap', ['', ...OVERLAP_POLICIES])}
-        {choice('catchup', 'Catch-up', CATCHUP_POLICIES)}
-        {text('catchupWindow', 'Catch-up window', 'none')}
-        {text('jitter', 'Jitter', 'none')}
-        {text('window', 'Only from–to', '23:00-06:00')}
-        {choice('outsideWindow', 'Outside of it', ['defer', 'skip'])}
-        {text('startDeadline', 'Start deadline', 'none')}
-        {text('remaining', 'Runs in all', 'no limit')}
-        {text('pauseOnFailure', 'Pauses after dead runs in a row', 'never')}
-        {text('within', 'Success expected within', 'nothing is expected')}
-        {text('maxDuration', 'Takes at most', 'nothing is expected')}
-      </Group>
+      <Group title="How">{entries(HOW)}</Group>
       <Group title="What">
         <label class="entry">
           Job <input type="text" name="job" value={fields.job} list="jobs" required autocomplete="off" />
@@ -151,9 +135,7 @@ export function ScheduleForm({
             <option value={job} />
           ))}
         </datalist>
-        {text('queue', 'Queue', 'that of the job')}
-        {text('priority', 'Priority, lower goes first', 'that of the job')}
-        {text('maxAttempts', 'Attempts at most', 'as many as the job has')}
+        {entries(WHAT)}
         {fields.payload === undefined || !view.user.seesPayloads ? null : (
           <label class="entry wide">
             Payload
@@ -174,6 +156,33 @@ export function ScheduleForm({
         </a>
       </div>
     </form>
+  );
+}
+
+interface FieldEntryProps {
+  readonly name: string;
+  readonly value: string;
+  readonly entry: Entry;
+}
+
+function FieldEntry({ name, value, entry: [label, hint] }: FieldEntryProps) {
+  if (typeof hint === 'string')
+    return (
+      <label class="entry">
+        {label} <input type="text" name={name} value={value} placeholder={hint} />
+      </label>
+    );
+  return (
+    <label class="entry">
+      {label}
+      <select name={name}>
+        {hint.map(each => (
+          <option value={each} selected={each === value}>
+            {each === '' ? 'default' : each}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 

@@ -2,7 +2,7 @@
 // whose `onDead` names it. The compiler checks them too, but not in plain JavaScript, and not where a name
 // stands for the job.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import type { DefinitionColumns } from '../../planning/definition.js';
+import type { DefinitionColumns } from '../../planning/definition-columns.js';
 import { payloadError } from '../../run/decide.js';
 import { badJob } from '../bad-job.js';
 import type { DeadRun } from '../dead-run.js';

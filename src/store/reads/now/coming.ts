@@ -1,20 +1,14 @@
 // What comes next, and which definitions need attention: for a page.
-import type { Chain } from '../../../model/planning/chain.js';
+import type { DefinitionColumns } from '../../../model/planning/definition-columns.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { instant, readable } from '../../connection/values/readable-instant.js';
 
 /** The columns that say when a definition runs. */
-export interface TimedDefinition {
-  readonly name: string;
-  readonly job: string;
-  readonly cron: string | null;
-  readonly every_ms: number | null;
-  readonly phase_ms: number;
-  readonly at: Date | null;
-  readonly after: Chain | null;
-  readonly timezone: string;
-}
+export type TimedDefinition = Pick<
+  DefinitionColumns,
+  'name' | 'job' | 'cron' | 'every_ms' | 'phase_ms' | 'at' | 'after' | 'timezone'
+>;
 
 const TIMED = `d.name, d.job, d.cron, d.every_ms::float8 as every_ms, d.phase_ms::float8 as phase_ms,
   case when isfinite(d.at) then ${instant(readable('d.at'))} end as at, d.after, d.timezone`;

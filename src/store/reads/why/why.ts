@@ -1,6 +1,7 @@
 // What the tables hold about the occurrences of one definition, for `tock why`. Reads only.
 import { sql } from 'kysely';
-import type { StoredColumns } from '../../../model/planning/definition.js';
+import type { ConsideredDefinition } from '../../../model/explain/without-row.js';
+import type { DefinitionColumns } from '../../../model/planning/definition-columns.js';
 import type { RunStatus, Trigger } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import {
@@ -12,25 +13,17 @@ import {
   runQuery,
   selectedInstant,
 } from '../../connection/query.js';
-import { PLAIN_COLUMNS, selectTimes } from '../../definitions/stated-columns.js';
+import { STATED } from '../../definitions/stated-columns.js';
 import type { Origin } from '../../schema/tables.js';
 
 /** A definition with its whole schedule, and when a tick was last seen. */
-export interface WhyDefinition extends StoredColumns {
+export interface WhyDefinition extends DefinitionColumns, ConsideredDefinition {
   readonly id: string;
   readonly origin: Origin;
-  readonly version: number;
-  readonly cursor: Date;
-  readonly created_at: Date;
-  readonly updated_at: Date;
-  readonly paused_at: Date | null;
   readonly resumed_at: Date | null;
   readonly pause_reason: string | null;
   readonly pause_id: string | null;
-  readonly broken_at: Date | null;
   readonly broken_reason: string | null;
-  readonly vanished_at: Date | null;
-  readonly now: Date;
   /** Null if no tick or daemon was ever seen. */
   readonly seen_at: Date | null;
 }
@@ -47,8 +40,7 @@ export const WHY_DEFINITIONS = db
     'd.broken_reason',
     selectedInstant(now).as('now'),
   ])
-  .select(PLAIN_COLUMNS)
-  .select(selectTimes)
+  .select(STATED)
   .select(eb => [
     readableInstant(eb.ref('d.cursor')).as('cursor'),
     readableInstant(eb.ref('d.created_at')).as('created_at'),
