@@ -40,12 +40,12 @@ const fragile = defineJob({
 });
 const stops = defineJob({
   name: 'stops',
-  payload: z.object({ then: z.enum(['snooze', 'throw']) }),
+  payload: z.object({ how: z.enum(['snooze', 'throw']) }),
   retry: { maxAttempts: 1 },
   timeout: '30s',
-  async run(ctx, { then }) {
+  async run(ctx, { how }) {
     await new Promise(resolve => ctx.signal.addEventListener('abort', resolve));
-    throw then === 'snooze' ? new Snooze('1h') : new Error('stopped');
+    throw how === 'snooze' ? new Snooze('1h') : new Error('stopped');
   },
 });
 const times = defineJob({
@@ -177,8 +177,8 @@ describe('a run that is snoozed', () => {
   it.each([
     ['snooze', { status: 'queued', snoozes: 1, releases: 0, attempts: 0 }],
     ['throw', { status: 'queued', snoozes: 0, releases: 1, attempts: 0 }],
-  ] as const)('keeps a wait that begins while its worker drains (%s)', async (then, expected) => {
-    const id = await test.tock.enqueue(stops, { then });
+  ] as const)('keeps a wait that begins while its worker drains (%s)', async (how, expected) => {
+    const id = await test.tock.enqueue(stops, { how });
     const daemon = await test.tock.start();
     await until(async () => (await test.tock.runs.get(id))?.status === 'running', 'the run to start');
     await daemon.stop();
@@ -187,7 +187,7 @@ describe('a run that is snoozed', () => {
   });
 
   it('is cancelled where an operator has asked for that meanwhile', async () => {
-    const id = await test.tock.enqueue(stops, { then: 'snooze' });
+    const id = await test.tock.enqueue(stops, { how: 'snooze' });
     const daemon = await test.tock.start();
     await until(async () => (await test.tock.runs.get(id))?.status === 'running', 'the run to start');
     await test.tock.runs.cancel(id);

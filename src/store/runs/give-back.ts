@@ -36,13 +36,13 @@ const WITH_ERROR = {
  * @param outcome arrays, the ids first, and the names of their columns
  * @param assignments to the run `r`, from its outcome `o`
  * @param more columns of the result, over the sets `outcome` and `given_back`
- * @param then CTEs over the same sets
+ * @param ctes CTEs over the same sets
  */
 const giveBack = (
   move: 'fail' | 'release' | 'suspend' | 'defer',
   outcome: string,
   assignments: string,
-  { more = '', then = '' } = {},
+  { more = '', ctes = '' } = {},
 ) => `
 with outcome as materialized (
   select * from unnest(:ids::bigint[], ${outcome}
@@ -50,7 +50,7 @@ with outcome as materialized (
   update tock.job_runs_live r set ${assignments}
   from held join outcome o using (id) where r.id = held.id and ${IS_LEFT}
   returning r.id, r.definition_id, r.job, r.run_at
-)${move === 'fail' ? `, ${noteFailures('given_back')}` : ''}, ${freeSlots('held', 'm.id in (select id from asked)')}, ${writeOutbox('asked', `'${TRANSITIONS.withdraw.to}'`)}${then}
+)${move === 'fail' ? `, ${noteFailures('given_back')}` : ''}, ${freeSlots('held', 'm.id in (select id from asked)')}, ${writeOutbox('asked', `'${TRANSITIONS.withdraw.to}'`)}${ctes}
 select ${MOVED_IDS}, ${AFTER_MOVE}${more} from (select id from given_back union all select id from withdrawn) moved`;
 
 interface Failures extends FencedBatch {
@@ -116,7 +116,7 @@ const SUSPEND = statement<Suspensions, Moved>(
       snoozes = case when o.snoozed is null then r.snoozes else coalesce(r.snoozes, 0) + 1 end,
       run_at = greatest(least(o.until, tock.now() + o.delay_ms * interval '1 millisecond'), tock.now() + interval '${LEAST_SNOOZE_MS} milliseconds')`,
     {
-      then: `, snoozing as (
+      ctes: `, snoozing as (
   insert into tock.job_waits as w (run_id, kind, name, until, reason)
   select g.id, 'snooze', '', g.run_at, o.snoozed from given_back g join outcome o using (id) where o.snoozed is not null order by g.id
   on conflict (run_id, kind, name) do update set created_at = excluded.created_at, until = excluded.until, reason = excluded.reason
