@@ -1,5 +1,5 @@
-// Writes what attempts report and must be written before their outcome, which ends the lease: progress, cursors,
-// log lines, and the spans to which following runs are linked.
+// Writes what attempts report and must be written before their outcome, which ends the lease: progress,
+// cursors, log lines, and the spans to which following runs are linked.
 import type { Engine } from '../engine.js';
 import type { ActiveRun } from '../execute/active-run.js';
 import { writeSpans } from '../execute/spans.js';
