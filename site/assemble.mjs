@@ -26,6 +26,7 @@ const GROUPS = [
       'overview',
       'examples',
       'jobs',
+      'waiting',
       'schedules',
       'operations',
       'commands',
