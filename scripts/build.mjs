@@ -18,7 +18,7 @@ const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 
 /**
  * cron-parser makes a luxon date with each expression that it reads, and Tock reads nothing but the fields
- * (src/model/schedule/cron-fields.ts). luxon is the largest part of what a tick would load, and asks Intl for the
+ * (src/model/schedule/cron/cron-fields.ts). luxon is the largest part of what a tick would load, and asks Intl for the
  * locale, which takes as long as to connect. So the bundles have the one call that is made, and no other.
  */
 const withoutLuxon = {

@@ -1,5 +1,8 @@
 // Everything that a project that uses Tock may import.
 
+export type { DoctorOptions } from './answers/doctor/examine.js';
+export type { Why, WhyVerdict } from './answers/why/why.js';
+export type { Fate } from './answers/why/words.js';
 export type { Daemon, StartOptions } from './daemon/daemon.js';
 export type { ResumedDefinition } from './engine/definitions/pause.js';
 export type {
@@ -18,7 +21,6 @@ export type {
   UpsertOptions,
   VersionGuard,
 } from './engine/definitions/schedules.js';
-export type { DoctorOptions } from './engine/doctor/examine.js';
 export type { SettingsInput } from './engine/engine.js';
 export type { BackfillOptions, BackfillProgress, BackfillResult } from './engine/materialize/backfill.js';
 export type { SkippedSpan } from './engine/materialize/locked-definition.js';
@@ -26,8 +28,6 @@ export type { MaterializeResult } from './engine/materialize/materialize.js';
 export type { AlertTest } from './engine/operate/alerts.js';
 export type { WaitOptions } from './engine/operate/wait.js';
 export type { TickSummary } from './engine/run-tick.js';
-export type { Why, WhyVerdict } from './engine/why/why.js';
-export type { Fate } from './engine/why/words.js';
 export type {
   AlertChannel,
   AlertChannelOptions,
@@ -100,6 +100,7 @@ export type {
   ScheduleFor,
   SchedulePayload,
 } from './model/job/job-schedule.js';
+export type { LogLevel, LogsOption } from './model/job/logs-option.js';
 export type {
   Json,
   NullForUndefined,
@@ -108,8 +109,7 @@ export type {
   Stored,
   StoredOutput,
   Unstorable,
-} from './model/job/json.js';
-export type { LogLevel, LogsOption } from './model/job/logs-option.js';
+} from './model/job/payload/json.js';
 export type { Enqueued, EnqueuedOr, OutputOfId, RunId } from './model/job/run-id.js';
 export type {
   ShellCommand,
@@ -142,9 +142,9 @@ export type {
   ResumedQueue,
   ResumeQueueOptions,
 } from './model/queue-methods.js';
-export type { AttemptLog, KeptLine } from './model/run/attempt-log.js';
-export type { ErrorGroup } from './model/run/error-group.js';
+export type { ErrorGroup } from './model/run/errors/error-group.js';
 export type { HandOffDecision, HandOffRecord } from './model/run/hand-off-record.js';
+export type { AttemptLog, KeptLine } from './model/run/log/attempt-log.js';
 export type { OutcomeCounts } from './model/run/outcome-counts.js';
 export type { RunMatch } from './model/run/run-match.js';
 export type {

@@ -87,7 +87,8 @@ describe('docs/commands.md', () => {
   const text = read('docs/commands.md');
 
   it('has every command', () => {
-    const commands = readdirSync(path.join(ROOT, 'src/cli/commands'))
+    const commands = readdirSync(path.join(ROOT, 'src/cli/commands'), { recursive: true, encoding: 'utf8' })
+      .filter(name => name.endsWith('.ts'))
       .flatMap(name => [...read(`src/cli/commands/${name}`).matchAll(/program\s*\.command\('([\w-]+)/g)])
       .map(([, name = '']) => name);
     expect(commands.length).toBeGreaterThan(15);

@@ -6,7 +6,7 @@ import type { Engine } from '../engine/engine.js';
 import { noteOwnStop, noteOwnTick } from '../engine/note-tick.js';
 import { openWorker } from '../engine/worker/worker.js';
 import type { Worker } from '../engine/worker/worker-interface.js';
-import { checkGivenPayloads } from '../model/job/given-payloads.js';
+import { checkGivenPayloads } from '../model/job/payload/given-payloads.js';
 import type { OutcomeCounts } from '../model/run/outcome-counts.js';
 import { type BeatOptions, startBeat } from './beat.js';
 import { type Beside, createBeside } from './beside.js';

@@ -6,7 +6,7 @@ import { TockError } from '../model/errors.js';
 import type { Hooks } from '../model/job/hooks.js';
 import type { JobContext, RetryPolicy } from '../model/job/job.js';
 import { type LogLimits, type LogsOption, readLogsOption } from '../model/job/logs-option.js';
-import { DEFAULT_MAX_PAYLOAD_BYTES, MAX_PAYLOAD_BYTES } from '../model/job/payload.js';
+import { DEFAULT_MAX_PAYLOAD_BYTES, MAX_PAYLOAD_BYTES } from '../model/job/payload/payload.js';
 import { knownJob, type Registry } from '../model/job/registry.js';
 import type { Logger } from '../model/logger.js';
 import { checkName } from '../model/names.js';

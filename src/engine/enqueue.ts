@@ -6,7 +6,7 @@ import { isWithinYears } from '../model/instant-bounds.js';
 import { checkPriority } from '../model/job/define-job.js';
 import type { EnqueueCallOptions, EnqueueTrigger, QueryClient } from '../model/job/enqueue-options.js';
 import type { AnyJob, NewRun } from '../model/job/job.js';
-import { payloadText } from '../model/job/payload.js';
+import { payloadText } from '../model/job/payload/payload.js';
 import { findJob, parsePayloadFor } from '../model/job/registry.js';
 import type { Enqueued, EnqueuedOr } from '../model/job/run-id.js';
 import { checkKey, checkName, quote } from '../model/names.js';

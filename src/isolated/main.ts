@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { type IsolatedAttempt, openIsolatedAttempt } from '../engine/execute/isolate/child.js';
 import type { Answer, FromChild, Order, ToChild } from '../engine/execute/isolate/protocol.js';
 import { endOutput, surviveLostOutput } from '../environment/output.js';
-import { packError } from '../model/run/error-data.js';
+import { packError } from '../model/run/errors/error-data.js';
 import { loadJobs } from '../runtime/job-module.js';
 import { createTock } from '../tock/create-tock.js';
 import { endGroup } from './end-group.js';

@@ -1,6 +1,6 @@
 // The databases that --all means: TOCK_DATABASES, or the file that TOCK_DATABASES_FILE names.
 import { readFileSync } from 'node:fs';
-import { type NamedDatabase, readDatabaseList } from '../model/databases.js';
+import { type NamedDatabase, readDatabaseList } from '../model/database/databases.js';
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 

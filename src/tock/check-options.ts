@@ -1,9 +1,10 @@
 // The options that createTock and each method of a Tock take; refuses those that do not exist.
+
+import type { DoctorOptions } from '../answers/doctor/examine.js';
 import type { StartOptions } from '../daemon/daemon.js';
 import type { PauseManyOptions, ResumeManyOptions } from '../engine/definitions/pause-many.js';
 import type { ResetCursorsOptions } from '../engine/definitions/reset-cursors.js';
 import type { UpsertManyOptions, UpsertOptions, VersionGuard } from '../engine/definitions/schedules.js';
-import type { DoctorOptions } from '../engine/doctor/examine.js';
 import type { BackfillOptions } from '../engine/materialize/backfill.js';
 import type { WaitOptions } from '../engine/operate/wait.js';
 import type { CapacityOptions } from '../model/capacity/options.js';

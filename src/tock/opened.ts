@@ -1,4 +1,7 @@
 // A Tock whose engine is loaded.
+
+import { examine } from '../answers/doctor/examine.js';
+import { why } from '../answers/why/why.js';
 import { queuesOfWorker } from '../engine/alerts/delivery-job.js';
 import { withHeartbeat } from '../engine/alerts/heartbeat.js';
 import { audit } from '../engine/audit.js';
@@ -7,19 +10,17 @@ import { pauseMany, pauses, resumeMany } from '../engine/definitions/pause-many.
 import { register } from '../engine/definitions/register.js';
 import { resetCursors } from '../engine/definitions/reset-cursors.js';
 import { removeSchedule, upsertSchedule, upsertSchedules } from '../engine/definitions/schedules.js';
-import { examine } from '../engine/doctor/examine.js';
-import { forgetHost } from '../engine/doctor/forget-host.js';
 import { checkConcurrency, checkQueues, type Engine } from '../engine/engine.js';
 import { enqueue, enqueueMany } from '../engine/enqueue.js';
 import { createSchedulerView, readHealth } from '../engine/execute/scheduler-view.js';
 import { backfill } from '../engine/materialize/backfill.js';
 import * as alerts from '../engine/operate/alerts.js';
 import { beginExec } from '../engine/operate/exec/begin-exec.js';
+import { forgetHost } from '../engine/operate/forget-host.js';
 import { createRunEnds, type RunEnds } from '../engine/operate/run-ends.js';
 import { executeOrWait, type WaitOptions, waitForEnd } from '../engine/operate/wait.js';
 import { prune } from '../engine/retention/prune.js';
 import { runTick } from '../engine/run-tick.js';
-import { why } from '../engine/why/why.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { EnqueueManyOptions, NewRun } from '../model/job/job.js';
@@ -235,11 +236,11 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
     why: async (definition, time) => await why(open(), definition, time),
     status: async () => await createSchedulerView(open()).status(),
     metrics: async metricsOptions => {
-      const { openMetrics } = await import('../engine/metrics/openmetrics.js');
+      const { openMetrics } = await import('../answers/figures/openmetrics.js');
       return await openMetrics(open().database, checked('metrics', metricsOptions));
     },
     capacity: async capacityOptions => {
-      const report = await import('../engine/metrics/capacity.js');
+      const report = await import('../answers/figures/capacity.js');
       return await report.measureCapacity(open().database, checked('capacity', capacityOptions));
     },
     health: async limits => await readHealth(open(), checked('health', limits)),

@@ -4,7 +4,7 @@ import { cancelMany, retryMany } from '../engine/operate/many.js';
 import { cancel, retry } from '../engine/operate/runs.js';
 import type { OutputOfId } from '../model/job/run-id.js';
 import { type Action, redacted } from '../model/operator.js';
-import { redactedLog } from '../model/run/attempt-log.js';
+import { redactedLog } from '../model/run/log/attempt-log.js';
 import { requireSight } from '../model/run/run-match.js';
 import type { RunMethods } from '../model/run/run-methods.js';
 import type { RunRecord } from '../model/run/run-record.js';

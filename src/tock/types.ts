@@ -1,4 +1,7 @@
 // What a Tock can do, and what each method promises.
+
+import type { DoctorOptions } from '../answers/doctor/examine.js';
+import type { Why } from '../answers/why/why.js';
 import type { Daemon, StartOptions } from '../daemon/daemon.js';
 import type { ResumedDefinition } from '../engine/definitions/pause.js';
 import type {
@@ -15,13 +18,11 @@ import type {
   UpsertOptions,
   VersionGuard,
 } from '../engine/definitions/schedules.js';
-import type { DoctorOptions } from '../engine/doctor/examine.js';
 import type { BackfillOptions, BackfillResult } from '../engine/materialize/backfill.js';
 import type { AlertTest } from '../engine/operate/alerts.js';
 import type { ExecBeginning } from '../engine/operate/exec/begin-exec.js';
 import type { WaitOptions } from '../engine/operate/wait.js';
 import type { TickSummary } from '../engine/run-tick.js';
-import type { Why } from '../engine/why/why.js';
 import type { RunAtWork } from '../engine/worker/worker-interface.js';
 import type { Heartbeat } from '../model/alerts/read-alerts.js';
 import type { AuditRecord } from '../model/audit.js';

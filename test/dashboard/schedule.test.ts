@@ -1,7 +1,7 @@
 // Dashboard: one schedule: its calendar on a real ledger, why each occurrence ran or did not, and what is done with it.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openSchedule, readCalendar } from '../../src/dashboard/schedules/read-schedule.js';
-import type { WhyVerdict } from '../../src/engine/why/why.js';
+import { openSchedule, readCalendar } from '../../src/answers/schedules/read-schedule.js';
+import type { WhyVerdict } from '../../src/answers/why/why.js';
 import { defineJob, type JobSchedule } from '../../src/index.js';
 import type { OccurrenceState } from '../../src/model/occurrences/occurrence.js';
 import { openDatabase } from '../../src/store/connection/database.js';

@@ -5,7 +5,7 @@ import { compareWords } from '../../src/import/crontab/compare-words.js';
 import { cronStarts } from '../../src/import/crontab/cron-clock.js';
 import { readCrontab } from '../../src/model/crontab/crontab.js';
 import { occurrencesBetween } from '../../src/model/schedule/occurrences.js';
-import { findZone } from '../../src/model/schedule/zone.js';
+import { findZone } from '../../src/model/schedule/zone/zone.js';
 import { startsByTheSource } from './cron-oracle.js';
 import { CRONTABS, translated } from './crontabs.js';
 

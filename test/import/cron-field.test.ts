@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type CronKind, readCronField } from '../../src/model/crontab/cron-field.js';
-import { CRON_FIELDS, type CronFieldRule } from '../../src/model/schedule/cron-rules.js';
+import { CRON_FIELDS, type CronFieldRule } from '../../src/model/schedule/cron/cron-rules.js';
 import { KINDS } from './crontabs.js';
 
 function ruleOf(name: CronFieldRule['name']): CronFieldRule {

@@ -5,7 +5,7 @@ import { compareTaken, type TakenSchedule } from '../../src/import/elsewhere/tak
 import { startsByTheClock } from '../../src/import/elsewhere/times.js';
 import { type BossSchedule, translateBossSchedule } from '../../src/import/pg-boss/boss-schedule.js';
 import { queuePolicies } from '../../src/import/pg-boss/queue-policies.js';
-import { findZone } from '../../src/model/schedule/zone.js';
+import { findZone } from '../../src/model/schedule/zone/zone.js';
 
 const SCHEDULE: BossSchedule = {
   name: 'digest',

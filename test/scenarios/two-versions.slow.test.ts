@@ -1,8 +1,8 @@
 // Engine: two versions of the code side by side, as in a rolling deploy: runs of jobs that one of them lacks.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { explainRun } from '../../src/answers/now/run-now.js';
 import { nextStep } from '../../src/cli/views/run-text.js';
 import { type AnyJob, defineJob, type JobSchedule } from '../../src/index.js';
-import { explainRun } from '../../src/model/explain/run-now.js';
 import { openDatabase } from '../../src/store/connection/database.js';
 import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
 

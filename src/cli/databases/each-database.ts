@@ -1,5 +1,5 @@
 // Asks several databases the same, at once. One that does not answer does not keep the others from it.
-import type { NamedDatabase } from '../../model/databases.js';
+import type { NamedDatabase } from '../../model/database/databases.js';
 import { TockError } from '../../model/errors.js';
 import { readDatabases } from '../../runtime/databases.js';
 import { judgeError, type Verdict } from '../../runtime/exit-codes.js';

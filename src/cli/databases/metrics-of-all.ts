@@ -1,5 +1,5 @@
 // `tock metrics --all`: one exposition, with the database as a label.
-import { readMetrics } from '../../engine/metrics/openmetrics.js';
+import { readMetrics } from '../../answers/figures/openmetrics.js';
 import { type DatabaseMetrics, mergeMetrics } from '../../model/metrics/databases.js';
 import { writeMetrics } from '../../model/metrics/metrics.js';
 import type { MetricsOptions } from '../../model/metrics/options.js';

@@ -10,7 +10,7 @@ import type { CronKind } from '../../model/crontab/cron-field.js';
 import { readCrontab } from '../../model/crontab/crontab.js';
 import { TockError } from '../../model/errors.js';
 import { utcText } from '../../model/schedule/instant-text.js';
-import { checkZoneName } from '../../model/schedule/zone-names.js';
+import { checkZoneName } from '../../model/schedule/zone/zone-names.js';
 import { userName } from '../../runtime/crontab.js';
 import { cronKindOfHost, readHomes, readSources, textOf, zoneOfHost } from '../../runtime/crontab-sources.js';
 import { count, examples, instant, withJson } from '../flags/flags.js';

@@ -7,7 +7,7 @@ import type { Found, LeftSchedule, TakenSchedule } from '../../import/elsewhere/
 import { kubernetesNotes, translateCronJob } from '../../import/kubernetes/cron-job.js';
 import { type CronJobManifest, cronJobsIn } from '../../import/kubernetes/manifest.js';
 import { TockError } from '../../model/errors.js';
-import { checkZoneName } from '../../model/schedule/zone-names.js';
+import { checkZoneName } from '../../model/schedule/zone/zone-names.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type Shell } from '../shell.js';
 import { checkFoundFlags, type FoundFlags, finishImport } from './finish-import.js';

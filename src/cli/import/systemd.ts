@@ -7,7 +7,7 @@ import { jobCode } from '../../import/code/job-code.js';
 import { type TimerResult, translateTimer } from '../../import/systemd/timer.js';
 import { lastOf, readUnitFile } from '../../import/systemd/unit-file.js';
 import { TockError } from '../../model/errors.js';
-import { checkZoneName } from '../../model/schedule/zone-names.js';
+import { checkZoneName } from '../../model/schedule/zone/zone-names.js';
 import { userName } from '../../runtime/crontab.js';
 import { zoneOfHost } from '../../runtime/crontab-sources.js';
 import { examples, withJson } from '../flags/flags.js';

@@ -1,6 +1,7 @@
 // Rows of the audit as a table.
+
+import { auditSentence } from '../../answers/audit-words.js';
 import type { AuditRecord } from '../../model/audit.js';
-import { auditSentence } from '../../model/explain/audit-words.js';
 import { cleanLine } from '../terminal.js';
 import { type Cell, type Column, drawTable } from './table.js';
 import { hostZone, localStamp } from './time-text.js';

@@ -1,6 +1,6 @@
 // Follows a run until it has ended: `tock show --follow`.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorOnOneLine } from '../../model/run/root-cause.js';
+import { errorOnOneLine } from '../../model/run/errors/root-cause.js';
 import type { RunRecord } from '../../model/run/run-record.js';
 import { isFinished } from '../../model/run/states.js';
 import type { Tock } from '../../tock/types.js';

@@ -1,6 +1,6 @@
 // A run's log in the terminal: `tock show --log`.
 import type { LogLevel } from '../../model/job/logs-option.js';
-import type { AttemptLog, KeptLine } from '../../model/run/attempt-log.js';
+import type { AttemptLog, KeptLine } from '../../model/run/log/attempt-log.js';
 import { type Colour, cleanBlock, cleanLine, jsonText, paint } from '../terminal.js';
 import { localStamp } from './time-text.js';
 

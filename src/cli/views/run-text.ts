@@ -2,9 +2,9 @@
 import { formatSpan } from '../../model/duration.js';
 import { missingJobRemedy } from '../../model/explain/awaited.js';
 import { slotText } from '../../model/explain/slot.js';
+import { errorOnOneLine } from '../../model/run/errors/root-cause.js';
 import { type HandOffPhase, type HandOffRecord, handOffState } from '../../model/run/hand-off-record.js';
 import { jobOfCodeKey } from '../../model/run/limits.js';
-import { errorOnOneLine } from '../../model/run/root-cause.js';
 import type { RunRecord } from '../../model/run/run-record.js';
 import { isFinished, SKIP_REASONS } from '../../model/run/states.js';
 import { cleanLine, cut, paint } from '../terminal.js';

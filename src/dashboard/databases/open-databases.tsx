@@ -1,7 +1,7 @@
 // The dashboards of several databases behind one door: a page of all at the root, each below /db/<name>.
 import { Hono } from 'hono';
 import { getCookie } from 'hono/cookie';
-import { readMetrics } from '../../engine/metrics/openmetrics.js';
+import { readMetrics } from '../../answers/figures/openmetrics.js';
 import { type DatabaseMetrics, mergeMetrics } from '../../model/metrics/databases.js';
 import { CONTENT_TYPES, formatFor, writeExposition } from '../../model/metrics/exposition.js';
 import type { Operator } from '../../model/operator.js';

@@ -1,5 +1,5 @@
 // Everything that the page Now shows, read side by side.
-import { type ComingGroup, comingGroups } from '../../model/explain/coming-groups.js';
+import { type ComingGroup, comingGroups } from '../../answers/now/coming-groups.js';
 import { isStoppedStatement } from '../../store/connection/errors.js';
 import { type Outcomes, readOutcomes } from '../../store/reads/metrics/rollup.js';
 import {

@@ -2,7 +2,7 @@
 import { formatSpan } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
-import { countErrors, type ErrorCount } from '../../model/run/error-counts.js';
+import { countErrors, type ErrorCount } from '../../model/run/errors/error-counts.js';
 import { MAX_ERRORS_READ, readLastErrors } from '../../store/reads/runs/last-errors.js';
 import { Page } from '../layout/page.js';
 import { Empty, Time } from '../layout/parts.js';

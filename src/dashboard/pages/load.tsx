@@ -1,15 +1,20 @@
 // Load: how many runs start in each hour of the coming week, before and after a jitter.
+
+import {
+  MAX_LOAD_OCCURRENCES,
+  type SimulatedLoad,
+  simulateLoad,
+} from '../../answers/schedules/simulate-load.js';
 import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { dayOfInstant, localDay } from '../../model/occurrences/local-days.js';
 import type { LoadCurve } from '../../model/planning/load.js';
-import { findZone, type Zone } from '../../model/schedule/zone.js';
+import { findZone, type Zone } from '../../model/schedule/zone/zone.js';
 import { Page } from '../layout/page.js';
 import { Empty, Sheet } from '../layout/parts.js';
 import { numberText, spanText } from '../layout/text.js';
 import { LoadHeat } from '../pictures/load-heat.js';
 import { Busiest, HourTable, LeftOut } from '../schedules/load-tables.js';
-import { MAX_LOAD_OCCURRENCES, type SimulatedLoad, simulateLoad } from '../schedules/simulate-load.js';
 import { zoneTime } from '../schedules/times.js';
 import type { App, View } from '../view.js';
 

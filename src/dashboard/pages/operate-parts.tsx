@@ -1,7 +1,7 @@
 // What the pages Queues, Workers and Audit share: links to what they name, which runs hold slots, audit rows.
 import type { Child } from 'hono/jsx';
+import { auditWords } from '../../answers/audit-words.js';
 import type { AuditRecord } from '../../model/audit.js';
-import { auditWords } from '../../model/explain/audit-words.js';
 import type { Holder } from '../../store/reads/queue-load.js';
 import { Time } from '../layout/parts.js';
 import { numberText, relativeText } from '../layout/text.js';

@@ -1,5 +1,6 @@
 // One run: what happens with it now, its whole life, and what can be done to it.
 import type { Context } from 'hono';
+import { type ReadRun, readRun } from '../../answers/runs/read-run.js';
 import { TockError } from '../../model/errors.js';
 import { inexactNumber } from '../../model/exact-numbers.js';
 import { receiverText } from '../../model/run/hand-off-record.js';
@@ -15,7 +16,6 @@ import { plainLine } from '../layout/plain-text.js';
 import { shortTime } from '../layout/text.js';
 import { type LifeMark, RunLifePicture } from '../pictures/run-life.js';
 import { readRunId } from '../query.js';
-import { type ReadRun, readRun } from '../runs/read-run.js';
 import { Documents, Related, RunFacts } from '../runs/run-facts.js';
 import { Story } from '../runs/story.js';
 import type { App, View } from '../view.js';

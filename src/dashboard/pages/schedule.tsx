@@ -1,5 +1,12 @@
 // One schedule: what it does in plain words, every occurrence in a calendar, and why each ran or did not.
 
+import { conditionOf } from '../../answers/schedules/condition.js';
+import {
+  type OpenedSchedule,
+  readCalendar,
+  readRecent,
+  requireSchedule,
+} from '../../answers/schedules/read-schedule.js';
 import { summerTimeSentences } from '../../model/occurrences/summer-time.js';
 import { catchupSentence, otherSentences, overlapSentence } from '../../model/planning/policy-words.js';
 import { readDate } from '../../model/schedule/calendar.js';
@@ -7,13 +14,6 @@ import { listAudit } from '../../store/reads/audit.js';
 import { readFollowers, readNextAt } from '../../store/reads/definition-pages.js';
 import { Page } from '../layout/page.js';
 import { withChainGaps } from '../schedules/chain-gaps.js';
-import { conditionOf } from '../schedules/condition.js';
-import {
-  type OpenedSchedule,
-  readCalendar,
-  readRecent,
-  requireSchedule,
-} from '../schedules/read-schedule.js';
 import { zoneTime } from '../schedules/times.js';
 import type { App, View } from '../view.js';
 import { plainSchedule } from '../words/schedule-words.js';

@@ -1,4 +1,6 @@
 // Schedules: every definition in words, when it runs next, and what became of its last occurrences.
+
+import { readRecent, scheduleOfListed } from '../../answers/schedules/read-schedule.js';
 import { readSharedPauses } from '../../store/definitions/paused-together.js';
 import {
   DEFINITION_STATES,
@@ -8,7 +10,6 @@ import {
 import { pageAfter, readDefinitionPage } from '../../store/reads/definition-pages.js';
 import { Page } from '../layout/page.js';
 import { Empty, Sheet } from '../layout/parts.js';
-import { readRecent, scheduleOfListed } from '../schedules/read-schedule.js';
 import { ScheduleTable } from '../schedules/schedule-table.js';
 import type { App, View } from '../view.js';
 import { addBulkActions } from './schedule/bulk.js';

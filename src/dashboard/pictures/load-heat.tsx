@@ -3,7 +3,7 @@
 import { dayLabel } from '../../model/occurrences/grid.js';
 import { dayOfInstant, localDay, placeOnDay } from '../../model/occurrences/local-days.js';
 import type { HourCount } from '../../model/planning/minute-counter.js';
-import type { Zone } from '../../model/schedule/zone.js';
+import type { Zone } from '../../model/schedule/zone/zone.js';
 import { numberText } from '../layout/text.js';
 import { px } from './mark.js';
 

@@ -1,6 +1,6 @@
 // What an attempt logged, folded beneath it in the story of its run.
 
-import type { AttemptLog, KeptLine } from '../../model/run/attempt-log.js';
+import type { AttemptLog, KeptLine } from '../../model/run/log/attempt-log.js';
 import type { Phase } from '../../model/run/run-life.js';
 import { plainBlock, plainLine } from '../layout/plain-text.js';
 import { numberText, spanText } from '../layout/text.js';

@@ -5,7 +5,7 @@ import { firstInstant } from '../../model/explain/day.js';
 import { placeOfCivil } from '../../model/explain/local-clock.js';
 import { isSlow, type RunMatch, readRunMatch } from '../../model/run/run-match.js';
 import { RUN_STATUSES, type RunStatus } from '../../model/run/states.js';
-import { findZone } from '../../model/schedule/zone.js';
+import { findZone } from '../../model/schedule/zone/zone.js';
 import type { Query } from '../view.js';
 
 /** As it stands in the address; empty: not given. */

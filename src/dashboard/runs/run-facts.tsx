@@ -1,4 +1,6 @@
 // What is on record of a run, beside its story: names, numbers, its lease, the runs around it, its documents.
+
+import type { ReadRun } from '../../answers/runs/read-run.js';
 import { formatSpan } from '../../model/duration.js';
 import { slotText } from '../../model/explain/slot.js';
 import { type HandOffRecord, refusedTexts } from '../../model/run/hand-off-record.js';
@@ -9,7 +11,6 @@ import { Facts, Sheet, StatusPill, Time } from '../layout/parts.js';
 import { plainLine } from '../layout/plain-text.js';
 import { numberText } from '../layout/text.js';
 import type { View } from '../view.js';
-import type { ReadRun } from './read-run.js';
 
 export function RunFacts({ view, read }: { readonly view: View; readonly read: ReadRun }) {
   const { run, slots } = read;

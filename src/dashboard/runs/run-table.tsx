@@ -1,6 +1,6 @@
 // A list of runs, a row each.
 
-import { shortSkipWords } from '../../model/explain/run-now.js';
+import { shortSkipWords } from '../../answers/now/run-now.js';
 import { slotText } from '../../model/explain/slot.js';
 import type { ListedRun } from '../../store/reads/runs/first-runs.js';
 import { StatusPill, Time } from '../layout/parts.js';

@@ -1,7 +1,9 @@
 // The life of a run as a list: each wait and attempt with its time, its span, and what happened in it. The
 // words of the picture above it.
+
+import type { ReadRun } from '../../answers/runs/read-run.js';
 import { formatSpan } from '../../model/duration.js';
-import type { AttemptLog } from '../../model/run/attempt-log.js';
+import type { AttemptLog } from '../../model/run/log/attempt-log.js';
 import { type AttemptOutcome, cutLife, type Phase } from '../../model/run/run-life.js';
 import type { RunRecord } from '../../model/run/run-record.js';
 import { isFinished } from '../../model/run/states.js';
@@ -13,7 +15,6 @@ import type { View } from '../view.js';
 import { AttemptLogView, placeLogs } from './attempt-log.js';
 import { ErrorView } from './error-view.js';
 import { STATE_WORDS } from './filter-words.js';
-import type { ReadRun } from './read-run.js';
 
 const OUTCOMES: Readonly<Record<AttemptOutcome, string>> = {
   running: 'is running',

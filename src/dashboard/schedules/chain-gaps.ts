@@ -1,8 +1,9 @@
 // The latest occurrences of a chain that have no row yet: `why` knows what each waits for.
-import type { Why, WhyVerdict } from '../../engine/why/why.js';
+
+import type { OpenedSchedule, ShownCalendar } from '../../answers/schedules/read-schedule.js';
+import type { Why, WhyVerdict } from '../../answers/why/why.js';
 import type { Occurrence, OccurrenceState } from '../../model/occurrences/occurrence.js';
 import type { View } from '../view.js';
-import type { OpenedSchedule, ShownCalendar } from './read-schedule.js';
 
 /** Each is asked for by itself. */
 const MAX_ASKED = 4;

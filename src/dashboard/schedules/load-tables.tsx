@@ -1,12 +1,13 @@
 // What belongs to the pictures of the load: the hours as a table, the busiest minutes, what is left out.
+
+import { MAX_DEFINITIONS, type SimulatedLoad } from '../../answers/schedules/simulate-load.js';
 import { dayLabel } from '../../model/occurrences/grid.js';
 import type { Load, LoadCurve } from '../../model/planning/load.js';
-import type { Zone } from '../../model/schedule/zone.js';
+import type { Zone } from '../../model/schedule/zone/zone.js';
 import { Sheet } from '../layout/parts.js';
 import { numberText } from '../layout/text.js';
 import { cellsOf } from '../pictures/load-heat.js';
 import type { View } from '../view.js';
-import { MAX_DEFINITIONS, type SimulatedLoad } from './simulate-load.js';
 import { zoneTime } from './times.js';
 
 /** A row a day: its starts and its busiest hour. */

@@ -1,4 +1,9 @@
 // The table of schedules, with what can be done to one and to many of them.
+
+import { conditionOf, hasSchedule } from '../../answers/schedules/condition.js';
+import { expectedAt } from '../../answers/schedules/expected.js';
+import type { Recent } from '../../answers/schedules/read-schedule.js';
+import { findZoneOrUtc } from '../../answers/schedules/zones.js';
 import { OCCURRENCE_STATES, STATE_WORDS } from '../../model/occurrences/occurrence.js';
 import { includesRole } from '../../model/operator.js';
 import type { CompiledSchedule } from '../../model/schedule/compile.js';
@@ -10,13 +15,9 @@ import { MarkIcon } from '../pictures/mark.js';
 import { Strip } from '../pictures/strip.js';
 import type { View } from '../view.js';
 import { plainSchedule, writtenSchedule } from '../words/schedule-words.js';
-import { conditionOf, hasSchedule } from './condition.js';
-import { expectedAt } from './expected.js';
-import type { Recent } from './read-schedule.js';
 import { resumeQuestion } from './resume-question.js';
 import { tookWords } from './row-words.js';
 import { placesOf, startOf, zoneTime } from './times.js';
-import { findZoneOrUtc } from './zones.js';
 
 export interface ScheduleRowData {
   readonly definition: ListedDefinition;

@@ -1,4 +1,6 @@
 // Instants in the zone of a schedule.
+
+import { findZoneOrUtc } from '../../answers/schedules/zones.js';
 import { clockText } from '../../model/explain/asked-time.js';
 import { dateOfDay } from '../../model/occurrences/calendar-span.js';
 import { dayLabel } from '../../model/occurrences/grid.js';
@@ -6,10 +8,9 @@ import { dayOfInstant, type LocalDay, localDay, placeOnDay } from '../../model/o
 import { windowIn } from '../../model/planning/window.js';
 import type { CompiledSchedule } from '../../model/schedule/compile.js';
 import { jitterMs } from '../../model/schedule/jitter.js';
-import type { Zone } from '../../model/schedule/zone.js';
+import type { Zone } from '../../model/schedule/zone/zone.js';
 import type { WhyDefinition } from '../../store/reads/why/why.js';
 import { placeOf } from '../layout/text.js';
-import { findZoneOrUtc } from './zones.js';
 
 /** `Sun 1 Nov 01:30`, with the year if it is another one; `(again)` in the second pass. @param ms epoch */
 export function zoneTime(zone: Zone, ms: number, now: number): string {

@@ -4,8 +4,8 @@ import { formatDuration } from '../../model/duration.js';
 import { chainWords } from '../../model/planning/chain.js';
 import type { DefinitionColumns } from '../../model/planning/definition-columns.js';
 import { type Bits60, has60 } from '../../model/schedule/bits.js';
-import { readCron } from '../../model/schedule/cron-fields.js';
-import { readCronText } from '../../model/schedule/cron-text.js';
+import { readCron } from '../../model/schedule/cron/cron-fields.js';
+import { readCronText } from '../../model/schedule/cron/cron-text.js';
 import { utcText } from '../../model/schedule/instant-text.js';
 
 type Timed = Pick<DefinitionColumns, 'name' | 'cron' | 'every_ms' | 'phase_ms' | 'at' | 'after'>;

@@ -2,7 +2,7 @@
 // several hosts, and from an old and a new version of the code at once.
 
 import { formatDuration } from '../../model/duration.js';
-import { checkGivenPayloads } from '../../model/job/given-payloads.js';
+import { checkGivenPayloads } from '../../model/job/payload/given-payloads.js';
 import { circleError } from '../../model/planning/chain.js';
 import { type DescribedDefinition, isAlias, scheduleOfColumns } from '../../model/planning/definition.js';
 import { vanishingError, wouldLoseMost } from '../../model/planning/vanishing.js';

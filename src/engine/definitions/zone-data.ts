@@ -1,6 +1,6 @@
 // Finds coming changes of offset on which Node and the server disagree, before they affect an occurrence.
 
-import { type ZoneDifference, zoneDifferences } from '../../model/schedule/zone-agreement.js';
+import { type ZoneDifference, zoneDifferences } from '../../model/schedule/zone/zone-agreement.js';
 import type { ZoneDisagreement } from '../../model/scheduler-view.js';
 import type { Session } from '../../store/connection/database.js';
 import { readZoneDefinitions } from '../../store/definitions/stored-definition.js';

@@ -1,7 +1,7 @@
 // A run while this process holds its lease: the state that execute, heartbeat and finalize share.
 import { performance } from 'node:perf_hooks';
 import type { HandOff } from '../../model/job/hand-off.js';
-import type { RunLog } from '../../model/run/run-log.js';
+import type { RunLog } from '../../model/run/log/run-log.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { AttemptSpan } from '../tracing/tracing.js';
 import { createInterrupt, type Interrupt } from './abort.js';

@@ -1,7 +1,7 @@
 // Calls a job's handler in this process: a worker's, or the child of an isolated attempt.
 import type { AnyJob } from '../../model/job/job.js';
 import type { Occurrence } from '../../model/job/job-schedule.js';
-import { checkPayload } from '../../model/job/payload.js';
+import { checkPayload } from '../../model/job/payload/payload.js';
 import { parsePayload } from '../../model/job/registry.js';
 import type { Engine } from '../engine.js';
 import type { ActiveRun } from './active-run.js';

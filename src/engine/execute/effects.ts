@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import { TockError } from '../../model/errors.js';
 import type { JobTransaction } from '../../model/job/job-database.js';
-import { resultText } from '../../model/job/payload.js';
+import { resultText } from '../../model/job/payload/payload.js';
 import { isStorable, quote } from '../../model/names.js';
 import type { Outcome } from '../../model/run/decide.js';
 import { describeOutput } from '../../model/run/sanitize.js';

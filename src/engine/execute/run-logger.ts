@@ -11,8 +11,8 @@ import {
 } from '../../model/job/logs-option.js';
 import { knownJob } from '../../model/job/registry.js';
 import type { Logger, LogMethod } from '../../model/logger.js';
-import { describeLine, type LogLine } from '../../model/run/log-line.js';
-import { RunLog } from '../../model/run/run-log.js';
+import { describeLine, type LogLine } from '../../model/run/log/log-line.js';
+import { RunLog } from '../../model/run/log/run-log.js';
 import type { Engine } from '../engine.js';
 import type { ActiveRun } from './active-run.js';
 

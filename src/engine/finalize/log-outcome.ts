@@ -2,8 +2,8 @@
 import { formatDuration } from '../../model/duration.js';
 import { isEnabled } from '../../model/logger.js';
 import type { Outcome } from '../../model/run/decide.js';
+import { causeText } from '../../model/run/errors/root-cause.js';
 import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
-import { causeText } from '../../model/run/root-cause.js';
 import { withoutStacks } from '../../model/run/sanitize.js';
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';

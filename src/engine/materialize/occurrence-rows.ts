@@ -1,7 +1,7 @@
 // The rows that occurrences become: runs and skips, each under its occurrence.
 
 import type { Occurrence } from '../../model/job/job-schedule.js';
-import { checkPayload } from '../../model/job/payload.js';
+import { checkPayload } from '../../model/job/payload/payload.js';
 import { knownJob } from '../../model/job/registry.js';
 import type { DefinitionColumns } from '../../model/planning/definition-columns.js';
 import type { Plan, PlannedRun } from '../../model/planning/plan-occurrences.js';

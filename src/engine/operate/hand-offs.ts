@@ -5,7 +5,7 @@ import { TockError } from '../../model/errors.js';
 import type { QueryClient } from '../../model/job/enqueue-options.js';
 import { readLease } from '../../model/job/hand-off.js';
 import type { CompleteOptions, FailOptions } from '../../model/job/hand-off-methods.js';
-import { completionText } from '../../model/job/payload.js';
+import { completionText } from '../../model/job/payload/payload.js';
 import { quote, storableNote } from '../../model/names.js';
 import { describeError } from '../../model/run/sanitize.js';
 import type { Session } from '../../store/connection/database.js';

@@ -11,7 +11,7 @@ import type {
   ResumedQueue,
   ResumeQueueOptions,
 } from '../../model/queue-methods.js';
-import { findZone } from '../../model/schedule/zone.js';
+import { findZone } from '../../model/schedule/zone/zone.js';
 import {
   listQueues,
   lockQueue,

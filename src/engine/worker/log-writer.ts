@@ -1,7 +1,7 @@
 // Writes the lines that handlers have logged: with each heartbeat, and before an attempt's outcome. One
 // statement at a time, over all attempts that wait for it.
 import { performance } from 'node:perf_hooks';
-import type { UnwrittenLog } from '../../model/run/run-log.js';
+import type { UnwrittenLog } from '../../model/run/log/run-log.js';
 import { isPartitionMissing, isUnstorable } from '../../store/connection/errors.js';
 import { type LogEntry, writeLogs } from '../../store/runs/logs/write-logs.js';
 import type { Engine } from '../engine.js';

@@ -1,7 +1,7 @@
 // Compares the starts of a line under cron with the occurrences of its definition in Tock.
 import { compileSchedule } from '../../model/schedule/compile.js';
 import type { ScheduleSpec } from '../../model/schedule/spec.js';
-import { findZone, type Zone } from '../../model/schedule/zone.js';
+import { findZone, type Zone } from '../../model/schedule/zone/zone.js';
 import { cronStarts } from './cron-clock.js';
 import type { ImportedJob, TakenLine } from './translate.js';
 

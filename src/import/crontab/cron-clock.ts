@@ -8,7 +8,7 @@
 
 import type { CronTimes } from '../../model/crontab/crontab.js';
 import { dayOf, monthOf, packedDate, weekdayOf } from '../../model/schedule/calendar.js';
-import type { Zone } from '../../model/schedule/zone.js';
+import type { Zone } from '../../model/schedule/zone/zone.js';
 
 const MINUTE_MS = 60_000;
 const MINUTES_A_DAY = 1440;

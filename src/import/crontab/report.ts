@@ -1,5 +1,5 @@
 // The report of an import: what was taken, what differs, what was left and what to do about it.
-import { findZone } from '../../model/schedule/zone.js';
+import { findZone } from '../../model/schedule/zone/zone.js';
 import type { Translation } from './translate.js';
 
 export interface ReportedSource {

@@ -3,8 +3,8 @@
 import type { CronField } from '../../model/crontab/cron-field.js';
 import type { CronTimes } from '../../model/crontab/crontab.js';
 import { has60 } from '../../model/schedule/bits.js';
-import { type CronFields, dayMask, readCron } from '../../model/schedule/cron-fields.js';
-import { CRON_FIELDS, type CronFieldRule } from '../../model/schedule/cron-rules.js';
+import { type CronFields, dayMask, readCron } from '../../model/schedule/cron/cron-fields.js';
+import { CRON_FIELDS, type CronFieldRule } from '../../model/schedule/cron/cron-rules.js';
 import { type Times, timesOf } from '../elsewhere/times.js';
 import { isByTheClock } from './cron-clock.js';
 

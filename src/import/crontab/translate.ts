@@ -3,7 +3,7 @@
 import type { CronKind } from '../../model/crontab/cron-field.js';
 import type { Crontab, CrontabEntry } from '../../model/crontab/crontab.js';
 import { findTickLines } from '../../model/doctor/crontab.js';
-import { checkZoneName } from '../../model/schedule/zone-names.js';
+import { checkZoneName } from '../../model/schedule/zone/zone-names.js';
 import type { CodeJob } from '../code/job-code.js';
 import { nameOfCommand, uniqueName } from '../code/job-name.js';
 import { tockCron } from './tock-cron.js';

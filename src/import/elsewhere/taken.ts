@@ -1,5 +1,5 @@
 // What an import from another scheduler has found: schedules that become definitions, and those that do not.
-import { findZone } from '../../model/schedule/zone.js';
+import { findZone } from '../../model/schedule/zone/zone.js';
 import type { CodeHead, CodeJob } from '../code/job-code.js';
 import { type Comparison, compareInstants, occurrencesOf } from '../crontab/compare.js';
 import type { ComparedWords } from '../crontab/compare-words.js';

@@ -2,7 +2,7 @@
 
 import type { CronTimes } from '../../model/crontab/crontab.js';
 import { dayOf, monthLength, monthOf, packedDate, weekdayOf, yearOf } from '../../model/schedule/calendar.js';
-import type { Zone } from '../../model/schedule/zone.js';
+import type { Zone } from '../../model/schedule/zone/zone.js';
 import { matchesDay } from '../crontab/cron-clock.js';
 
 export interface Times {

@@ -3,7 +3,7 @@
 import type { CronField } from '../../model/crontab/cron-field.js';
 import type { BadLine, CronTimes } from '../../model/crontab/crontab.js';
 import { isDeeperThan, MAX_DEPTH, TOO_DEEP } from '../../model/json-depth.js';
-import { CRON_FIELDS, type CronFieldRule } from '../../model/schedule/cron-rules.js';
+import { CRON_FIELDS, type CronFieldRule } from '../../model/schedule/cron/cron-rules.js';
 import { readJson5 } from './json5.js';
 
 /** A line with a task. */

@@ -1,5 +1,5 @@
 // What becomes of a CronJob of Kubernetes: a definition, or a reason why not.
-import { checkZoneName } from '../../model/schedule/zone-names.js';
+import { checkZoneName } from '../../model/schedule/zone/zone-names.js';
 import { valueText } from '../code/job-code.js';
 import { uniqueName } from '../code/job-name.js';
 import { sameExpression, writtenAnew } from '../crontab/tock-cron.js';

@@ -5,7 +5,7 @@
 
 import type { CronField } from '../../model/crontab/cron-field.js';
 import type { CronTimes } from '../../model/crontab/crontab.js';
-import { CRON_FIELDS, type CronFieldRule } from '../../model/schedule/cron-rules.js';
+import { CRON_FIELDS, type CronFieldRule } from '../../model/schedule/cron/cron-rules.js';
 
 export interface RobfigSchedule {
   /** The five fields, without the zone. */

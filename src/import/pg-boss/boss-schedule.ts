@@ -1,8 +1,8 @@
 // What becomes of a row of pgboss.schedule: a definition, or a reason why not.
 import { isDeeperThan, MAX_DEPTH, TOO_DEEP } from '../../model/json-depth.js';
 import { has60 } from '../../model/schedule/bits.js';
-import { type CronFields, dayMask, readCron } from '../../model/schedule/cron-fields.js';
-import { checkZoneName } from '../../model/schedule/zone-names.js';
+import { type CronFields, dayMask, readCron } from '../../model/schedule/cron/cron-fields.js';
+import { checkZoneName } from '../../model/schedule/zone/zone-names.js';
 import { uniqueName } from '../code/job-name.js';
 import { asName, clockOptions, type LeftSchedule, type TakenSchedule } from '../elsewhere/taken.js';
 import type { Times } from '../elsewhere/times.js';

@@ -1,7 +1,7 @@
 // What becomes of a row of pg_cron's table cron.job: a definition that executes its SQL, or a reason why not.
 
 import { readTimes } from '../../model/crontab/crontab.js';
-import { checkZoneName } from '../../model/schedule/zone-names.js';
+import { checkZoneName } from '../../model/schedule/zone/zone-names.js';
 import { literal, valueText } from '../code/job-code.js';
 import { uniqueName } from '../code/job-name.js';
 import { sameExpression, writtenAnew } from '../crontab/tock-cron.js';

@@ -1,5 +1,5 @@
 // What becomes of a timer of systemd and its service: definitions, or a reason why not.
-import { checkZoneName } from '../../model/schedule/zone-names.js';
+import { checkZoneName } from '../../model/schedule/zone/zone-names.js';
 import type { CodeJob } from '../code/job-code.js';
 import { nameOfCommand, uniqueName } from '../code/job-name.js';
 import { readCalendar } from './on-calendar.js';

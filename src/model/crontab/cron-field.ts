@@ -1,5 +1,5 @@
 // One field of a crontab's line, as cron itself reads it. Debian's cron and cronie forgive different things.
-import type { CronFieldRule } from '../schedule/cron-rules.js';
+import type { CronFieldRule } from '../schedule/cron/cron-rules.js';
 
 /** Whose rules: Debian's cron 3.0, or cronie (Red Hat, SUSE, Arch). */
 export type CronKind = 'debian' | 'cronie';

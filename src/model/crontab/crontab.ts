@@ -1,5 +1,5 @@
 // Reads a crontab line by line, as cron does: assignments, entries, and lines that cron refuses.
-import { CRON_FIELDS } from '../schedule/cron-rules.js';
+import { CRON_FIELDS } from '../schedule/cron/cron-rules.js';
 import { readAssignment } from './assignment.js';
 import { type CronField, type CronKind, readCronField } from './cron-field.js';
 import { splitAtPercent } from './percent.js';

@@ -12,7 +12,7 @@ import {
   yearOf,
 } from '../schedule/calendar.js';
 import { readInstant } from '../schedule/instant-text.js';
-import type { Zone } from '../schedule/zone.js';
+import type { Zone } from '../schedule/zone/zone.js';
 
 /** `at`: epoch seconds. `civil`: local seconds since 1970-01-01T00:00. `day`: days since then. */
 export type AskedTime =

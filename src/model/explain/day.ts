@@ -1,6 +1,6 @@
 // Explains the occurrences of a whole local day, including nominal times that the clocks skip.
 
-import type { Zone } from '../schedule/zone.js';
+import type { Zone } from '../schedule/zone/zone.js';
 import { type Explained, explainCivil, explainInstant, followsLocalTime, type Timetable } from './instant.js';
 import { placeOfCivil } from './local-clock.js';
 

@@ -2,7 +2,7 @@
 
 import { type CompiledSchedule, compileSchedule } from '../schedule/compile.js';
 import { type ReadSpec, readSpec, type ScheduleSpec } from '../schedule/spec.js';
-import type { Segment, Zone } from '../schedule/zone.js';
+import type { Segment, Zone } from '../schedule/zone/zone.js';
 import { civilText, clockText } from './asked-time.js';
 import { instantText, placeOfCivil, placeOfInstant } from './local-clock.js';
 

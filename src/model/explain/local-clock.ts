@@ -1,7 +1,7 @@
 // The instants of a local time, and the gaps and overlaps around it.
 
 import { utcText } from '../schedule/instant-text.js';
-import type { Segment, Zone } from '../schedule/zone.js';
+import type { Segment, Zone } from '../schedule/zone/zone.js';
 import { civilText } from './asked-time.js';
 
 /** No two offsets of a zone differ by more than this. */

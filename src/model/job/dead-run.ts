@@ -1,7 +1,7 @@
 // What the job that `onDead` names is given.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { ErrorEntry } from '../run/sanitize.js';
-import type { Stored } from './json.js';
+import type { Stored } from './payload/json.js';
 
 /** How `onDead` names a job. */
 export type OnDeadReference = string | { readonly name: string };

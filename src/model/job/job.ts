@@ -14,11 +14,11 @@ import type { HandOffMethods } from './hand-off-methods.js';
 import type { IsolateOption } from './isolate.js';
 import type { JobDatabase, JobTransaction } from './job-database.js';
 import type { DataInterval, IsOptional, ScheduleFor } from './job-schedule.js';
-import type { Json, StoredOutput } from './json.js';
 import type { LogsOption } from './logs-option.js';
+import type { Json, StoredOutput } from './payload/json.js';
 import type { Enqueued, EnqueuedOr, RunId } from './run-id.js';
 
-export type { Json } from './json.js';
+export type { Json } from './payload/json.js';
 
 /** What every handler gets besides its payload. */
 export interface JobContext {

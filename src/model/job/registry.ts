@@ -13,7 +13,7 @@ import {
 import { payloadError } from '../run/decide.js';
 import { isJob } from './define-job.js';
 import type { AnyJob, Json } from './job.js';
-import { checkPayload } from './payload.js';
+import { checkPayload } from './payload/payload.js';
 
 export interface Registry {
   readonly jobs: ReadonlyMap<string, AnyJob>;

@@ -1,6 +1,6 @@
 // typeOnly: a payload's type without a schema.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import type { StorableParts, Stored } from './json.js';
+import type { StorableParts, Stored } from './payload/json.js';
 
 const TYPE_ONLY: StandardSchemaV1 = {
   '~standard': { version: 1, vendor: 'pg-tock', validate: value => ({ value }) },

@@ -2,7 +2,7 @@
 import { firstInstant } from '../explain/day.js';
 import { DAY_SECONDS, dayOf, monthOf, packedDate, readDate, yearOf } from '../schedule/calendar.js';
 import type { CompiledSchedule } from '../schedule/compile.js';
-import type { Zone } from '../schedule/zone.js';
+import type { Zone } from '../schedule/zone/zone.js';
 import { dayOfInstant } from './local-days.js';
 
 /**

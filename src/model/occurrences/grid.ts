@@ -1,7 +1,7 @@
 // A calendar as rows and columns: where each occurrence stands, which local times do not exist or come twice,
 // and where now is. The picture only draws it.
 import { DAY_SECONDS, monthLength, weekdayOf } from '../schedule/calendar.js';
-import type { Zone } from '../schedule/zone.js';
+import type { Zone } from '../schedule/zone/zone.js';
 import { type CalendarSpan, dateOfDay, firstDayOf } from './calendar-span.js';
 import {
   type ClockChange,

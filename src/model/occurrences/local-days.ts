@@ -2,7 +2,7 @@
 import { firstInstant } from '../explain/day.js';
 import { placeOfInstant } from '../explain/local-clock.js';
 import { DAY_SECONDS } from '../schedule/calendar.js';
-import type { Zone } from '../schedule/zone.js';
+import type { Zone } from '../schedule/zone/zone.js';
 
 /** A span of local time that the clocks skip, or show twice. Seconds since the day's midnight. */
 export interface ClockChange {

@@ -2,7 +2,7 @@
 import { clockText } from '../explain/asked-time.js';
 import { followsLocalTime, type Timetable } from '../explain/instant.js';
 import { DAY_SECONDS } from '../schedule/calendar.js';
-import type { Segment, Zone } from '../schedule/zone.js';
+import type { Segment, Zone } from '../schedule/zone/zone.js';
 import { dateOfDay } from './calendar-span.js';
 
 /**

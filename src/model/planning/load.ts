@@ -1,6 +1,6 @@
 // The load of a week, before and after a jitter for all: which hours and minutes are crowded.
 import { jitterMs } from '../schedule/jitter.js';
-import { findZone } from '../schedule/zone.js';
+import { findZone } from '../schedule/zone/zone.js';
 import { counterOf, type HourCount, type Peak } from './minute-counter.js';
 import {
   type BusyMinute,

@@ -1,5 +1,5 @@
 // Counts of starts by minute, and what is read from them: hours, peaks, the busiest minutes.
-import type { Zone } from '../schedule/zone.js';
+import type { Zone } from '../schedule/zone/zone.js';
 
 export const MINUTE_MS = 60_000;
 

@@ -3,7 +3,7 @@ import { TockError } from '../errors.js';
 import { compileSchedule } from '../schedule/compile.js';
 import { jitterMs } from '../schedule/jitter.js';
 import type { ScheduleSpec } from '../schedule/spec.js';
-import { findZone } from '../schedule/zone.js';
+import { findZone } from '../schedule/zone/zone.js';
 import { type Chain, chainWords } from './chain.js';
 import type { DefinitionRecord } from './definition-columns.js';
 import { counterOf, MINUTE_MS, type Peak } from './minute-counter.js';

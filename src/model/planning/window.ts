@@ -2,7 +2,7 @@
 import { quote } from '../names.js';
 import { badSchedule } from '../schedule/bad-schedule.js';
 import { type CompiledSchedule, compileSchedule } from '../schedule/compile.js';
-import { findZone } from '../schedule/zone.js';
+import { findZone } from '../schedule/zone/zone.js';
 
 export const OUTSIDE_WINDOW = ['defer', 'skip'] as const;
 /** A run that would start outside its window waits for the next opening, or is skipped. */

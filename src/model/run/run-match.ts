@@ -3,7 +3,7 @@ import { TockError } from '../errors.js';
 import { isWithinYears } from '../instant-bounds.js';
 import { isStorable, quote } from '../names.js';
 import type { Operator } from '../operator.js';
-import type { ErrorGroup } from './error-group.js';
+import type { ErrorGroup } from './errors/error-group.js';
 import { RUN_STATUSES, type RunStatus } from './states.js';
 
 /** A run matches if it meets all conditions that are given. */

@@ -1,6 +1,6 @@
 // What a Tock, and a handler, does with runs, and what each method promises.
 import type { OutputOfId } from '../job/run-id.js';
-import type { AttemptLog } from './attempt-log.js';
+import type { AttemptLog } from './log/attempt-log.js';
 import type { RunMatch } from './run-match.js';
 import type { RunFilter, RunRecord } from './run-record.js';
 

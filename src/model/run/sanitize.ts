@@ -1,5 +1,5 @@
 // Makes whatever a handler throws or returns storable: no NUL, no lone surrogate, no secret, bounded.
-import type { Json } from '../job/json.js';
+import type { Json } from '../job/payload/json.js';
 import { isDeeperThan, MAX_DEPTH as MAX_JSON_DEPTH } from '../json-depth.js';
 import { isStorable } from '../names.js';
 

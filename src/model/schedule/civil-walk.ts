@@ -12,7 +12,7 @@ import {
   weekdayOf,
   yearOf,
 } from './calendar.js';
-import { type CronFields, dayMask } from './cron-fields.js';
+import { type CronFields, dayMask } from './cron/cron-fields.js';
 import type { DayGates, MonthDays } from './day-gates.js';
 import { isOpenAt } from './open-minutes.js';
 

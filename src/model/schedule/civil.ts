@@ -1,7 +1,7 @@
 // From civil times to instants and back, with gaps and overlaps. Inside a segment an instant is the civil
 // time less the offset; only its start needs a decision.
 import { type CivilSet, nextCivil, previousCivil } from './civil-walk.js';
-import type { Segment, Zone } from './zone.js';
+import type { Segment, Zone } from './zone/zone.js';
 
 /**
  * How civil times map to instants where a zone skips or repeats them. `once`: one instant each; in a gap by

@@ -1,9 +1,9 @@
 // Says what belongs to a line of a crontab and not to its schedule: a variable, a time zone, a command.
 import type { TockError } from '../errors.js';
 import { badSchedule, cut, show } from './bad-schedule.js';
-import { beginsAsEntry } from './cron-entry.js';
-import { CRON_FIELDS } from './cron-rules.js';
-import { namesRegion } from './zone-names.js';
+import { beginsAsEntry } from './cron/cron-entry.js';
+import { CRON_FIELDS } from './cron/cron-rules.js';
+import { namesRegion } from './zone/zone-names.js';
 
 const VARIABLE = /^([A-Za-z_]\w*)\s*=\s*(\S*)\s*(.*)$/s;
 

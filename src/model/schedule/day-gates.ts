@@ -2,7 +2,7 @@
 // weekday of its first day, so it is computed once for each of these 91 kinds and not for each month or day.
 import type { Bits60 } from './bits.js';
 import { dayOf, monthLength, monthOf, packedDate, weekdayOf, yearOf } from './calendar.js';
-import { type CronFields, dayMask } from './cron-fields.js';
+import { type CronFields, dayMask } from './cron/cron-fields.js';
 import type { Exclusions } from './exclusions.js';
 
 /** The minutes of a day that are left, by hour. */

@@ -3,7 +3,7 @@
 import { checkOptions } from '../options.js';
 import { badSchedule, show } from './bad-schedule.js';
 import { readDate } from './calendar.js';
-import { type CronFields, readCron } from './cron-fields.js';
+import { type CronFields, readCron } from './cron/cron-fields.js';
 
 /** Excluded days as day numbers, and excluded sets, each of whole minutes. */
 export interface Exclusions {

@@ -1,7 +1,7 @@
 // Finds dates that never come, such as 30 February, from the text of an expression alone. Asked before the
 // parser, so that the refusal is quick; the parsed days find the other cases.
-import { CRON_FIELDS } from './cron-rules.js';
-import type { CronText, FieldText } from './cron-text.js';
+import { CRON_FIELDS } from './cron/cron-rules.js';
+import type { CronText, FieldText } from './cron/cron-text.js';
 
 const MAX_DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const SPAN = /^(\*|\w+)(?:-(\w+))?(?:\/(\d+))?$/;

@@ -10,7 +10,7 @@ import { DAY_SECONDS } from './calendar.js';
 import { type DayFields, nextDay, previousDay } from './civil-walk.js';
 import { type DayGates, type MonthDays, monthKey, type OpenMinutes } from './day-gates.js';
 import { nextOnGrid, previousOnGrid } from './open-minutes.js';
-import type { Zone } from './zone.js';
+import type { Zone } from './zone/zone.js';
 
 /** phase + n × every. */
 export interface Interval {

@@ -2,10 +2,10 @@
 import { type Duration, parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
 import { badSchedule, show } from './bad-schedule.js';
-import { type CronFields, checkCron, readCron } from './cron-fields.js';
+import { type CronFields, checkCron, readCron } from './cron/cron-fields.js';
 import { type Exclusions, readExclusions } from './exclusions.js';
 import { readInstant } from './instant-text.js';
-import { findZone, type Zone } from './zone.js';
+import { findZone, type Zone } from './zone/zone.js';
 
 /**
  * What happens to local times that a time zone skips or repeats.

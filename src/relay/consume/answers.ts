@@ -2,7 +2,7 @@
 import { parseDuration } from '../../model/duration.js';
 import { isSteering, type RetryLater } from '../../model/errors.js';
 import type { Json, RetryPolicy } from '../../model/job/job.js';
-import { completionText } from '../../model/job/payload.js';
+import { completionText } from '../../model/job/payload/payload.js';
 import { backoffMs } from '../../model/run/retry.js';
 import { describeError } from '../../model/run/sanitize.js';
 import {

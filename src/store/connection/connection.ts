@@ -1,7 +1,7 @@
 // How to connect to the database, as plain data, so that a child process can too.
 import pg, { type Pool, type PoolConfig } from 'pg';
-import { readHosts, type Target } from '../../model/database-hosts.js';
-import { withVerifyFull } from '../../model/database-tls.js';
+import { readHosts, type Target } from '../../model/database/hosts.js';
+import { withVerifyFull } from '../../model/database/tls.js';
 import { TockError } from '../../model/errors.js';
 import { openHostPool } from './hosts/host-pool.js';
 

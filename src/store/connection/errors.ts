@@ -1,6 +1,6 @@
 // What an error of the driver means: whether to try again, and how to say it to a person.
-import { NoHostError } from '../../model/database-hosts.js';
-import { tlsTrouble } from '../../model/database-tls.js';
+import { NoHostError } from '../../model/database/hosts.js';
+import { tlsTrouble } from '../../model/database/tls.js';
 import { TockError } from '../../model/errors.js';
 import { redact } from '../../model/run/sanitize.js';
 

@@ -2,7 +2,7 @@
 
 import { startsByTheClock, type Times } from '../../../src/import/elsewhere/times.js';
 import type { AnyJob } from '../../../src/index.js';
-import { findZone } from '../../../src/model/schedule/zone.js';
+import { findZone } from '../../../src/model/schedule/zone/zone.js';
 import { openTestTock } from '../../support/test-tock.js';
 
 const MINUTE = 60_000;

@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LogFollower } from '../../../src/cli/views/run-log.js';
-import type { AttemptLog } from '../../../src/model/run/attempt-log.js';
+import type { AttemptLog } from '../../../src/model/run/log/attempt-log.js';
 import { type CliHarness, openCliHarness, until } from '../cli-harness.js';
 
 const ENV = { TOCK_LOG_LEVEL: 'silent', TOCK_HEARTBEAT: '200ms', TOCK_LEASE: '10s' };

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { defineJob } from '../../../src/index.js';
 import { findProblems } from '../../../src/model/problems.js';
-import { zoneDifferences } from '../../../src/model/schedule/zone-agreement.js';
+import { zoneDifferences } from '../../../src/model/schedule/zone/zone-agreement.js';
 import { openDatabase } from '../../../src/store/connection/database.js';
 import { readZoneOffsets } from '../../../src/store/definitions/zone-offsets.js';
 import { openTestTock, type TestTock } from '../../support/test-tock.js';

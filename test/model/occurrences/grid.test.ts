@@ -9,7 +9,7 @@ import { readDate } from '../../../src/model/schedule/calendar.js';
 import { compileSchedule } from '../../../src/model/schedule/compile.js';
 import { occurrencesBetween } from '../../../src/model/schedule/occurrences.js';
 import type { ScheduleSpec } from '../../../src/model/schedule/spec.js';
-import { findZone } from '../../../src/model/schedule/zone.js';
+import { findZone } from '../../../src/model/schedule/zone/zone.js';
 
 const NOW = Date.parse('2026-11-12T15:20:00Z');
 const dayIn = (date: string) => readDate(date) ?? Number.NaN;

@@ -7,7 +7,7 @@ import {
   placeOnDay,
 } from '../../../src/model/occurrences/local-days.js';
 import { readDate } from '../../../src/model/schedule/calendar.js';
-import { findZone } from '../../../src/model/schedule/zone.js';
+import { findZone } from '../../../src/model/schedule/zone/zone.js';
 
 const HOUR = 3600;
 const dayOf = (zone: string, date: string) => localDay(findZone(zone), readDate(date) ?? 0);

@@ -5,7 +5,7 @@ import { localDay } from '../../../src/model/occurrences/local-days.js';
 import { nextChanges, summerTimeSentences } from '../../../src/model/occurrences/summer-time.js';
 import { occurrencesBetween } from '../../../src/model/schedule/occurrences.js';
 import type { ScheduleSpec } from '../../../src/model/schedule/spec.js';
-import { findZone } from '../../../src/model/schedule/zone.js';
+import { findZone } from '../../../src/model/schedule/zone/zone.js';
 
 const SPRING = Date.parse('2027-02-01T00:00:00Z');
 const AUTUMN = Date.parse('2026-09-20T00:00:00Z');

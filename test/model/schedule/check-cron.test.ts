@@ -1,6 +1,6 @@
 // A cron expression that is only checked: refused just where it would be refused when it is expanded.
 import { describe, expect, it } from 'vitest';
-import { checkCron, readCron } from '../../../src/model/schedule/cron-fields.js';
+import { checkCron, readCron } from '../../../src/model/schedule/cron/cron-fields.js';
 
 const messageOf = (work: () => unknown): string | null => {
   try {

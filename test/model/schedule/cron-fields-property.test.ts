@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { show } from '../../../src/model/schedule/bad-schedule.js';
-import { CRON_FIELDS, type CronFieldRule } from '../../../src/model/schedule/cron-rules.js';
-import { readCronText } from '../../../src/model/schedule/cron-text.js';
+import { CRON_FIELDS, type CronFieldRule } from '../../../src/model/schedule/cron/cron-rules.js';
+import { readCronText } from '../../../src/model/schedule/cron/cron-text.js';
 import { attempt, refusal } from './attempt.js';
 import { newSeed } from './random.js';
 

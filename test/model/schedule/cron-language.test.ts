@@ -1,8 +1,8 @@
 import { Cron } from 'croner';
 import { describe, expect, it } from 'vitest';
 import { compileSchedule } from '../../../src/model/schedule/compile.js';
-import { readCron } from '../../../src/model/schedule/cron-fields.js';
-import { readCronText } from '../../../src/model/schedule/cron-text.js';
+import { readCron } from '../../../src/model/schedule/cron/cron-fields.js';
+import { readCronText } from '../../../src/model/schedule/cron/cron-text.js';
 import { occurrencesBetween } from '../../../src/model/schedule/occurrences.js';
 import { makeCron, matches } from './oracle.js';
 import { newSeed, random } from './random.js';

@@ -3,10 +3,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Bits60 } from '../../../src/model/schedule/bits.js';
 import { nextCivil, previousCivil } from '../../../src/model/schedule/civil-walk.js';
-import { readCron } from '../../../src/model/schedule/cron-fields.js';
+import { readCron } from '../../../src/model/schedule/cron/cron-fields.js';
 import { createDayGates, type DayGates } from '../../../src/model/schedule/day-gates.js';
 import { createOpenGrid } from '../../../src/model/schedule/open-grid.js';
-import { findZone, type Zone } from '../../../src/model/schedule/zone.js';
+import { findZone, type Zone } from '../../../src/model/schedule/zone/zone.js';
 import { type MadeCron, makeCron, matches } from './oracle.js';
 import { newSeed, type Random, random } from './random.js';
 

@@ -1,11 +1,12 @@
 // What can be done with one schedule: its buttons, and the posts that they make.
+
+import { hasSchedule } from '../../../answers/schedules/condition.js';
+import type { OpenedSchedule, ShownCalendar } from '../../../answers/schedules/read-schedule.js';
 import { TockError } from '../../../model/errors.js';
 import { includesRole } from '../../../model/operator.js';
 import { flash } from '../../flash.js';
 import { ActionForm } from '../../layout/parts.js';
 import { numberText } from '../../layout/text.js';
-import { hasSchedule } from '../../schedules/condition.js';
-import type { OpenedSchedule, ShownCalendar } from '../../schedules/read-schedule.js';
 import { resumeQuestion } from '../../schedules/resume-question.js';
 import { runNow } from '../../schedules/run-now.js';
 import type { App, View } from '../../view.js';

@@ -1,18 +1,18 @@
 // Backfill of one schedule: which occurrences it would run, and then the action.
 
+import { type OpenedSchedule, readSpan, requireSchedule } from '../../../answers/schedules/read-schedule.js';
 import { TockError } from '../../../model/errors.js';
 import { readAskedTime } from '../../../model/explain/asked-time.js';
 import { firstInstant } from '../../../model/explain/day.js';
 import { placeOfCivil } from '../../../model/explain/local-clock.js';
 import { type Occurrence, type OccurrenceState, stateText } from '../../../model/occurrences/occurrence.js';
 import { includesRole } from '../../../model/operator.js';
-import type { Zone } from '../../../model/schedule/zone.js';
+import type { Zone } from '../../../model/schedule/zone/zone.js';
 import { flash } from '../../flash.js';
 import { Page } from '../../layout/page.js';
 import { Sheet } from '../../layout/parts.js';
 import { numberText } from '../../layout/text.js';
 import { MarkIcon } from '../../pictures/mark.js';
-import { type OpenedSchedule, readSpan, requireSchedule } from '../../schedules/read-schedule.js';
 import { zoneTime } from '../../schedules/times.js';
 import type { App, View } from '../../view.js';
 import { addressOf } from './actions.js';

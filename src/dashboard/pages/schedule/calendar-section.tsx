@@ -1,4 +1,6 @@
 // The calendar of one schedule with what belongs to it: earlier and later, the legend, the table.
+
+import type { OpenedSchedule, ShownCalendar } from '../../../answers/schedules/read-schedule.js';
 import { dayText } from '../../../model/explain/asked-time.js';
 import { dateOfDay } from '../../../model/occurrences/calendar-span.js';
 import { dayLabel, type GridRow, gridOf } from '../../../model/occurrences/grid.js';
@@ -11,7 +13,6 @@ import { numberText, spanText } from '../../layout/text.js';
 import { Calendar, type CalendarProps } from '../../pictures/calendar.js';
 import { tookMs } from '../../pictures/durations.js';
 import { MarkIcon } from '../../pictures/mark.js';
-import type { OpenedSchedule, ShownCalendar } from '../../schedules/read-schedule.js';
 import { zoneTime } from '../../schedules/times.js';
 import type { View } from '../../view.js';
 

@@ -1,10 +1,11 @@
 // How long the runs of a schedule take: a picture, a sentence, and the same as a table.
+
+import type { OpenedSchedule, Recent } from '../../../answers/schedules/read-schedule.js';
 import { type Occurrence, stateText } from '../../../model/occurrences/occurrence.js';
 import { Sheet } from '../../layout/parts.js';
 import { spanText } from '../../layout/text.js';
 import { Durations, tookMs } from '../../pictures/durations.js';
 import { MarkIcon } from '../../pictures/mark.js';
-import type { OpenedSchedule, Recent } from '../../schedules/read-schedule.js';
 import { zoneTime } from '../../schedules/times.js';
 import type { View } from '../../view.js';
 import { hrefOf } from './calendar-section.js';

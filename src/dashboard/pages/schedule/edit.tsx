@@ -1,11 +1,11 @@
 // The edit of a schedule that was made at run time, guarded by its version; and the making of one.
 import type { Child } from 'hono/jsx';
+import { type OpenedSchedule, requireSchedule } from '../../../answers/schedules/read-schedule.js';
 import { TockError } from '../../../model/errors.js';
 import { includesRole } from '../../../model/operator.js';
 import { flash } from '../../flash.js';
 import { Page } from '../../layout/page.js';
 import { Empty, Sheet } from '../../layout/parts.js';
-import { type OpenedSchedule, requireSchedule } from '../../schedules/read-schedule.js';
 import { fieldsOf, inputOf, NEW_FIELDS, type ScheduleFields } from '../../schedules/schedule-form.js';
 import type { App, View } from '../../view.js';
 import { addressOf, versionIn } from './actions.js';

@@ -1,11 +1,11 @@
 // What a schedule is: when it runs next, its policies, where it is defined, what it feeds and what feeds it.
 import type { Child } from 'hono/jsx';
+import { expectedAt } from '../../../answers/schedules/expected.js';
+import type { OpenedSchedule, Recent } from '../../../answers/schedules/read-schedule.js';
 import { formatDuration } from '../../../model/duration.js';
 import { deepJsonText } from '../../../model/json-depth.js';
 import { Facts, Sheet, Time } from '../../layout/parts.js';
 import { relativeText, spanText } from '../../layout/text.js';
-import { expectedAt } from '../../schedules/expected.js';
-import type { OpenedSchedule, Recent } from '../../schedules/read-schedule.js';
 import { inZones, startOf } from '../../schedules/times.js';
 import type { View } from '../../view.js';
 import { writtenSchedule } from '../../words/schedule-words.js';

@@ -1,7 +1,8 @@
 // Who changed a schedule, and when: its rows of the audit.
+
+import type { OpenedSchedule } from '../../../answers/schedules/read-schedule.js';
 import type { AuditRecord } from '../../../model/audit.js';
 import { Sheet, Time } from '../../layout/parts.js';
-import type { OpenedSchedule } from '../../schedules/read-schedule.js';
 import type { View } from '../../view.js';
 import { AuditList } from '../operate-parts.js';
 

@@ -1,5 +1,5 @@
 // Why an occurrence ran, or did not: the answer of `tock why` in the page.
-import type { Why, WhyVerdict } from '../../../engine/why/why.js';
+import type { Why, WhyVerdict } from '../../../answers/why/why.js';
 import { Sheet } from '../../layout/parts.js';
 import type { View } from '../../view.js';
 

@@ -1,6 +1,6 @@
 // How a child process is made to end: abort, SIGTERM, SIGKILL; then the attempt goes on without it.
 import { performance } from 'node:perf_hooks';
-import { packError } from '../../../model/run/error-data.js';
+import { packError } from '../../../model/run/errors/error-data.js';
 import type { Child, ChildEnd } from './fork-child.js';
 
 /** Between SIGTERM and SIGKILL, and between an answer and the end of the process that gave it. */

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { TockError } from '../../../model/errors.js';
 import { HandOff } from '../../../model/job/hand-off.js';
 import type { Isolate } from '../../../model/job/isolate.js';
-import { unpackError } from '../../../model/run/error-data.js';
+import { unpackError } from '../../../model/run/errors/error-data.js';
 import { isTransient } from '../../../store/connection/errors.js';
 import { readEndedAttempts } from '../../../store/runs/finalize.js';
 import type { Engine } from '../../engine.js';

@@ -3,8 +3,8 @@
 import type { Json } from '../../../model/job/job.js';
 import type { LogLevel } from '../../../model/job/logs-option.js';
 import type { HandedOver } from '../../../model/run/decide.js';
-import type { ErrorData } from '../../../model/run/error-data.js';
-import type { LogLine } from '../../../model/run/log-line.js';
+import type { ErrorData } from '../../../model/run/errors/error-data.js';
+import type { LogLine } from '../../../model/run/log/log-line.js';
 import type { Connection } from '../../../store/connection/connection.js';
 import type { ClaimedRun } from '../../../store/runs/claim/claimed-run.js';
 import type { Settings } from '../../engine.js';

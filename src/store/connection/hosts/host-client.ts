@@ -1,8 +1,8 @@
 // A client of one host among several. It is connected once the host has said that it is what is wanted.
 import { callbackify } from 'node:util';
 import pg from 'pg';
-import { type DatabaseHost, type HostAttempt, misfit } from '../../../model/database-hosts.js';
-import { tlsTrouble } from '../../../model/database-tls.js';
+import { type DatabaseHost, type HostAttempt, misfit } from '../../../model/database/hosts.js';
+import { tlsTrouble } from '../../../model/database/tls.js';
 import { formatDuration } from '../../../model/duration.js';
 import { redact } from '../../../model/run/sanitize.js';
 import { messageOf, sqlState } from '../errors.js';

@@ -7,7 +7,7 @@ import {
   type HostAttempt,
   NoHostError,
   type Target,
-} from '../../../model/database-hosts.js';
+} from '../../../model/database/hosts.js';
 import { clientClass, HostFailure, hostOf } from './host-client.js';
 
 /** What is known of the hosts of a pool. */

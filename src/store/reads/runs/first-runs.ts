@@ -1,6 +1,6 @@
 // The first runs that match, in the order of their ids: of each branch so many, and of these the first.
 import { sql } from 'kysely';
-import { MAX_COMPARED } from '../../../model/run/error-group.js';
+import { MAX_COMPARED } from '../../../model/run/errors/error-group.js';
 import type { ReadRunMatch } from '../../../model/run/run-match.js';
 import type { RunStatus, Trigger } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';

@@ -1,6 +1,6 @@
 // The last errors of runs that are dead, and of those that wait for another attempt, newest first.
-import type { LastError } from '../../../model/run/error-counts.js';
-import { MAX_COMPARED } from '../../../model/run/error-group.js';
+import type { LastError } from '../../../model/run/errors/error-counts.js';
+import { MAX_COMPARED } from '../../../model/run/errors/error-group.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 

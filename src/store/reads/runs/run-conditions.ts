@@ -3,7 +3,7 @@
 // Live and finished runs are looked for separately, and so is each state of those that did not succeed: each
 // branch then walks an index downwards from the newest run, and stops at the limit.
 import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
-import { literalStart } from '../../../model/run/error-group.js';
+import { literalStart } from '../../../model/run/errors/error-group.js';
 import type { ReadRunMatch } from '../../../model/run/run-match.js';
 import { FINISHED_STATUSES, LIVE_STATUSES, type RunStatus } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';

@@ -1,5 +1,5 @@
 // Pages of runs that match a filter, how many match, and their ids for an action on all of them.
-import { groupOf, isSameGroup } from '../../../model/run/error-group.js';
+import { groupOf, isSameGroup } from '../../../model/run/errors/error-group.js';
 import type { ReadRunMatch } from '../../../model/run/run-match.js';
 import type { Session } from '../../connection/database.js';
 import { db, runQuery } from '../../connection/query.js';

@@ -1,6 +1,6 @@
 // The log of a run, as people see it.
-import type { AttemptLog, KeptLine } from '../../../model/run/attempt-log.js';
-import { readLine } from '../../../model/run/log-line.js';
+import type { AttemptLog, KeptLine } from '../../../model/run/log/attempt-log.js';
+import { readLine } from '../../../model/run/log/log-line.js';
 import type { Session } from '../../connection/database.js';
 import { db, readableInstant, runQuery } from '../../connection/query.js';
 

@@ -1,0 +1,276 @@
+// The doctor: reads what each check needs, and lets the model decide. Changes nothing.
+
+import { findZoneDisagreements } from '../../engine/definitions/zone-data.js';
+import type { Engine } from '../../engine/engine.js';
+import { readSchedulerStatus } from '../../engine/execute/scheduler-view.js';
+import { processIdentity } from '../../environment/process-identity.js';
+import {
+  type CheckCode,
+  type CheckResult,
+  type DoctorReport,
+  type Finding,
+  resultOf,
+  unknown,
+  worstOf,
+} from '../../model/doctor/check.js';
+import {
+  checkBroken,
+  checkJobs,
+  checkKeys,
+  checkPaused,
+  checkQueues,
+  KEEP_KEYS_MS,
+} from '../../model/doctor/definition-checks.js';
+import { checkReplication } from '../../model/doctor/replication.js';
+import {
+  checkAutovacuum,
+  checkListen,
+  checkPooler,
+  checkRights,
+  checkSchema,
+} from '../../model/doctor/server-checks.js';
+import { checkSettings } from '../../model/doctor/settings.js';
+import {
+  checkClocks,
+  checkDatabase,
+  checkDeadRows,
+  checkLastTick,
+  checkLeases,
+  checkPartitions,
+  checkRuns,
+  checkSnapshots,
+  checkVersions,
+  checkZones,
+} from '../../model/doctor/status-checks.js';
+import { type Duration, parseDuration } from '../../model/duration.js';
+import type { ProblemLimits } from '../../model/problems.js';
+import { redact } from '../../model/run/sanitize.js';
+import type { SchedulerStatus } from '../../model/scheduler-view.js';
+import { readClock } from '../../store/connection/clock.js';
+import { isConnectionFailure } from '../../store/connection/errors.js';
+import { hearOwnNotice } from '../../store/connection/listen.js';
+import {
+  readApplied,
+  readBroken,
+  readLimitedQueues,
+  readOldestKey,
+  readOrphanedRuns,
+  readOrphans,
+  readPaused,
+  readRoleRights,
+  readServerFacts,
+  readServerVersion,
+  readSettings,
+} from '../../store/reads/doctor.js';
+import { MIGRATION_NAMES } from '../../store/schema/migration-names.js';
+import { readSchemaTrouble } from '../../store/schema/schema-trouble.js';
+import { readQueued } from './queued-definitions.js';
+
+/** Options of `doctor`. */
+export interface DoctorOptions {
+  /** Thresholds, as those of `findProblems`. */
+  readonly limits?: Partial<ProblemLimits>;
+  /** How long prune keeps keys. Default `400d`. */
+  readonly keepKeys?: Duration;
+}
+
+interface Examination {
+  readonly engine: Engine;
+  readonly limits: Partial<ProblemLimits>;
+  readonly keepKeysMs: number;
+  readonly schema: Finding;
+  readonly clocks: () => ReturnType<typeof compareClocks>;
+  readonly status: () => Promise<SchedulerStatus>;
+  readonly facts: () => ReturnType<typeof readServerFacts>;
+  readonly notice: () => ReturnType<typeof hearOwnNotice>;
+}
+
+type Check = (examination: Examination) => Promise<Finding> | Finding;
+type StatusCheck = (status: SchedulerStatus, limits: Partial<ProblemLimits>) => Finding;
+
+const byStatus =
+  (check: StatusCheck): Check =>
+  async ({ status, limits }) =>
+    check(await status(), limits);
+
+/** Checks that need no schema. */
+const ANY_TIME: ReadonlySet<CheckCode> = new Set(['schema', 'versions', 'settings', 'pooler']);
+
+const CHECKS: readonly (readonly [CheckCode, Check])[] = [
+  ['database', byStatus(checkDatabase)],
+  ['last-tick', byStatus(checkLastTick)],
+  ['schema', ({ schema }) => schema],
+  ['versions', versions],
+  ['rights', async ({ engine }) => checkRights(await readRoleRights(engine.database))],
+  ['settings', async ({ engine }) => checkSettings(await readSettings(engine.database))],
+  [
+    'clock',
+    async ({ clocks, status }) => {
+      const { host, ownMs } = await clocks();
+      return checkClocks(await status(), host, ownMs);
+    },
+  ],
+  [
+    'pooler',
+    async ({ notice }) => {
+      const { isPooled, heardMs } = await notice();
+      return checkPooler(isPooled, heardMs !== null);
+    },
+  ],
+  ['listen', async ({ notice, facts }) => checkListen({ ...(await facts()), ...(await notice()) })],
+  ['partitions', byStatus(checkPartitions)],
+  ['autovacuum', async ({ facts }) => checkAutovacuum(await facts())],
+  ['snapshots', byStatus(checkSnapshots)],
+  ['dead-rows', byStatus(checkDeadRows)],
+  ['jobs', jobs],
+  ['broken', async ({ engine }) => checkBroken(await readBroken(engine.database))],
+  ['paused', async ({ engine, status }) => checkPaused(await readPaused(engine.database), await status())],
+  ['runs', byStatus(checkRuns)],
+  ['leases', byStatus(checkLeases)],
+  [
+    'keys',
+    async ({ engine: { database }, keepKeysMs, clocks }) =>
+      checkKeys(await readOldestKey(database), (await clocks()).at, keepKeysMs),
+  ],
+  ['queues', queueLimits],
+  ['replication', async ({ facts }) => checkReplication(await facts())],
+  ['zones', zones],
+];
+
+/**
+ * Checks that begin with the status, which reads all live runs. The others are carried out meanwhile, over
+ * another connection.
+ */
+const OF_STATUS: ReadonlySet<CheckCode> = new Set([
+  'database',
+  'last-tick',
+  'versions',
+  'clock',
+  'partitions',
+  'snapshots',
+  'dead-rows',
+  'runs',
+  'leases',
+]);
+
+/**
+ * Examines the scheduler. A check that fails to read what it needs is `unknown`, and the others go on. Sends
+ * one notification, on a channel of its own.
+ * @throws if the database cannot be reached; TockError TOCK_BAD_DURATION
+ */
+export async function examine(engine: Engine, options: DoctorOptions = {}): Promise<DoctorReport> {
+  const { database } = engine;
+  const keepKeysMs =
+    options.keepKeys === undefined ? KEEP_KEYS_MS : parseDuration(options.keepKeys, 'keepKeys');
+  const schema = await examineSchema(engine);
+  const isMigrated = schema.level !== 'failing';
+  const examination: Examination = {
+    engine,
+    limits: options.limits ?? {},
+    keepKeysMs,
+    schema,
+    clocks: once(() => compareClocks(database)),
+    status: once(() => readSchedulerStatus(engine, { countsEnded: false, comparesZones: false })),
+    facts: once(() => readServerFacts(database)),
+    notice: once(() => hearOwnNotice(database.pool)),
+  };
+  // First, and by itself: a statement that waits for a connection would look like a clock that is wrong.
+  const at = isMigrated ? (await examination.clocks()).at : null;
+  const found = new Map<CheckCode, Finding>();
+  const inTurn = async (checks: typeof CHECKS) => {
+    for (const [code, check] of checks) {
+      const isPossible = isMigrated || ANY_TIME.has(code);
+      found.set(code, isPossible ? await guarded(check, examination) : NOT_MIGRATED);
+    }
+  };
+  await Promise.all([
+    inTurn(CHECKS.filter(([code]) => OF_STATUS.has(code))),
+    inTurn(CHECKS.filter(([code]) => !OF_STATUS.has(code))),
+  ]);
+  const checks = CHECKS.map(([code]): CheckResult => resultOf(code, found.get(code) ?? NOT_MIGRATED));
+  return { at, level: worstOf(checks), checks };
+}
+
+const NOT_MIGRATED = unknown('not checked before the schema is migrated');
+
+async function guarded(check: Check, examination: Examination): Promise<Finding> {
+  try {
+    const found = await check(examination);
+    return { ...found, command: inSchema(found.command, examination.engine.database.schema) };
+  } catch (error) {
+    if (isConnectionFailure(error)) throw error;
+    const message = redact(error instanceof Error ? error.message : String(error));
+    return unknown(`could not be checked: ${message.replace(/\s+/g, ' ')}`);
+  }
+}
+
+/** Statements in commands are written for the schema `tock`, in a shell's double quotes. */
+function inSchema(command: string | null, schema: string): string | null {
+  if (command === null || schema === 'tock' || !command.startsWith('psql')) return command;
+  const quoted = String.raw`\"${schema}\"`;
+  return command
+    .replaceAll(/(?<![\w"])tock\./g, `${quoted}.`)
+    .replaceAll(/\bschema tock\b/g, `schema ${quoted}`);
+}
+
+function once<T>(read: () => Promise<T>): () => Promise<T> {
+  let reading: Promise<T> | null = null;
+  return () => (reading ??= read());
+}
+
+async function examineSchema({ database }: Engine): Promise<Finding> {
+  const needed = MIGRATION_NAMES;
+  const applied = (await readApplied(database)) ?? [];
+  const { hidden, named } = await readSchemaTrouble(database);
+  return checkSchema({
+    hidden,
+    renamedFrom: named === database.schema ? null : named,
+    missing: needed.filter(name => !applied.includes(name)),
+    newer: applied.filter(name => !needed.includes(name)).sort(),
+  });
+}
+
+/** Null before the schema is migrated. */
+async function statusIfAny({ schema, status }: Examination): Promise<SchedulerStatus | null> {
+  return schema.level === 'failing' ? null : await status();
+}
+
+async function versions(examination: Examination): Promise<Finding> {
+  const server = await readServerVersion(examination.engine.database);
+  const { version, node } = processIdentity();
+  return checkVersions(await statusIfAny(examination), {
+    tock: version,
+    node,
+    serverNumber: server.number,
+    server: server.text,
+  });
+}
+
+/** The host's clock is read before and after the server's; half of that time is the way of the question. */
+async function compareClocks(database: Engine['database']) {
+  const before = processIdentity();
+  const at = await readClock(database);
+  const after = processIdentity();
+  return { at, host: before.host, ownMs: (before.hostMs + after.hostMs) / 2 - at.getTime() };
+}
+
+async function jobs({ engine: { database, registry } }: Examination): Promise<Finding> {
+  const names = [...registry.jobs.keys(), ...(registry.aliases?.keys() ?? [])];
+  return checkJobs({
+    jobs: registry.jobs.size,
+    definitions: names.length === 0 ? [] : await readOrphans(database, names),
+    runs: names.length === 0 ? [] : await readOrphanedRuns(database, names),
+  });
+}
+
+async function queueLimits({ engine: { database }, clocks }: Examination): Promise<Finding> {
+  const limited = await readLimitedQueues(database);
+  const { at } = await clocks();
+  const names = limited.map(({ name }) => name);
+  return checkQueues(limited, await readQueued(database, names, at.getTime()), at);
+}
+
+async function zones({ engine: { database }, clocks, status, limits }: Examination): Promise<Finding> {
+  const zoneDisagreements = await findZoneDisagreements(database, (await clocks()).at.getTime());
+  return checkZones({ ...(await status()), zoneDisagreements }, limits, processIdentity().zoneData);
+}

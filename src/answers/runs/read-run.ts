@@ -1,0 +1,102 @@
+// All that a page about one run shows, read at once.
+
+import type { AttemptLog } from '../../model/run/log/attempt-log.js';
+import { lifeOf, type RunLife } from '../../model/run/run-life.js';
+import type { RunRecord } from '../../model/run/run-record.js';
+import { isFinished } from '../../model/run/states.js';
+import type { Session } from '../../store/connection/database.js';
+import {
+  type RunDocuments,
+  type RunEffect,
+  type RunReference,
+  type RunRelations,
+  readDocuments,
+  readEffects,
+  readHeldSlots,
+  readHoldingQueue,
+  readRedirects,
+  readReferences,
+  readRelations,
+  readWorkerSeenAt,
+} from '../../store/reads/runs/run-detail.js';
+import { readLog } from '../../store/reads/runs/run-log.js';
+import { getRun } from '../../store/reads/runs.js';
+import { readHolders } from '../../store/reads/why/why.js';
+import { explainRun, type RunNow } from '../now/run-now.js';
+
+export interface ReadRun {
+  readonly run: RunRecord;
+  readonly now: RunNow;
+  readonly life: RunLife;
+  /** Null: not for this reader. */
+  readonly documents: RunDocuments | null;
+  readonly effects: readonly RunEffect[];
+  readonly hasMoreEffects: boolean;
+  /** Null: not for this reader. */
+  readonly logs: readonly AttemptLog[] | null;
+  readonly slots: readonly { readonly key: string; readonly slot: number }[];
+  /** The runs that have what it waits for. */
+  readonly holders: readonly RunReference[];
+  readonly relations: RunRelations | null;
+  /** Runs that were enqueued because this one died. */
+  readonly redirects: readonly RunReference[];
+  /** The dead run because of which this one was enqueued. */
+  readonly origin: RunReference | null;
+}
+
+/** Null if there is no such run. */
+export async function readRun(
+  session: Session,
+  id: string,
+  { now, seesPayloads }: { readonly now: Date; readonly seesPayloads: boolean },
+): Promise<ReadRun | null> {
+  const run = await getRun(session, id);
+  if (run === null) return null;
+  const isLive = !isFinished(run.status);
+  const nobody = { ids: [], count: 0 };
+  const [
+    documents,
+    { effects, hasMore },
+    slots,
+    holders,
+    queue,
+    workerSeenAt,
+    relations,
+    redirects,
+    origins,
+    logs,
+  ] = await Promise.all([
+    seesPayloads ? readDocuments(session, id) : null,
+    readEffects(session, id),
+    isLive ? readHeldSlots(session, id) : [],
+    run.blockedOn === null ? nobody : readHolders(session, run.blockedOn),
+    isLive ? readHoldingQueue(session, run.queue) : null,
+    isLive ? readWorkerSeenAt(session) : null,
+    run.definition === null || run.scheduledFor === null
+      ? null
+      : readRelations(session, run.definition, run.scheduledFor),
+    run.status === 'dead' || run.generation > 1 ? readRedirects(session, run) : [],
+    readReferences(session, originOf(run)),
+    seesPayloads ? readLog(session, id) : null,
+  ]);
+  return {
+    run,
+    now: explainRun(run, { now, queue, holders, workerSeenAt }),
+    life: lifeOf(run, now.getTime()),
+    documents,
+    effects,
+    hasMoreEffects: hasMore,
+    logs,
+    slots,
+    holders: await readReferences(session, holders.ids),
+    relations,
+    redirects,
+    origin: origins[0] ?? null,
+  };
+}
+
+/** A run of an `onDead` job has the dead run in its key. */
+function originOf({ trigger, idempotencyKey }: RunRecord): string[] {
+  const id = trigger === 'chain' ? /^dead:(\d{1,18}):\d+$/.exec(idempotencyKey ?? '')?.[1] : undefined;
+  return id === undefined ? [] : [id];
+}

@@ -1,0 +1,107 @@
+// `tock prune`: deletes old runs and keys, as the job prune-history does.
+import { type Command, Option } from 'commander';
+import type { PruneOptions, PruneResult } from '../../../model/scheduler-view.js';
+import { duration, examples, withJson } from '../../flags/flags.js';
+import { action, type CommonOptions, type Shell, withTock } from '../../shell.js';
+import { paint } from '../../terminal.js';
+import { createProgressView } from '../../views/progress-view.js';
+
+interface PruneFlags extends CommonOptions {
+  readonly keep?: string;
+  readonly keepSucceeded?: string;
+  readonly keepDead?: string;
+  readonly keepCancelled?: string;
+  readonly keepSkipped?: string;
+  readonly keepKeys?: string;
+  readonly keepLogs?: string;
+  readonly keepAudit?: string;
+  readonly partition?: NonNullable<PruneOptions['partition']>;
+}
+
+export function addPrune(program: Command): Command {
+  return withJson(program.command('prune'))
+    .summary('delete old runs, and create the coming partitions')
+    .description(
+      'Deletes old finished runs: detaches and drops the partitions whose time is over, except the runs of states that are kept longer. Deletes old keys and effects in batches, and creates the coming partitions. The job prune-history does the same each night. Safe to interrupt and to repeat. Needs the owner’s rights.',
+    )
+    .option('--keep <duration>', 'how long finished runs are kept (default 90d)', duration)
+    .option('--keep-succeeded <duration>', 'succeeded runs (default: as --keep)', duration)
+    .option('--keep-dead <duration>', 'dead runs (default: as --keep)', duration)
+    .option('--keep-cancelled <duration>', 'cancelled runs (default: as --keep)', duration)
+    .option('--keep-skipped <duration>', 'skipped runs (default: as --keep)', duration)
+    .option(
+      '--keep-keys <duration>',
+      'keys and effects (default 400d); not shorter than the others',
+      duration,
+    )
+    .option('--keep-logs <duration>', 'logs of runs (default: as long as the longest of these)', duration)
+    .option('--keep-audit <duration>', 'rows of the audit (default 365d)', duration)
+    .addOption(
+      new Option(
+        '--partition <unit>',
+        'size of the coming partitions (default auto: days from a million runs per day on)',
+      ).choices(['month', 'day', 'auto']),
+    )
+    .addHelpText(
+      'after',
+      examples(
+        ['tock prune', 'keep runs for 90 days, keys for 400'],
+        [
+          'tock prune --keep 30d --keep-succeeded 7d --keep-dead 400d --partition day',
+          'different for each state',
+        ],
+      ),
+    )
+    .action(action(prune));
+}
+
+async function prune(shell: Shell, flags: PruneFlags): Promise<number> {
+  return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
+    const view = createProgressView(shell);
+    const result = await tock
+      .prune({
+        keep: {
+          succeeded: flags.keepSucceeded,
+          dead: flags.keepDead,
+          cancelled: flags.keepCancelled,
+          skipped: flags.keepSkipped,
+          default: flags.keep,
+        },
+        keepKeys: flags.keepKeys,
+        keepLogs: flags.keepLogs,
+        keepAudit: flags.keepAudit,
+        ...(flags.partition === undefined ? {} : { partition: flags.partition }),
+        onProgress: ({ stage, done, total }) => view.show(done, total, stage),
+      })
+      .finally(view.end);
+    shell.document(result);
+    for (const line of resultLines(result)) shell.say(line);
+    return result.isBusy || result.left.length > 0 ? 1 : 0;
+  });
+}
+
+function resultLines(result: PruneResult): string[] {
+  const { droppedPartitions: dropped, keptRuns, deletedRuns, deletedKeys, deletedEffects, left } = result;
+  const { deletedAudit } = result;
+  if (result.isBusy) return ['another prune is running; nothing was done'];
+  const lines = [
+    dropped.length === 0
+      ? 'no partition is old enough to drop'
+      : `dropped ${counted(dropped.length, 'partition')}: ${dropped.join(', ')}`,
+    ...(keptRuns > 0
+      ? [`kept ${counted(keptRuns, 'run')} of them: runs in their state are kept longer`]
+      : []),
+    `deleted ${counted(deletedRuns, 'run')}, ${counted(deletedKeys, 'key')} and ${counted(deletedEffects, 'effect')} in batches`,
+    ...(deletedAudit > 0 ? [`deleted ${counted(deletedAudit, 'row')} of the audit`] : []),
+    `created ${counted(result.madePartitions, 'partition')}, one per ${result.partition}`,
+  ];
+  if (left.length > 0)
+    lines.push(
+      `${paint('bold', 'left')} for the next prune, because other sessions held locks for too long: ${left.join(', ')} (see pg_blocking_pids)`,
+    );
+  return lines;
+}
+
+function counted(count: number, what: string): string {
+  return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
+}

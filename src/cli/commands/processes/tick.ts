@@ -1,0 +1,60 @@
+// `tock tick`: one tick by hand, the same as dist/tick.js.
+import type { Command } from 'commander';
+import { stopSignal } from '../../../runtime/stop-signal.js';
+import { ALLOW_VANISHING, EMBEDDED } from '../../flags/common-flags.js';
+import { count, duration, examples, withJson } from '../../flags/flags.js';
+import { action, type CommonOptions, infoInTerminal, type Shell, withTock } from '../../shell.js';
+import { cleanLine } from '../../terminal.js';
+
+interface TickFlags extends CommonOptions {
+  readonly budget?: string;
+  readonly concurrency?: number;
+  readonly migrate?: true;
+}
+
+export function addTick(program: Command): Command {
+  return withJson(program.command('tick'))
+    .summary('make one tick: plan what is due, execute it, end')
+    .description(
+      'Makes one tick: registers changed definitions, takes back runs with expired leases, turns due occurrences into runs, and executes runs until nothing is due or the budget is over. The line in the crontab does the same.',
+    )
+    .option('--budget <duration>', 'how long new runs are claimed (default 50s, or TOCK_BUDGET)', duration)
+    .option(
+      '--concurrency <n>',
+      'maximum number of runs at once (default 10, or TOCK_CONCURRENCY)',
+      count(1, 10_000),
+    )
+    .option('--migrate', 'bring the schema to this version first')
+    .option(...EMBEDDED)
+    .option(...ALLOW_VANISHING)
+    .addHelpText(
+      'after',
+      examples(
+        ['tock tick', 'execute what is due'],
+        ['tock tick --budget 10s --concurrency 2', 'a short tick, two runs at once'],
+      ),
+    )
+    .action(action(tick));
+}
+
+async function tick(shell: Shell, flags: TickFlags): Promise<number> {
+  const { config } = shell;
+  const stop = stopSignal();
+  const options = { migrate: flags.migrate === true, ...infoInTerminal() };
+  return await withTock(shell, options, async ({ tock, jobs, where }) => {
+    const concurrency = flags.concurrency ?? config.concurrency;
+    const { underCrashGuard } = await import('../../../runtime/crash-guard.js');
+    const summary = await underCrashGuard({ name: 'tock tick', tock, stop }, () =>
+      tock.tick({
+        budget: flags.budget ?? config.budget ?? '50s',
+        ...(concurrency === undefined ? {} : { concurrency }),
+        ...(config.queues === undefined ? {} : { queues: config.queues }),
+        signal: stop,
+      }),
+    );
+    const { summaryLine } = await import('../../../runtime/summary-line.js');
+    shell.say(cleanLine(summaryLine(summary, jobs.length, where)));
+    shell.document(summary);
+    return 0;
+  });
+}
