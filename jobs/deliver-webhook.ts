@@ -3,11 +3,13 @@
 import { createHmac } from 'node:crypto';
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { Dead, defineJob, type JobContext, RetryLater } from '../src/index.js';
+import { Dead, defineJob, type JobContext, retryAfter, Snooze } from '../src/index.js';
 
 const TIMEOUT_MS = 10_000;
 const MIN_WAIT_MS = 10_000;
 const MAX_WAIT_MS = 3_600_000;
+/** A receiver that is busy for longer is down. */
+const GIVE_UP_AFTER = '1d';
 const EXCERPT_CHARACTERS = 500;
 
 export default defineJob({
@@ -60,8 +62,12 @@ export default defineJob({
     if (ok) return { status, durationMs: Math.round(performance.now() - startedAt) };
 
     const answer = `${host} answered ${status}: ${excerpt}`;
-    const retryAfter = waitAskedFor(response.headers.get('retry-after'), nowMs);
-    if ((status === 429 || status === 503) && retryAfter !== null) throw new RetryLater(retryAfter, answer);
+    const asked = status === 429 || status === 503 ? retryAfter(response) : null;
+    if (asked !== null)
+      throw new Snooze(Math.min(Math.max(asked, MIN_WAIT_MS), MAX_WAIT_MS), {
+        reason: answer,
+        giveUpAfter: GIVE_UP_AFTER,
+      });
     if ([408, 425, 429].includes(status) || status >= 500) throw new Error(answer);
     throw new Dead(answer);
   },
@@ -100,13 +106,6 @@ async function readExcerpt(response: Response): Promise<string> {
     if (text.length >= EXCERPT_CHARACTERS) break;
   }
   return text.slice(0, EXCERPT_CHARACTERS);
-}
-
-/** Retry-After, in seconds or as a date, in milliseconds from now: 10 s at least and 1 h at most. */
-function waitAskedFor(header: string | null, nowMs: number): number | null {
-  if (header === null) return null;
-  const wait = /^\s*\d+\s*$/.test(header) ? Number(header) * 1000 : Date.parse(header) - nowMs;
-  return Number.isNaN(wait) ? null : Math.min(Math.max(wait, MIN_WAIT_MS), MAX_WAIT_MS);
 }
 
 /** fetch says "fetch failed"; what failed is in the cause. */

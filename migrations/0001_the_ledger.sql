@@ -246,7 +246,9 @@ create table tock.job_runs (
   skip_reason          text,
   traceparent          text,
   last_traceparent     text,
-  is_awaited           boolean
+  is_awaited           boolean,
+  began_at             tock.instant,
+  snoozes              integer
 ) partition by list (status);
 
 comment on table tock.job_runs is 'One row per run. Live and finished runs are separate partitions: a run that ends is moved, so that claims never read history.';
@@ -272,6 +274,8 @@ comment on column tock.job_runs.errors is 'One entry per failed or crashed attem
 comment on column tock.job_runs.skip_reason is 'Why the run was not executed.';
 comment on column tock.job_runs.traceparent is 'The span of the call that enqueued it, in the form of W3C Trace Context; each attempt is linked to it. Null: not traced.';
 comment on column tock.job_runs.last_traceparent is 'The span of its last attempt, if that was traced and something may follow from the run.';
+comment on column tock.job_runs.began_at is 'When its handler was called first; written when a handler ends to wait, and null in all other runs.';
+comment on column tock.job_runs.snoozes is 'How often its handler has thrown Snooze. Such attempts do not count.';
 comment on column tock.job_runs.is_awaited is 'Somebody waits for the end of the live run, and is notified of it.';
 
 -- A batch claims neighbouring rows, so each page needs room for a second version of every row. At a fillfactor of 70,
@@ -425,6 +429,31 @@ create table tock.job_effects (
 create index job_effects_run on tock.job_effects (run_id);
 
 comment on table tock.job_effects is 'The ledger of effects that must happen once: the row and the effect are committed together.';
+
+-- Waits: what a run waits for whose handler has ended ----------------------------------------------
+
+-- The run is queued, and due when its wait is over; its handler is then called again from its top. A row stays as long as its
+-- run, so that a wait that is over is not waited for again.
+create table tock.job_waits (
+  run_id     bigint not null,
+  kind       text not null,
+  name       text not null,
+  created_at tock.instant not null default tock.now(),
+  until      tock.instant,
+  reason     text,
+  outcome    text,
+  ended_at   tock.instant,
+  primary key (run_id, kind, name),
+  constraint job_waits_name_check check (octet_length(name) <= 1024),
+  constraint job_waits_kind_check check (kind in ('snooze', 'sleep')),
+  constraint job_waits_outcome_check check ((outcome is null) = (ended_at is null)),
+  constraint job_waits_outcomes_check check (outcome = any (array['time']))
+);
+
+comment on table tock.job_waits is 'What runs wait for whose handlers have ended to wait, and what they have waited for.';
+comment on column tock.job_waits.name is 'Its name in the handler; empty for a Snooze, of which a run has one row.';
+comment on column tock.job_waits.until is 'When the run goes on; null: not at a time.';
+comment on column tock.job_waits.outcome is 'Why the wait is over: time. Null: it lasts.';
 
 -- The outbox: what follows from ended runs --------------------------------------------------------
 
@@ -987,10 +1016,15 @@ end $$;
 
 comment on function tock.enqueue_many(text, text) is 'For the library: enqueues many runs in the caller''s transaction.';
 
--- Whether a later call may give a run its payload: its handler was never called. One that was given back may have been.
-create function tock.is_replaceable(status text, attempts integer, releases integer) returns boolean
+-- Whether a handler may have been called for the run: then nothing replaces it unseen. A run that was given back may have begun.
+create function tock.has_begun(attempts integer, releases integer, generation integer, began_at timestamptz) returns boolean
 language sql immutable parallel safe
-as $$ select status = 'queued' and attempts = 0 and releases = 0 $$;
+as $$ select attempts > 0 or releases > 0 or generation > 1 or began_at is not null $$;
+
+-- Whether a later call may give a run its payload.
+create function tock.is_replaceable(status text, attempts integer, releases integer, generation integer, began_at timestamptz) returns boolean
+language sql immutable parallel safe
+as $$ select status = 'queued' and not tock.has_begun(attempts, releases, generation, began_at) $$;
 
 -- For the functions that enqueue: makes sure that this is what its live key executes last, where it replaces. In place of the
 -- run that waits under the key; or as its successor, if that has begun, or is another job's. One that has begun and waits for
@@ -1004,7 +1038,7 @@ declare
 begin
   -- Again, if the run has moved on since it was read.
   loop
-    select r.id, r.job, r.status, r.run_at, tock.is_replaceable(r.status, r.attempts, r.releases) as is_replaceable into run
+    select r.id, r.job, r.status, r.run_at, tock.is_replaceable(r.status, r.attempts, r.releases, r.generation, r.began_at) as is_replaceable into run
     from tock.job_runs_live r where r.live_key = next.live_key;
     if not found then
       insert into tock.job_runs_live as r (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits,
@@ -1032,7 +1066,7 @@ begin
       set payload = next.payload, priority = next.priority, queue = next.queue, max_attempts = next.max_attempts,
         slot_keys = next.slot_keys, slot_limits = next.slot_limits, traceparent = next.traceparent,
         blocked_on = null, run_at = least(next.run_at, r.created_at + max_ms * interval '1 millisecond')
-      where r.id = run.id and r.job = next.job and tock.is_replaceable(r.status, r.attempts, r.releases)
+      where r.id = run.id and r.job = next.job and tock.is_replaceable(r.status, r.attempts, r.releases, r.generation, r.began_at)
       returning r.id, false, true, nullif(r.run_at, greatest(r.run_at, run.run_at)) into enqueue_newest.id, made, replaced, due;
     else
       -- It holds no slot, and nothing follows from it: runs under live keys have no definition. start_successor makes the new run.
@@ -1047,10 +1081,10 @@ begin
       ), ended as (
         insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count,
           scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress,
-          slot_keys, slot_limits, live_key, traceparent, last_traceparent, skip_reason, status, finished_at)
+          slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, skip_reason, status, finished_at)
         select g.id, g.definition_id, g.run_at, g.priority, g.attempts, g.max_attempts, g.fence, g.releases, g.generation, g.occurrence_count,
           g.scheduled_for, g.interval_start, g.start_by, g.locked_by, g.created_at, g.started_at, g.job, g.queue, g.trigger, g.idempotency_key, g.payload,
-          g.errors, g.progress, g.slot_keys, g.slot_limits, g.live_key, g.traceparent, g.last_traceparent, 'replaced by run ' || w.run_id, 'cancelled', tock.now()
+          g.errors, g.progress, g.slot_keys, g.slot_limits, g.live_key, g.traceparent, g.last_traceparent, g.began_at, g.snoozes, 'replaced by run ' || w.run_id, 'cancelled', tock.now()
         from gone g cross join waiting w
         returning 1
       )
@@ -1105,7 +1139,7 @@ with input as materialized (
 ), untried as materialized (
   -- Under these keys there are runs that cannot be replaced. An insert would find them, but lock them for long.
   select c.*, c.replaces and coalesce((
-    select not (tock.is_replaceable(r.status, r.attempts, r.releases) and r.job = c.job) from tock.job_runs_live r where r.live_key = c.key), false) as is_late
+    select not (tock.is_replaceable(r.status, r.attempts, r.releases, r.generation, r.began_at) and r.job = c.job) from tock.job_runs_live r where r.live_key = c.key), false) as is_late
   from chosen c order by key
 ), live as (
   insert into tock.job_runs_live as r (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, status)
@@ -1116,7 +1150,7 @@ with input as materialized (
     slot_keys = excluded.slot_keys, slot_limits = excluded.slot_limits, traceparent = excluded.traceparent,
     blocked_on = null, run_at = least(excluded.run_at,
       r.created_at + ((select bounds from replacing) ->> excluded.live_key)::float8 * interval '1 millisecond')
-  where tock.is_replaceable(r.status, r.attempts, r.releases) and r.job = excluded.job and (select bounds from replacing) -> excluded.live_key is not null
+  where tock.is_replaceable(r.status, r.attempts, r.releases, r.generation, r.began_at) and r.job = excluded.job and (select bounds from replacing) -> excluded.live_key is not null
   returning r.id, r.live_key, r.run_at
 ), placed as materialized (
   select coalesce(jsonb_object_agg(live_key, true), '{}') as keys from live

@@ -60,7 +60,7 @@ ${[...LIVE_STATUSES, ...FINISHED_STATUSES].map(state => `| \`${state}\` | ${STAT
 A row changes its state through one of these and in no other way. Moves by the \`holder\` must match the run's id,
 its fence, and the worker that holds the lease; where they do not, they change nothing. \`claim\` and \`retry\` raise
 the fence. A run of [\`tock exec\`](shell-jobs.md#tock-exec) begins as \`running\`, and stays so until it has ended.
-A run that is [handed over](hand-off.md) stays \`running\`: its holder is then no worker, and \`tock.complete\` and
+A run that is [handed off](hand-off.md) stays \`running\`: its holder is then no worker, and \`tock.complete\` and
 \`tock.fail\` decide which of the holder's moves is made, under the same fence.
 
 | move | from | to | by | when |

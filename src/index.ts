@@ -119,6 +119,7 @@ export type {
 } from './model/job/shell-options.js';
 export type { TracingOption } from './model/job/tracing-option.js';
 export { typeOnly } from './model/job/type-only.js';
+export type { Cursor, CursorOptions, WaitMethods, Widened } from './model/job/wait-methods.js';
 export type { Logger, LogMethod } from './model/logger.js';
 export type { ExpositionFormat } from './model/metrics/exposition.js';
 export type { MetricsLimits, MetricsOptions } from './model/metrics/options.js';
@@ -158,7 +159,9 @@ export type {
   RunMethods,
 } from './model/run/run-methods.js';
 export type { RunFilter, RunRecord } from './model/run/run-record.js';
+export type { RunWait, WaitKind, WaitOutcome } from './model/run/run-wait.js';
 export type { ErrorDescription, ErrorEntry } from './model/run/sanitize.js';
+export { type HasHeaders, isWait, retryAfter, Snooze, type SnoozeOptions } from './model/run/snooze.js';
 export type { FinishedStatus, LiveStatus, RunStatus, SkipReason, Trigger } from './model/run/states.js';
 export type { DatedError, StoredProgress } from './model/run/stored-run.js';
 export type { CompiledSchedule } from './model/schedule/compile.js';

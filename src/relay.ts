@@ -1,4 +1,4 @@
-// `pg-tock/relay`: hands whole queues over to a message broker, and executes them at its other end. See
+// `pg-tock/relay`: hands whole queues off to a message broker, and executes them at its other end. See
 // docs/relay.md. What only consumers need must not load the engine: createRelay loads it with its first call.
 import type { Relay, RelayOptions } from './relay/relay-options.js';
 

@@ -226,7 +226,7 @@ describe('time', () => {
       path.join('src', 'store', 'reads', 'capacity.ts'),
       path.join('src', 'store', 'reads', 'figures.ts'),
       path.join('src', 'store', 'reads', 'replica-lag.ts'),
-      path.join('src', 'store', 'runs', 'claim', 'below.ts'),
+      path.join('src', 'store', 'runs', 'claim', 'sweep.ts'),
       path.join('src', 'store', 'runs', 'reap', 'reap-turn.ts'),
       path.join('src', 'store', 'schema', 'migrate.ts'),
     ]);

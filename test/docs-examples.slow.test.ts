@@ -279,7 +279,7 @@ describe('docs/database.md', () => {
     expect((await owner.runs.get(id))?.trigger).toBe('manual');
   });
 
-  it('the completer can complete what was handed over, and nothing else', async () => {
+  it('the completer can complete what was handed off, and nothing else', async () => {
     const worker = tockAs('worker');
     const id = await worker.enqueue('approves');
     await worker.tick();

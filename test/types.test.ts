@@ -86,7 +86,7 @@ function compiledWithJobs(_body: (tock: Tock<typeof jobs>) => unknown): void {
   // Nothing to do: the compiler has read the body.
 }
 
-describe('a run that is handed over', () => {
+describe('a run that is handed off', () => {
   const hands = defineJob({ name: 'hands', run: ctx => ctx.handOff({ lease: '1h' }) });
   const mayHand = defineJob({
     name: 'may-hand',
@@ -100,11 +100,11 @@ describe('a run that is handed over', () => {
     expectTypeOf<'paid'>().toExtend<OutputOf<typeof mayHand>>();
   });
 
-  it('is no result of a step, an effect or a transaction, and nothing else is a hand-over', () => {
+  it('is no result of a step, an effect or a transaction, and nothing else is a handoff', () => {
     compiled((tock, ctx) => {
-      // @ts-expect-error -- a hand-over is no JSON
+      // @ts-expect-error -- a handoff is no JSON
       void ctx.step('send', () => ctx.handOff({ lease: '1h' }));
-      // @ts-expect-error -- a hand-over is no JSON
+      // @ts-expect-error -- a handoff is no JSON
       void ctx.transaction(() => ctx.handOff({ lease: '1h' }));
       // @ts-expect-error -- without a lease
       void ctx.handOff({ to: 'finance' });

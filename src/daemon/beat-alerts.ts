@@ -1,4 +1,4 @@
-// What a daemon does for alerts at each beat: evaluates them, and requests the heartbeat's URL.
+// What a daemon does for alerts at each beat: it evaluates them, and requests the URL of the heartbeat.
 import { evaluateAlerts } from '../engine/alerts/evaluate.js';
 import { reportHeartbeat } from '../engine/alerts/heartbeat.js';
 import type { Engine } from '../engine/engine.js';
@@ -17,7 +17,7 @@ export interface BeatAlerts {
 export function createBeatAlerts(engine: Engine): BeatAlerts {
   let isDue = false;
   let asking: Promise<void> | null = null;
-  /** Not awaited, so that an answer that does not come delays no run; the next one waits for it. */
+  /** The request is not awaited, so that a late answer delays no run. The next request waits for it. */
   const ask = (isHealthy: boolean) => {
     asking ??= reportHeartbeat(engine, isHealthy).finally(() => {
       asking = null;

@@ -1,7 +1,7 @@
 // A beat at the turn of each minute, which no change of the host's clock stops. node-cron computes when the
-// minute turns; our own timer waits for that on a steady clock, for at most a minute. node-cron's own timer
-// follows the host's clock: set back by an hour, it is silent for an hour; set ahead by a year, it first goes
-// through each minute of that year, which takes 20 s.
+// minute turns. Our own timer waits for that on a steady clock, for at most a minute. node-cron's own timer
+// follows the host's clock: if that is set back by an hour, the timer is silent for an hour; if it is set
+// ahead by a year, the timer first goes through each minute of that year, which takes 20 s.
 import cron, { type Logger as CronLogger } from 'node-cron';
 import type { Logger } from '../model/logger.js';
 
@@ -16,7 +16,7 @@ export interface BeatOptions {
   readonly maxPauseMs?: number;
 }
 
-/** A timer may fire a millisecond early, and the same minute would turn twice. */
+/** A timer may fire a millisecond early. Without this, the same minute would turn twice. */
 const EARLY_MS = 5;
 
 export function startBeat(
@@ -34,7 +34,7 @@ export function startBeat(
   };
   const beat = () => {
     arm();
-    // node-cron has logged what it throws.
+    // node-cron has logged the error.
     task.execute().catch(() => undefined);
   };
   arm();

@@ -9,17 +9,17 @@ export interface Beside extends Pick<BeatAlerts, 'afterFailure'> {
   /** The minute has turned. */
   beat(): void;
   /**
-   * Begins what is due. The daemon sleeps now, so the connection of its passes is free. Resolves to whether
-   * there are alerts to deliver.
+   * Begins the work that is due. The daemon sleeps now, so the connection of its passes is free. Resolves to
+   * whether there are alerts to deliver.
    */
   afterPass(isHealthy: boolean): Promise<boolean>;
-  /** Resolves when nothing of it is under way. */
+  /** Resolves when none of this work is under way. */
   done(): Promise<void>;
 }
 
 const UPKEEP_EVERY_MS = 3_600_000;
 
-/** @param signal ends what is under way */
+/** @param signal ends the work that is under way */
 export function createBeside(engine: Engine, signal: AbortSignal): Beside {
   const alerts = createBeatAlerts(engine);
   const upkeep = hourlyUpkeep(engine, signal);
@@ -59,7 +59,7 @@ function hourlyUpkeep(engine: Engine, signal: AbortSignal) {
   };
 }
 
-/** Work that never throws; a start while it is under way is left out. */
+/** Starts work that never throws. A start while it is under way does nothing. */
 function inBackground(work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) {
   let working: Promise<void> | null = null;
   return {

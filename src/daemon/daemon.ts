@@ -1,5 +1,5 @@
-// The steps of a tick, for as long as the process lives: woken by node-cron each minute, by LISTEN when
-// something is enqueued, and by a timer when something is due.
+// A daemon repeats the steps of a tick for as long as its process lives. It is woken each minute by
+// node-cron, by notifications when something is enqueued, and by a timer when something is due.
 import { startListener } from '../engine/claim/listen.js';
 import { register } from '../engine/definitions/register.js';
 import type { Engine } from '../engine/engine.js';
@@ -26,7 +26,7 @@ export interface StartOptions {
   readonly listen?: boolean;
 }
 
-/** What the process that starts it says of a daemon. */
+/** What the process that starts a daemon decides. */
 export interface DaemonOptions extends StartOptions {
   /** Default `daemon`. */
   readonly kind?: 'daemon' | 'relay';
@@ -66,7 +66,7 @@ export async function startDaemon(
     pollMs,
     isNotified,
     onRowRestored() {
-      sleeper.sayAgain();
+      sleeper.announceAgain();
       worker.wake();
     },
   });
@@ -80,25 +80,25 @@ export async function startDaemon(
     throw error;
   }
   await worker.announce();
-  // If the database is away, a beat notes it.
+  // If this fails because the database is away, a later beat records the tick.
   await noteOwnTick(engine, 'daemon').catch(() => undefined);
 
   const stopping = new AbortController();
   const beside = createBeside(engine, stopping.signal);
   const passes = new Passes(engine, { worker, sleeper, queues, isNotified, pollMs });
   const listener = isNotified
-    ? startListener(engine, passes.notices.receive, () => sleeper.sayAgain())
+    ? startListener(engine, passes.notifications.receive, () => sleeper.announceAgain())
     : null;
   const parts: Parts = { worker, passes, beside, listener };
-  // Computes its calendar while the first pass waits for the database.
+  // The beat computes its calendar while the first pass waits for the database.
   const beat = startBeat(onBeatOf(engine, parts), engine.logger, beatOptions);
 
   const end = async () => {
-    // Before the pass that is under way ends: it may wait for a claim, whose runs must not start now.
+    // Before the pass under way ends: it may wait for a claim, whose runs must not start any more.
     worker.beginStop();
     stopping.abort();
     beat.stop();
-    passes.notices.close();
+    passes.notifications.close();
     listener?.stop();
     worker.wake();
     await working;
@@ -132,7 +132,7 @@ function onBeatOf(engine: Engine, { worker, passes, beside }: Parts): () => void
   };
 }
 
-/** Passes and sleeps by turns, until the signal. @param stop called once no other pass can work */
+/** Passes and sleeps by turns, until the signal aborts. @param stop called if no later pass can work */
 async function work(
   engine: Engine,
   { worker, passes, beside, listener }: Parts,
@@ -144,7 +144,7 @@ async function work(
   while (!signal.aborted) {
     try {
       const ms = await passes.pass();
-      // After the database was away it may be long before LISTEN is tried again.
+      // After an outage the listener may pause for long before it tries again.
       if (log.works() === 'back' && listener?.isListening === false) listener.renew();
       pauseMs = FIRST_PAUSE_MS;
       if (await beside.afterPass(passes.isHealthy)) passes.claimNext();

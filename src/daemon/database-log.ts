@@ -1,11 +1,12 @@
-// What a daemon says of its database: one line when it is away, one when it is back, one when it has moved.
+// What a daemon logs about its database: one line when it is away, one when it is back, one when it has
+// moved.
 import type { Engine } from '../engine/engine.js';
 import { isConnectionFailure, isPoolEnded, messageOf } from '../store/connection/errors.js';
 
 export interface DatabaseLog {
   /** A pass has worked. Returns what that means. */
   works(): 'back' | 'moved' | 'same';
-  /** A pass has failed; only the first one in a row is logged. `ended`: no other can work. */
+  /** A pass has failed; only the first in a row is logged. `ended`: no later pass can work. */
   fails(error: unknown): 'away' | 'ended';
 }
 

@@ -1,18 +1,18 @@
-// Whether a daemon listens. The connection serves nothing else, and a small pool has none to spare.
+// Whether a daemon listens. Listening takes a connection of its own, and a small pool has none to spare.
 import type { Engine } from '../engine/engine.js';
 
-/** `tock.next_look_at()` has the same time, and a second more. */
+/** `tock.next_look_at()` uses this time and a second more. */
 export const POLL_LISTENING_MS = 5000;
 const POLL_MS = 1000;
 
 export interface Listening {
   readonly isOn: boolean;
-  /** How long the daemon sleeps at most. */
+  /** The longest time between two polls. */
   readonly pollMs: number;
   end(): void;
 }
 
-/** @param isWanted otherwise the daemon polls, whatever the pool */
+/** @param isWanted if false, the daemon does not listen, whatever the pool */
 export function beginListening({ database, logger }: Engine, isWanted: boolean): Listening {
   const { shares } = database;
   const isOn = isWanted && shares.mayListen;

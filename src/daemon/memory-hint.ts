@@ -1,10 +1,10 @@
-// Says once how to limit the memory of a busy worker. A library sets no flags of its host.
+// Logs once how to limit the memory of a busy worker: a library sets no flags of the process.
 import v8 from 'node:v8';
 import type { Logger } from '../model/logger.js';
 
-/** As much as Node 20 lets it grow. */
+/** Up to this size Node 20 lets the young generation grow. */
 const MUCH_BYTES = 32 * 2 ** 20;
-/** Fewer runs cannot be why it has grown. */
+/** With fewer runs, something else has made the memory grow. */
 const MIN_RUNS = 10_000;
 
 /** Called now and then with the number of runs that were claimed so far. */

@@ -1,4 +1,4 @@
-// Decides, as pure functions, what a daemon's next pass does, and when.
+// Decides, as pure functions, what a daemon's next pass does, and when. A poll is the question what is due.
 import type { NextDue } from '../store/reads/next-due.js';
 
 /** When each step is due, in milliseconds of a steady clock. */
@@ -6,34 +6,34 @@ export interface Plan {
   readonly reapAt: number;
   readonly materializeAt: number;
   readonly claimAt: number;
-  /** From then on a look asks whether there is anything to reap. */
+  /** From then on, a poll also asks whether there is anything to reap. */
   readonly checkReapAt: number;
   /** How soon to claim again when overdue runs could not be claimed. */
   readonly retryMs: number;
-  /** When the next look is due, whatever comes before. */
-  readonly lookBy: number;
+  /** When the next poll is due, even if nothing else is. */
+  readonly pollBy: number;
   /**
-   * The last look has said what is due, there was room for it, and a notification names whatever else becomes
-   * due. So neither a claim that one has caused nor the end of a run needs another look.
+   * The last poll has answered what is due, there was room for it, and a notification names whatever else
+   * becomes due. So neither a claim after a notification nor the end of a run needs another poll.
    */
   readonly knowsAll: boolean;
 }
 
-/** At most so often, and as long as a turn to reap lasts at least. */
+/** The shortest time between two reapings by the clock, and the shortest turn to reap. */
 export const REAP_EVERY_MS = 5000;
-const REAP_NOTICED_MS = 500;
-/** Reaping checks read over all due runs, so they may take at most 1/20 of the time. */
+const REAP_NOTIFIED_MS = 500;
+/** Checks for reaping read all due runs, so they may take at most 1/20 of the time. */
 const REAP_SHARE = 20;
 const FIRST_RETRY_MS = 5;
 
-/** All steps are due at once except reaping, which must not delay the claims; the first look checks it. */
+/** All steps are due at once, except reaping, which must not delay the claims: the first poll checks it. */
 export const FIRST_PLAN: Plan = {
   reapAt: Number.POSITIVE_INFINITY,
   materializeAt: 0,
   claimAt: 0,
   checkReapAt: 0,
   retryMs: FIRST_RETRY_MS,
-  lookBy: 0,
+  pollBy: 0,
   knowsAll: false,
 };
 
@@ -53,13 +53,13 @@ export interface PassResult {
   readonly materialized: boolean;
   /** The server refused to materialize. */
   readonly isRefused: boolean;
-  /** It claimed without restriction, not only where a notification hinted. */
+  /** The pass claimed in all lanes, not only in the one that notifications named. */
   readonly claimedEverywhere: boolean;
   readonly claimed: number;
   readonly hasRoom: boolean;
 }
 
-export interface Look {
+export interface Poll {
   readonly askedAt: number;
   readonly answeredAt: number;
   readonly due: NextDue;
@@ -67,7 +67,7 @@ export interface Look {
   readonly isNotified: boolean;
 }
 
-/** Late enough for the check to take no more than its share of the time. */
+/** Late enough that checks take no more than their share of the time. */
 const nextCheckAt = (startedAt: number, endedAt: number) =>
   startedAt + Math.max(REAP_EVERY_MS, REAP_SHARE * (endedAt - startedAt));
 
@@ -80,19 +80,22 @@ export function afterReap(plan: Plan, startedAt: number, endedAt: number): Plan 
 }
 
 /**
- * Whether it reaps only because it goes on claiming, so that no look says whether there is anything to reap.
- * Then all daemons that go on claiming reap in turn. What a look, a notice or an error asks for, it does.
+ * Whether the daemon reaps only because it goes on claiming, so that no poll asks whether there is anything
+ * to reap. All daemons that go on claiming reap in turn. A daemon that reaps after a poll, a notification or
+ * an error waits for no turn.
  */
 export const reapsInTurn = (plan: Plan): boolean => plan.reapAt > 0 && plan.reapAt === plan.checkReapAt;
 
-/** The reaping was left to another daemon, whose turn is over then. */
+/** It is another daemon's turn to reap. @param endsAt when that turn is over */
 export const afterOthersTurn = (plan: Plan, endsAt: number): Plan => ({
   ...plan,
   reapAt: Number.POSITIVE_INFINITY,
   checkReapAt: endsAt,
 });
 
-/** A refused reaping pauses for as long as it took, so that claims get at least half of the time. */
+/**
+ * After a refused reaping, none comes for as long as it took, so that claims get half of the time at least.
+ */
 export function afterFailedReap(plan: Plan, startedAt: number, endedAt: number): Plan {
   return {
     ...plan,
@@ -102,8 +105,8 @@ export function afterFailedReap(plan: Plan, startedAt: number, endedAt: number):
 }
 
 /**
- * While the worker goes on claiming, there is no look: reaping and materializing go by the clock. The first
- * reaping too: several workers that start with a backlog would all read over it at once.
+ * While the worker goes on claiming, the daemon does not poll: it reaps and materializes by the clock. The
+ * first reaping waits too. Otherwise several workers that start with a backlog would all read it at once.
  */
 export function whileClaiming(
   plan: Plan,
@@ -116,24 +119,24 @@ export function whileClaiming(
     ...plan,
     reapAt: Math.min(plan.reapAt, checkReapAt),
     checkReapAt,
-    // What the last look knew may be out of date.
+    // The answer of the last poll may be out of date.
     materializeAt: Math.min(
       pass.materialized ? Number.POSITIVE_INFINITY : plan.materializeAt,
       pass.startedAt + pollMs,
     ),
-    lookBy: pass.startedAt + pollMs,
+    pollBy: pass.startedAt + pollMs,
     knowsAll: false,
   };
 }
 
-/** Plans the next pass from a look. Whatever only a poll would find is left to the poll's own look. */
-export function afterLook(
+/** Plans the next pass from the answer of a poll. */
+export function afterPoll(
   plan: Plan,
-  { askedAt, answeredAt, due, isNotified }: Look,
+  { askedAt, answeredAt, due, isNotified }: Poll,
   pass: PassResult,
   pollMs: number,
 ): Plan {
-  // Still due after an unrestricted claim, so others hold it: retried less and less often.
+  // A run that is still due after a claim in all lanes is held by others: claims for it become rarer.
   const isHeldByOthers = due.isOverdue && pass.claimedEverywhere && pass.claimed === 0;
   const retryMs = isHeldByOthers ? Math.min(plan.retryMs * 2, pollMs) : FIRST_RETRY_MS;
   const retryInMs = pass.hasRoom ? retryMs : pollMs;
@@ -152,37 +155,37 @@ export function afterLook(
     claimAt: hasRuns ? answeredAt + claimInMs : Number.POSITIVE_INFINITY,
     checkReapAt: checksReaping(plan, askedAt) ? nextCheckAt(askedAt, answeredAt) : plan.checkReapAt,
     retryMs,
-    lookBy: answeredAt + pollMs,
+    pollBy: answeredAt + pollMs,
     knowsAll: isNotified && pass.hasRoom,
   };
 }
 
 /**
- * Whether a pass for which nothing was due ends with a look. After a claim that found runs it does not: the
- * last look has said what comes next. A run that another session had locked is found by the next look.
+ * Whether a pass for which nothing was due ends with a poll. It does not after a claim that found runs, since
+ * the last poll has answered what comes next. The next poll finds a run that another session has locked.
  */
-export const needsLook = (plan: Plan, { startedAt, claimed }: Pick<PassResult, 'startedAt' | 'claimed'>) =>
-  claimed === 0 || !plan.knowsAll || startedAt >= plan.lookBy;
+export const needsPoll = (plan: Plan, { startedAt, claimed }: Pick<PassResult, 'startedAt' | 'claimed'>) =>
+  claimed === 0 || !plan.knowsAll || startedAt >= plan.pollBy;
 
 export const checksReaping = (plan: Plan, now: number): boolean => now >= plan.checkReapAt;
 
 /**
- * Milliseconds until something or the next look is due, at least 1. No claim, if the worker claims by
- * itself.
+ * Milliseconds until a step or the next poll is due, at least 1. A worker that goes on claiming needs no
+ * claim.
  */
 export function sleepMs(plan: Plan, now: number, isClaiming: boolean): number {
   const claimAt = isClaiming ? Number.POSITIVE_INFINITY : plan.claimAt;
-  const at = Math.min(plan.reapAt, plan.materializeAt, claimAt, plan.lookBy);
+  const at = Math.min(plan.reapAt, plan.materializeAt, claimAt, plan.pollBy);
   return Math.max(1, Math.ceil(at - now));
 }
 
-/** Woken early, because something was enqueued or a run has ended: claims first, then looks. */
+/** Woken early, because something was enqueued or a run has ended: the next pass claims first, then polls. */
 export const afterWake = (plan: Plan): Plan => ({ ...plan, claimAt: 0 });
 
-/** Notified that there is something to reap. Anybody can say so: half a second passes between reapings. */
-export const afterReapNotice = (plan: Plan, now: number): Plan => ({
+/** Notified that there is something to reap. Anybody can send that, so reapings are half a second apart. */
+export const afterReapNotification = (plan: Plan, now: number): Plan => ({
   ...plan,
-  reapAt: Math.min(plan.reapAt, Math.max(now, plan.checkReapAt - REAP_EVERY_MS + REAP_NOTICED_MS)),
+  reapAt: Math.min(plan.reapAt, Math.max(now, plan.checkReapAt - REAP_EVERY_MS + REAP_NOTIFIED_MS)),
 });
 
 export const afterMinute = (plan: Plan): Plan => ({ ...plan, materializeAt: 0 });

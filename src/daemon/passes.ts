@@ -1,5 +1,5 @@
-// The passes of a daemon. Each does what is due and claims. It ends with a look, a question to the database
-// about what is due next, unless the daemon knows that.
+// The passes of a daemon. Each does what is due and claims. It ends with a poll, which asks the database what
+// is due next, unless the daemon knows that.
 import { performance } from 'node:perf_hooks';
 import { createEnqueueHint, type EnqueueHint } from '../engine/claim/enqueue-hint.js';
 import { register } from '../engine/definitions/register.js';
@@ -11,20 +11,20 @@ import { readNextDue } from '../store/reads/next-due.js';
 import type { Listening } from './listening.js';
 import {
   afterError,
-  afterLook,
   afterMinute,
-  afterReapNotice,
+  afterPoll,
+  afterReapNotification,
   afterWake,
   checksReaping,
   type DueSteps,
   dueSteps,
   FIRST_PLAN,
-  needsLook,
+  needsPoll,
   type PassResult,
   sleepMs,
   whileClaiming,
 } from './next-pass.js';
-import { createNoticeReceiver, type NoticeReceiver } from './notice-receiver.js';
+import { createNotificationReceiver, type NotificationReceiver } from './notification-receiver.js';
 import { createReapStep } from './reap-step.js';
 import { refusableStep } from './refusable-step.js';
 import type { Sleeper } from './sleeper.js';
@@ -34,12 +34,12 @@ export interface PassesOptions extends Pick<Listening, 'pollMs'> {
   readonly sleeper: Sleeper;
   /** Only these; null: all. */
   readonly queues: readonly string[] | null;
-  /** Whether a notification says of each run that is enqueued. */
+  /** Whether the daemon is notified of each run that is enqueued. */
   readonly isNotified: boolean;
 }
 
 export class Passes {
-  readonly notices: NoticeReceiver;
+  readonly notifications: NotificationReceiver;
   private readonly engine: Engine;
   private readonly options: PassesOptions;
   private readonly steps: ReturnType<typeof stepsOf>;
@@ -48,18 +48,18 @@ export class Passes {
   private mustRegister = false;
   private couldMaterialize = true;
 
-  /** No pass yet: everything is due, except reaping. */
+  /** Before the first pass everything is due, except reaping. */
   constructor(engine: Engine, options: PassesOptions) {
     const { worker, queues } = options;
     this.engine = engine;
     this.options = options;
     this.steps = stepsOf(engine);
     this.hint = createEnqueueHint(queues);
-    this.notices = createNoticeReceiver({
+    this.notifications = createNotificationReceiver({
       worker,
       hint: this.hint,
       onReap: () => {
-        this.plan = afterReapNotice(this.plan, performance.now());
+        this.plan = afterReapNotification(this.plan, performance.now());
       },
     });
   }
@@ -81,7 +81,7 @@ export class Passes {
     await sleeper.afterClaim(done.claimed, worker.hasMore);
     const isClaiming = worker.hasMore || sleeper.isAwake;
     if (isClaiming) this.plan = whileClaiming(this.plan, done, pollMs);
-    else if (isDue || needsLook(this.plan, done) || !sleeper.isKnown) await this.look(done);
+    else if (isDue || needsPoll(this.plan, done) || !sleeper.isKnown) await this.poll(done);
     return Math.min(sleepMs(this.plan, performance.now(), isClaiming), sleeper.maxSleepMs());
   }
 
@@ -112,7 +112,7 @@ export class Passes {
     this.plan = afterWake(this.plan);
   }
 
-  /** Registers and reaps where that is due, and materializes. */
+  /** Registers, reaps and materializes if that is due. */
   private async prepare(startedAt: number): Promise<DueSteps> {
     const { reapIfDue, registerOrGoOn, materializeOrGoOn } = this.steps;
     const isBeat = this.mustRegister;
@@ -125,28 +125,28 @@ export class Passes {
     return steps;
   }
 
-  /** Claims where that is due, or where notifications named runs. */
+  /** Claims if that is due, or if notifications have named runs. */
   private async claim({ materializes, claims }: DueSteps) {
     const { worker, sleeper } = this.options;
     if (!claims && this.hint.isEmpty) return { claimed: 0, claimedEverywhere: false };
-    const place = this.hint.take();
-    // An idle worker claims the run that was named first, and looks for others once that has started.
-    const isElsewhere = materializes || worker.running > 0 || sleeper.isAwake;
-    const only = isElsewhere ? null : place;
+    const lane = this.hint.take();
+    // An idle worker claims only in the lane that was named, and in the others once that run has started.
+    const mustBeEverywhere = materializes || worker.running > 0 || sleeper.isAwake;
+    const only = mustBeEverywhere ? null : lane;
     const claimed = await worker.claim(only ?? undefined);
-    if (claimed > 0 || worker.hasMore) this.notices.found();
+    if (claimed > 0 || worker.hasMore) this.notifications.found();
     return { claimed, claimedEverywhere: only === null };
   }
 
   /** Asks what is due next. */
-  private async look(done: Omit<PassResult, 'hasRoom'>): Promise<void> {
+  private async poll(done: Omit<PassResult, 'hasRoom'>): Promise<void> {
     const { worker, sleeper, queues, isNotified, pollMs } = this.options;
-    await sleeper.beforeLook();
+    await sleeper.beforePoll();
     const askedAt = performance.now();
     const checks = checksReaping(this.plan, askedAt);
     const due = await readNextDue(this.engine.database, queues, checks, worker.watermarks);
     const answer = { askedAt, answeredAt: performance.now(), due, isNotified };
-    this.plan = afterLook(this.plan, answer, { ...done, hasRoom: worker.claimable > 0 }, pollMs);
+    this.plan = afterPoll(this.plan, answer, { ...done, hasRoom: worker.claimable > 0 }, pollMs);
   }
 }
 

@@ -1,4 +1,4 @@
-// The step that reaps: by itself where there is reason to, in turn with other daemons where only time has
+// The step that reaps: at once where there is reason to, in turn with other daemons where only time has
 // passed.
 import { performance } from 'node:perf_hooks';
 import { type Engine, expectWaiting } from '../engine/engine.js';
@@ -14,7 +14,7 @@ import {
 } from './next-pass.js';
 import { refusableStep } from './refusable-step.js';
 
-/** Reaps, if that is due by now and not another daemon's turn. Returns the plan after it. */
+/** Reaps, unless it is another daemon's turn. Returns the plan after that. */
 export function createReapStep(engine: Engine): (plan: Plan) => Promise<Plan> {
   const reapOrGoOn = refusableStep(
     engine,

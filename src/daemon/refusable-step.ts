@@ -1,4 +1,4 @@
-// A step that the server may refuse, as for a locked table, without stopping the others.
+// A step that the server may refuse, as for a locked table. The other steps go on.
 import type { Engine } from '../engine/engine.js';
 import { TockError } from '../model/errors.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
@@ -6,7 +6,7 @@ import { isConnectionFailure } from '../store/connection/errors.js';
 /**
  * @param name of the step, in the events `<name>.failed` and `<name>.resumed`
  * @param consequence what does not happen meanwhile
- * @throws what concerns all steps: a lost connection, a database that is a copy
+ * @throws errors that concern all steps: a lost connection, a database that is a copy
  */
 export function refusableStep(
   { logger }: Engine,
@@ -33,7 +33,7 @@ export function refusableStep(
   };
 }
 
-/** A server that did not answer this step in time may only wait for a lock. */
+/** A server that does not answer this step in time may only wait for a lock. */
 function stopsAllSteps(error: unknown): boolean {
   return error instanceof TockError ? error.code !== 'TOCK_DATABASE_UNREACHABLE' : isConnectionFailure(error);
 }

@@ -1,4 +1,4 @@
-// Records whether this daemon may be asleep, and finds the runs of enqueuers that could not see it.
+// Announces whether this daemon may be asleep, and finds the runs of enqueuers that could not know it.
 import { performance } from 'node:perf_hooks';
 import type { Engine } from '../engine/engine.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
@@ -20,32 +20,33 @@ import {
 } from './wakefulness.js';
 
 export interface Sleeper {
-  /** While it is, claims come by themselves, and no look is needed. */
+  /** While the daemon is awake, it claims by itself and needs no poll. */
   readonly isAwake: boolean;
-  /** All who enqueue can see that the daemon is asleep, and so notify it of each run. */
+  /** All who enqueue can see that the daemon may be asleep, so they notify it of each run. */
   readonly isKnown: boolean;
-  /** Counts what a claim found, and says when the daemon wakes up or falls asleep. */
+  /** Counts what a claim found. Announces when the daemon wakes up. */
   afterClaim(claimed: number, hasMore: boolean): Promise<void>;
   /**
-   * To be awaited before each look while it is asleep: says that it is, where that is not said yet. The look
-   * then finds what was enqueued by all who could not know, or `maxSleepMs` makes the next one come soon.
+   * To be awaited before each poll while the daemon is asleep: announces that, if it has not yet. Then the
+   * poll finds the runs of all enqueuers that could not know, or `maxSleepMs` makes the next poll come soon.
    */
-  beforeLook(): Promise<void>;
-  /** Its row may be gone, so it is written again before the next look. */
-  sayAgain(): void;
+  beforePoll(): Promise<void>;
+  /** The daemon's row may be gone, so it is written again before the next poll. */
+  announceAgain(): void;
   /** For how long the daemon may sleep, in milliseconds. */
   maxSleepMs(): number;
 }
 
-/** When it looks again after its row is written, while some may not have seen it; then every second. */
-const LOOK_AGAIN_MS = [50, 200, 1000];
-/** How often it looks while it knows no better. */
+/** When a daemon polls again after writing its row, while some may not have seen it; then every second. */
+const POLL_AGAIN_MS = [50, 200, 1000];
+/** How often a daemon polls while some may not have seen its row. */
 const POLL_MS = 1000;
 
 /**
- * A daemon that is asleep. Says nothing until `sayAgain`, because before it listens no NOTIFY would wake it.
+ * A daemon that is asleep. Announces nothing until `announceAgain`: no NOTIFY would wake it before it
+ * listens.
  *
- * @param workerId it has a row in `workers`
+ * @param workerId of a worker with a row in `workers`
  */
 export function createSleeper(
   { database, logger }: Engine,
@@ -53,28 +54,28 @@ export function createSleeper(
   queues: readonly string[] | null,
 ): Sleeper {
   let state = ASLEEP;
-  let isSaid = true;
-  let saidAt = 0;
+  let isAnnounced = true;
+  let announcedAt = 0;
   let isFailing = false;
   /** Transactions with a lower id may not have seen the row; null: all have ended. */
   let horizon: string | null = null;
 
   const wakeUp = async () => {
-    // Before it is sent: a statement that fails may have been executed.
+    // Before the statement is sent: one that fails may have been executed.
     state = afterWakingUp(state, performance.now());
-    isSaid = false;
+    isAnnounced = false;
     await deleteSleeper.run(database, { id: workerId });
   };
 
-  const say = async () => {
-    // Before it is sent, so that `sayAgain` counts from now on.
-    isSaid = true;
+  const announce = async () => {
+    // Before the statement is sent, so that an `announceAgain` meanwhile counts.
+    isAnnounced = true;
     try {
-      if ((await insertSleeper.run(database, { id: workerId, queues })).length === 0) isSaid = false;
+      if ((await insertSleeper.run(database, { id: workerId, queues })).length === 0) isAnnounced = false;
       horizon = (await newTransactionId.first(database, {}))?.id ?? null;
-      saidAt = performance.now();
+      announcedAt = performance.now();
     } catch (error) {
-      isSaid = false;
+      isAnnounced = false;
       throw error;
     }
   };
@@ -89,7 +90,7 @@ export function createSleeper(
       if (!isFailing)
         logger.error(
           { event: 'sleeper.failed', error: String(error) },
-          `cannot say whether this daemon is asleep, so it polls: ${String(error)}`,
+          `cannot announce whether this daemon is asleep, so it polls: ${String(error)}`,
         );
       isFailing = true;
     }
@@ -100,7 +101,7 @@ export function createSleeper(
       return state.isAwake;
     },
     get isKnown() {
-      return isSaid && horizon === null;
+      return isAnnounced && horizon === null;
     },
     async afterClaim(claimed, hasMore) {
       const now = performance.now();
@@ -114,32 +115,32 @@ export function createSleeper(
         if ((await isNotifyLockAwaited.first(database, {}))?.isAwaited) await wakeUp();
       });
     },
-    beforeLook: () =>
+    beforePoll: () =>
       guarded(async () => {
-        if (!isSaid) await say();
+        if (!isAnnounced) await announce();
         if (horizon !== null && (await haveAllEndedBefore.first(database, { id: horizon }))?.haveEnded)
           horizon = null;
       }),
-    sayAgain() {
-      isSaid = false;
+    announceAgain() {
+      isAnnounced = false;
     },
     maxSleepMs() {
       const now = performance.now();
       if (state.isAwake) return maxSleepMs(state, now);
-      const pollMs = isSaid && horizon === null ? Number.POSITIVE_INFINITY : POLL_MS;
-      const lookAgainAt = LOOK_AGAIN_MS.map(ms => saidAt + ms).find(at => at > now);
-      const againMs = horizon === null || lookAgainAt === undefined ? pollMs : Math.ceil(lookAgainAt - now);
+      const pollMs = isAnnounced && horizon === null ? Number.POSITIVE_INFINITY : POLL_MS;
+      const pollAgainAt = POLL_AGAIN_MS.map(ms => announcedAt + ms).find(at => at > now);
+      const againMs = horizon === null || pollAgainAt === undefined ? pollMs : Math.ceil(pollAgainAt - now);
       return Math.min(maxSleepMs(state, now), againMs);
     },
   };
 }
 
-/** For a daemon that does not listen, and polls: NOTIFY would not wake it. */
+/** For a daemon that does not listen: NOTIFY would not wake it, so it polls. */
 export const NO_SLEEPER: Sleeper = {
   isAwake: false,
   isKnown: false,
   afterClaim: () => Promise.resolve(),
-  beforeLook: () => Promise.resolve(),
-  sayAgain: () => undefined,
+  beforePoll: () => Promise.resolve(),
+  announceAgain: () => undefined,
   maxSleepMs: () => Number.POSITIVE_INFINITY,
 };

@@ -1,21 +1,21 @@
-// Whether a daemon says that it may be asleep, so that enqueuers send a NOTIFY.
+// Whether a daemon announces that it may be asleep, so that enqueuers send a NOTIFY.
 //
-// While it is awake it claims every few milliseconds without being woken. It says so only after it has been
-// busy for a second, so that a daemon that is woken for each run writes nothing.
+// A daemon that is awake claims every few milliseconds without being woken. It announces that only after it
+// has been busy for a second, so that a daemon that is woken for each run writes nothing.
 
 export interface Wakefulness {
-  /** It has said that it is awake, or is about to. */
+  /** The daemon has announced that it is awake, or is about to. */
   readonly isAwake: boolean;
-  /** Since when it has found something without a pause; null: there was a pause. */
+  /** Since when it has found runs without a pause; null: there was a pause. */
   readonly busySince: number | null;
-  /** Since when claims have left more behind; null: the last one has not. */
+  /** Since when each claim has left more that is due; null: the last one has not. */
   readonly backlogSince: number | null;
-  /** When it last found something. */
+  /** When it last found runs. */
   readonly foundAt: number;
   readonly awakeSince: number;
-  /** When it is to ask whether NOTIFY holds up any session; not before. */
+  /** The earliest time to ask whether NOTIFY holds up any session. */
   readonly askAt: number;
-  /** How long it must be busy before it says that it is awake. */
+  /** How long it must be busy before it announces that it is awake. */
   readonly busyMs: number;
   /** While awake: how soon to claim again. */
   readonly pauseMs: number;
@@ -23,11 +23,13 @@ export interface Wakefulness {
 
 const MIN_BUSY_MS = 1000;
 const MAX_BUSY_MS = 60_000;
-/** A longer time without a run ends being busy. */
+/** After a longer time without a run, the daemon is not busy any more. */
 const MAX_GAP_MS = 50;
-/** After this time without a run it falls asleep. Longer, because a slow commit may hold up all others. */
+/**
+ * After this time without a run, it falls asleep. Not sooner, because a slow commit may hold up all others.
+ */
 const IDLE_MS = 100;
-/** One that was awake for less than this many times `busyMs` must be busy for longer the next time. */
+/** A daemon that was awake for less than `busyMs` times this must be busy for longer the next time. */
 const WORTHWHILE = 10;
 const MIN_PAUSE_MS = 2;
 const MAX_PAUSE_MS = 8;
@@ -44,7 +46,7 @@ export const ASLEEP: Wakefulness = {
   pauseMs: MIN_PAUSE_MS,
 };
 
-/** What a claim found: runs; and whether there is more, so that the worker goes on claiming by itself. */
+/** What a claim found. `hasMore`: more is due, so the worker goes on claiming by itself. */
 export interface Found {
   readonly now: number;
   readonly claimed: number;
@@ -55,7 +57,7 @@ export function afterClaim(state: Wakefulness, { now, claimed, hasMore }: Found)
   const hadMore = state.backlogSince !== null;
   const backlogSince = hasMore ? (state.backlogSince ?? now) : null;
   const hasPaused = !hadMore && now - state.foundAt > MAX_GAP_MS;
-  // Up to now the worker has found something by itself.
+  // `hadMore`: up to now the worker has found runs by itself.
   const found = claimed > 0 || hasMore || hadMore;
   return {
     ...state,
@@ -69,8 +71,8 @@ export function afterClaim(state: Wakefulness, { now, claimed, hasMore }: Found)
 export type Step = 'wakeUp' | 'askWhetherToWakeUp' | 'fallAsleep' | null;
 
 /**
- * What to do now. A backlog needs no NOTIFY. Without one a NOTIFY for each run makes it start soonest; it is
- * given up only where enqueuers wait for one another because of it.
+ * What to do now. A backlog needs no NOTIFY. Without a backlog, runs start soonest with a NOTIFY for each.
+ * The daemon does without it only where enqueuers wait for one another because of it.
  */
 export function nextStep(state: Wakefulness, now: number): Step {
   const { isAwake, busySince, backlogSince, foundAt, busyMs } = state;
@@ -86,7 +88,7 @@ export const afterWakingUp = (state: Wakefulness, now: number): Wakefulness => (
   awakeSince: now,
 });
 
-/** No session waits because of NOTIFY. It asks again later. */
+/** No session waits because of NOTIFY, so the daemon asks again later. */
 export const afterVainQuestion = (state: Wakefulness, now: number): Wakefulness => ({
   ...state,
   askAt: now + MIN_BUSY_MS,
@@ -98,7 +100,7 @@ export function afterFallingAsleep(state: Wakefulness, now: number): Wakefulness
   return { ...state, isAwake: false, busySince: null, busyMs };
 }
 
-/** The next claim is due then, or the next step. A worker that goes on claiming needs no claim. */
+/** Until the next claim or step is due. A worker that goes on claiming needs no claim from the daemon. */
 export function maxSleepMs({ isAwake, backlogSince, busyMs, pauseMs }: Wakefulness, now: number): number {
   if (isAwake) return backlogSince === null ? pauseMs : Number.POSITIVE_INFINITY;
   return backlogSince === null

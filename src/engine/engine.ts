@@ -49,9 +49,11 @@ export type HandlerMethods = Pick<
   'enqueueMany' | 'complete' | 'fail' | 'extend' | 'runs' | 'queues'
 >;
 
-/** Runs have become claimable here: the next claim of each worker of this process starts no later. */
-export function lowerWatermarks({ workers }: Engine, places: readonly Lowered[]): void {
-  for (const worker of workers) worker.lowerWatermarks(places);
+/**
+ * Runs have become claimable in these lanes: no later claim of a worker of this process starts after them.
+ */
+export function lowerWatermarks({ workers }: Engine, lanes: readonly Lowered[]): void {
+  for (const worker of workers) worker.lowerWatermarks(lanes);
 }
 
 /** Runs may wait for this code: the workers of this process claim those whose jobs it has. */

@@ -23,8 +23,8 @@ const BATCH_SIZE = 500;
 /**
  * Reaps every expired lease, in batches, each in its own transaction: a tick that is killed in between loses
  * nothing. The attempt was counted at its claim, so a run that kills its workers ends dead. Also writes what
- * was decided elsewhere about runs that are handed over. Where runs wait for code, the workers of this
- * process look whether they know the jobs.
+ * was decided elsewhere about runs that are handed off. Where runs wait for code, the workers of this
+ * process check whether they know the jobs.
  */
 export async function reap(engine: Engine): Promise<ReapedRuns & Pick<ReapedBatch, 'waits_for_code'>> {
   const { backoff, base, max } = storedBackoff(engine.settings.retry);

@@ -5,7 +5,7 @@
 // statement succeeds for some run, only those are set aside whose rows hold values out of bounds.
 import { sqlState } from '../store/connection/errors.js';
 import { pauseQueue } from '../store/reads/queues.js';
-import { type Admitted, claimLimitedRuns, type Lease } from '../store/runs/claim/admit.js';
+import { type Admitted, admitRuns, type Lease } from '../store/runs/claim/admit.js';
 import { type Claim, type ClaimOptions, claimFreeRun, readClaimable } from '../store/runs/claim/claim.js';
 import { type Blame, isDataError, probeQueue, readQueueNames, setRunAside } from '../store/runs/set-aside.js';
 import type { Engine } from './engine.js';
@@ -100,20 +100,20 @@ export async function claimDespiteBadRows(
   if (failure !== null) throw failure.error;
   return {
     runs: claims.flatMap(claimed => claimed.runs),
-    limited: claims.flatMap(claimed => claimed.limited),
-    places: [],
+    needsAdmission: claims.flatMap(claimed => claimed.needsAdmission),
+    lanes: [],
     // The next claim is for all due runs again.
     hasMore: ids.length > 0,
   };
 }
 
-/** As `claimLimitedRuns`. If a row's data make it fail, admits one run at a time instead. */
+/** As `admitRuns`. If a row's data make it fail, admits one run at a time instead. */
 export async function admitDespiteBadRows(
   engine: Engine,
   ids: readonly string[],
   lease: Lease,
 ): Promise<Admitted> {
-  const admit = (some: readonly string[]) => claimLimitedRuns(engine.database, some, lease);
+  const admit = (some: readonly string[]) => admitRuns(engine.database, some, lease);
   let first: Admitted = { admitted: [], unblocked: [], failure: null };
   try {
     const answer = await admit(ids);

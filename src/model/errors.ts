@@ -1,4 +1,5 @@
-// The errors that Tock throws, and the three that a handler may throw to steer its run.
+// The errors that Tock throws, and those that a handler may throw to steer its run; one more is in
+// run/snooze.ts.
 
 /** Every code a {@link TockError} can carry. Scripts may rely on them; messages may change. */
 export type TockErrorCode =
@@ -35,6 +36,8 @@ export type TockErrorCode =
   | 'TOCK_WOULD_VANISH'
   | 'TOCK_LEASE_LOST'
   | 'TOCK_TIMEOUT'
+  | 'TOCK_GAVE_UP'
+  | 'TOCK_WAIT_CAUGHT'
   | 'TOCK_DRAINING'
   | 'TOCK_OUTCOME_UNKNOWN'
   | 'TOCK_UNPUBLISHED'
@@ -94,11 +97,21 @@ export class Dead extends Error {
   }
 }
 
+/** The kinds of errors that decide the outcome of a run whose handler throws them. */
+export const STEERING = [
+  'tock.retry-later',
+  'tock.cancel',
+  'tock.dead',
+  'tock.snooze',
+  'tock.suspension',
+] as const;
+export type Steering = (typeof STEERING)[number];
+
 /**
- * Whether a handler threw one of the three errors that decide its run's outcome. Tested by kind, not by
- * class, because jobs may be compiled with another copy of the package.
+ * Whether a handler threw an error that decides its run's outcome. Tested by kind, not by class, because jobs
+ * may be compiled with another copy of the package.
  */
-export function isSteering(error: unknown, kind: 'tock.retry-later' | 'tock.cancel' | 'tock.dead'): boolean {
+export function isSteering(error: unknown, kind: Steering): boolean {
   try {
     return error instanceof Error && (error as { kind?: unknown }).kind === kind;
   } catch {

@@ -34,7 +34,7 @@ export interface QueueRecord {
   readonly timezone: string;
   readonly pausedAt: Date | null;
   readonly pauseReason: string | null;
-  /** The broker to which a relay hands its runs over; null: workers execute them. */
+  /** The broker to which a relay hands its runs off; null: workers execute them. */
   readonly relayedTo: string | null;
   /** Due and not claimed, including runs that wait for a slot. */
   readonly waiting: number;
@@ -65,7 +65,7 @@ export interface QueueLimits {
   /** The zone of those hours: an IANA name. Default UTC. */
   readonly timezone?: string;
   /**
-   * The broker to which a relay hands its runs over, such as `rabbitmq`: then only workers that name the
+   * The broker to which a relay hands its runs off, such as `rabbitmq`: then only workers that name the
    * queue claim from it. Null: all workers execute its runs.
    */
   readonly relay?: string | null;

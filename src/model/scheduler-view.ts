@@ -25,7 +25,7 @@ export interface SchedulerStatus {
     readonly waiting: number;
     readonly scheduled: number;
     readonly running: number;
-    /** How many of the running ones are handed over to another system. */
+    /** How many of the running ones are handed off to another system. */
     readonly handedOver: number;
     readonly failed: number;
     readonly stuck: number;
@@ -64,7 +64,7 @@ export interface SchedulerStatus {
     readonly running: number;
     readonly failed: number;
     readonly paused: boolean;
-    /** The broker to which a relay hands its runs over; null: workers execute them. */
+    /** The broker to which a relay hands its runs off; null: workers execute them. */
     readonly relayedTo: string | null;
     /** A live worker names it: a relay, or a daemon. Only such a one claims from a relayed queue. */
     readonly named: boolean;
@@ -74,7 +74,7 @@ export interface SchedulerStatus {
    * at most.
    */
   readonly awaitedJobs: readonly AwaitedJob[];
-  /** What became of the runs that relays have handed over in the last 24 hours, by queue. */
+  /** What became of the runs that relays have handed off in the last 24 hours, by queue. */
   readonly handOffs: readonly QueueHandOffs[];
   /** The oldest snapshot that any session of this database holds, and that session's pid. */
   readonly oldestSnapshot: { readonly ageMs: number; readonly pid: number } | null;
@@ -106,7 +106,7 @@ export interface AwaitedJob {
   readonly isKnown: boolean;
 }
 
-/** Runs of a relayed queue that were handed over: the first figure is the sum of the next four. */
+/** Runs of a relayed queue that were handed off: the first figure is the sum of the next four. */
 export interface QueueHandOffs {
   readonly queue: string;
   readonly relayedTo: string;

@@ -16,7 +16,7 @@ const MAX_PAUSE_MS = 30_000;
 export interface AnswersOptions {
   readonly engine: Engine;
   readonly broker: Broker;
-  /** Consumers may be faster than the commit that records a hand-over. */
+  /** Consumers may be faster than the commit that records a handoff. */
   readonly publisher: Pick<Publisher, 'isUnrecorded' | 'recorded'>;
   /** So many runs wait no longer. */
   readonly onDecided: (count: number) => void;

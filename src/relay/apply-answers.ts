@@ -1,5 +1,5 @@
 // Writes a batch of answers: what they decide is committed when it resolves. Most successes have ended their
-// runs then; other decisions are kept with the hand-overs, to be written as outcomes.
+// runs then; other decisions are kept with the handoffs, to be written as outcomes.
 import type { Engine } from '../engine/engine.js';
 import { endCompleted } from '../engine/finalize/completed.js';
 import type { Session } from '../store/connection/database.js';

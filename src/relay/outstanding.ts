@@ -1,8 +1,8 @@
-// How many runs are handed over and wait for an answer: counted in the database now and then, since leases
-// end and other relays hand over too, and kept in between by what this relay does.
+// How many runs are handed off and wait for an answer: counted in the database now and then, since leases
+// end and other relays hand off too, and kept in between by what this relay does.
 import type { Logger } from '../model/logger.js';
 import type { Session } from '../store/connection/database.js';
-import { countHandedOver } from '../store/runs/hand-off/relayed.js';
+import { countHandedOff } from '../store/runs/hand-off/relayed.js';
 
 const COUNT_EVERY_MS = 10_000;
 
@@ -10,8 +10,8 @@ export interface OutstandingOptions {
   readonly database: Session;
   readonly logger: Logger;
   readonly queues: readonly string[];
-  /** How many runs this relay has handed over since it was started. */
-  readonly handedOver: () => number;
+  /** How many runs this relay has handed off since it was started. */
+  readonly handedOff: () => number;
   /** There are fewer than before. */
   readonly onFewer: () => void;
 }
@@ -19,7 +19,7 @@ export interface OutstandingOptions {
 export class Outstanding {
   private readonly options: OutstandingOptions;
   private counted = 0;
-  private handedOverThen = 0;
+  private handedOffThen = 0;
   private answered = 0;
   private readonly timer: NodeJS.Timeout;
 
@@ -29,7 +29,7 @@ export class Outstanding {
   }
 
   get count(): number {
-    return Math.max(0, this.counted + this.options.handedOver() - this.handedOverThen - this.answered);
+    return Math.max(0, this.counted + this.options.handedOff() - this.handedOffThen - this.answered);
   }
 
   noteAnswered(count: number): void {
@@ -39,20 +39,20 @@ export class Outstanding {
 
   /** Never rejects: without an answer the count stays as it is kept. */
   async recount(): Promise<void> {
-    const { database, logger, queues, handedOver, onFewer } = this.options;
-    const handedOverBefore = handedOver();
+    const { database, logger, queues, handedOff, onFewer } = this.options;
+    const handedOffBefore = handedOff();
     const answeredBefore = this.answered;
     const before = this.count;
     try {
-      this.counted = await countHandedOver(database, queues);
+      this.counted = await countHandedOff(database, queues);
     } catch (error) {
       logger.debug(
         { event: 'relay.uncounted', error: String(error) },
-        'the runs that are handed over could not be counted now',
+        'the runs that are handed off could not be counted now',
       );
       return;
     }
-    this.handedOverThen = handedOverBefore;
+    this.handedOffThen = handedOffBefore;
     this.answered -= answeredBefore;
     if (this.count < before) onFewer();
   }

@@ -29,7 +29,7 @@ const PUBLISH_TIMEOUT_MS = 30_000;
  */
 const MAX_UNCOUNTED = 100;
 
-/** How long an answer waits for the hand-over of its run to be on record. */
+/** How long an answer waits for the handoff of its run to be on record. */
 const MAX_UNRECORDED_MS = 250;
 
 interface Entry {
@@ -45,7 +45,7 @@ export interface PublisherOptions {
   readonly broker: Broker;
   readonly queues: readonly string[];
   readonly leaseMs: number;
-  /** How many more runs may be handed over, while so many are claimed and not handed over. */
+  /** How many more runs may be handed off, while so many are claimed and not handed off. */
   readonly roomFor: (held: number) => number;
   /** There may be room for claims again. */
   readonly onChange: () => void;
@@ -60,7 +60,7 @@ export class Publisher implements RelaySeam {
   private waiting: Entry[] = [];
   private breaker: Breaker = WORKING;
   private retry: NodeJS.Timeout | undefined;
-  /** Ids of runs that are published, and whose hand-over is not on record yet; and what waits for that. */
+  /** Ids of runs that are published, and whose handoff is not on record yet; and what waits for that. */
   private readonly unrecorded = new Map<string, (() => void)[]>();
 
   constructor(options: PublisherOptions) {
@@ -76,7 +76,7 @@ export class Publisher implements RelaySeam {
     return isOpen(this.breaker, performance.now()) ? 0 : Math.max(0, PROBE - held);
   }
 
-  handOver(active: ActiveRun, payload: unknown): Promise<Ending> {
+  handOff(active: ActiveRun, payload: unknown): Promise<Ending> {
     const text = textOf(payload);
     const size = text.length + FRAME_CHARS;
     // What code has computed may not be JSON.
@@ -93,12 +93,12 @@ export class Publisher implements RelaySeam {
     for (const resolve of waiting ?? []) resolve();
   }
 
-  /** Whether this relay has begun to publish the run, and its hand-over is not on record yet. */
+  /** Whether this relay has begun to publish the run, and its handoff is not on record yet. */
   isUnrecorded(id: string): boolean {
     return this.unrecorded.has(id);
   }
 
-  /** Resolves when those hand-overs of these runs that this relay makes are on record, or after a while. */
+  /** Resolves when those handoffs of these runs that this relay makes are on record, or after a while. */
   async recorded(ids: Iterable<string>): Promise<void> {
     const waits: Promise<void>[] = [];
     for (const id of ids) {
@@ -151,7 +151,7 @@ export class Publisher implements RelaySeam {
         const error = errors[index] ?? null;
         if (error === null || answered.has(entry.active.run.id)) {
           const to = receiverOf(broker, queueOf(entry) ?? '');
-          entry.resolve({ kind: 'handedOver', handOff: { leaseMs, to } });
+          entry.resolve({ kind: 'handedOff', handOff: { leaseMs, to } });
         } else if (isRefused(error) || (confirmed.length > 0 && isWornOut(entry))) {
           entry.resolve({ kind: 'threw', error: unpublishable(broker, error) });
         }

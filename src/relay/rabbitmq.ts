@@ -1,6 +1,6 @@
 // RabbitMQ as the broker of a relay, by the optional package rabbitmq-client. Needs RabbitMQ 3.10 or later.
 //
-//   <prefix>.work.<queue>   one durable quorum queue for each queue that is handed over
+//   <prefix>.work.<queue>   one durable quorum queue for each queue that is handed off
 //   <prefix>.answers        the answers of all consumers
 //
 // Messages are persistent and published to the default exchange, confirmed, and `mandatory`: what no queue

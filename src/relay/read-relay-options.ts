@@ -35,7 +35,7 @@ export function readRelayOptions(options: RelayOptions): CheckedOptions {
   const { tock, queues, broker, lease = '5m', maxOutstanding = 10_000, concurrency } = options;
   if (typeof tock !== 'object' || tock === null) throw bad('tock is missing: pass what createTock gives');
   if (!Array.isArray(queues) || queues.length === 0)
-    throw bad("queues is missing: name the queues to hand over, as in queues: ['mail']");
+    throw bad("queues is missing: name the queues to hand off, as in queues: ['mail']");
   checkQueues(queues);
   checkBroker(broker);
   const leaseMs = readLease(lease);

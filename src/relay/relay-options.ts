@@ -8,13 +8,13 @@ import type { Broker } from './broker.js';
 export interface RelayOptions {
   /** If it has jobs, they are registered, and payloads are checked before they are published. */
   readonly tock: Tock;
-  /** The queues to hand over. From now on only workers that name them claim from them. */
+  /** The queues to hand off. From now on only workers that name them claim from them. */
   readonly queues: readonly string[];
   /** It stays yours: close it after the relay has stopped. */
   readonly broker: Broker;
-  /** From the hand-over until a consumer's first answer: 1 second to 366 days. Default `5m`. */
+  /** From the handoff until a consumer's first answer: 1 second to 366 days. Default `5m`. */
   readonly lease?: Duration;
-  /** It claims no more while so many runs are handed over and not completed. Default 10,000. */
+  /** It claims no more while so many runs are handed off and not completed. Default 10,000. */
   readonly maxOutstanding?: number;
   /** The most runs that are being published at once. Default 1,000. */
   readonly concurrency?: number;
@@ -36,10 +36,10 @@ export interface RelayFigures {
   readonly refused: number;
   /** Messages to the relay that were no answer. */
   readonly malformed: number;
-  /** Runs that are handed over and wait for an answer, of all relays of these queues. */
+  /** Runs that are handed off and wait for an answer, of all relays of these queues. */
   readonly outstanding: number;
   readonly isBrokerAway: boolean;
-  /** What became of the runs that were handed over in the last 24 hours, by queue, whichever relay did it. */
+  /** What became of the runs that were handed off in the last 24 hours, by queue, whichever relay did it. */
   readonly queues: readonly QueueHandOffs[];
 }
 

@@ -41,7 +41,7 @@ async function openRelay(
     database,
     logger,
     queues,
-    handedOver: () => daemon?.outcomeCounts.handedOver ?? 0,
+    handedOff: () => daemon?.outcomeCounts.handedOver ?? 0,
     onFewer: () => {
       if (isFull) wake();
     },

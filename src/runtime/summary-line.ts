@@ -24,7 +24,8 @@ export function summaryLine(summary: TickSummary, jobCount: number, where: strin
     counted(executed.skipped, 'skipped'),
     counted(executed.deferred, 'deferred'),
     counted(executed.released, 'released'),
-    counted(executed.handedOver, 'handed over'),
+    counted(executed.waiting, 'waiting'),
+    counted(executed.handedOver, 'handed off'),
     counted(executed.lost, 'lost'),
     summary.stoppedEarly ? 'stopped early' : null,
   ].filter(part => part !== null);

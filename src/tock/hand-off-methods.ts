@@ -1,4 +1,4 @@
-// The methods of a Tock that complete runs which were handed over.
+// The methods of a Tock that complete runs which were handed off.
 import type { Engine } from '../engine/engine.js';
 import * as handOffs from '../engine/operate/hand-offs.js';
 import type { HandOffMethods } from '../model/job/hand-off-methods.js';

@@ -1,6 +1,6 @@
 // Chaos: the checker of histories, on histories written by hand. Each invariant can fail, and names itself.
 import { describe, expect, it } from 'vitest';
-import { HANDED_OVER } from '../../src/model/run/states.js';
+import { HANDED_OFF } from '../../src/model/run/states.js';
 import type { ClientCall, FinalState, HistoryEvent, HistoryPlace, HistoryRow } from './history.js';
 import { checkFinal, type Expectations } from './history-check.js';
 import { checkDecisions, countHandOffs } from './history-hand-offs.js';
@@ -238,8 +238,8 @@ describe('checkFinal', () => {
   });
 });
 
-describe('hand-overs', () => {
-  const HANDED: HistoryRow = { ...running, locked_by: HANDED_OVER, locked_until: AT(120) };
+describe('handoffs', () => {
+  const HANDED: HistoryRow = { ...running, locked_by: HANDED_OFF, locked_until: AT(120) };
   const note: HistoryRow = { run_id: 1, fence: 1, handed_over_at: AT(2), decided_at: null, written_at: null };
   const decided: HistoryRow = { ...note, decided_at: AT(60), decision: 'succeeded' };
   const succeeded: HistoryRow = { ...HANDED, status: 'succeeded' };
@@ -265,7 +265,7 @@ describe('hand-overs', () => {
     expect(
       checkDecisions(history(story), [call, { ...call, answer: false }, { ...call, answer: 'unknown' }]),
     ).toEqual([]);
-    expect(countHandOffs(history(story))).toEqual({ handedOver: 1, decided: 1 });
+    expect(countHandOffs(history(story))).toEqual({ handedOff: 1, decided: 1 });
   });
 
   it.each<[string, readonly Step[]]>([

@@ -1,9 +1,9 @@
 // The checker: pure, and with no knowledge of how the engine works.
 // In: a history, what clients were told, the final state. Out: the invariants that do not hold, one line each.
 //
-// I12 (concurrency limits) is in history-limits.ts, I15 and I16 (hand-overs) in history-hand-offs.ts. I13 is the caller's: it waits for quiet.
+// I12 (concurrency limits) is in history-limits.ts, I15 and I16 (handoffs) in history-hand-offs.ts. I13 is the caller's: it waits for quiet.
 import type { ClientCall, FinalState, HistoryEvent, HistoryRow } from './history.js';
-import { checkHandOffs, isHandedOver } from './history-hand-offs.js';
+import { checkHandOffs, isHandedOff } from './history-hand-offs.js';
 
 export interface Expectations {
   /** Fixed periods of schedules, aligned to the epoch, in milliseconds, by definition: the oracle of I7. */
@@ -69,7 +69,7 @@ function checkRuns(events: readonly HistoryEvent[], expected: Expectations): str
     if (place === 'live' && move === 'update' && old && row) {
       const isClaim =
         row.status === 'running' &&
-        (old.status !== 'running' || (old.locked_by !== row.locked_by && !isHandedOver(row)));
+        (old.status !== 'running' || (old.locked_by !== row.locked_by && !isHandedOff(row)));
       if (isClaim) {
         const fence = row.fence ?? 0;
         if (fence <= (lastFence.get(id) ?? 0)) say(`I1 fence ${fence} after ${lastFence.get(id)}`);
@@ -119,7 +119,7 @@ function checkWriter(
   if (isReaped(after, old)) {
     if (ms(error?.at) + TOLERANCE_MS < ms(old?.locked_until))
       say(`I2 taken back at ${error?.at}, leased until ${old?.locked_until}`);
-  } else if (app !== holder?.app && app !== 'driver' && !isHandedOver(old) && !endsLease(after, old)) {
+  } else if (app !== holder?.app && app !== 'driver' && !isHandedOff(old) && !endsLease(after, old)) {
     say(`I3 made ${after.status} by another than its holder ${holder?.app}`);
   }
 }
@@ -140,7 +140,7 @@ function isReaped(after: HistoryRow, before: HistoryRow | null): boolean {
 }
 
 /**
- * Given back before its handler was called: it could not begin soon enough, or needs a place or the opening of its window.
+ * Given back before its handler was called: it could not begin soon enough, or needs a slot or the opening of its window.
  * It leaves no error; what a handler ends with does.
  */
 function isPutOff(after: HistoryRow, before: HistoryRow): boolean {

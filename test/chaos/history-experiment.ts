@@ -2,7 +2,7 @@
 // them by lot, moves the clock, and enqueues.
 // In: a build, a seed, how many steps. Out: the invariants that did not hold.
 import pg from 'pg';
-import { HANDED_OVER } from '../../src/model/run/states.js';
+import { HANDED_OFF } from '../../src/model/run/states.js';
 import { bundleJobs, type Running, startProcess } from '../support/processes.js';
 import { openTestTock, until } from '../support/test-tock.js';
 import {
@@ -42,7 +42,7 @@ export interface Hands {
   readonly jump: (seconds: number) => Promise<unknown>;
   /** Resolves when the query gives a row. */
   readonly see: (query: string) => Promise<unknown>;
-  /** Completes the first run that was handed over, under a fence. Resolves to the answer. */
+  /** Completes the first run that was handed off, under a fence. Resolves to the answer. */
   readonly complete: (fence: number) => Promise<unknown>;
   /** Lets attempts of 'handed-late' go, up to a fence. */
   readonly letGo: (untilFence: number) => Promise<unknown>;
@@ -91,7 +91,7 @@ export interface Experiment {
   readonly claims: number;
   readonly reaped: number;
   readonly ended: number;
-  readonly handedOver: number;
+  readonly handedOff: number;
   /** How many of these were decided by calls. */
   readonly decided: number;
 }
@@ -215,7 +215,7 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
   const completeAll = async () => {
     const left = await sql<Message>(
       `select id::text as "runId", fence from tock.job_runs_live where locked_by = $1 and locked_until < '9999-01-01'`,
-      [HANDED_OVER],
+      [HANDED_OFF],
     );
     await Promise.all(left.map(({ runId, fence }) => decide(runId, fence, 'succeeded')));
   };

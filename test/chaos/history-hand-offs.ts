@@ -1,9 +1,9 @@
-// I15 and I16: runs that are handed over, and what another system decides about them.
+// I15 and I16: runs that are handed off, and what another system decides about them.
 // In: a history, and what the callers got for an answer. Out: where they do not hold, one line each.
 //
 // I15: a run is decided once under each fence, under the fence that it has, and while its lease lasts.
 // I16: what was decided is what becomes of it; nothing else ends it but the end of its lease, or a cancel.
-import { HANDED_OVER } from '../../src/model/run/states.js';
+import { HANDED_OFF } from '../../src/model/run/states.js';
 import type { HistoryEvent, HistoryRow } from './history.js';
 
 /** A call of tock.complete or tock.fail. `unknown`: the connection was lost. */
@@ -19,9 +19,9 @@ const ms = (text: string | null | undefined) => (text ? Date.parse(text) : Numbe
 const noteKey = (row: HistoryRow) => `${row.run_id}:${row.fence}`;
 const runKey = (row: HistoryRow) => `${row.id}:${row.fence}`;
 
-/** Whether a live run is handed over. */
-export const isHandedOver = (row: HistoryRow | null) =>
-  row?.status === 'running' && row.locked_by === HANDED_OVER;
+/** Whether a live run is handed off. */
+export const isHandedOff = (row: HistoryRow | null) =>
+  row?.status === 'running' && row.locked_by === HANDED_OFF;
 
 /** The states that a run may be in after a decision. A failure is a cancel where one was asked for. */
 const AFTER: Readonly<Record<string, readonly string[]>> = {
@@ -55,7 +55,7 @@ export function checkHandOffs(events: readonly HistoryEvent[]): string[] {
     const id = row?.id ?? old?.id ?? 0;
     if (row) live.set(id, row);
     else live.delete(id);
-    if (!old || !isHandedOver(old) || isHandedOver(row)) continue;
+    if (!old || !isHandedOff(old) || isHandedOff(row)) continue;
     const after = row ?? ends.get(`${id}:${old.generation}`);
     const decision = decided.get(runKey(old));
     const isTakenBack = after?.errors?.at(-1)?.code === 'TOCK_LEASE_LOST' && after.status !== 'succeeded';
@@ -68,7 +68,7 @@ export function checkHandOffs(events: readonly HistoryEvent[]): string[] {
       say(`I16 run ${runKey(old)} was made ${after?.status}, and nobody has decided that`);
     }
     if (move === 'update' && row?.status === 'running')
-      say(`I16 run ${runKey(old)} was claimed while it was handed over`);
+      say(`I16 run ${runKey(old)} was claimed while it was handed off`);
   }
   return wrong;
 }
@@ -94,9 +94,9 @@ export function checkDecisions(events: readonly HistoryEvent[], calls: readonly 
   return wrong;
 }
 
-/** How many runs were handed over, and how many of those were decided. */
+/** How many runs were handed off, and how many of those were decided. */
 export function countHandOffs(events: readonly HistoryEvent[]): {
-  readonly handedOver: number;
+  readonly handedOff: number;
   readonly decided: number;
 } {
   const rows = (test: (row: HistoryRow) => boolean) =>
@@ -106,7 +106,7 @@ export function countHandOffs(events: readonly HistoryEvent[]): {
       ),
     ).size;
   return {
-    handedOver: rows(row => Boolean(row.handed_over_at)),
+    handedOff: rows(row => Boolean(row.handed_over_at)),
     decided: rows(row => Boolean(row.handed_over_at && row.decided_at)),
   };
 }

@@ -95,7 +95,7 @@ const slow = defineJob({
     }),
 });
 
-/** Sends a message to another system, and is handed over to it; in between the attempt may fail. */
+/** Sends a message to another system, and is handed off to it; in between the attempt may fail. */
 const handed = defineJob({
   name: 'handed',
   retry,
@@ -109,7 +109,7 @@ const handed = defineJob({
     return ctx.handOff({ lease: '20s' });
   },
 });
-/** Waits until a story lets attempts of its fence go, and is handed over then, whatever its signal says. */
+/** Waits until a story lets attempts of its fence go, and is handed off then, whatever its signal says. */
 const handedLate = defineJob({
   name: 'handed-late',
   retry,

@@ -1,8 +1,8 @@
 // I12: concurrency limits hold over unexpired leases.
-// In: a history, and what the limits are. Out: where they did not hold, and the most places ever taken at once.
+// In: a history, and what the limits are. Out: where they did not hold, and the most slots ever taken at once.
 //
-// The order of the events is enough: whoever takes a place has seen the commit that gave it back, and the trigger has
-// written that before. Times would not do, since a statement that waited for a place began before it was given back.
+// The order of the events is enough: whoever takes a slot has seen the commit that gave it back, and the trigger has
+// written that before. Times would not do, since a statement that waited for a slot began before it was given back.
 import type { HistoryEvent, HistoryRow } from './history.js';
 
 export interface LimitsFound {

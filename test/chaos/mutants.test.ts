@@ -55,7 +55,7 @@ const MUTANTS: readonly Mutant[] = [
     story: 'ordinary',
     changes: [
       {
-        file: 'store/runs/claim/queue-priorities.ts',
+        file: 'store/runs/claim/queue-lanes.ts',
         from: '${run}.run_at <= tock.now()',
         to: '${run}.run_at <= clock_timestamp()',
       },
@@ -128,8 +128,8 @@ const MUTANTS: readonly Mutant[] = [
     found: /^I14/,
   },
   {
-    name: 'a worker hands over a run that it does not hold any more, and has not noticed that',
-    story: 'handsOverLate',
+    name: 'a worker hands off a run that it does not hold any more, and has not noticed that',
+    story: 'handsOffLate',
     changes: [
       {
         file: 'engine/worker/lease-answer.ts',
@@ -145,7 +145,7 @@ const MUTANTS: readonly Mutant[] = [
     found: /^I3/,
   },
   {
-    name: 'a run that was handed over is completed under any fence',
+    name: 'a run that was handed off is completed under any fence',
     story: 'answersLate',
     alterations: [
       {
@@ -159,7 +159,7 @@ const MUTANTS: readonly Mutant[] = [
     found: /^I15/,
   },
   {
-    name: 'a run that was handed over is completed after the end of its lease',
+    name: 'a run that was handed off is completed after the end of its lease',
     story: 'completesLate',
     alterations: [
       {

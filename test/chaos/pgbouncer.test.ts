@@ -122,7 +122,7 @@ describe.skipIf(!existsSync(PGBOUNCER))(
       const ids = await tock.enqueueMany(Array.from({ length: 60 }, () => ({ job: quick })));
       for (const id of ids)
         await until(async () => (await test.tock.runs.get(id))?.status === 'succeeded', `run ${id}`);
-      // One that comes while it sleeps: found by polling, whatever becomes of the notice.
+      // One that comes while it sleeps: found by polling, whatever becomes of the notification.
       const [row] = await test.sql<{ id: string }>(`select tock.enqueue('quick') as id`);
       await until(
         async () => (await test.tock.runs.get(row?.id ?? ''))?.status === 'succeeded',

@@ -1,6 +1,6 @@
 // Scripted faults: an experiment carries out one of them in place of random ones, so that a mutant shows.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HANDED_OVER } from '../../src/model/run/states.js';
+import { HANDED_OFF } from '../../src/model/run/states.js';
 import type { Hands } from './history-experiment.js';
 
 const RUNNING = (job: string, fence: number) =>
@@ -40,10 +40,10 @@ async function kills({ start, enqueue, see }: Hands): Promise<void> {
 }
 
 const OVER = (fence: number) =>
-  `select from tock.job_runs where locked_by = '${HANDED_OVER}' and status = 'running' and fence = ${fence}`;
+  `select from tock.job_runs where locked_by = '${HANDED_OFF}' and status = 'running' and fence = ${fence}`;
 
-/** A worker hands a run over, and is killed. */
-async function handsOverAndDies({ start, enqueue, see }: Hands): Promise<void> {
+/** A worker hands a run off, and is killed. */
+async function handsOffAndDies({ start, enqueue, see }: Hands): Promise<void> {
   const first = start();
   await enqueue('handed');
   await see(OVER(1));
@@ -53,7 +53,7 @@ async function handsOverAndDies({ start, enqueue, see }: Hands): Promise<void> {
 /** A run is completed while nobody can write that, and its lease ends before anybody can. */
 async function completes(hands: Hands): Promise<void> {
   const { start, jump, see, complete } = hands;
-  await handsOverAndDies(hands);
+  await handsOffAndDies(hands);
   await complete(1);
   await jump(30);
   start();
@@ -62,12 +62,12 @@ async function completes(hands: Hands): Promise<void> {
 
 /** A run is completed when its lease has ended, and nobody has taken it back yet. */
 async function completesLate(hands: Hands): Promise<void> {
-  await handsOverAndDies(hands);
+  await handsOffAndDies(hands);
   await hands.jump(30);
   await hands.complete(1);
 }
 
-/** The lease of a hand-over ends, the run is handed over again, and the first answer comes. */
+/** The lease of a handoff ends, the run is handed off again, and the first answer comes. */
 async function answersLate({ start, enqueue, jump, see, complete }: Hands): Promise<void> {
   start();
   await enqueue('handed');
@@ -81,8 +81,8 @@ async function answersLate({ start, enqueue, jump, see, complete }: Hands): Prom
 
 const BEGUN = (fence: number) => `select from public.begun where fence = ${fence}`;
 
-/** A worker freezes past its lease, another takes its run, the first wakes up and hands it over. */
-async function handsOverLate({ start, enqueue, jump, see, letGo }: Hands): Promise<void> {
+/** A worker freezes past its lease, another takes its run, the first wakes up and hands it off. */
+async function handsOffLate({ start, enqueue, jump, see, letGo }: Hands): Promise<void> {
   const first = start();
   await enqueue('handed-late');
   await see(BEGUN(1));
@@ -107,5 +107,5 @@ export const STORIES = {
   completes,
   completesLate,
   answersLate,
-  handsOverLate,
+  handsOffLate,
 } as const;

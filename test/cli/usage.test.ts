@@ -120,15 +120,15 @@ describe('wrong arguments', () => {
     [['complete'], /^tock complete: missing required argument 'run.fence' \(see tock complete --help\)\n$/],
     [
       ['complete', '812', '1'],
-      /^tock complete: "812" is not the message id of a hand-over; did you mean 812\.1\?\n$/,
+      /^tock complete: "812" is not the message id of a handoff; did you mean 812\.1\?\n$/,
     ],
     [
       ['complete', '812:1'],
-      /^tock complete: "812:1" is not the message id of a hand-over; did you mean 812\.1\?\n$/,
+      /^tock complete: "812:1" is not the message id of a handoff; did you mean 812\.1\?\n$/,
     ],
     [
       ['fail', '812', 'closed'],
-      /^tock fail: "812" is not the message id of a hand-over: its fence is missing \(tock show 812 has it\)\n$/,
+      /^tock fail: "812" is not the message id of a handoff: its fence is missing \(tock show 812 has it\)\n$/,
     ],
     [
       ['complete', '812.0'],

@@ -51,10 +51,10 @@ const ended = (id: string) =>
   until(async () => (await test.tock.runs.get(id))?.finishedAt, `run ${id} to end`);
 
 describe('tock.start', () => {
-  it('writes what another system has decided about a run that is handed over', async () => {
+  it('writes what another system has decided about a run that is handed off', async () => {
     daemon = await test.tock.start();
     const id = await test.tock.enqueue(approves);
-    await until(async () => (await test.tock.runs.get(id))?.handOff, 'the hand-over');
+    await until(async () => (await test.tock.runs.get(id))?.handOff, 'the handoff');
     expect(daemon.outcomeCounts).toMatchObject({ claimed: 1, handedOver: 1, lost: 0 });
     await until(async () => (await test.sql('select from tock.sleepers')).length > 0, 'the daemon to sleep');
     expect(await test.tock.complete(id, 1, 'approved')).toBe(true);
@@ -70,7 +70,7 @@ describe('tock.start', () => {
     const listener = new pg.Client({ connectionString: test.url });
     await listener.connect();
     const payloads: string[] = [];
-    listener.on('notification', notice => payloads.push(notice.payload ?? ''));
+    listener.on('notification', notification => payloads.push(notification.payload ?? ''));
     await listener.query('listen tock');
     const tock = test.another();
     daemon = await tock.start({ listen: false });
@@ -140,7 +140,7 @@ describe('tock.start', () => {
   it.each([
     { listen: true, waiting: 0 },
     { listen: false, waiting: 0 },
-    // With more runs than it has room for, it goes on claiming, and does not look.
+    // With more runs than it has room for, it goes on claiming, and does not poll.
     { listen: false, waiting: 30 },
   ])('cancels long before its next heartbeat ($listen, $waiting waiting)', async ({ listen, waiting }) => {
     const waits = defineJob({
@@ -184,11 +184,11 @@ describe('tock.start', () => {
     try {
       daemon = await test.another({ connectionString: recorder.url }).start();
       // One that is prepared is named, from its second time on.
-      const looks = await until(async () => {
+      const polls = await until(async () => {
         const last = recorder.statements().slice(-3);
         return last.length === 3 && last.every(each => each.startsWith('tock_') && each === last[0]) && last;
-      }, 'three looks in a row, and nothing between');
-      expect(recorder.statements().filter(each => each === looks[0]).length).toBeGreaterThan(2);
+      }, 'three polls in a row, and nothing between');
+      expect(recorder.statements().filter(each => each === polls[0]).length).toBeGreaterThan(2);
       expect(recorder.connections()).toBe(2);
       await daemon.stop();
       daemon = undefined;
@@ -197,7 +197,7 @@ describe('tock.start', () => {
     }
   });
 
-  it('takes back an expired lease, and does what was left undone, without a notice', async () => {
+  it('takes back an expired lease, and does what was left undone, without a notification', async () => {
     daemon = await test.tock.start({ listen: false });
     const [lost] = await test.sql<{ id: string }>(
       `insert into tock.job_runs_live (job, status, attempts, locked_by, locked_until)

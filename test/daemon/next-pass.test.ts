@@ -3,16 +3,16 @@ import { describe, expect, it } from 'vitest';
 import {
   afterError,
   afterFailedReap,
-  afterLook,
   afterMinute,
+  afterPoll,
   afterReap,
-  afterReapNotice,
+  afterReapNotification,
   afterWake,
   checksReaping,
   type DueSteps,
   dueSteps,
   FIRST_PLAN,
-  needsLook,
+  needsPoll,
   type PassResult,
   type Plan,
   reapsInTurn,
@@ -30,7 +30,7 @@ const RESTING: Plan = {
   claimAt: NEVER,
   checkReapAt: NOW + 3000,
   retryMs: 5,
-  lookBy: NOW + POLL_MS,
+  pollBy: NOW + POLL_MS,
   knowsAll: false,
 };
 
@@ -56,9 +56,9 @@ describe('dueSteps', () => {
   });
 });
 
-describe('after a look', () => {
+describe('after a poll', () => {
   const NOTHING: NextDue = { occurrenceMs: null, runMs: null, isOverdue: false, needsReaping: false };
-  const LOOKED_ONLY: PassResult = {
+  const POLLED_ONLY: PassResult = {
     startedAt: NOW - 30,
     materialized: false,
     isRefused: false,
@@ -66,19 +66,19 @@ describe('after a look', () => {
     claimed: 0,
     hasRoom: true,
   };
-  const CLAIMED: PassResult = { ...LOOKED_ONLY, claimedEverywhere: true };
+  const CLAIMED: PassResult = { ...POLLED_ONLY, claimedEverywhere: true };
 
   it.each<[string, Partial<NextDue>, PassResult, Partial<Plan>, Partial<Plan>]>([
-    ['nothing is due before the next poll', {}, LOOKED_ONLY, {}, {}],
-    ['a run is claimed at its time', { runMs: 700 }, LOOKED_ONLY, {}, { claimAt: NOW + 700 }],
+    ['nothing is due before the next poll', {}, POLLED_ONLY, {}, {}],
+    ['a run is claimed at its time', { runMs: 700 }, POLLED_ONLY, {}, { claimAt: NOW + 700 }],
     [
-      'a far run is looked at again by the poll',
+      'a far run is found again by a later poll',
       { runMs: 90_000 },
-      LOOKED_ONLY,
+      POLLED_ONLY,
       {},
       { claimAt: NOW + POLL_MS },
     ],
-    ['an overdue run is claimed at once', { isOverdue: true }, LOOKED_ONLY, {}, { claimAt: NOW }],
+    ['an overdue run is claimed at once', { isOverdue: true }, POLLED_ONLY, {}, { claimAt: NOW }],
     [
       'an overdue run that a claim has just passed over is claimed after twice the last pause',
       { isOverdue: true },
@@ -124,11 +124,11 @@ describe('after a look', () => {
     [
       'an occurrence is materialized at its time',
       { occurrenceMs: 800 },
-      LOOKED_ONLY,
+      POLLED_ONLY,
       {},
       { materializeAt: NOW + 800 },
     ],
-    ['an overdue occurrence at once', { occurrenceMs: -20 }, LOOKED_ONLY, {}, { materializeAt: NOW }],
+    ['an overdue occurrence at once', { occurrenceMs: -20 }, POLLED_ONLY, {}, { materializeAt: NOW }],
     [
       'but not at once where it has just been passed over',
       { occurrenceMs: -20 },
@@ -143,12 +143,12 @@ describe('after a look', () => {
       {},
       { materializeAt: NOW + POLL_MS },
     ],
-    ['reaps at once if needed', { needsReaping: true }, LOOKED_ONLY, {}, { reapAt: NOW - 10 }],
-    ['a reaping that is due stays due', {}, LOOKED_ONLY, { reapAt: NOW }, { reapAt: NOW }],
+    ['reaps at once if needed', { needsReaping: true }, POLLED_ONLY, {}, { reapAt: NOW - 10 }],
+    ['a reaping that is due stays due', {}, POLLED_ONLY, { reapAt: NOW }, { reapAt: NOW }],
   ])('%s', (_what, due, pass, plan, expected) => {
     const before = { ...RESTING, ...plan };
-    const look = { askedAt: NOW - 10, answeredAt: NOW, due: { ...NOTHING, ...due }, isNotified: false };
-    expect(afterLook(before, look, pass, POLL_MS)).toEqual({ ...before, retryMs: 5, ...expected });
+    const poll = { askedAt: NOW - 10, answeredAt: NOW, due: { ...NOTHING, ...due }, isNotified: false };
+    expect(afterPoll(before, poll, pass, POLL_MS)).toEqual({ ...before, retryMs: 5, ...expected });
   });
 
   it.each([
@@ -156,9 +156,9 @@ describe('after a look', () => {
     ['twenty times as long as it took', 400, 8000],
   ])('checks whether there is anything to reap again %s after a check', (_what, tookMs, afterMs) => {
     const plan = { ...RESTING, checkReapAt: NOW };
-    const look = { askedAt: NOW, answeredAt: NOW + tookMs, due: NOTHING, isNotified: false };
+    const poll = { askedAt: NOW, answeredAt: NOW + tookMs, due: NOTHING, isNotified: false };
     expect(checksReaping(plan, NOW)).toBe(true);
-    expect(afterLook(plan, look, LOOKED_ONLY, POLL_MS).checkReapAt).toBe(NOW + afterMs);
+    expect(afterPoll(plan, poll, POLLED_ONLY, POLL_MS).checkReapAt).toBe(NOW + afterMs);
     expect(checksReaping(plan, NOW - 1)).toBe(false);
   });
 });
@@ -173,21 +173,21 @@ describe('a pass for which nothing was due', () => {
     claimed: 1,
     hasRoom: true,
   };
-  const look = { askedAt: NOW, answeredAt: NOW, due: NOTHING, isNotified: true };
+  const poll = { askedAt: NOW, answeredAt: NOW, due: NOTHING, isNotified: true };
 
-  it('ends without a look where a notification has named what it found, until the next poll', () => {
-    const plan = afterLook(RESTING, look, done, POLL_MS);
-    expect(needsLook(plan, { startedAt: NOW + POLL_MS - 1, claimed: 1 })).toBe(false);
-    expect(needsLook(plan, { startedAt: NOW + POLL_MS, claimed: 1 })).toBe(true);
+  it('ends without a poll where a notification has named what it found, until the next poll', () => {
+    const plan = afterPoll(RESTING, poll, done, POLL_MS);
+    expect(needsPoll(plan, { startedAt: NOW + POLL_MS - 1, claimed: 1 })).toBe(false);
+    expect(needsPoll(plan, { startedAt: NOW + POLL_MS, claimed: 1 })).toBe(true);
   });
 
   it.each<[string, Plan, number]>([
-    ['it found nothing', afterLook(RESTING, look, done, POLL_MS), 0],
-    ['the last look was without room', afterLook(RESTING, look, { ...done, hasRoom: false }, POLL_MS), 1],
-    ['notifications do not come', afterLook(RESTING, { ...look, isNotified: false }, done, POLL_MS), 1],
-    ['the worker went on claiming', whileClaiming(afterLook(RESTING, look, done, POLL_MS), done, POLL_MS), 1],
+    ['it found nothing', afterPoll(RESTING, poll, done, POLL_MS), 0],
+    ['the last poll was without room', afterPoll(RESTING, poll, { ...done, hasRoom: false }, POLL_MS), 1],
+    ['notifications do not come', afterPoll(RESTING, { ...poll, isNotified: false }, done, POLL_MS), 1],
+    ['the worker went on claiming', whileClaiming(afterPoll(RESTING, poll, done, POLL_MS), done, POLL_MS), 1],
   ])('ends with one where %s', (_when, plan, claimed) => {
-    expect(needsLook(plan, { startedAt: NOW, claimed })).toBe(true);
+    expect(needsPoll(plan, { startedAt: NOW, claimed })).toBe(true);
   });
 });
 
@@ -206,13 +206,13 @@ describe('after a reaping', () => {
 });
 
 describe('while a worker goes on claiming', () => {
-  it('reaping is due without a look, and materializing once in a poll', () => {
+  it('reaping is due without a poll, and materializing once in a poll', () => {
     const pass = { startedAt: NOW, materialized: true };
     const claiming = { reapAt: RESTING.checkReapAt, materializeAt: NOW + POLL_MS };
     expect(whileClaiming(RESTING, pass, POLL_MS)).toEqual({ ...RESTING, ...claiming });
   });
 
-  it('materializing is due within a poll, whatever the last look knew: a schedule may be new', () => {
+  it('materializing is due within a poll, whatever the last poll knew: a schedule may be new', () => {
     const pass = { startedAt: NOW, materialized: false };
     const first = whileClaiming(RESTING, pass, POLL_MS);
     expect(first.materializeAt).toBe(NOW + POLL_MS);
@@ -231,7 +231,7 @@ describe('while a worker goes on claiming', () => {
   it('reaps in turn with others, unless there is reason to', () => {
     const claiming = whileClaiming(RESTING, { startedAt: NOW, materialized: false }, POLL_MS);
     expect(reapsInTurn(claiming)).toBe(true);
-    expect(reapsInTurn(afterReapNotice(claiming, NOW))).toBe(false);
+    expect(reapsInTurn(afterReapNotification(claiming, NOW))).toBe(false);
     expect(reapsInTurn(afterError(claiming))).toBe(false);
     expect(reapsInTurn(afterError(FIRST_PLAN))).toBe(false);
     const due = { occurrenceMs: null, runMs: null, isOverdue: false, needsReaping: true };
@@ -245,7 +245,7 @@ describe('while a worker goes on claiming', () => {
     };
     expect(
       reapsInTurn(
-        afterLook(claiming, { askedAt: NOW, answeredAt: NOW + 1, due, isNotified: false }, done, POLL_MS),
+        afterPoll(claiming, { askedAt: NOW, answeredAt: NOW + 1, due, isNotified: false }, done, POLL_MS),
       ),
     ).toBe(false);
   });
@@ -258,8 +258,8 @@ describe('while a worker goes on claiming', () => {
 
 describe('sleepMs', () => {
   it.each<[string, Partial<Plan>, boolean, number]>([
-    ['until the next look, where nothing is due', {}, false, POLL_MS],
-    ['until the next look at most', { claimAt: NOW + 60_000 }, false, POLL_MS],
+    ['until the next poll, where nothing is due', {}, false, POLL_MS],
+    ['until the next poll at most', { claimAt: NOW + 60_000 }, false, POLL_MS],
     ['until the reaping', { reapAt: NOW + 30, claimAt: NOW + 40 }, false, 30],
     ['until the occurrence', { materializeAt: NOW + 30, claimAt: NOW + 40 }, false, 30],
     ['until the claim', { claimAt: NOW + 40, reapAt: NOW + 50 }, false, 40],
@@ -281,17 +281,17 @@ describe('events', () => {
   });
 });
 
-describe('after a notice that there is something to reap', () => {
+describe('after a notification that there is something to reap', () => {
   it('reaps at once, unless it has just been asked', () => {
-    expect(afterReapNotice(RESTING, NOW).reapAt).toBe(NOW);
-    expect(afterReapNotice({ ...RESTING, checkReapAt: NOW + 4900 }, NOW).reapAt).toBe(NOW + 400);
-    expect(afterReapNotice(FIRST_PLAN, NOW).reapAt).toBe(NOW);
+    expect(afterReapNotification(RESTING, NOW).reapAt).toBe(NOW);
+    expect(afterReapNotification({ ...RESTING, checkReapAt: NOW + 4900 }, NOW).reapAt).toBe(NOW + 400);
+    expect(afterReapNotification(FIRST_PLAN, NOW).reapAt).toBe(NOW);
   });
 
   it('leaves an earlier reaping as it is, and takes no more than its share of the time', () => {
-    expect(afterReapNotice({ ...RESTING, reapAt: NOW - 5 }, NOW).reapAt).toBe(NOW - 5);
+    expect(afterReapNotification({ ...RESTING, reapAt: NOW - 5 }, NOW).reapAt).toBe(NOW - 5);
     // The last one took 2 s: the next may come after 40.
     const slow = afterReap(RESTING, NOW - 2000, NOW);
-    expect(afterReapNotice(slow, NOW).reapAt).toBe(slow.checkReapAt - 4500);
+    expect(afterReapNotification(slow, NOW).reapAt).toBe(slow.checkReapAt - 4500);
   });
 });

@@ -65,7 +65,7 @@ describe('the step that reaps', () => {
     expect(await leased()).toBe(0);
   });
 
-  it('is everybody’s where a look, a notice or an error asks for it', async () => {
+  it('is everybody’s where a poll, a notification or an error asks for it', async () => {
     await step(BY_THE_CLOCK);
     await expire();
     await step(BY_A_LOOK);

@@ -73,7 +73,7 @@ const isEnded = (id: string) =>
 const searches = () => sent.filter(name => /^(?:claim|next-due)/.test(name));
 
 describe('a daemon whose last run ends', () => {
-  it('sleeps on where a notice has brought it, and is woken by the next', async () => {
+  it('sleeps on where a notification has brought it, and is woken by the next', async () => {
     await start(4);
     sent.length = 0;
     for (const n of ['a', 'b']) {
@@ -83,7 +83,7 @@ describe('a daemon whose last run ends', () => {
       await isEnded(id);
       await quiet();
     }
-    expect(searches()).toEqual(['claim-in-place', 'claim-in-place']);
+    expect(searches()).toEqual(['claim-in-lane', 'claim-in-lane']);
   });
 
   it('claims everywhere while others execute, and sleeps on after them', async () => {
@@ -99,17 +99,17 @@ describe('a daemon whose last run ends', () => {
     }
     await quiet();
     // The second was claimed everywhere: others might have waited for room.
-    expect(searches()).toEqual(['claim-in-place', 'claim']);
+    expect(searches()).toEqual(['claim-in-lane', 'claim']);
     sent.length = 0;
     const third = await test.tock.enqueue(waits, { n: 'c' });
     await isStarted('c');
     end('c');
     await isEnded(third);
     await quiet();
-    expect(searches()).toEqual(['claim-in-place']);
+    expect(searches()).toEqual(['claim-in-lane']);
   });
 
-  it('counts what notices bring: where they come in a stream, it asks whether they hold up sessions', async () => {
+  it('counts what notifications bring: where they come in a stream, it asks whether they hold up sessions', async () => {
     await start(4);
     const untilSucceeded = async (count: number) => {
       while ((daemon?.outcomeCounts.succeeded ?? 0) < count) await sleep(1);
@@ -120,14 +120,14 @@ describe('a daemon whose last run ends', () => {
       await untilSucceeded(n);
     }
     expect(sent).toContain('is notify lock awaited');
-    expect(searches().filter(name => name === 'claim-in-place').length).toBeGreaterThan(9);
+    expect(searches().filter(name => name === 'claim-in-lane').length).toBeGreaterThan(9);
   });
 
   it('starts one in time that its handler has enqueued for later', async () => {
     await start(4);
     await test.tock.enqueue(waits, { n: 'a' });
     await isStarted('a');
-    await until(async () => searches().at(-1) === 'claim-in-place', 'the claim');
+    await until(async () => searches().at(-1) === 'claim-in-lane', 'the claim');
     await test.tock.enqueue(waits, { n: 'later' }, { delay: '1s' });
     end('a');
     await isStarted('later');
@@ -149,7 +149,7 @@ describe('a daemon whose last run ends', () => {
     expect(started).toHaveLength(4);
   });
 
-  it('looks for those that had no room', async () => {
+  it('polls for those that had no room', async () => {
     await start(1);
     await test.tock.enqueue(waits, { n: 'a' });
     await isStarted('a');
@@ -163,7 +163,7 @@ describe('a daemon whose last run ends', () => {
     expect(started).toEqual(all);
   });
 
-  it('looks for those that the limit of a queue has kept, also while others execute', async () => {
+  it('polls for those that the limit of a queue has kept, also while others execute', async () => {
     await test.tock.queues.set('one', { concurrency: 1 });
     await start(4);
     await test.tock.enqueue(waits, { n: 'another' });
@@ -176,7 +176,7 @@ describe('a daemon whose last run ends', () => {
     await isStarted('b');
   });
 
-  it('looks for what waits after one that did not succeed', async () => {
+  it('polls for what waits after one that did not succeed', async () => {
     const fails = defineJob({
       name: 'waits',
       retry: { maxAttempts: 2, backoff: () => '10ms' },

@@ -37,7 +37,7 @@ let database: Database;
 let listener: pg.Client;
 const clients: pg.Client[] = [];
 const daemons: Daemon[] = [];
-const notices: string[] = [];
+const notifications: string[] = [];
 
 async function connect(role?: string): Promise<pg.Client> {
   const url = new URL(test.url);
@@ -54,12 +54,12 @@ beforeEach(async () => {
   held = new Promise(resolve => {
     release = resolve;
   });
-  notices.length = 0;
+  notifications.length = 0;
   sent.length = 0;
   test = await openTestTock([quick, slow]);
   database = openDatabase({ connectionString: test.url });
   listener = await connect();
-  listener.on('notification', ({ payload }) => notices.push(payload ?? ''));
+  listener.on('notification', ({ payload }) => notifications.push(payload ?? ''));
   await listener.query('listen tock');
 });
 afterEach(async () => {
@@ -70,12 +70,12 @@ afterEach(async () => {
   await test.close();
 });
 
-/** The notices of runs since the last call. A later notice arrives after all that were committed before. */
-async function noticesOfRuns(): Promise<string[]> {
+/** The notifications of runs since the last call. A later notification arrives after all that were committed before. */
+async function notificationsOfRuns(): Promise<string[]> {
   const mark = `mark:${Math.random()}`;
   await test.sql(`select pg_notify('tock', $1)`, [mark]);
-  await until(async () => notices.includes(mark), 'the last notice');
-  return notices.splice(0).filter(each => each.startsWith('queued'));
+  await until(async () => notifications.includes(mark), 'the last notification');
+  return notifications.splice(0).filter(each => each.startsWith('queued'));
 }
 
 const sleepers = () =>
@@ -108,14 +108,14 @@ const engineOf = (): Engine => ({
 async function start(options: Parameters<typeof startDaemon>[1] = {}): Promise<Daemon> {
   const daemon = await startDaemon(engineOf(), options, POLL_MS);
   daemons.push(daemon);
-  await until(isAsleep(daemon.id), 'the daemon to say that it may be asleep');
+  await until(isAsleep(daemon.id), 'the daemon to announce that it may be asleep');
   return daemon;
 }
-/** A daemon that is full, with more to do: after a second it says that it is awake. */
+/** A daemon that is full, with more to do: after a second it announces that it is awake. */
 async function startAwake(queue = 'default'): Promise<Daemon> {
   const daemon = await start({ concurrency: 1, queues: [queue] });
   await test.tock.enqueueMany([1, 2].map(() => ({ job: slow, queue })));
-  await until(isAwake(daemon.id), 'the daemon to say that it is awake');
+  await until(isAwake(daemon.id), 'the daemon to announce that it is awake');
   return daemon;
 }
 const ended = (id: string) =>
@@ -137,24 +137,24 @@ describe.each(ENQUEUES)('enqueueing by %s', (_way, enqueue) => {
   it('notifies nobody while no daemon may be asleep', async () => {
     await insertWorker(test);
     await enqueue('mail');
-    expect(await noticesOfRuns()).toEqual([]);
+    expect(await notificationsOfRuns()).toEqual([]);
   });
 
   it('notifies a daemon that may be asleep and claims from all queues', async () => {
     await insertSleeper(test);
     await enqueue('mail');
-    expect(await noticesOfRuns()).toHaveLength(1);
+    expect(await notificationsOfRuns()).toHaveLength(1);
   });
 
   it('notifies a daemon that claims from the queue, and none that does not', async () => {
     await insertSleeper(test, ['reports', 'prune']);
     await enqueue('mail');
-    expect(await noticesOfRuns()).toEqual([]);
+    expect(await notificationsOfRuns()).toEqual([]);
     await test.sql(`update tock.sleepers set queues = '{reports,mail}'`);
     await test.sql('delete from tock.job_runs_live');
     await test.sql('delete from tock.job_keys');
     await enqueue('mail');
-    expect(await noticesOfRuns()).toHaveLength(1);
+    expect(await notificationsOfRuns()).toHaveLength(1);
   });
 
   it.each(['repeatable read', 'serializable'])(
@@ -169,7 +169,7 @@ describe.each(ENQUEUES)('enqueueing by %s', (_way, enqueue) => {
       await insertSleeper(test);
       await strict.query(`select tock.enqueue('quick')`);
       await strict.query('commit');
-      expect(await noticesOfRuns()).toEqual(['queued']);
+      expect(await notificationsOfRuns()).toEqual(['queued']);
     },
   );
 });
@@ -179,10 +179,10 @@ describe('a batch of many runs', () => {
     const batch = () =>
       test.tock.enqueueMany(Array.from({ length: 101 }, () => ({ job: quick, queue: 'mail' })));
     await batch();
-    expect(await noticesOfRuns()).toEqual([]);
+    expect(await notificationsOfRuns()).toEqual([]);
     await insertSleeper(test, ['reports']);
     await batch();
-    expect(await noticesOfRuns()).toEqual(['queued']);
+    expect(await notificationsOfRuns()).toEqual(['queued']);
   });
 });
 
@@ -195,10 +195,10 @@ describe('a role that may only enqueue', () => {
     try {
       const enqueuer = await connect(role);
       await enqueuer.query(`select tock.enqueue('quick')`);
-      expect(await noticesOfRuns()).toEqual([]);
+      expect(await notificationsOfRuns()).toEqual([]);
       await insertSleeper(test);
       await enqueuer.query(`select tock.enqueue('quick')`);
-      expect(await noticesOfRuns()).toEqual(['queued']);
+      expect(await notificationsOfRuns()).toEqual(['queued']);
       for (const attempt of [
         'select from tock.sleepers',
         'delete from tock.sleepers',
@@ -224,32 +224,32 @@ describe('createSleeper', () => {
 
   /** Transactions of other databases count too. */
   const isAtRest = async () => {
-    await sleeper.beforeLook();
+    await sleeper.beforePoll();
     return sleeper.maxSleepMs() === Number.POSITIVE_INFINITY;
   };
 
-  it('says nothing before somebody listens', async () => {
-    await sleeper.beforeLook();
+  it('announces nothing before somebody listens', async () => {
+    await sleeper.beforePoll();
     expect([await sleepers(), sleeper.maxSleepMs()]).toEqual([[], Number.POSITIVE_INFINITY]);
   });
 
-  it('looks again until all transactions have ended that could not see its row, and then no more', async () => {
+  it('polls again until all transactions have ended that could not see its row, and then no more', async () => {
     const late = await connect();
     await late.query('begin');
     await late.query(`select tock.enqueue('quick')`);
-    sleeper.sayAgain();
-    await sleeper.beforeLook();
+    sleeper.announceAgain();
+    await sleeper.beforePoll();
     expect(sleeper.maxSleepMs()).toBeLessThanOrEqual(1000);
-    await sleeper.beforeLook();
+    await sleeper.beforePoll();
     expect(sleeper.maxSleepMs()).toBeLessThanOrEqual(1000);
     // It saw no row. One that begins now does, and is not waited for.
     await late.query('commit');
-    expect(await noticesOfRuns()).toEqual([]);
+    expect(await notificationsOfRuns()).toEqual([]);
     await late.query('begin');
     await late.query(`select tock.enqueue('quick')`);
     await until(isAtRest, 'the sleeper to be at rest');
     await late.query('commit');
-    expect(await noticesOfRuns()).toEqual(['queued']);
+    expect(await notificationsOfRuns()).toEqual(['queued']);
   });
 
   it('waits for one that got its id between the insert of the row and its commit', async () => {
@@ -267,23 +267,23 @@ describe('createSleeper', () => {
     await until(haveEnded, 'all earlier transactions, of other databases too, to end');
   });
 
-  it('polls as long as the worker has no row to refer to, and says it once there is one', async () => {
+  it('polls as long as the worker has no row to refer to, and announces it once there is one', async () => {
     await test.sql('delete from tock.workers');
-    sleeper.sayAgain();
-    await sleeper.beforeLook();
+    sleeper.announceAgain();
+    await sleeper.beforePoll();
     expect(sleeper.maxSleepMs()).toBeLessThanOrEqual(1000);
     await insertWorker(test);
     await until(isAtRest, 'the sleeper to be at rest');
     expect(await sleepers()).toMatchObject([{ id: SLEEPER_ID, queues: null }]);
   });
 
-  it('polls where it may not say so', async () => {
+  it('polls where it may not announce it', async () => {
     await test.sql('alter table tock.sleepers rename to gone');
-    sleeper.sayAgain();
-    await sleeper.beforeLook();
+    sleeper.announceAgain();
+    await sleeper.beforePoll();
     expect(sleeper.maxSleepMs()).toBeLessThanOrEqual(1000);
     await test.sql('alter table tock.gone rename to sleepers');
-    await sleeper.beforeLook();
+    await sleeper.beforePoll();
     expect(await sleepers()).toHaveLength(1);
   });
 });
@@ -315,64 +315,64 @@ describe('a daemon', () => {
     for (let count = 0; count < 30; count++) await ended(await test.tock.enqueue(quick));
     expect(await sleepers()).toEqual([before]);
     expect(before?.id).toBe(daemon.id);
-    expect(await noticesOfRuns()).toHaveLength(30);
+    expect(await notificationsOfRuns()).toHaveLength(30);
   });
 
-  it('finds what is enqueued while it is awake, without a notice', async () => {
+  it('finds what is enqueued while it is awake, without a notification', async () => {
     await startAwake();
-    await noticesOfRuns();
+    await notificationsOfRuns();
     const ids = [await test.tock.enqueue(quick), await test.tock.enqueue(quick, {}, { priority: -1 })];
     release();
     for (const id of ids) await ended(id);
-    expect(await noticesOfRuns()).toEqual([]);
+    expect(await notificationsOfRuns()).toEqual([]);
   });
 
   it('finds a run whose transaction read that nobody sleeps, and commits after it has fallen asleep', async () => {
     const daemon = await startAwake();
-    await noticesOfRuns();
+    await notificationsOfRuns();
     const late = await connect();
     await late.query('begin');
     const { rows } = await late.query<{ id: string }>(`select tock.enqueue('quick') as id`);
     sent.length = 0;
     release();
     await until(isAsleep(daemon.id), 'the daemon to fall asleep');
-    const hasLooked = () => {
+    const hasPolled = () => {
       const asked = sent.indexOf(haveAllEndedBefore.text);
       return asked >= 0 && sent.slice(asked).some(text => text.includes('"isOverdue"'));
     };
-    await until(async () => hasLooked(), 'it to look, and to find nothing');
+    await until(async () => hasPolled(), 'it to poll, and to find nothing');
     await late.query('commit');
     await ended(rows[0]?.id ?? '');
-    expect(await noticesOfRuns()).toEqual([]);
+    expect(await notificationsOfRuns()).toEqual([]);
   });
 
   it('is woken for its queue while another, for another queue, is awake', async () => {
     await startAwake('reports');
     await start({ queues: ['mail'] });
-    await noticesOfRuns();
+    await notificationsOfRuns();
     await ended(await test.tock.enqueue(quick, {}, { queue: 'mail' }));
     await test.tock.enqueue(quick, {}, { queue: 'reports' });
-    expect(await noticesOfRuns()).toEqual(['queued:0:mail']);
+    expect(await notificationsOfRuns()).toEqual(['queued:0:mail']);
   });
 
-  it('says that it may be asleep again after its rows were deleted', async () => {
+  it('announces again that it may be asleep after its rows were deleted', async () => {
     const daemon = await start();
     await test.sql('delete from tock.workers');
-    await until(isAsleep(daemon.id), 'it to say so');
+    await until(isAsleep(daemon.id), 'it to announce that');
     await ended(await test.tock.enqueue(quick));
-    expect(await noticesOfRuns()).toHaveLength(1);
+    expect(await notificationsOfRuns()).toHaveLength(1);
   });
 
-  it('says so again when it listens anew: a server that took over may not have the row', async () => {
+  it('announces it again when it listens anew: a server that took over may not have the row', async () => {
     const daemon = await start();
     await test.sql('delete from tock.sleepers');
     await test.sql(
       `select pg_terminate_backend(pid) from pg_stat_activity
        where datname = current_database() and query = 'listen "tock"'`,
     );
-    await until(isAsleep(daemon.id), 'it to say so');
+    await until(isAsleep(daemon.id), 'it to announce that');
     await ended(await test.tock.enqueue(quick));
-    expect(await noticesOfRuns()).toHaveLength(1);
+    expect(await notificationsOfRuns()).toHaveLength(1);
   });
 
   it('is not to be woken while it drains, nor after', async () => {
@@ -381,9 +381,9 @@ describe('a daemon', () => {
     await until(() => Promise.resolve(hasStarted), 'the run to start');
     const stopping = daemon.stop();
     await until(isAwake(daemon.id), 'its row to go');
-    await noticesOfRuns();
+    await notificationsOfRuns();
     await test.tock.enqueue(quick);
-    expect(await noticesOfRuns()).toEqual([]);
+    expect(await notificationsOfRuns()).toEqual([]);
     release();
     await stopping;
     expect(await sleepers()).toEqual([]);
@@ -393,13 +393,13 @@ describe('a daemon', () => {
     await insertWorker(test);
     await start();
     await ended(await test.tock.enqueue(quick));
-    expect(await noticesOfRuns()).toHaveLength(1);
+    expect(await notificationsOfRuns()).toHaveLength(1);
   });
 
-  it('leaves a row that only costs notices, if it dies asleep, until it is reaped', async () => {
+  it('leaves a row that only costs notifications, if it dies asleep, until it is reaped', async () => {
     await insertSleeper(test);
     await test.tock.enqueue(quick);
-    expect(await noticesOfRuns()).toHaveLength(1);
+    expect(await notificationsOfRuns()).toHaveLength(1);
     await test.sql(`update tock.workers set seen_at = tock.now() - interval '11 minutes'`);
     await test.tock.tick();
     expect(await sleepers()).toEqual([]);
@@ -411,6 +411,6 @@ describe('a tick', () => {
     await test.tock.enqueueMany(Array.from({ length: 50 }, () => ({ job: quick })));
     await test.tock.tick();
     await test.sql('select count(*) from tock.sleepers');
-    expect([await sleepers(), await noticesOfRuns()]).toEqual([[], []]);
+    expect([await sleepers(), await notificationsOfRuns()]).toEqual([[], []]);
   });
 });

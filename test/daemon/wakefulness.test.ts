@@ -1,4 +1,4 @@
-// When a daemon says that it is awake, and when that it may be asleep: tables of what its claims find.
+// When a daemon announces that it is awake, and when that it may be asleep: tables of what its claims find.
 import { describe, expect, it } from 'vitest';
 import {
   ASLEEP,

@@ -1,4 +1,4 @@
-// A daemon whose claims start at watermarks, and runs that come to lie below them.
+// A daemon whose claims start at watermarks, and runs that become claimable below them.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.js';
 import type { Worker } from '../../src/engine/worker/worker-interface.js';

@@ -13,8 +13,8 @@ import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 const POLL_MS = 600_000;
 /** None during the test. */
 const BEAT = { expression: '0 0 1 1 *', maxPauseMs: POLL_MS };
-/** A daemon that has begun to sleep looks 50 ms, 200 ms and 1 s later once more, and then needs a notice. */
-const LAST_LOOK_MS = 1500;
+/** A daemon that has begun to sleep polls 50 ms, 200 ms and 1 s later once more, and then needs a notification. */
+const LAST_POLL_MS = 1500;
 const noted = defineJob({ name: 'noted', run: () => undefined });
 const coded = defineJob({ name: 'coded', schedule: { every: '1s' }, run: () => undefined });
 
@@ -36,7 +36,7 @@ const start = async () => {
   const daemon = await startDaemon(engineOver(database, [noted]), {}, POLL_MS, BEAT);
   daemons.push(daemon);
 };
-const asleep = () => sleep(LAST_LOOK_MS);
+const asleep = () => sleep(LAST_POLL_MS);
 const hasRun = (definition: string) =>
   until(async () => {
     const [row] = await test.sql<{ count: number }>(
@@ -102,24 +102,24 @@ describe('a daemon that sleeps materializes what is due soon', () => {
 });
 
 describe('no daemon is woken', () => {
-  let notices: string[];
+  let notifications: string[];
   let listener: PoolClient;
-  /** Those since the last call. A notice arrives after all that were committed before. */
+  /** Those since the last call. A notification arrives after all that were committed before. */
   const heard = async () => {
     await listener.query(`select pg_notify('tock', 'mark')`);
-    await until(async () => notices.includes('mark'), 'the last notice');
-    return notices.splice(0).filter(each => each !== 'mark');
+    await until(async () => notifications.includes('mark'), 'the last notification');
+    return notifications.splice(0).filter(each => each !== 'mark');
   };
   beforeEach(async () => {
-    notices = [];
+    notifications = [];
     listener = await database.pool.connect();
-    listener.on('notification', ({ payload }) => notices.push(payload ?? ''));
+    listener.on('notification', ({ payload }) => notifications.push(payload ?? ''));
     await listener.query('listen tock');
     await insertSleeper(test);
   });
   afterEach(() => listener.release(true));
 
-  it('by a schedule that the next look finds in time, nor by a call that changes nothing', async () => {
+  it('by a schedule that the next poll finds in time, nor by a call that changes nothing', async () => {
     const { schedules } = test.tock;
     await schedules.upsert({ name: 'later', job: noted, every: '1d' });
     expect(await heard()).toEqual([]);

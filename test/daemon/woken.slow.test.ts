@@ -1,4 +1,4 @@
-// What wakes a daemon that sleeps: runs that are due before its next look, retries, and what a worker leaves that
+// What wakes a daemon that sleeps: runs that are due before its next poll, retries, and what a worker leaves that
 // stops. No poll and no beat comes meanwhile.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PoolClient } from 'pg';
@@ -14,8 +14,8 @@ import { openTestTock, type TestTock, until } from '../support/test-tock.js';
 const POLL_MS = 600_000;
 /** None during the test. */
 const BEAT = { expression: '0 0 1 1 *', maxPauseMs: POLL_MS };
-/** A daemon that has begun to sleep looks 50 ms, 200 ms and 1 s later once more, and then needs a notice. */
-const LAST_LOOK_MS = 1500;
+/** A daemon that has begun to sleep polls 50 ms, 200 ms and 1 s later once more, and then needs a notification. */
+const LAST_POLL_MS = 1500;
 let attempts: { readonly n: string; readonly attempt: number; readonly worker: string }[];
 let releases: (() => void)[];
 let database: Database;
@@ -61,7 +61,7 @@ const start = async (worker = 'first', drainMs = 10_000) => {
   daemons.push(daemon);
   return daemon;
 };
-const asleep = () => sleep(LAST_LOOK_MS);
+const asleep = () => sleep(LAST_POLL_MS);
 const isStarted = (n: string, attempt = 1) =>
   until(
     async () => attempts.some(each => each.n === n && each.attempt === attempt),
@@ -172,24 +172,24 @@ describe('a daemon that sleeps is woken', () => {
 });
 
 describe('no daemon is woken', () => {
-  let notices: string[];
+  let notifications: string[];
   let listener: PoolClient;
-  /** Those since the last call. A notice arrives after all that were committed before. */
+  /** Those since the last call. A notification arrives after all that were committed before. */
   const heard = async () => {
     await listener.query(`select pg_notify('tock', 'mark')`);
-    await until(async () => notices.includes('mark'), 'the last notice');
-    return notices.splice(0).filter(each => each !== 'mark');
+    await until(async () => notifications.includes('mark'), 'the last notification');
+    return notifications.splice(0).filter(each => each !== 'mark');
   };
   beforeEach(async () => {
-    notices = [];
+    notifications = [];
     listener = await database.pool.connect();
-    listener.on('notification', ({ payload }) => notices.push(payload ?? ''));
+    listener.on('notification', ({ payload }) => notifications.push(payload ?? ''));
     await listener.query('listen tock');
     await insertSleeper(test);
   });
   afterEach(() => listener.release(true));
 
-  it('by a run that the next look finds in time', async () => {
+  it('by a run that the next poll finds in time', async () => {
     const [row] = await test.sql(
       `select extract(epoch from tock.next_look_at() - tock.now())::integer * 1000 as ms`,
     );

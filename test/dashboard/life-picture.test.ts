@@ -7,7 +7,7 @@ import { Sparkline } from '../../src/dashboard/pictures/sparkline.js';
 import type { Phase, PhaseKind } from '../../src/model/run/run-life.js';
 import { words } from './runs-kit.js';
 
-const KINDS: readonly PhaseKind[] = ['delay', 'wait', 'backoff', 'attempt', 'lost'];
+const KINDS: readonly PhaseKind[] = ['delay', 'wait', 'backoff', 'asleep', 'attempt', 'lost'];
 
 /** Phases of these lengths, one after the other. */
 const phases = (...lengths: readonly (readonly [PhaseKind, number])[]): Phase[] => {
@@ -21,6 +21,7 @@ const phases = (...lengths: readonly (readonly [PhaseKind, number])[]): Phase[] 
       outcome: kind === 'attempt' ? 'failed' : null,
       worker: null,
       error: null,
+      wait: null,
       isOpen: false,
     };
     at += ms;

@@ -180,7 +180,7 @@ describe('deliver-webhook', () => {
   ])('waits as long as a %i with Retry-After %s asks, within reason', async (status, header, delay) => {
     respond = answering(status, { 'retry-after': header });
     const run = await deliver();
-    expect([run.status, waitOf(run)]).toEqual(['failed', delay]);
+    expect([run.status, waitOf(run), run.attempts]).toEqual(['queued', delay, 0]);
   });
 
   it('does not heed a Retry-After that it cannot read, or that comes with another status', async () => {

@@ -83,18 +83,18 @@ describe('an isolated handler', () => {
     await gone(await childOf(id, 0));
   });
 
-  it('hands its run over: its process ends, and the run goes on', async () => {
+  it('hands its run off: its process ends, and the run goes on', async () => {
     await start();
-    const id = await test.tock.enqueue('hands-over', {});
+    const id = await test.tock.enqueue('hands-off', {});
     const run = await until(async () => {
       const found = await test.tock.runs.get(id);
       return found?.handOff && found;
-    }, 'the hand-over');
+    }, 'the handoff');
     expect(run).toMatchObject({ status: 'running', handOff: { fence: 1, to: 'another process' } });
     await gone(await childOf(id));
     expect(await test.tock.complete(id, 1, { by: 'another' })).toBe(true);
     expect(await ended(id)).toMatchObject({ status: 'succeeded', output: { by: 'another' } });
-    const forgetful = await test.tock.enqueue('hands-over', { forgets: true });
+    const forgetful = await test.tock.enqueue('hands-off', { forgets: true });
     expect((await ended(forgetful)).errors[0]).toMatchObject({
       code: 'TOCK_BAD_RESULT',
       message: expect.stringMatching(/called ctx\.handOff and returned something else/),

@@ -283,9 +283,9 @@ const leavesMuch = defineJob({
   },
 });
 
-/** Hands its run over, or forgets to return what it got. */
-const handsOver = defineJob({
-  name: 'hands-over',
+/** Hands its run off, or forgets to return what it got. */
+const handsOff = defineJob({
+  name: 'hands-off',
   isolate: true,
   retry: { maxAttempts: 1 },
   payload: z.object({ forgets: z.boolean().default(false) }),
@@ -313,6 +313,6 @@ export const jobs = [
   effects,
   late,
   leavesMuch,
-  handsOver,
+  handsOff,
   plain,
 ];

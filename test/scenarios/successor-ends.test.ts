@@ -126,7 +126,7 @@ const ENDS: [string, string, End][] = [
       }),
   ],
   [
-    'an answer to a hand-over',
+    'an answer to a handoff',
     'succeeded',
     async id => {
       await finalize(id, outcome('handOff', { handOff: { leaseMs: 3_600_000, to: null } }));
@@ -145,7 +145,7 @@ const ENDS: [string, string, End][] = [
     },
   ],
   [
-    'a hand-over whose lease ends',
+    'a handoff whose lease ends',
     'cancelled',
     async id => {
       await finalize(id, outcome('handOff', { handOff: { leaseMs: 3_600_000, to: null } }));

@@ -7,7 +7,7 @@ import { awaitSessions } from './embedded-database.js';
 const EMPTY = `
 set session_replication_role = replica;
 delete from tock.job_runs; delete from tock.job_successors; delete from tock.job_occurrences; delete from tock.job_keys; delete from tock.job_slots;
-delete from tock.job_queues; delete from tock.job_outbox; delete from tock.job_hand_offs; delete from tock.job_effects; delete from tock.workers;
+delete from tock.job_queues; delete from tock.job_outbox; delete from tock.job_hand_offs; delete from tock.job_effects; delete from tock.job_waits; delete from tock.workers;
 delete from tock.job_logs; delete from tock.job_definitions; delete from tock.registrations; delete from tock.ticks; delete from tock.retention_changes;
 delete from tock.job_definitions; delete from tock.registrations; delete from tock.ticks;
 delete from tock.alert_events; delete from tock.alert_watches; delete from tock.alert_states; delete from tock.alert_deliveries; delete from tock.alert_flips;

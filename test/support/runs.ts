@@ -25,7 +25,7 @@ export async function addRuns(test: TestTock, ...rows: readonly RunRow[]): Promi
 
 /** Empties the tables of runs, queues and what goes with them, and begins with id 1 again: quicker than a new database. */
 export async function emptyTables(test: TestTock): Promise<void> {
-  await test.sql(`truncate tock.job_runs, tock.job_successors, tock.job_occurrences, tock.job_keys, tock.job_slots, tock.job_queues, tock.job_outbox, tock.job_hand_offs, tock.job_effects, tock.job_logs,
+  await test.sql(`truncate tock.job_runs, tock.job_successors, tock.job_occurrences, tock.job_keys, tock.job_slots, tock.job_queues, tock.job_outbox, tock.job_hand_offs, tock.job_effects, tock.job_waits, tock.job_logs,
     tock.workers, tock.job_definitions restart identity cascade`);
   await test.sql('alter sequence tock.job_runs_id_seq restart');
 }

@@ -10,7 +10,7 @@ export async function insertSleeper({ sql }: Pick<TestTock, 'sql'>, queues: read
   await sql('insert into tock.sleepers values ($1, $2)', [SLEEPER_ID, queues]);
 }
 
-/** Inserts the row of a daemon that has said that it is awake. */
+/** Inserts the row of a daemon that has announced that it is awake. */
 export async function insertWorker({ sql }: Pick<TestTock, 'sql'>) {
   await sql(
     `insert into tock.workers (id, kind, host, pid, capacity) values ($1, 'daemon', 'nowhere', 1, 1)`,

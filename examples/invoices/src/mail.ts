@@ -1,5 +1,5 @@
 // Sends mails by an HTTP API, and says which of its refusals are worth another attempt.
-import { Dead, RetryLater } from 'pg-tock';
+import { Dead, retryAfter, Snooze } from 'pg-tock';
 
 export interface Mail {
   readonly to: string;
@@ -24,8 +24,9 @@ export async function sendMail({ key, ...mail }: Mail, signal: AbortSignal): Pro
   const text = await response.text();
   if (response.ok) return text;
   const answer = `the mail API answered ${response.status}: ${text.slice(0, 200)}`;
-  const seconds = Number(response.headers.get('retry-after'));
-  if (response.status === 429 && seconds > 0) throw new RetryLater(`${seconds}s`, answer);
+  const wait = retryAfter(response);
+  // It is busy: no attempt is lost.
+  if (response.status === 429 && wait !== null) throw new Snooze(wait, { reason: answer, giveUpAfter: '1d' });
   if (response.status === 429 || response.status >= 500) throw new Error(answer);
   // It would refuse the same mail again.
   throw new Dead(answer);

@@ -48,7 +48,7 @@ import { redact } from '../../model/run/sanitize.js';
 import type { SchedulerStatus } from '../../model/scheduler-view.js';
 import { readClock } from '../../store/connection/clock.js';
 import { isConnectionFailure } from '../../store/connection/errors.js';
-import { hearOwnNotice } from '../../store/connection/listen.js';
+import { hearOwnNotification } from '../../store/connection/listen.js';
 import {
   readApplied,
   readBroken,
@@ -82,7 +82,7 @@ interface Examination {
   readonly clocks: () => ReturnType<typeof compareClocks>;
   readonly status: () => Promise<SchedulerStatus>;
   readonly facts: () => ReturnType<typeof readServerFacts>;
-  readonly notice: () => ReturnType<typeof hearOwnNotice>;
+  readonly notification: () => ReturnType<typeof hearOwnNotification>;
 }
 
 type Check = (examination: Examination) => Promise<Finding> | Finding;
@@ -112,12 +112,15 @@ const CHECKS: readonly (readonly [CheckCode, Check])[] = [
   ],
   [
     'pooler',
-    async ({ notice }) => {
-      const { isPooled, heardMs } = await notice();
+    async ({ notification }) => {
+      const { isPooled, heardMs } = await notification();
       return checkPooler(isPooled, heardMs !== null);
     },
   ],
-  ['listen', async ({ notice, facts }) => checkListen({ ...(await facts()), ...(await notice()) })],
+  [
+    'listen',
+    async ({ notification, facts }) => checkListen({ ...(await facts()), ...(await notification()) }),
+  ],
   ['partitions', byStatus(checkPartitions)],
   ['autovacuum', async ({ facts }) => checkAutovacuum(await facts())],
   ['snapshots', byStatus(checkSnapshots)],
@@ -172,7 +175,7 @@ export async function examine(engine: Engine, options: DoctorOptions = {}): Prom
     clocks: once(() => compareClocks(database)),
     status: once(() => readSchedulerStatus(engine, { countsEnded: false, comparesZones: false })),
     facts: once(() => readServerFacts(database)),
-    notice: once(() => hearOwnNotice(database.pool)),
+    notification: once(() => hearOwnNotification(database.pool)),
   };
   // First, and by itself: a statement that waits for a connection would look like a clock that is wrong.
   const at = isMigrated ? (await examination.clocks()).at : null;

@@ -6,6 +6,7 @@ import { type Window, windowIn } from '../../model/planning/window.js';
 import { type HandOffPhase, type HandOffRecord, handOffState } from '../../model/run/hand-off-record.js';
 import { jobOfCodeKey } from '../../model/run/limits.js';
 import type { LivedRun } from '../../model/run/run-life.js';
+import { currentWait, type RunWait, waitText } from '../../model/run/run-wait.js';
 import { SKIP_REASONS, type SkipReason } from '../../model/run/states.js';
 
 /** Of a run. Instants as Dates. */
@@ -21,10 +22,12 @@ export interface ExplainedRun extends LivedRun {
   readonly blockedOn: string | null;
   readonly releases: number;
   readonly generation: number;
-  /** While it is handed over. */
+  /** While it is handed off. */
   readonly handOff: HandOffRecord | null;
   /** The run that starts when this one has ended. */
   readonly successor: string | null;
+  readonly snoozes: number;
+  readonly waits: readonly RunWait[];
 }
 
 /** What it may wait for. */
@@ -152,7 +155,7 @@ function deadSentence({ attempts, maxAttempts, errors }: ExplainedRun): string {
 const times = (attempts: number) => (attempts === 1 ? 'one attempt' : `${attempts} attempts`);
 
 function explainRunning(run: ExplainedRun, now: Date): RunNow {
-  if (run.handOff !== null) return explainHandedOver(run, run.handOff, now);
+  if (run.handOff !== null) return explainHandedOff(run, run.handOff, now);
   const left = (run.lockedUntil?.getTime() ?? 0) - now.getTime();
   const on = run.worker === null ? '' : ` on ${run.worker}`;
   if (left <= 0)
@@ -172,16 +175,16 @@ function explainRunning(run: ExplainedRun, now: Date): RunNow {
   return say('good', `Attempt ${run.attempts} of ${run.maxAttempts} has been running${since}${on}.`);
 }
 
-const HANDED_OVER_NOW: Readonly<Record<HandOffPhase, readonly [Tone, string]>> = {
+const HANDED_OFF_NOW: Readonly<Record<HandOffPhase, readonly [Tone, string]>> = {
   open: ['waiting', 'It goes on when it is completed.'],
   decided: ['good', 'The next tick writes that.'],
   cancelled: ['waiting', 'The next tick writes that.'],
   overdue: ['attention', 'The next tick takes it back.'],
 };
 
-function explainHandedOver(run: ExplainedRun, handOff: HandOffRecord, now: Date): RunNow {
+function explainHandedOff(run: ExplainedRun, handOff: HandOffRecord, now: Date): RunNow {
   const { phase, text } = handOffState(handOff, run.cancelRequestedAt !== null, now.getTime());
-  const [tone, remedy] = HANDED_OVER_NOW[phase];
+  const [tone, remedy] = HANDED_OFF_NOW[phase];
   return say(tone, `${text[0]?.toUpperCase() ?? ''}${text.slice(1)}.`, remedy);
 }
 
@@ -217,6 +220,8 @@ function explainWaiting(run: ExplainedRun, { now, queue, holders, workerSeenAt }
       holders.count === 1 ? `run ${holders.ids.join()} has` : `runs ${holders.ids.join(', ')}${others} have`;
     return say('waiting', `${what}, which ${who}.`, null, slot);
   }
+  const wait = currentWait(run, now);
+  if (wait) return say('waiting', `Its handler waits ${waitText(wait, run.snoozes, now)}.`);
   if (waited < 0) return say('waiting', `${failed}${next} is due in ${formatSpan(-waited)}.`);
   if (queue?.pausedAt) {
     const note = queue.pauseReason === null ? '' : ` (${queue.pauseReason})`;

@@ -10,6 +10,7 @@ import { windowIn } from '../../model/planning/window.js';
 import type { QueueRecord } from '../../model/queue-methods.js';
 import { jobOfCodeKey } from '../../model/run/limits.js';
 import type { RunRecord } from '../../model/run/run-record.js';
+import { currentWait, waitText } from '../../model/run/run-wait.js';
 import type { Zone } from '../../model/schedule/zone/zone.js';
 import { isQueueNamed, listQueues } from '../../store/reads/queues.js';
 import { readHolders, type WhyDefinition } from '../../store/reads/why/why.js';
@@ -23,6 +24,8 @@ export async function describeWaits(
 ): Promise<string[]> {
   if (run.status !== 'queued' && run.status !== 'failed') return [];
   if (run.blockedOn !== null) return [await describeBlocked(engine, run, run.blockedOn)];
+  const wait = currentWait(run, definition.now);
+  if (wait) return [`its handler waits ${waitText(wait, run.snoozes, definition.now)}`];
   if (run.runAt > definition.now) return describeDeferred(definition, run);
   const [queue] = await listQueues(engine.database, run.queue);
   if (queue === undefined) return [];

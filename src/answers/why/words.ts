@@ -7,7 +7,7 @@ import type { OverlapPolicy } from '../../model/planning/policies.js';
 import { errorOnOneLine } from '../../model/run/errors/root-cause.js';
 import { receiverText } from '../../model/run/hand-off-record.js';
 import type { RunRecord } from '../../model/run/run-record.js';
-import { HANDED_OVER, type RunStatus, SKIP_REASONS } from '../../model/run/states.js';
+import { HANDED_OFF, type RunStatus, SKIP_REASONS } from '../../model/run/states.js';
 import type { Zone } from '../../model/schedule/zone/zone.js';
 import type { WhyDefinition } from '../../store/reads/why/why.js';
 
@@ -54,7 +54,7 @@ function outcome(run: RunRecord, text: Text): string {
       return `it succeeded${by}: ${attempts} ran from ${text(run.startedAt)}${took(run)} on ${holder(run)}`;
     case 'running':
       if (run.handOff !== null)
-        return `it is handed over${receiverText(run.handOff)}${by} since ${text(run.handOff.handedOverAt)}, until ${text(run.handOff.leaseUntil)} (tock show ${run.id})`;
+        return `it is handed off${receiverText(run.handOff)}${by} since ${text(run.handOff.handedOverAt)}, until ${text(run.handOff.leaseUntil)} (tock show ${run.id})`;
       return `it is running${by}: ${attempts} since ${text(run.startedAt)} on ${holder(run)}`;
     case 'queued':
       return `it is queued${by}, due ${text(run.runAt)}, and waits for ${run.attempts === 0 ? 'its first attempt' : 'a worker'}`;
@@ -78,7 +78,7 @@ function took({ startedAt, finishedAt }: RunRecord): string {
 /** Host and pid are known while the worker lives; its row goes when it ends. */
 function holder({ worker, lockedBy }: RunRecord): string {
   if (worker !== null) return worker;
-  if (lockedBy === HANDED_OVER) return 'another system, to which it was handed over';
+  if (lockedBy === HANDED_OFF) return 'another system, to which it was handed off';
   return lockedBy === null ? 'a worker that is not on record' : `worker ${lockedBy}, which has ended since`;
 }
 

@@ -116,7 +116,7 @@ function facts({
       [
         counted(runs.waiting, 'waiting'),
         counted(runs.scheduled, 'scheduled'),
-        `${counted(runs.running, 'running', 'cyan')}${runs.handedOver > 0 ? ` (${runs.handedOver} handed over)` : ''}`,
+        `${counted(runs.running, 'running', 'cyan')}${runs.handedOver > 0 ? ` (${runs.handedOver} handed off)` : ''}`,
         counted(runs.failed, 'failed and waiting for a retry', 'yellow'),
         counted(runs.stuck, 'stuck', 'red'),
       ].join(', '),
@@ -172,7 +172,7 @@ async function sayQueues(shell: Shell, { queues }: SchedulerStatus): Promise<voi
   shell.say(`\n${await drawTable(columns, rows)}`);
 }
 
-/** What became of what relays have handed over. */
+/** What became of what relays have handed off. */
 function sayHandOffs(shell: Shell, { handOffs }: SchedulerStatus): void {
   for (const figures of handOffs)
     shell.say(

@@ -1,4 +1,4 @@
-// Reads the message id of a hand-over, `<run>.<fence>`: which run, and the fence of which attempt.
+// Reads the message id of a handoff, `<run>.<fence>`: which run, and the fence of which attempt.
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 
@@ -19,7 +19,7 @@ export function readMessageId([text = '', next = '']: readonly string[]): Messag
   if (id !== undefined && number >= 1 && number <= MAX_FENCE) return { id, fence: number };
   throw new TockError(
     'TOCK_BAD_OPTION',
-    `${quote(text)} is not the message id of a hand-over${remedy(text.trim(), next.trim())}`,
+    `${quote(text)} is not the message id of a handoff${remedy(text.trim(), next.trim())}`,
   );
 }
 

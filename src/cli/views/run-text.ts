@@ -6,6 +6,7 @@ import { errorOnOneLine } from '../../model/run/errors/root-cause.js';
 import { type HandOffPhase, type HandOffRecord, handOffState } from '../../model/run/hand-off-record.js';
 import { jobOfCodeKey } from '../../model/run/limits.js';
 import type { RunRecord } from '../../model/run/run-record.js';
+import { currentWait } from '../../model/run/run-wait.js';
 import { isFinished, SKIP_REASONS } from '../../model/run/states.js';
 import { cleanLine, cut, paint } from '../terminal.js';
 import { relative } from './time-text.js';
@@ -47,7 +48,10 @@ export function nextStep(run: RunRecord, now = Date.now()): string {
     case 'failed':
       if (run.blockedOn !== null)
         return `${attempt(run.attempts + 1)} ${cleanLine(blockedText(run, run.blockedOn))}`;
-      if (due > 0) return `${attempt(run.attempts + 1)} is due in ${formatSpan(due)}`;
+      if (due > 0)
+        return currentWait(run, new Date(now))
+          ? `its handler is called again in ${formatSpan(due)} (${attempt(run.attempts + 1)})`
+          : `${attempt(run.attempts + 1)} is due in ${formatSpan(due)}`;
       if (-due < TICK_MS) return `${attempt(run.attempts + 1)} is due now`;
       return `${attempt(run.attempts + 1)} has been due for ${formatSpan(-due)} and waits for a worker (tock status)`;
     case 'running':
@@ -74,7 +78,7 @@ function blockedText(run: RunRecord, key: string): string {
 
 function runningStep(run: RunRecord, now: number): string {
   const attempt = `attempt ${run.attempts} of ${run.maxAttempts}`;
-  if (run.handOff !== null) return handedOverStep(run, run.handOff, now);
+  if (run.handOff !== null) return handedOffStep(run, run.handOff, now);
   const left = (run.lockedUntil?.getTime() ?? 0) - now;
   if (left <= 0)
     return `its lease has expired: its worker is gone, and the next tick takes the run back (tock tick)`;
@@ -83,7 +87,7 @@ function runningStep(run: RunRecord, now: number): string {
   return `${attempt} is already running; its lease ends in ${formatSpan(left)}`;
 }
 
-function handedOverStep(run: RunRecord, handOff: HandOffRecord, now: number): string {
+function handedOffStep(run: RunRecord, handOff: HandOffRecord, now: number): string {
   const { phase, text } = handOffState(handOff, run.cancelRequestedAt !== null, now);
   const next: Readonly<Record<HandOffPhase, string>> = {
     open: `tock complete ${run.id}.${run.fence} completes it, as tock.complete(${run.id}, ${run.fence}) does in SQL or from an app`,

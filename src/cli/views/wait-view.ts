@@ -82,7 +82,7 @@ function stateOf(run: RunRecord, isCounting = true): string {
   const left = runAt.getTime() - Date.now();
   const due = !isCounting || left <= 0 ? `due ${runAt.toISOString()}` : `due in ${formatSpan(left)}`;
   if (run.handOff !== null)
-    return cleanLine(`handed over${receiverText(run.handOff)}, attempt ${attempts} of ${maxAttempts}`);
+    return cleanLine(`handed off${receiverText(run.handOff)}, attempt ${attempts} of ${maxAttempts}`);
   if (status === 'running') {
     const since =
       isCounting && startedAt ? ` for ${formatSpan(Math.max(Date.now() - startedAt.getTime(), 0))}` : '';

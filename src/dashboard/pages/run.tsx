@@ -66,7 +66,7 @@ export function addRunPage(app: App): void {
   });
 }
 
-/** The fence is that of the page: what was handed over again since is another matter. */
+/** The fence is that of the page: what was handed off again since is another matter. */
 async function readFence(c: Context): Promise<number> {
   const { fence } = await c.req.parseBody();
   return typeof fence === 'string' ? Number(fence) : Number.NaN;
@@ -76,7 +76,7 @@ function requireHeld(isHeld: boolean, id: string): void {
   if (isHeld) return;
   throw new TockError(
     'TOCK_BAD_STATE',
-    `run ${id} is not handed over any more, or not under this fence; nothing was changed: look at its page again`,
+    `run ${id} is not handed off any more, or not under this fence; nothing was changed: look at its page again`,
   );
 }
 
@@ -175,8 +175,8 @@ function Actions({ view, run }: { readonly view: View; readonly run: RunRecord }
             label="Complete"
             confirm={{
               verb: `Complete run ${id}`,
-              keep: 'Leave it handed over',
-              text: `This completes run ${id}, which is handed over${receiverText(handOff)}: it has succeeded.`,
+              keep: 'Leave it handed off',
+              text: `This completes run ${id}, which is handed off${receiverText(handOff)}: it has succeeded.`,
             }}
             fields={{ fence }}
             main
@@ -188,8 +188,8 @@ function Actions({ view, run }: { readonly view: View; readonly run: RunRecord }
             label="Fail"
             confirm={{
               verb: `Fail run ${id}`,
-              keep: 'Leave it handed over',
-              text: `This makes run ${id} fail, which is handed over${receiverText(handOff)}: it is dead, without a retry.`,
+              keep: 'Leave it handed off',
+              text: `This makes run ${id} fail, which is handed off${receiverText(handOff)}: it is dead, without a retry.`,
             }}
             fields={{ fence }}
             needs="operate"
@@ -226,8 +226,8 @@ function cancelQuestion({ id, status, handOff }: RunRecord): Question {
   if (handOff !== null)
     return {
       verb: `Cancel run ${id}`,
-      keep: 'Leave it handed over',
-      text: `This cancels run ${id}, which is handed over${receiverText(handOff)}. What completes it then comes too late.`,
+      keep: 'Leave it handed off',
+      text: `This cancels run ${id}, which is handed off${receiverText(handOff)}. What completes it then comes too late.`,
     };
   if (status === 'running')
     return {

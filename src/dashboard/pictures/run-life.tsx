@@ -1,6 +1,7 @@
 // The life of a run as a band: waits are lines, attempts are blocks, and what happened in them are marks.
 import { formatSpan } from '../../model/duration.js';
 import { type AttemptOutcome, cutLife, type Phase, type RunLife } from '../../model/run/run-life.js';
+import { waitWords } from '../../model/run/run-wait.js';
 import type { RunStatus } from '../../model/run/states.js';
 import { spanText } from '../layout/text.js';
 import { LifeClocks } from './life-clocks.js';
@@ -34,6 +35,7 @@ const WORDS: Readonly<Record<Exclude<Phase['kind'], 'attempt'>, string>> = {
   delay: 'not due yet',
   wait: 'waits for a worker',
   backoff: 'until it is due again',
+  asleep: 'asleep',
   lost: 'not on record',
 };
 const GLYPHS: Readonly<Record<AttemptOutcome, string>> = {
@@ -42,6 +44,7 @@ const GLYPHS: Readonly<Record<AttemptOutcome, string>> = {
   failed: '✕',
   lost: '!',
   released: '↩',
+  waiting: '⏸',
   cancelled: '–',
   skipped: '–',
 };
@@ -50,6 +53,7 @@ const GLYPHS: Readonly<Record<AttemptOutcome, string>> = {
 const SPOKEN: Readonly<Partial<Record<AttemptOutcome, string>>> = {
   lost: 'lost',
   released: 'given back',
+  waiting: 'began to wait',
   cancelled: 'cancelled',
 };
 
@@ -64,6 +68,7 @@ const KEYS: readonly {
   { look: 'k-lost', word: 'lease expired', has: ({ outcome }) => outcome === 'lost' },
   { look: 'k-cancel', word: 'cancelled', has: ({ outcome }) => outcome === 'cancelled' },
   { look: 'k-run', word: 'running', has: ({ outcome }) => outcome === 'running' },
+  { look: 'k-asleep', word: 'asleep: its handler waits', has: ({ kind }) => kind === 'asleep' },
   { look: 'k-wait', word: 'due, waits', has: ({ kind }) => kind === 'wait' },
   { look: 'k-delay', word: 'not due yet', has: ({ kind }) => kind === 'backoff' || kind === 'delay' },
 ];
@@ -205,6 +210,7 @@ function PhaseShape({
 function wordsOf(phase: Exclude<Shown, { readonly kind: 'attempt' }>, waitsFor: string | null): string {
   if (phase.kind === 'hidden') return `${phase.attempts} more attempts`;
   if (phase.kind === 'wait' && phase.isOpen && waitsFor !== null) return `waits for ${waitsFor}`;
+  if (phase.kind === 'asleep' && phase.wait !== null) return waitWords(phase.wait);
   return phase.kind === 'attempt' ? '' : WORDS[phase.kind];
 }
 

@@ -51,7 +51,7 @@ export function RunFacts({ view, read }: { readonly view: View; readonly read: R
           ['Started', time(run.startedAt)],
           ['Ended', time(run.finishedAt)],
           ['Asked to stop', time(run.cancelRequestedAt)],
-          ['Handed over', run.handOff === null ? null : <HandedOver view={view} handOff={run.handOff} />],
+          ['Handed off', run.handOff === null ? null : <HandedOff view={view} handOff={run.handOff} />],
           [
             'Late calls',
             run.handOffs.some(({ refused }) => refused > 0) ? (
@@ -96,7 +96,7 @@ function Schedule({ view, name }: { readonly view: View; readonly name: string }
   );
 }
 
-function HandedOver({ view, handOff }: { readonly view: View; readonly handOff: HandOffRecord }) {
+function HandedOff({ view, handOff }: { readonly view: View; readonly handOff: HandOffRecord }) {
   const { handedOverAt, to } = handOff;
   return (
     <>

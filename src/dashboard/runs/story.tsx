@@ -6,6 +6,7 @@ import { formatSpan } from '../../model/duration.js';
 import type { AttemptLog } from '../../model/run/log/attempt-log.js';
 import { type AttemptOutcome, cutLife, type Phase } from '../../model/run/run-life.js';
 import type { RunRecord } from '../../model/run/run-record.js';
+import { waitWords } from '../../model/run/run-wait.js';
 import { isFinished } from '../../model/run/states.js';
 import type { RunEffect } from '../../store/reads/runs/run-detail.js';
 import { Time } from '../layout/parts.js';
@@ -22,6 +23,7 @@ const OUTCOMES: Readonly<Record<AttemptOutcome, string>> = {
   failed: 'failed',
   lost: 'was lost: its lease expired',
   released: 'was given back by its worker',
+  waiting: 'ended to wait',
   cancelled: 'was cancelled',
   skipped: 'was not executed',
 };
@@ -185,11 +187,13 @@ function Entry({ view, read, phase, logs }: EntryProps) {
   );
 }
 
-function gapText({ run, now }: ReadRun, { kind, attempt, isOpen }: Phase): string {
+function gapText({ run, now }: ReadRun, { kind, attempt, isOpen, wait }: Phase): string {
   const isAhead = isOpen && kind !== 'wait';
   switch (kind) {
     case 'delay':
       return isAhead ? 'Due' : 'Not due yet';
+    case 'asleep':
+      return `${isAhead ? 'Asleep' : 'Slept'}: ${plainLine(wait === null ? '' : waitWords(wait), 200)}${isAhead ? '; it goes on' : ''}`;
     case 'backoff':
       return isAhead ? `Attempt ${attempt} is due` : `Until attempt ${attempt} was due`;
     case 'wait': {
@@ -224,7 +228,7 @@ function Effects({
           <span class="faint">
             {from === null ? <When view={view} at={at.getTime()} /> : `+${spanText(at.getTime() - from)}`}
           </span>{' '}
-          {kind === 'step' ? 'step' : 'once'} <code>{plainLine(name, 160)}</code>
+          {kind} <code>{plainLine(name, 160)}</code>
           {result === null || !view.user.seesPayloads ? null : (
             <details>
               <summary>result</summary>

@@ -1,17 +1,17 @@
 // How many more runs a worker may claim.
 
-/** Outcomes may wait to be written, but not more than this many beyond the capacity. */
+/** The most outcomes that may wait to be written, beyond the capacity. */
 export const MAX_UNWRITTEN = 4000;
 
 /** What a worker holds. */
 export interface WorkerLoad {
-  /** It claims no more: it stops, or its tick's budget is over. */
+  /** The worker claims no more: it stops, or its tick's budget is over. */
   readonly isClosed: boolean;
   /** The server accepts no outcomes now. */
   readonly isHeldUp: boolean;
-  /** Most handlers at work at once. */
+  /** The most handlers that execute at once. */
   readonly capacity: number;
-  /** Handlers at work. */
+  /** Handlers that execute. */
   readonly executing: number;
   /** Runs that wait for free capacity. */
   readonly prefetched: number;
@@ -23,8 +23,9 @@ export interface WorkerLoad {
 
 /**
  * How many more runs to claim: up to the capacity and the prefetch target. Unwritten outcomes take no
- * capacity, only memory. While the server accepts none, all runs held count against the capacity plus one:
- * what is not written could be lost with this process, and that one shows when outcomes are accepted again.
+ * capacity, only memory. While the server accepts no outcomes, all held runs count against the capacity plus
+ * one: unwritten outcomes could be lost with this process, and the one run more shows when the server accepts
+ * outcomes again.
  */
 export function claimable(load: WorkerLoad): number {
   if (load.isClosed) return 0;

@@ -1,12 +1,12 @@
-// Claims due runs in batches, as long as there are more and the worker has room for them.
+// Claims due runs in batches, as long as more are due and the worker has room.
 import { performance } from 'node:perf_hooks';
 import {
   type Claim,
   type ClaimOptions,
   claimFreeRuns,
-  type QueuePriority,
+  type QueueLane,
 } from '../../store/runs/claim/claim.js';
-import { claimInPlaces, MAX_CLAIMED } from '../../store/runs/claim/claim-in-places.js';
+import { claimInLanes, MAX_CLAIMED } from '../../store/runs/claim/claim-in-lanes.js';
 import type { Engine } from '../engine.js';
 import { claimDespiteBadRows } from '../set-aside.js';
 import { Sweep } from './sweep.js';
@@ -18,36 +18,34 @@ export interface ClaimerOptions {
   /** Only these; null: all. */
   readonly queues: readonly string[] | null;
   /**
-   * What finds runs below the watermarks: a sweep after claims, for a worker that is notified of each run;
-   * for one that polls, sweeps again and again; for a tick, which ends when nothing is left, claims
-   * everywhere.
+   * How runs below the watermarks are found. `notified`: a worker that is notified of each run sweeps after
+   * claims. `polling`: a worker that polls sweeps all the time. `ending`: a tick ends when nothing is left,
+   * so it keeps no watermarks and claims everywhere.
    */
   readonly finds: 'notified' | 'polling' | 'ending';
   /** How many more runs the worker may claim. */
   readonly claimable: () => number;
-  /**
-   * Where there is more, room for fewer runs than this is worth no claim that follows another at once; but
-   * room for 500 always is.
-   */
+  /** While more is due, the next claim follows at once only if there is room for so many runs, or for 500. */
   readonly worthClaiming: () => number;
   /** Accepts claimed runs. Returns how many. @param sentAt when the claim was sent, by performance.now() */
   readonly accept: (claim: Claim, sentAt: number) => Promise<number>;
-  /** There was more, and now there is not. */
+  /** More was due, and now nothing is. */
   readonly onExhausted: () => void;
-  /** A claim is over, during which runs that ended started no other; or there is more to claim. */
+  /** A claim is over, or more has become due. While a claim is under way, runs that end start no other. */
   readonly onIdle: () => void;
 }
 
 /** Room for so many runs is always worth a claim. */
 const ALWAYS_WORTH_CLAIMING = 500;
-/** How often one call claims again when what it found needs a slot. */
+/** How many claims one call makes at most. */
 const MAX_PASSES = 20;
 /**
- * How long claims continue where others found more, before one looks everywhere, for more urgent runs: this,
- * and so much for each place, into which such a claim descends.
+ * After this time, a claim visits all lanes again and finds more urgent runs; until then, claims visit only
+ * lanes that had more. The time grows with the number of lanes, since a claim everywhere costs an index
+ * descent in each.
  */
 const CONTINUE_MS = 100;
-const CONTINUE_MS_PER_PLACE = 0.1;
+const CONTINUE_MS_PER_LANE = 0.1;
 
 interface Answered {
   readonly claim: Claim;
@@ -57,7 +55,7 @@ interface Answered {
 }
 
 export class Claimer {
-  /** From where claims start. */
+  /** Where claims start. */
   readonly watermarks: Watermarks;
   private readonly engine: Engine;
   private readonly options: ClaimerOptions;
@@ -67,10 +65,10 @@ export class Claimer {
   private everywhereAt = Number.NEGATIVE_INFINITY;
   private foundMore = false;
   private claiming: Promise<number> | null = null;
-  /** How many runs the claim under way may bring, or has brought and not handed over yet. */
+  /** How many runs the claim under way may bring, or has brought and the worker has not accepted yet. */
   private expected = 0;
 
-  /** It has claimed nothing yet. */
+  /** A claimer that has claimed nothing yet. */
   constructor(engine: Engine, options: ClaimerOptions) {
     const { workerId, queues, finds, accept } = options;
     this.engine = engine;
@@ -89,7 +87,7 @@ export class Claimer {
     this.waiting = createWaitingClaim(engine, { workerId, queues, room: () => this.room, accept });
   }
 
-  /** Whether there was more at the last claim, or runs may wait for this code. */
+  /** Whether the last claim left more that is due, or runs may wait for this code. */
   get hasMore(): boolean {
     return this.foundMore || this.waiting.isExpected;
   }
@@ -99,12 +97,12 @@ export class Claimer {
   }
 
   /**
-   * Claims until there is no room, or nothing more is due. Called while a claim is under way, it returns that
-   * one. Returns how many runs were accepted.
+   * Claims until there is no room, or nothing more is due. A call while a claim is under way returns the
+   * promise of that claim. Returns how many runs were accepted.
    *
-   * @param hint where a run was just enqueued: claims only there
+   * @param hint the lane in which a run was just enqueued: the call claims only there
    */
-  claim(hint?: QueuePriority): Promise<number> {
+  claim(hint?: QueueLane): Promise<number> {
     this.claiming ??= (hint && !this.waiting.isExpected ? this.claimHinted(hint) : this.claimAll()).then(
       total => {
         this.claiming = null;
@@ -119,7 +117,7 @@ export class Claimer {
     return this.claiming;
   }
 
-  /** Runs may wait for this code: claims them, before others, as soon as there is room. */
+  /** Runs may wait for this code: claims them before other runs, as soon as there is room. */
   expectWaiting(): void {
     this.waiting.isExpected = true;
     this.options.onIdle();
@@ -131,15 +129,14 @@ export class Claimer {
   }
 
   /**
-   * Forgets that there was more: a claim that fails by itself is left to the tick or daemon, which reports
-   * it.
+   * Forgets that more was due: after a failed claim the tick or daemon claims again, and reports the failure.
    */
   halt(): void {
     this.foundMore = false;
     this.waiting.isExpected = false;
   }
 
-  /** No claim is to come. */
+  /** No more claims will come. */
   stop(): void {
     this.sweep.stop();
   }
@@ -157,19 +154,18 @@ export class Claimer {
     for (let pass = 1; underWay !== null; pass++) {
       const { claim, sentAt, isEverywhere }: Answered = await underWay;
       this.foundMore = claim.hasMore || this.watermarks.hasMore || this.watermarks.haveFallen;
-      const isLimited = claim.limited.length > 0;
-      // Runs without a slot are blocked now, and others may lie behind them. A claim that continued where
-      // there was more says nothing of other places.
-      const goesOn = pass < MAX_PASSES && (this.foundMore || isLimited || !isEverywhere);
-      // The server looks for the next runs while these start; but runs that need a slot must be blocked
-      // first.
-      underWay = goesOn && !isLimited && this.isWorthIt ? this.send() : null;
+      const needsAdmission = claim.needsAdmission.length > 0;
+      // Runs that get no slot are blocked by the admission, and other due runs may follow them. And a claim
+      // in some lanes tells nothing about the other lanes.
+      const goesOn = pass < MAX_PASSES && (this.foundMore || needsAdmission || !isEverywhere);
+      // The server finds the next runs while these start. But an admission must come before the next claim.
+      underWay = goesOn && !needsAdmission && this.isWorthIt ? this.send() : null;
       this.expected -= claim.runs.length;
       try {
         total += await this.options.accept(claim, sentAt);
-        if (goesOn && isLimited) underWay = this.send();
+        if (goesOn && needsAdmission) underWay = this.send();
       } catch (error) {
-        // The claim that is under way has leases already, so it must still be accepted, and is the last.
+        // The claim that is under way may have leases already. So it must still be accepted; it is the last.
         failure ??= { error };
         pass = MAX_PASSES;
       }
@@ -180,12 +176,12 @@ export class Claimer {
     return total;
   }
 
-  /** Where there is more, a claim that follows another at once must have room for enough runs. */
+  /** While more is due, a claim that follows another at once must have room for enough runs. */
   private get isWorthIt(): boolean {
     return !this.foundMore || this.room >= Math.min(this.options.worthClaiming(), ALWAYS_WORTH_CLAIMING);
   }
 
-  /** Sends a claim; null where there is no room for one. */
+  /** Sends a claim; null if there is no room. */
   private send(): Promise<Answered> | null {
     const limit = this.room;
     if (limit <= 0) return null;
@@ -200,12 +196,12 @@ export class Claimer {
         throw error;
       },
     );
-    // It is awaited later; until then a rejection must not count as unhandled.
+    // The promise is awaited later. Until then a rejection must not count as unhandled.
     underWay.catch(() => undefined);
     return underWay;
   }
 
-  /** Claims everywhere, or, where claims found more a moment ago, only there. */
+  /** Claims in the lanes that had more a moment ago; else everywhere. */
   private async claimNext(limit: number): Promise<Answered> {
     const sentAt = performance.now();
     const mustBeEverywhere = sentAt >= this.everywhereAt || this.watermarks.haveFallen;
@@ -215,12 +211,12 @@ export class Claimer {
     const claim = await this.ask(sent, limit, wanted =>
       claimFreeRuns(this.engine.database, wanted, sent.watermarks),
     );
-    this.everywhereAt = sentAt + CONTINUE_MS + CONTINUE_MS_PER_PLACE * claim.places.length;
+    this.everywhereAt = sentAt + CONTINUE_MS + CONTINUE_MS_PER_LANE * claim.lanes.length;
     return { claim, sentAt, isEverywhere: true };
   }
 
-  /** Claims only where the hint says; the next look or claim finds the rest. */
-  private async claimHinted(hint: QueuePriority): Promise<number> {
+  /** Claims only in the lane of the hint; the next poll or claim finds the rest. */
+  private async claimHinted(hint: QueueLane): Promise<number> {
     const limit = this.room;
     if (limit <= 0) return 0;
     const sentAt = performance.now();
@@ -230,7 +226,7 @@ export class Claimer {
   }
 
   private claimIn(sent: Sent, limit: number): Promise<Claim> {
-    return this.ask(sent, limit, wanted => claimInPlaces(this.engine.database, wanted, sent.watermarks));
+    return this.ask(sent, limit, wanted => claimInLanes(this.engine.database, wanted, sent.watermarks));
   }
 
   private async ask(
@@ -243,8 +239,8 @@ export class Claimer {
     const wanted = { limit, workerId, leaseMs, queues, afterQueue: this.afterQueue };
     const claim = await claimDespiteBadRows(this.engine, wanted, () => send(wanted));
     this.watermarks.claimed(claim, sent);
-    this.afterQueue = claim.places.findLast(place => place.at !== null)?.queue ?? this.afterQueue;
-    if (finds !== 'ending') this.sweep.begin(claim.runs.length + claim.limited.length === 0);
+    this.afterQueue = claim.lanes.findLast(lane => lane.at !== null)?.queue ?? this.afterQueue;
+    if (finds !== 'ending') this.sweep.begin(claim.runs.length + claim.needsAdmission.length === 0);
     return claim;
   }
 }

@@ -1,7 +1,7 @@
-// LISTEN, so that a daemon wakes at once. Only an accelerator: polling finds everything too.
+// LISTEN, so that a daemon wakes at once. It only makes runs start sooner: polls find everything too.
 import type { PoolClient } from 'pg';
 import { listenToSchema } from '../../store/connection/listen.js';
-import { type Notice, readNotice } from '../../store/connection/notices.js';
+import { type Notification, readNotification } from '../../store/connection/notifications.js';
 import type { Engine } from '../engine.js';
 
 const FIRST_PAUSE_MS = 500;
@@ -15,14 +15,15 @@ export interface Listener {
 }
 
 /**
- * Listens on the schema's channel, over one connection of the pool that it keeps, as long as that leads to
- * the server that takes writes: a former one would stay silent. Ignores what Tock does not send.
+ * Listens on the schema's channel, over a connection of the pool that it keeps. The connection is renewed
+ * when another server takes writes, since the former one would stay silent. Ignores payloads that Tock does
+ * not send.
  *
- * @param onListening called each time that it listens again, before the first notice
+ * @param onListening called each time that listening begins, before the first notification
  */
 export function startListener(
   engine: Engine,
-  onNotice: (notice: Notice) => void,
+  onNotification: (notification: Notification) => void,
   onListening: () => void = () => undefined,
 ): Listener {
   const { database, logger } = engine;
@@ -42,8 +43,8 @@ export function startListener(
       client = opened;
       const onLost = () => client === opened && reconnect();
       opened.on('notification', ({ payload }) => {
-        const notice = readNotice(payload ?? '');
-        if (notice) onNotice(notice);
+        const notification = readNotification(payload ?? '');
+        if (notification) onNotification(notification);
       });
       opened.once('error', onLost);
       opened.once('end', onLost);
@@ -53,7 +54,7 @@ export function startListener(
       isListening = true;
       onListening();
       // For runs that were enqueued while nothing listened.
-      onNotice({ kind: 'queued', queuePriority: null });
+      onNotification({ kind: 'queued', lane: null });
     } catch (error) {
       logger.debug({ event: 'listen.failed', error: String(error) }, 'cannot listen; polling goes on');
       if (isLatest()) reconnect();

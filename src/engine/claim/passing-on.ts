@@ -2,15 +2,15 @@
 import { performance } from 'node:perf_hooks';
 import type { PassingOn } from '../../store/runs/finalize.js';
 
-/** Slots are passed on for so long without a claim, which sees more urgent runs of other keys and queues. */
+/** The longest time without a claim: only a claim sees more urgent runs of other keys and queues. */
 const MAX_UNSEEN_MS = 500;
-/** After so many slots in a row that no run was waiting for, none is passed on until a run has waited. */
+/** After so many slots in a row for which no run waited, no slot is passed on until a run has waited. */
 const MAX_IN_VAIN = 100;
 
 export interface SlotPassing<Run> {
   /** Other runs may wait for this one to end. */
   readonly holdsSlot: (run: Run) => boolean;
-  /** Runs that may come with outcomes that are being written. */
+  /** How many runs may come with outcomes that are being written. */
   readonly awaited: number;
   /** @param sentAt by performance.now() */
   recordClaim(sentAt: number): void;
@@ -32,8 +32,8 @@ export interface SlotPassingOptions<Run> {
 }
 
 /**
- * Nothing is passed on before the first claim. Where each key has a few runs only, hardly any waits for
- * another: then it would cost more than it saves, and keep room for runs that do not come.
+ * No slot is passed on before the first claim. If each key has only a few runs, hardly any run waits for a
+ * slot: then passing on would cost more than it saves, and keep room for runs that do not come.
  */
 export function createSlotPassing<Run>(options: SlotPassingOptions<Run>): SlotPassing<Run> {
   const { leaseMs, queues, holdsSlot, room } = options;

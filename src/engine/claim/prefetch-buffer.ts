@@ -11,40 +11,40 @@ export interface PrefetchBuffer<Run> {
 /** An empty buffer. Calls `onStalled` each time the same run has been first for `maxWaitMs`. */
 export function createPrefetchBuffer<Run>(maxWaitMs: number, onStalled: () => void): PrefetchBuffer<Run> {
   let waiting: Run[] = [];
-  let front = 0;
+  let head = 0;
   let timer: NodeJS.Timeout | undefined;
   const watch = () => {
-    const first = waiting[front];
+    const first = waiting[head];
     if (first === undefined || timer !== undefined) return;
     timer = setTimeout(() => {
       timer = undefined;
-      if (waiting[front] === first) onStalled();
+      if (waiting[head] === first) onStalled();
       watch();
     }, maxWaitMs);
   };
   return {
     get length() {
-      return waiting.length - front;
+      return waiting.length - head;
     },
     push(run) {
       waiting.push(run);
       watch();
     },
     shift() {
-      const run = waiting[front];
+      const run = waiting[head];
       if (run === undefined) return undefined;
-      front++;
-      // Only now and then, because removing an array's first element moves all the others.
-      if (front === waiting.length || front >= 1000) {
-        waiting = waiting.slice(front);
-        front = 0;
+      head++;
+      // Only now and then, because removing the first element of an array moves all the others.
+      if (head === waiting.length || head >= 1000) {
+        waiting = waiting.slice(head);
+        head = 0;
       }
       return run;
     },
     drain() {
-      const all = waiting.slice(front);
+      const all = waiting.slice(head);
       waiting = [];
-      front = 0;
+      head = 0;
       return all;
     },
   };

@@ -1,30 +1,31 @@
-// Looks for runs below the watermarks of a worker's claims, beside them: these then start there.
+// Sweeps for claimable runs below the watermarks of a worker, beside its claims. The next claims then take
+// them.
 import { performance } from 'node:perf_hooks';
 import { isConnectionFailure } from '../../store/connection/errors.js';
-import { readBelow } from '../../store/runs/claim/below.js';
+import { sweepBelowWatermarks } from '../../store/runs/claim/sweep.js';
 import type { Engine } from '../engine.js';
 import type { Watermarks } from './watermarks.js';
 
-/** The pause after a sweep: a multiple of the time that it took, between these two. */
+/** The pause after a sweep is a multiple of the time that the sweep took, within these bounds. */
 const PAUSE_FACTOR = 60;
 const MIN_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 5000;
-/** After a claim that found nothing it is shorter, and after a sweep of half a second it is longer. */
+/** The pause is shorter after a claim that found nothing, and longer after a sweep of half a second. */
 const SHORT_PAUSE_FACTOR = 20;
 
 export interface SweepOptions {
   readonly watermarks: Watermarks;
   /** Whether the worker could claim what it finds. */
   readonly canClaim: () => boolean;
-  /** Whether it goes on without claims: nothing else would make a worker that polls look there. */
+  /** Whether sweeps go on without claims: for a worker that polls, since nothing else finds these runs. */
   readonly isEndless: boolean;
-  /** Whether one worker looks for all: those that claim from all queues. */
+  /** Whether one worker sweeps for all that claim from all queues. */
   readonly takesTurns: boolean;
   /** Watermarks have fallen. */
   readonly onFound: () => void;
 }
 
-/** One that fails is logged once, and tried again. */
+/** A sweep that fails is logged once, and tried again. */
 export class Sweep {
   private readonly engine: Pick<Engine, 'database' | 'logger'>;
   private readonly options: SweepOptions;
@@ -35,7 +36,7 @@ export class Sweep {
   private isUnderWay = false;
   private sentAt = performance.now();
   private tookMs = 0;
-  /** Since the last sweep was sent. */
+  /** A claim was answered since the last sweep was sent. */
   private hasClaimed = false;
 
   constructor(engine: Pick<Engine, 'database' | 'logger'>, options: SweepOptions) {
@@ -43,13 +44,13 @@ export class Sweep {
     this.options = options;
   }
 
-  /** A claim was answered: looks after a pause. @param foundNothing then a shorter one */
+  /** A claim was answered: sweeps after a pause. @param foundNothing makes the pause shorter */
   begin(foundNothing: boolean): void {
     this.hasClaimed = true;
     this.schedule(foundNothing);
   }
 
-  /** No more. One that is under way is not waited for, and changes nothing. */
+  /** Sweeps no more. A sweep that is under way is not waited for, and changes nothing. */
   stop(): void {
     this.isStopped = true;
     clearTimeout(this.timer);
@@ -63,33 +64,34 @@ export class Sweep {
     if (at >= this.timerAt) return;
     clearTimeout(this.timer);
     this.timerAt = at;
-    this.timer = setTimeout(() => void this.lookAndGoOn(isSoon), at - now);
+    this.timer = setTimeout(() => void this.sweepAndGoOn(isSoon), at - now);
     this.timer.unref();
   }
 
-  private async lookAndGoOn(isSoon: boolean): Promise<void> {
+  private async sweepAndGoOn(isSoon: boolean): Promise<void> {
     this.timer = undefined;
     this.timerAt = Number.POSITIVE_INFINITY;
     this.isUnderWay = true;
-    if (this.options.canClaim()) await this.look(isSoon);
+    if (this.options.canClaim()) await this.sweep(isSoon);
     else this.hasClaimed = true;
     this.isUnderWay = false;
     if (this.hasClaimed || this.options.isEndless) this.schedule(false);
   }
 
-  private async look(isSoon: boolean): Promise<void> {
+  private async sweep(isSoon: boolean): Promise<void> {
     const { watermarks, takesTurns, onFound } = this.options;
     this.hasClaimed = false;
     const pauseMs = this.pauseMs(isSoon);
     this.sentAt = performance.now();
     try {
-      const below = await readBelow(this.engine.database, watermarks.known, takesTurns ? pauseMs : null);
+      const { database } = this.engine;
+      const found = await sweepBelowWatermarks(database, watermarks.known, takesTurns ? pauseMs : null);
       this.isFailing = false;
-      // Another worker has just looked, and claims what it finds.
-      if (this.isStopped || below === null) return;
+      // Another worker has just swept, and claims what it has found.
+      if (this.isStopped || found === null) return;
       this.tookMs = performance.now() - this.sentAt;
-      watermarks.lower(below);
-      if (below.length > 0) onFound();
+      watermarks.lower(found);
+      if (found.length > 0) onFound();
     } catch (error) {
       this.hasClaimed = true;
       // Without a connection the claims fail too, and that is reported.
@@ -97,7 +99,7 @@ export class Sweep {
       this.isFailing = true;
       this.engine.logger.warn(
         { event: 'claim.unswept', error: String(error) },
-        `cannot look for runs that were given back or enqueued for the past, so they wait: ${String(error)}; tock doctor names sessions whose snapshots keep ended runs from being vacuumed`,
+        `cannot search for runs that were given back or enqueued for the past, so they wait: ${String(error)}; tock doctor names sessions whose snapshots keep ended runs from being vacuumed`,
       );
     }
   }

@@ -2,8 +2,8 @@
 // With slow handlers that is none, so that others may take the runs.
 
 /**
- * Prefetched runs start within about this time: that of two claims, since the next one is sent when half of
- * the runs have started: else slow claims would be small, and make up for it by being many.
+ * Prefetched runs start within about the time of two claims, and within these bounds. Two, since the next
+ * claim is sent when half of the runs have started. With fewer runs, slow claims would be small and many.
  */
 const MIN_PREFETCH_MS = 50;
 const MAX_PREFETCH_MS = 1000;

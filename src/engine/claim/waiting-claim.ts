@@ -1,4 +1,4 @@
-// Claims the runs that wait for this code: workers of other code did not know their jobs.
+// Claims the runs that wait for this code: workers with other code did not know their jobs.
 import { performance } from 'node:perf_hooks';
 import { knownJob } from '../../model/job/registry.js';
 import type { Claim, ClaimOptions } from '../../store/runs/claim/claim.js';
@@ -6,9 +6,9 @@ import { claimWaitingRuns, readAwaitedJobs } from '../../store/runs/claim/waitin
 import type { Engine } from '../engine.js';
 
 export interface WaitingClaim {
-  /** Some may wait. Otherwise a claim asks nothing. */
+  /** Runs may wait for this code. Otherwise `claim` sends nothing. */
   isExpected: boolean;
-  /** Whether they come first: every other time, so that neither they nor more urgent runs starve. */
+  /** Whether such runs come first: every other time, so that neither they nor more urgent runs starve. */
   takesTurn(): boolean;
   /** Claims at most as many as fit into half of the room. Returns how many were accepted. */
   claim(): Promise<number>;
@@ -36,7 +36,7 @@ export function createWaitingClaim(
     async claim() {
       const limit = Math.ceil(room() / 2);
       if (!waiting.isExpected || limit <= 0) return 0;
-      // Before the question: what is given back meanwhile is expected anew.
+      // Before the statement: a run that is given back meanwhile sets it again.
       waiting.isExpected = false;
       const jobs = (await readAwaitedJobs(database)).filter(job => canExecute(engine, job));
       if (jobs.length === 0) return 0;
@@ -49,7 +49,9 @@ export function createWaitingClaim(
   return waiting;
 }
 
-/** Whether a run of the job is executed here: by its code, or by a relay's consumer, who may know it. */
+/**
+ * Whether a run of the job can be executed here: by its code, or by a relay's consumer, which may know it.
+ */
 function canExecute({ registry, relay }: Engine, job: string): boolean {
   return relay !== undefined || knownJob(registry, job) !== undefined;
 }

@@ -1,49 +1,49 @@
-// From where a worker's claims start in each queue and priority: see Watermark. Pure: it reads no clock.
+// Where a worker's claims start in each queue lane: see Watermark. Pure: it reads no clock.
 //
-// While a place has more, claims there continue after the last run that was taken. Once it came up short,
-// they start a second before that run, since some enqueues are committed later than others. What comes to
-// lie below nevertheless is found by a sweep (see sweep.ts), or named by the statement that put it there:
-// then the watermark falls.
-import type { Claim, ClaimedPlace, QueuePriority } from '../../store/runs/claim/claim.js';
-import type { Watermark } from '../../store/runs/claim/queue-priorities.js';
+// While a lane has more, the watermark is the last run that was taken. Once a claim has found less than it
+// asked for, the watermark is a second earlier, since some enqueues are committed later than others. Runs may
+// become claimable below a watermark all the same. Then a sweep finds them (see sweep.ts), or the statement
+// that made them claimable names them, and the watermark falls.
+import type { Claim, ClaimedLane, QueueLane } from '../../store/runs/claim/claim.js';
+import type { Watermark } from '../../store/runs/claim/queue-lanes.js';
 
 const MARGIN_MS = 1000;
 const BEGINNING = { at: '-infinity', id: '0' };
-/** No watermark lies in the years before, which ISO 8601 and PostgreSQL write in different ways. */
+/** No watermark is earlier: ISO 8601 and PostgreSQL write the years before in different ways. */
 const EARLIEST_MS = Date.parse('0001-01-02T00:00:00Z');
-/** With more places, those that have no more are forgotten: each claim sends them all. */
-const MAX_PLACES = 1000;
+/** With more lanes, those that have no more are forgotten: each claim sends all watermarks. */
+const MAX_LANES = 1000;
 /**
- * A claim that continues asks so many places, or an eighth of those of the most urgent priority: each costs a
- * descent into the index, however few runs it gives.
+ * A claim that continues visits at most so many lanes, or an eighth of the lanes of the most urgent priority.
+ * Each visit costs a descent into the index, however few runs it gives.
  */
-const MAX_ASKED = 100;
+const MAX_VISITED = 100;
 const MAX_CLAIMS = 8;
 
 /** What a claim was sent with. */
 export interface Sent {
   readonly watermarks: readonly Watermark[];
-  /** Its answer says nothing of a place whose watermark has fallen since. */
+  /** The answer is ignored for lanes whose watermark has fallen in a later epoch. */
   readonly epoch: number;
 }
 
-/** Where runs have become claimable, and the `run_at` of the earliest. */
+/** A lane in which runs have become claimable, and the `run_at` of the earliest of them. */
 export type Lowered = Pick<Watermark, 'queue' | 'priority' | 'at'>;
 
-interface Mark extends QueuePriority {
-  /** In milliseconds since 1970; null: the beginning. */
-  readonly floorMs: number | null;
-  /** The last run that was taken, while there may be more. */
+interface Mark extends QueueLane {
+  /** Where claims start while `last` is null, in milliseconds since 1970; null: at the first run. */
+  readonly baseMs: number | null;
+  /** The last run that was taken, while the lane may have more: claims continue after it. */
   readonly last: Pick<Watermark, 'at' | 'id'> | null;
   readonly hasMore: boolean;
-  /** Some of what it gave needs a slot, so that a claim everywhere must see the rest. */
-  readonly needsSlots: boolean;
-  /** When it fell last. */
+  /** Some of its runs need admission, which only a claim everywhere finds. */
+  readonly needsAdmission: boolean;
+  /** The epoch in which the watermark fell last. */
   readonly epoch: number;
 }
 
 export class Watermarks {
-  /** Those served last are at the end. */
+  /** Lanes that were served last are at the end. */
   private readonly marks = new Map<string, Mark>();
   private readonly areKept: boolean;
   private epoch = 0;
@@ -51,9 +51,9 @@ export class Watermarks {
   private fallen = false;
 
   /**
-   * None yet.
-   * @param areKept whether any stays where a place came up short. A tick ends when nothing is left, so it
-   * must look everywhere
+   * No watermarks yet.
+   * @param areKept whether a lane that has no more keeps its watermark. A tick keeps none: it ends when
+   * nothing is left, so it must claim everywhere
    */
   constructor(areKept = true) {
     this.areKept = areKept;
@@ -63,13 +63,13 @@ export class Watermarks {
     return [...this.marks.values()].filter(mark => msOf(mark) !== null).map(watermarkOf);
   }
 
-  /** Some place may have more. */
+  /** Some lane may have more. */
   get hasMore(): boolean {
     for (const { hasMore } of this.marks.values()) if (hasMore) return true;
     return false;
   }
 
-  /** One has fallen since a claim everywhere was sent, so that another must come. */
+  /** A watermark has fallen since the last claim everywhere was sent, so another one must come. */
   get haveFallen(): boolean {
     return this.fallen;
   }
@@ -81,76 +81,76 @@ export class Watermarks {
   }
 
   /**
-   * For a claim of plain runs that continues where claims found more, those served last at the end. Null:
-   * nowhere, or some of them need a slot.
+   * For a claim of plain runs in the lanes that have more; those served last are at the end. Null: no lane
+   * has more, or some of them have runs that need admission.
    */
   whereMore(): Sent | null {
     const more = [...this.marks.values()].filter(mark => mark.hasMore);
-    return more.length === 0 || more.some(mark => mark.needsSlots) ? null : this.sent(chosen(more));
+    return more.length === 0 || more.some(mark => mark.needsAdmission) ? null : this.sent(chosen(more));
   }
 
-  /** For a claim in one place. */
-  in(place: QueuePriority): Sent {
-    return this.sent([this.markOf(place)]);
+  /** For a claim in one lane. */
+  in(lane: QueueLane): Sent {
+    return this.sent([this.markOf(lane)]);
   }
 
   /** A claim was answered. */
-  claimed({ places }: Claim, { watermarks, epoch }: Sent): void {
-    const found = new Set(places.map(keyOf));
-    const nothing = watermarks.filter(place => !found.has(keyOf(place))).map(place => this.markOf(place));
+  claimed({ lanes }: Claim, { watermarks, epoch }: Sent): void {
+    const found = new Set(lanes.map(keyOf));
+    const nothing = watermarks.filter(lane => !found.has(keyOf(lane))).map(lane => this.markOf(lane));
     for (const mark of nothing) if (mark.epoch <= epoch) this.advance(mark, null);
-    // What was not looked at comes first the next time.
-    const isTaken = ({ at }: ClaimedPlace) => Number(at !== null);
-    for (const place of places.toSorted((one, other) => isTaken(one) - isTaken(other))) {
-      const { queue, priority } = place;
+    // Lanes that were not visited come first the next time.
+    const isTaken = ({ at }: ClaimedLane) => Number(at !== null);
+    for (const lane of lanes.toSorted((one, other) => isTaken(one) - isTaken(other))) {
+      const { queue, priority } = lane;
       const mark = this.markOf({ queue, priority });
-      // In a queue with a limit, runs that have long been due start when it lets them.
-      if (place.isLimited) this.marks.delete(keyOf(place));
-      else if (mark.epoch <= epoch) this.advance(mark, place);
+      // In a queue with a limit, runs that have long been due start when the limit lets them.
+      if (lane.isLimited) this.marks.delete(keyOf(lane));
+      else if (mark.epoch <= epoch) this.advance(mark, lane);
     }
-    if (this.marks.size <= MAX_PLACES) return;
+    if (this.marks.size <= MAX_LANES) return;
     for (const [key, { hasMore }] of this.marks) if (!hasMore) this.marks.delete(key);
   }
 
-  /** They fall where they lie higher. */
-  lower(places: readonly Lowered[]): void {
-    for (const { queue, priority, at } of places) {
+  /** Lowers the watermarks of these lanes, unless they are already lower. */
+  lower(lanes: readonly Lowered[]): void {
+    for (const { queue, priority, at } of lanes) {
       const mark = this.marks.get(keyOf({ queue, priority }));
       const markMs = mark === undefined ? null : msOf(mark);
       if (mark === undefined || markMs === null || Date.parse(at) > markMs) continue;
       // A claim starts after its watermark.
-      const floorMs = Math.min(mark.floorMs ?? Number.POSITIVE_INFINITY, Date.parse(at) - 1);
+      const baseMs = Math.min(mark.baseMs ?? Number.POSITIVE_INFINITY, Date.parse(at) - 1);
       const epoch = ++this.epoch;
-      const lowered = { floorMs: floorMs > EARLIEST_MS ? floorMs : null, last: null, epoch };
+      const lowered = { baseMs: baseMs > EARLIEST_MS ? baseMs : null, last: null, epoch };
       this.marks.set(keyOf(mark), { ...mark, ...lowered });
       this.fallen = true;
     }
   }
 
-  /** All fall to the beginning. */
+  /** Forgets all watermarks: claims start at the first run of each lane. */
   forget(): void {
     this.fallen ||= this.marks.size > 0;
     this.forgottenIn = ++this.epoch;
     this.marks.clear();
   }
 
-  /** Past what a place gave; null: nothing, and it has no more. */
-  private advance(mark: Mark, place: ClaimedPlace | null): void {
+  /** Moves a watermark past the runs that its lane gave. @param lane null: it gave none, and has no more */
+  private advance(mark: Mark, lane: ClaimedLane | null): void {
     const key = keyOf(mark);
-    const { at = null, id = null, hasMore = false, needsSlots = false } = place ?? {};
+    const { at = null, id = null, hasMore = false, needsAdmission = false } = lane ?? {};
     const taken = at === null || id === null ? null : { at, id };
-    const floorMs = this.areKept ? laterOf(mark.floorMs, taken) : null;
+    const baseMs = this.areKept ? laterOf(mark.baseMs, taken) : null;
     const last = hasMore ? (taken ?? mark.last) : null;
-    // A second before it, runs may have been given back since they were passed.
+    // The watermark moves back by a second. In this second, runs may have been given back since.
     if (this.areKept && mark.last !== null && last === null) this.fallen = true;
-    if (taken !== null || !(hasMore || floorMs !== null)) this.marks.delete(key);
-    if (hasMore || floorMs !== null) this.marks.set(key, { ...mark, floorMs, last, hasMore, needsSlots });
+    if (taken !== null || !(hasMore || baseMs !== null)) this.marks.delete(key);
+    if (hasMore || baseMs !== null) this.marks.set(key, { ...mark, baseMs, last, hasMore, needsAdmission });
   }
 
-  private markOf(place: QueuePriority): Mark {
+  private markOf(lane: QueueLane): Mark {
     const epoch = this.forgottenIn;
-    const none = { floorMs: null, last: null, hasMore: false, needsSlots: false, epoch };
-    return this.marks.get(keyOf(place)) ?? { ...place, ...none };
+    const none = { baseMs: null, last: null, hasMore: false, needsAdmission: false, epoch };
+    return this.marks.get(keyOf(lane)) ?? { ...lane, ...none };
   }
 
   private sent(some: readonly Mark[]): Sent {
@@ -158,29 +158,29 @@ export class Watermarks {
   }
 }
 
-/** The later floor, once this run was taken. */
-function laterOf(floorMs: number | null, taken: Mark['last']): number | null {
+/** `baseMs`, or a second before this run, if that is later. */
+function laterOf(baseMs: number | null, taken: Mark['last']): number | null {
   const ms = taken === null ? Number.NaN : Date.parse(taken.at) - MARGIN_MS;
-  return ms > EARLIEST_MS && ms > (floorMs ?? EARLIEST_MS) ? ms : floorMs;
+  return ms > EARLIEST_MS && ms > (baseMs ?? EARLIEST_MS) ? ms : baseMs;
 }
 
-/** To the millisecond; null: the beginning. */
-const msOf = ({ floorMs, last }: Mark): number | null => (last === null ? floorMs : Date.parse(last.at));
+/** The time of the watermark, to the millisecond; null: there is none. */
+const msOf = ({ baseMs, last }: Mark): number | null => (last === null ? baseMs : Date.parse(last.at));
 
-function watermarkOf({ queue, priority, floorMs, last }: Mark): Watermark {
+function watermarkOf({ queue, priority, baseMs, last }: Mark): Watermark {
   if (last !== null) return { queue, priority, ...last };
   return {
     queue,
     priority,
-    ...(floorMs === null ? BEGINNING : { at: new Date(floorMs).toISOString(), id: '0' }),
+    ...(baseMs === null ? BEGINNING : { at: new Date(baseMs).toISOString(), id: '0' }),
   };
 }
 
-/** The most urgent ones first, of each priority in their order. */
+/** The lanes that a claim visits: the most urgent first; within a priority, in the given order. */
 function chosen(marks: readonly Mark[]): readonly Mark[] {
   const sorted = marks.toSorted((one, other) => one.priority - other.priority);
   const ofFirst = sorted.filter(mark => mark.priority === sorted[0]?.priority).length;
-  return sorted.slice(0, Math.max(MAX_ASKED, Math.ceil(ofFirst / MAX_CLAIMS)));
+  return sorted.slice(0, Math.max(MAX_VISITED, Math.ceil(ofFirst / MAX_CLAIMS)));
 }
 
-const keyOf = ({ queue, priority }: QueuePriority) => `${priority} ${queue}`;
+const keyOf = ({ queue, priority }: QueueLane) => `${priority} ${queue}`;

@@ -1,7 +1,9 @@
 // A run while this process holds its lease: the state that execute, heartbeat and finalize share.
 import { performance } from 'node:perf_hooks';
+import { TockError } from '../../model/errors.js';
 import type { HandOff } from '../../model/job/hand-off.js';
 import type { RunLog } from '../../model/run/log/run-log.js';
+import type { Suspension } from '../../model/run/snooze.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { AttemptSpan } from '../tracing/tracing.js';
 import { createInterrupt, type Interrupt } from './abort.js';
@@ -33,9 +35,15 @@ export interface ActiveRun {
   isCommitted: boolean;
   /** What its handler got from ctx.handOff, and must return; null: nothing. */
   handOff: HandOff | null;
+  /** The wait for which its handler is to end; null: none. */
+  suspension: Suspension | null;
+  /** Steps and effects of its handler that are at work. */
+  openEffects: number;
   /** Progress that is not written yet. */
   progress: Progress | null;
   progressEvents: number;
+  /** Cursors that are not written yet, by their keys; null: none. */
+  cursors: Map<string, string> | null;
   /** The lines that its handler has logged; null: none. */
   log: RunLog | null;
   /** The span of the attempt, once its handler is called; null: not traced. */
@@ -55,8 +63,11 @@ export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
     isFinalizing: false,
     isCommitted: false,
     handOff: null,
+    suspension: null,
+    openEffects: 0,
     progress: null,
     progressEvents: 0,
+    cursors: null,
     log: null,
     span: null,
   };
@@ -65,4 +76,11 @@ export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
 /** Whether the lease still lasts, by our own clock. */
 export function isHeld({ isLost, renewedAt }: ActiveRun, leaseMs: number): boolean {
   return !isLost && performance.now() - renewedAt < leaseMs;
+}
+
+export function leaseLost({ run }: Pick<ActiveRun, 'run'>): TockError {
+  return new TockError(
+    'TOCK_LEASE_LOST',
+    `the lease of run ${run.id} is lost: another worker may have taken it; nothing of this attempt is kept`,
+  );
 }

@@ -10,6 +10,7 @@ import { createEffects, type Effects } from './effects.js';
 import { handOff } from './hand-off.js';
 import { createRunLogger } from './run-logger.js';
 import { createSchedulerView } from './scheduler-view.js';
+import { createWaits, type Waits } from './suspend.js';
 
 /** Hides a context's own data from handlers. */
 const OWN = Symbol('own');
@@ -18,6 +19,7 @@ interface Own {
   readonly active: ActiveRun;
   readonly workerId: string;
   effects: Effects | null;
+  waits: Waits | null;
   log: Logger | null;
 }
 
@@ -37,6 +39,7 @@ class RunContext implements JobContext {
   readonly definition: string | null;
   readonly attempt: number;
   readonly maxAttempts: number;
+  readonly snoozes: number;
   readonly fence: number;
   readonly scheduledFor: Date | null;
   readonly dataInterval: JobContext['dataInterval'];
@@ -47,12 +50,13 @@ class RunContext implements JobContext {
   constructor(engine: Engine, active: ActiveRun, workerId: string) {
     const { run } = active;
     const scheduledFor = run.scheduled_for === null ? null : new Date(run.scheduled_for);
-    this[OWN] = { engine, active, workerId, effects: null, log: null };
+    this[OWN] = { engine, active, workerId, effects: null, waits: null, log: null };
     this.runId = run.id;
     this.job = run.job;
     this.definition = run.definition;
     this.attempt = run.attempts;
     this.maxAttempts = run.max_attempts;
+    this.snoozes = run.begun?.snoozes ?? 0;
     this.fence = run.fence;
     this.scheduledFor = scheduledFor;
     this.dataInterval = scheduledFor && {
@@ -106,6 +110,14 @@ class RunContext implements JobContext {
     return effectsOf(this[OWN]).transaction;
   }
 
+  get cursor(): JobContext['cursor'] {
+    return effectsOf(this[OWN]).cursor as JobContext['cursor'];
+  }
+
+  get sleep() {
+    return waitsOf(this[OWN]).sleep;
+  }
+
   get handOff(): JobContext['handOff'] {
     const { active } = this[OWN];
     return options => handOff(active, options);
@@ -144,4 +156,9 @@ class RunContext implements JobContext {
 function effectsOf(own: Own): Effects {
   own.effects ??= createEffects(own.engine, own.active, own.workerId);
   return own.effects;
+}
+
+function waitsOf(own: Own): Waits {
+  own.waits ??= createWaits(own.engine, own.active, own.workerId);
+  return own.waits;
 }

@@ -3,7 +3,8 @@ import { performance } from 'node:perf_hooks';
 import { TockError } from '../../model/errors.js';
 import type { JobTransaction } from '../../model/job/job-database.js';
 import { resultText } from '../../model/job/payload/payload.js';
-import { isStorable, quote } from '../../model/names.js';
+import type { Cursor } from '../../model/job/wait-methods.js';
+import { quote } from '../../model/names.js';
 import type { Outcome } from '../../model/run/decide.js';
 import { describeOutput } from '../../model/run/sanitize.js';
 import type { Session } from '../../store/connection/database.js';
@@ -23,7 +24,8 @@ import type { Engine } from '../engine.js';
 import { afterCommit } from '../finalize/after-commit.js';
 import { refusedOutcome } from '../finalize/refused-outcome.js';
 import { retryUntil } from '../finalize/retry-until.js';
-import type { ActiveRun } from './active-run.js';
+import { type ActiveRun, leaseLost } from './active-run.js';
+import { checkEffectKey, type OpenTransactions, openCursors } from './cursor.js';
 import { refuseHandOff } from './hand-off.js';
 import { writeSpans } from './spans.js';
 
@@ -34,6 +36,7 @@ export interface Effects {
   readonly step: <T>(name: string, work: () => Promise<T> | T) => Promise<T>;
   readonly once: <T>(key: string, work: (trx: JobTransaction) => Promise<T> | T) => Promise<T>;
   readonly transaction: <T>(work: (trx: JobTransaction) => Promise<T> | T) => Promise<T>;
+  readonly cursor: <T>(name: string, initial: T) => Promise<Cursor<T>>;
 }
 
 /**
@@ -43,9 +46,23 @@ export interface Effects {
  */
 export function createEffects(engine: Engine, active: ActiveRun, workerId: string): Effects {
   const { database } = engine;
+  const open: OpenTransactions = new Map();
   /** Never retried: what the handler did outside of it would happen twice. */
-  const inTransaction = <T>(work: (session: Session, trx: JobTransaction) => Promise<T>): Promise<T> =>
-    database.handlers.transaction(trx => work(database.sessionOf(trx), trx));
+  const inTransaction = async <T>(
+    work: (session: Session, trx: JobTransaction) => Promise<T>,
+  ): Promise<T> => {
+    const undo: (() => void)[] = [];
+    try {
+      return await database.handlers.transaction(async trx => {
+        const session = database.sessionOf(trx);
+        open.set(trx, { session, undo });
+        return await work(session, trx).finally(() => open.delete(trx));
+      });
+    } catch (error) {
+      for (const each of undo.toReversed()) each();
+      throw error;
+    }
+  };
   const { id, fence } = active.run;
   const holder = { id, fence, workerId };
   const canRetry = (error: unknown) => isTransient(error) && !active.interrupt.isAborted;
@@ -59,6 +76,16 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
     );
   };
 
+  /** The handler cannot end to wait meanwhile. */
+  const atWork = async <T>(work: () => Promise<T> | T): Promise<T> => {
+    active.openEffects++;
+    try {
+      return await work();
+    } finally {
+      active.openEffects--;
+    }
+  };
+
   const succeed = async (session: Session, outcome: Outcome) => {
     await writeSpans(session, engine, workerId, [active]);
     const finalized = await finalizeRuns(session, [{ id, fence, outcome }], workerId);
@@ -69,12 +96,14 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
   };
 
   return {
+    cursor: openCursors(engine, active, workerId, open),
+
     async step<T>(name: string, work: () => Promise<T> | T) {
       const key = `step:${id}:${checkEffectKey(name)}`;
       const effect = `step ${quote(name)}`;
       const kept = await retryUntil(() => readEffect.first(database, { key }), canRetry);
       if (kept) return valueOf(kept) as T;
-      const result = resultText(await work(), effect);
+      const result = resultText(await atWork(work), effect);
       const row = await retryUntil(async () => {
         const inserted = await keepStep.first(database, { ...holder, key, result });
         // An earlier try may have kept it and lost the reply.
@@ -93,7 +122,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
           const reserved = await reserveEffect.first(session, { key: ledgerKey, id });
           if (!reserved) return valueOf(await readEffect.first(session, { key: ledgerKey })) as T;
           hasStarted = true;
-          const result = resultText(await work(trx), effect);
+          const result = resultText(await atWork(() => work(trx)), effect);
           // Fails, as it must, if the work swallowed an SQL error: that has aborted the transaction.
           const row = await atEnd(session, async () => {
             await requireLease(session, active, workerId);
@@ -107,7 +136,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
     async transaction<T>(work: (trx: JobTransaction) => Promise<T> | T) {
       try {
         const { value, committed } = await inTransaction(async (session, trx) => {
-          const returned = await work(trx);
+          const returned = await atWork(() => work(trx));
           refuseHandOff(active, returned);
           const outcome: Outcome = {
             transition: 'succeed',
@@ -154,27 +183,6 @@ async function readBack(engine: Engine, active: ActiveRun, workerId: string, cau
 async function requireLease(session: Session, { run }: ActiveRun, workerId: string): Promise<void> {
   const held = await lockHeldRun.first(session, { id: run.id, fence: run.fence, workerId });
   if (!held) throw leaseLost({ run });
-}
-
-export function leaseLost({ run }: Pick<ActiveRun, 'run'>): TockError {
-  return new TockError(
-    'TOCK_LEASE_LOST',
-    `the lease of run ${run.id} is lost: another worker may have taken it; nothing of this attempt is kept`,
-  );
-}
-
-function checkEffectKey(key: string): string {
-  if (
-    typeof key === 'string' &&
-    isStorable(key) &&
-    Buffer.byteLength(key) >= 1 &&
-    Buffer.byteLength(key) <= 900
-  )
-    return key;
-  throw new TockError(
-    'TOCK_BAD_KEY',
-    `${quote(key)} cannot be the key of an effect: it must have 1 to 900 bytes, without NUL`,
-  );
 }
 
 function valueOf(kept: StoredEffect | undefined): unknown {

@@ -8,15 +8,17 @@ import { knownJob } from '../../model/job/registry.js';
 import { windowIn } from '../../model/planning/window.js';
 import type { Ending } from '../../model/run/decide.js';
 import { jobLimits, SUSPECTS } from '../../model/run/limits.js';
+import { isWait } from '../../model/run/snooze.js';
 import type { Engine } from '../engine.js';
 import { abort, onAbort } from './abort.js';
-import type { ActiveRun } from './active-run.js';
+import { type ActiveRun, leaseLost } from './active-run.js';
 import { callHandler, payloadOf, readPayload } from './call-handler.js';
-import { leaseLost } from './effects.js';
+
 import { endingOfResult } from './hand-off.js';
 import { executeIsolated } from './isolate/parent.js';
 import type { RelaySeam } from './relay-seam.js';
 import { keepLosses } from './run-logger.js';
+import { endingOfThrown } from './suspend.js';
 
 /** The `signal.reason` of handlers when their worker drains. */
 export const drainReason = () => new TockError('TOCK_DRAINING', 'the worker is shutting down');
@@ -81,7 +83,7 @@ class Attempt {
   /** A consumer elsewhere may know the job, or a worker with other code. */
   private withoutJob(): void {
     const { engine, active } = this;
-    if (engine.relay) this.handOver(engine.relay, active.run.payload ?? {});
+    if (engine.relay) this.handOff(engine.relay, active.run.payload ?? {});
     else queueMicrotask(() => this.finish({ kind: 'unknownJob', job: active.run.job }));
   }
 
@@ -91,7 +93,7 @@ class Attempt {
     const limits = jobLimits(job, payload).filter(({ key }) => !active.run.slot_keys?.includes(key));
     if (limits.length > 0) return queueMicrotask(() => this.finish({ kind: 'noSlot', limits }));
     // Its consumer parses it again, because the parsed value may not survive serialization.
-    if (engine.relay) return this.handOver(engine.relay, payloadOf(engine, job, active));
+    if (engine.relay) return this.handOff(engine.relay, payloadOf(engine, job, active));
     if (job.timeout !== undefined) this.timeout = startTimeout(active, parseDuration(job.timeout));
     // A child loads the project's jobs, not Tock's own.
     const canIsolate = engine.isolation !== null && engine.registry.jobs.has(job.name);
@@ -112,10 +114,10 @@ class Attempt {
   }
 
   /** Without the job's timeout, which is the consumer's. */
-  private handOver(relay: RelaySeam, payload: unknown): void {
+  private handOff(relay: RelaySeam, payload: unknown): void {
     const { active } = this;
     onAbort(active.interrupt, () => this.startGrace());
-    relay.handOver(active, payload).then(
+    relay.handOff(active, payload).then(
       ending => this.finish(active.isLost ? null : ending),
       (error: unknown) => this.fail(error),
     );
@@ -150,7 +152,10 @@ function endingBefore(active: ActiveRun): Ending | null | undefined {
     const { hours, timezone, outside, now } = run.window;
     const window = windowIn(hours, timezone);
     if (!window.isOpen(now))
-      return { kind: 'outside', opensAt: outside === 'skip' ? null : window.opening(now) };
+      return {
+        kind: 'outside',
+        opensAt: outside === 'skip' && !run.begun ? null : window.opening(now),
+      };
   }
   // Cancelled or drained while it was prefetched.
   return active.interrupt.isAborted ? endingOf(active, active.interrupt.reason) : undefined;
@@ -161,10 +166,12 @@ function endingOf(active: ActiveRun, error: unknown): Ending | null {
   if (active.cancelRequested) return { kind: 'cancelled' };
   const { reason } = active.interrupt;
   if (reason instanceof TockError) {
-    if (reason.code === 'TOCK_DRAINING') return { kind: 'drained' };
+    // A wait that began meanwhile is kept.
+    if (reason.code === 'TOCK_DRAINING')
+      return isWait(error) ? { kind: 'threw', error } : { kind: 'drained' };
     if (reason.code === 'TOCK_TIMEOUT') return { kind: 'threw', error: reason };
   }
-  return { kind: 'threw', error };
+  return endingOfThrown(active, error);
 }
 
 function startTimeout(active: ActiveRun, timeoutMs: number): NodeJS.Timeout {

@@ -1,8 +1,9 @@
-// How a handler hands its run over, and what its result means for the attempt.
+// How a handler hands its run off, and what its result means for the attempt.
 import { TockError } from '../../model/errors.js';
 import { type HandOff, type HandOffOptions, isHandOff, readHandOff } from '../../model/job/hand-off.js';
 import type { Ending } from '../../model/run/decide.js';
 import type { ActiveRun } from './active-run.js';
+import { endingOfThrown } from './suspend.js';
 
 /** @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION, TOCK_BAD_STATE */
 export function handOff(active: ActiveRun, options: HandOffOptions): HandOff {
@@ -11,12 +12,12 @@ export function handOff(active: ActiveRun, options: HandOffOptions): HandOff {
   if (active.isCommitted)
     throw new TockError(
       'TOCK_BAD_STATE',
-      `run ${id} has succeeded in ctx.transaction, so it cannot be handed over; use ctx.once for what must be committed before`,
+      `run ${id} has succeeded in ctx.transaction, so it cannot be handed off; use ctx.once for what must be committed before`,
     );
   if (active.isFinalizing)
     throw new TockError(
       'TOCK_BAD_STATE',
-      `the attempt of run ${id} has ended, so it cannot be handed over; await everything before return ctx.handOff({ lease: … })`,
+      `the attempt of run ${id} has ended, so it cannot be handed off; await everything before return ctx.handOff({ lease: … })`,
     );
   active.handOff = made;
   return made;
@@ -27,13 +28,14 @@ export function refuseHandOff(active: ActiveRun, result: unknown): void {
   if (active.handOff === null && !isHandOff(result)) return;
   throw new TockError(
     'TOCK_BAD_STATE',
-    `run ${active.run.id} is to be handed over, so it cannot succeed in ctx.transaction; use ctx.once for what must be committed before`,
+    `run ${active.run.id} is to be handed off, so it cannot succeed in ctx.transaction; use ctx.once for what must be committed before`,
   );
 }
 
 /** How an attempt ends whose handler has returned a value. */
 export function endingOfResult(active: ActiveRun, value: unknown): Ending {
-  if (isHandOff(value)) return { kind: 'handedOver', handOff: { leaseMs: value.leaseMs, to: value.to } };
+  if (active.suspension !== null) return endingOfThrown(active, undefined);
+  if (isHandOff(value)) return { kind: 'handedOff', handOff: { leaseMs: value.leaseMs, to: value.to } };
   if (active.handOff === null) return { kind: 'returned', value };
   const error = new TockError(
     'TOCK_BAD_RESULT',

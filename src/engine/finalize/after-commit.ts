@@ -1,5 +1,5 @@
-// What follows once transitions of runs are committed. If the process dies before it, the next reaping
-// unblocks and follows up; pausing waits for the next dead run.
+// The work that follows once transitions of runs are committed. If the process dies before that work, the
+// next reaping unblocks runs and makes followers; a failing definition is paused after its next dead run.
 import { pauseFailing } from '../../store/definitions/pause-failing.js';
 import { unblockRuns } from '../../store/runs/claim/unblock.js';
 import { type Engine, lowerWatermarks } from '../engine.js';
@@ -16,7 +16,7 @@ export interface Committed {
 
 /**
  * Unblocks runs, pauses failing definitions and makes followers. Never throws: a failure is logged. Returns
- * in how many queues and priorities runs were unblocked.
+ * in how many queue lanes runs were unblocked.
  */
 export async function afterCommit(
   engine: Engine,

@@ -1,4 +1,5 @@
-// Ends runs that were handed over and have succeeded elsewhere, as a worker ends those of its own handlers.
+// Ends runs that were handed off and have succeeded elsewhere, as a worker ends the runs of its own
+// handlers.
 import { decideOutcome } from '../../model/run/decide.js';
 import { completeMany, type Success } from '../../store/runs/hand-off/answers.js';
 import { type Engine, retryPolicyOf } from '../engine.js';
@@ -7,8 +8,8 @@ import { notifyOutcome } from './hooks.js';
 import { logOutcome, wordFor } from './log-outcome.js';
 
 /**
- * Ends those of the runs that wait for a success, in one statement, and returns their ids. No run may be
- * named twice.
+ * Ends, in one statement, those of the runs that still wait for an answer, and returns their ids. No run may
+ * be named twice.
  * @throws if the database cannot be reached, or refuses one of the results: then nothing was written
  */
 export async function endCompleted(engine: Engine, successes: readonly Success[]): Promise<Set<string>> {

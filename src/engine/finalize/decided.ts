@@ -1,8 +1,8 @@
-// Writes the outcomes of runs that were handed over, once the other side has decided them: by the rules and
-// the statements for the outcomes of workers.
+// Writes the outcomes of runs that were handed off, once the other side has decided them: with the rules and
+// statements for the outcomes of workers.
 import { Dead, RetryLater } from '../../model/errors.js';
 import { decideOutcome, type Ending } from '../../model/run/decide.js';
-import { HANDED_OVER } from '../../model/run/states.js';
+import { HANDED_OFF } from '../../model/run/states.js';
 import { isUnstorable, sqlState } from '../../store/connection/errors.js';
 import { type Finalization, finalizeRuns } from '../../store/runs/finalize.js';
 import { type Decided, markWritten, readDecided } from '../../store/runs/hand-off/decided.js';
@@ -18,18 +18,18 @@ const MAX_BATCH_BYTES = 8 * 1024 * 1024;
 
 interface Entry extends Finalization {
   readonly run: Decided & { readonly job: string };
-  /** A constant text replaces what PostgreSQL has refused. */
+  /** PostgreSQL has refused the outcome, and a constant text replaces it. */
   readonly isRefused?: boolean;
 }
 
-/** Until none is left. Never throws: what cannot be written now is logged, and stays for the next reaping. */
+/** Writes until none is left. Never throws: a failure is logged, and the next reaping writes the rest. */
 export async function writeDecided(engine: Engine): Promise<void> {
   try {
     await writeAll(engine);
   } catch (error) {
     engine.logger.error(
       { event: 'hand_off.unwritten', error: String(error), code: sqlState(error) },
-      'outcomes of runs that were handed over could not be written now; the next reaping tries again',
+      'outcomes of runs that were handed off could not be written now; the next reaping tries again',
     );
   }
 }
@@ -38,7 +38,7 @@ async function writeAll(engine: Engine): Promise<void> {
   for (;;) {
     const decided = await readDecided(engine.database, BATCH_SIZE, MAX_BATCH_BYTES);
     if (decided.length === 0) return;
-    // The others were written by a process that died before it marked them, or their runs were taken away.
+    // The others were written by a process that died before it marked them, or their runs are gone.
     const held = decided.filter((row): row is Entry['run'] => row.job !== null);
     await markWritten(
       engine.database,
@@ -58,7 +58,7 @@ function entryOf(engine: Engine, run: Entry['run']): Entry {
   return { id: run.id, fence: run.fence, outcome, run };
 }
 
-/** As if its handler had ended so. */
+/** The ending of a handler that corresponds to the decision. */
 function endingOf({ decision, output, error, retry_in_ms: retryInMs }: Decided): Ending {
   if (decision === 'succeeded') return { kind: 'returned', value: output };
   const given: Readonly<Record<string, unknown>> = error ?? {};
@@ -70,19 +70,19 @@ function endingOf({ decision, output, error, retry_in_ms: retryInMs }: Decided):
       : retryInMs === null
         ? new Error(text)
         : new RetryLater(retryInMs, text);
-  // What it was thrown by is on the other side.
+  // The error comes from the other side, so it has the stack of that side or none.
   return {
     kind: 'threw',
     error: Object.assign(thrown, { name: name ?? 'Error', code, stack: stack ?? null }),
   };
 }
 
-/** Why some of a batch could not be written; null: all were, or their runs were taken away. */
+/** Why some of a batch could not be written; null: all were, or their runs are gone. */
 type Failure = { readonly error: unknown } | null;
 
 async function writeBatch(engine: Engine, entries: readonly Entry[]): Promise<Failure> {
   if (entries.length === 0) return null;
-  const { lost, failed, freed, outboxWritten } = await finalizeRuns(engine.database, entries, HANDED_OVER);
+  const { lost, failed, freed, outboxWritten } = await finalizeRuns(engine.database, entries, HANDED_OFF);
   const unwritten = new Set(failed.flatMap(({ part }) => part.map(({ id }) => id)));
   const done = entries.filter(({ id }) => !unwritten.has(id));
   await markWritten(engine.database, done);
@@ -98,7 +98,7 @@ async function writeBatch(engine: Engine, entries: readonly Entry[]): Promise<Fa
   return failure;
 }
 
-/** One row must not keep the others from being written: singly, and then without what PostgreSQL refuses. */
+/** Writes singly, and then without what PostgreSQL refuses, so that one row does not hold up the others. */
 async function writeOtherwise(engine: Engine, part: readonly Entry[], error: unknown): Promise<Failure> {
   if (!isUnstorable(error)) return { error };
   let failure: Failure = null;

@@ -1,4 +1,4 @@
-// Calls the app's hooks, which observe runs and cannot change them. A hook's error is logged.
+// Calls the app's hooks, which observe runs and cannot change them. The error of a hook is logged.
 import type { HookRun, Hooks } from '../../model/job/hooks.js';
 import type { Outcome } from '../../model/run/decide.js';
 import type { Trigger } from '../../model/run/states.js';

@@ -1,10 +1,11 @@
-// A line of the log for each attempt that ended, and the word for how it ended.
+// Logs a line for each attempt that has ended, with the word for how it ended.
 import { formatDuration } from '../../model/duration.js';
 import { isEnabled } from '../../model/logger.js';
 import type { Outcome } from '../../model/run/decide.js';
 import { causeText } from '../../model/run/errors/root-cause.js';
 import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
 import { withoutStacks } from '../../model/run/sanitize.js';
+import type { Wait } from '../../model/run/snooze.js';
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Engine } from '../engine.js';
@@ -36,6 +37,7 @@ const LEVELS: Readonly<Record<OutcomeWord, 'debug' | 'info' | 'warn' | 'error'>>
   skipped: 'warn',
   deferred: 'debug',
   released: 'info',
+  waiting: 'info',
   handedOver: 'info',
   lost: 'error',
 };
@@ -52,10 +54,10 @@ export function logOutcome(
   if (!isEnabled(engine.logger, LEVELS[word])) return;
   const error = outcome?.error;
   const why = error ? `: ${error.message.split('\n')[0]}${causeText(error)}` : '';
-  const ended = word === 'handedOver' ? 'handed over' : word;
+  const ended = word === 'handedOver' ? 'handed off' : word === 'waiting' ? 'began to wait' : word;
   engine.logger[LEVELS[word]](
     {
-      event: `run.${ended.replace(' ', '_')}`,
+      event: `run.${word === 'handedOver' ? 'handed_over' : word}`,
       ...logFields(run),
       duration_ms: Math.round(durationMs),
       ...(error ? { error: withoutStacks(error) } : {}),
@@ -68,7 +70,7 @@ export function logOutcome(
 const unknownJobs = new WeakMap<Engine, Set<string>>();
 const MAX_UNKNOWN_JOBS = 1000;
 
-/** Once for each job: each claim of a run of it would say the same. */
+/** Logs once for each job: otherwise each claim of such a run would log the same. */
 function logUnknownJob(engine: Engine, job: string): void {
   const logged = unknownJobs.get(engine) ?? new Set();
   if (logged.has(job) || logged.size >= MAX_UNKNOWN_JOBS) return;
@@ -80,14 +82,22 @@ function logUnknownJob(engine: Engine, job: string): void {
 }
 
 function nextText(outcome: Outcome | null): string {
+  if (outcome?.wait) return waitText(outcome.wait);
   if (outcome?.transition === 'fail') return `; next attempt in ${formatDuration(outcome.delayMs)}`;
   if (outcome?.handOff === undefined) return '';
   const { leaseMs, to } = outcome.handOff;
   return `${to === null ? '' : `, to ${to}`}; its lease ends in ${formatDuration(leaseMs)}`;
 }
 
+function waitText({ delayMs, until, snoozed }: Wait): string {
+  const when =
+    until === null ? `for ${formatDuration(delayMs ?? 0)}` : `until ${new Date(until).toISOString()}`;
+  return ` ${when}${snoozed ? `: ${snoozed}` : ''}`;
+}
+
 export function wordFor(transition: Outcome['transition']): OutcomeWord {
   if (transition === 'handOff') return 'handedOver';
   if (transition === 'release') return 'released';
+  if (transition === 'suspend') return 'waiting';
   return transition === 'defer' ? 'deferred' : TRANSITIONS[transition].to;
 }

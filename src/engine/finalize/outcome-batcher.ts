@@ -15,13 +15,12 @@ import { refusedOutcome } from './refused-outcome.js';
 import { type Batch, halvesOf, type OutcomeHolder, RejectedOutcomes } from './rejected-outcomes.js';
 
 /**
- * Writes outcomes in batches: see {@link createOutcomeGathering}; or at once, when `flushSoon` says that no
- * other is coming.
+ * Writes outcomes in batches (see {@link createOutcomeGathering}), or at once when `flushSoon` was called.
  *
- * Rejected outcomes, for whatever reason, are kept and sent again, with growing pauses, for as long as the
- * lease lasts. The fence makes a repetition harmless, and an outcome that was written though the reply was
- * lost is found by reading it back. Each repetition is sent in halves, so that one rejected outcome does not
- * hold up others. Only what PostgreSQL can never store is given up: a constant text replaces it.
+ * Outcomes that the server rejects, for whatever reason, are kept and sent again, with growing pauses, for as
+ * long as the lease lasts. The fence makes a repetition harmless. If the reply was lost, reading back finds
+ * the outcomes that were written. Each repetition is sent in halves, so that one rejected outcome does not
+ * hold up others. An outcome that PostgreSQL can never store is replaced by a constant text.
  */
 export class OutcomeBatcher<Entry extends Finalization> {
   private readonly engine: Engine;
@@ -43,7 +42,9 @@ export class OutcomeBatcher<Entry extends Finalization> {
     });
   }
 
-  /** The server accepted nothing of the last batch, and nothing since: claim no more than necessary. */
+  /**
+   * The server accepted nothing of the last batch, and nothing since: the worker claims only what it must.
+   */
   get isHeldUp(): boolean {
     return this.rejected.isHeldUp;
   }
@@ -61,7 +62,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
 
   private readonly flush = (): void => {
     this.gathering.stopWaiting();
-    // The next retry takes them along.
+    // The next retry sends them too.
     if (this.rejected.isHeldUp && !this.rejected.isRetrying) return;
     const entries = this.gathering.take(Number.POSITIVE_INFINITY);
     if (entries.length === 0) return;
@@ -78,7 +79,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
     this.rejected.afterNew(isAccepted);
   }
 
-  /** Writes a batch and does what follows. Keeps rejected outcomes. Returns whether any was accepted. */
+  /** Writes a batch, then follows up. Keeps rejected outcomes. Returns whether any was accepted. */
   private async write(batch: Batch<Entry>): Promise<boolean> {
     const { entries, mayBeWritten, substitute } = batch;
     const { engine, holder } = this;
@@ -117,7 +118,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
     return isAccepted;
   }
 
-  /** Writes a rejected batch at once in halves, or without what PostgreSQL refuses; or keeps it for later. */
+  /** Writes a rejected batch at once, in halves or without what PostgreSQL refuses; or keeps it for later. */
   private async writeOtherwise(batch: Batch<Entry>, error: unknown): Promise<boolean> {
     const [first] = batch.entries;
     if (isPoolEnded(error)) {
@@ -145,7 +146,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
     return true;
   }
 
-  /** Of the runs that seem lost, those that an earlier attempt did not write. */
+  /** Of the runs that seem lost, those whose outcome an earlier attempt has not written. */
   private async withoutWritten(
     entries: readonly Entry[],
     lost: ReadonlySet<string>,

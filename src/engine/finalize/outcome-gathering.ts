@@ -1,9 +1,9 @@
-// When the outcomes that wait are sent: how many go together, and how long they wait for others.
+// Decides when waiting outcomes are sent: how many together, and how long they wait for others.
 import { performance } from 'node:perf_hooks';
 
 export const MAX_BATCH = 2000;
 const SEND_AFTER_MS = 3;
-/** After a batch of this size, outcomes come quickly: the next one is gathered for longer. */
+/** After a batch of this size outcomes come quickly, so the next batch is gathered for longer. */
 const QUICK_BATCH = 50;
 const GATHER_MS = 30;
 const MAX_GATHERED = 500;
@@ -12,27 +12,28 @@ export interface OutcomeGathering<Entry> {
   readonly length: number;
   /** @param isFree no batch is under way */
   add(entry: Entry, isFree: boolean): void;
-  /** No other outcome is expected soon: the batch under way is followed at once. */
+  /** No other outcome is expected soon: the next batch follows at once on the one under way. */
   expectNoOther(): void;
   /** Called when no batch is under way any more. @param sentAt of the last one, by performance.now() */
   batchDone(size: number, sentAt: number): void;
-  /** Waits for no others, until the next is added. */
+  /** Waits for no more outcomes, until the next one is added. */
   stopWaiting(): void;
-  /** The first of those that wait; they wait no longer. */
+  /** Removes and returns the first outcomes that wait. */
   take(count: number): readonly Entry[];
 }
 
 export interface GatheringOptions<Entry> {
   /** Other runs wait for this one to end. */
   readonly isAwaited: (entry: Entry) => boolean;
-  /** Takes what waits, and sends it. */
+  /** Takes the waiting outcomes, and sends them. */
   readonly send: () => void;
 }
 
 /**
- * Calls `send` at 2,000, or when the previous batch is written, or 3 ms after the first. After a batch of 50
- * or more, the next one is sent 30 ms after that was, or with 500 outcomes, or with an awaited one: each
- * statement has a cost of its own, and workers with small batches fill the cores with it.
+ * Calls `send` at 2,000 outcomes, or when the previous batch is written, or 3 ms after the first outcome.
+ * After a batch of 50 or more, calls it 30 ms after that batch was sent, or at 500 outcomes, or at an outcome
+ * that other runs wait for: each statement has a cost of its own, and with small batches that cost fills the
+ * cores.
  */
 export function createOutcomeGathering<Entry>(options: GatheringOptions<Entry>): OutcomeGathering<Entry> {
   const { isAwaited, send } = options;
@@ -57,7 +58,7 @@ export function createOutcomeGathering<Entry>(options: GatheringOptions<Entry>):
     },
     batchDone(size, sentAt) {
       const waitMs = size < QUICK_BATCH ? 0 : GATHER_MS - (performance.now() - sentAt);
-      // Whatever gathered meanwhile: the slower the database, the larger the batches.
+      // Sends all that have gathered meanwhile: the slower the database, the larger the batches.
       if (waitMs <= 0 || isNoOtherExpected || isEnough(waiting)) return send();
       isGathering = true;
       timer = setTimeout(send, waitMs);

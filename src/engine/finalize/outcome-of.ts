@@ -6,9 +6,13 @@ import { type Engine, retryPolicyOf } from '../engine.js';
 
 const worker = `${hostname()} pid ${process.pid}`;
 
-/** An error says which worker had the attempt: its row in `workers` does not outlive it for long. */
-export function outcomeOf(engine: Engine, run: ClaimedRun, ending: Ending): Outcome {
-  const attempts = { attempt: run.attempts, maxAttempts: run.max_attempts };
+/**
+ * Adds to an error which worker executed the attempt: the row in `workers` is removed soon after its end.
+ * @param elapsedMs since the attempt started
+ */
+export function outcomeOf(engine: Engine, run: ClaimedRun, ending: Ending, elapsedMs: number): Outcome {
+  const ageMs = (run.begun?.ageMs ?? 0) + elapsedMs;
+  const attempts = { attempt: run.attempts, maxAttempts: run.max_attempts, ageMs };
   const outcome = decideOutcome(ending, attempts, retryPolicyOf(engine, run.job), Math.random());
   return outcome.error === null ? outcome : { ...outcome, error: { ...outcome.error, worker } };
 }

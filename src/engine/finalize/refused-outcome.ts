@@ -1,4 +1,5 @@
-// Replaces an outcome that PostgreSQL can never store: same transition, a constant error, no output.
+// Replaces an outcome that PostgreSQL can never store: with the same transition, a constant error, and no
+// output.
 import type { Outcome } from '../../model/run/decide.js';
 import { sqlState } from '../../store/connection/errors.js';
 import type { Engine } from '../engine.js';

@@ -1,4 +1,4 @@
-// Outcomes that the server has rejected, for whatever reason: they are kept and sent again, with growing
+// Keeps outcomes that the server has rejected, for whatever reason, and sends them again, with growing
 // pauses, for as long as their leases last.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TockError } from '../../model/errors.js';
@@ -16,7 +16,7 @@ const MAX_REJECTED_IN_A_ROW = 3;
 
 export interface Batch<Entry> {
   readonly entries: readonly Entry[];
-  /** It was sent before, and the reply was lost. */
+  /** The batch was sent before, and the reply was lost. */
   readonly mayBeWritten: boolean;
   /** Replaces the outcome of a single entry that PostgreSQL can never store; otherwise null. */
   readonly substitute: Outcome | null;
@@ -25,7 +25,7 @@ export interface Batch<Entry> {
 export interface OutcomeHolder<Entry extends Finalization> {
   readonly workerId: string;
   readonly slotPassing: SlotPassing<Entry>;
-  /** Whether the lease still lasts; otherwise the outcome is given up. */
+  /** Whether the lease still lasts. Otherwise the outcome is given up. */
   readonly canWrite: (entry: Entry) => boolean;
   /** Called before outcomes are sent again. Must not throw. */
   readonly beforeResend: (entries: readonly Entry[]) => Promise<void>;
@@ -34,7 +34,7 @@ export interface OutcomeHolder<Entry extends Finalization> {
    * slots became free with the batch, under whatever limit, and were not passed on.
    */
   readonly onWritten: (entry: Entry, isWritten: boolean, isSlotFree: boolean) => void;
-  /** Runs that slots were passed on to. @param sentAt by performance.now() */
+  /** Accepts runs to which slots were passed on. @param sentAt by performance.now() */
   readonly accept: (claimed: readonly ClaimedRun[], sentAt: number) => void;
   /** Called when no rejected outcome is left. */
   readonly onResumed: () => void;
@@ -44,7 +44,7 @@ export interface OutcomeHolder<Entry extends Finalization> {
 export interface OutcomeSender<Entry> {
   /** Takes new outcomes, to be sent with the next round. */
   readonly take: () => readonly Entry[];
-  /** Resolves to whether any was accepted. Keeps what was not. */
+  /** Resolves to whether any outcome was accepted. Keeps the others. */
   readonly write: (batch: Batch<Entry>) => Promise<boolean>;
   /** Sends new outcomes, unless others are under way. */
   readonly flush: () => void;
@@ -87,7 +87,7 @@ export class RejectedOutcomes<Entry extends Finalization> {
   keep(batch: Batch<Entry>, error: unknown): void {
     this.lastError = error;
     const mayBeWritten = batch.mayBeWritten || isConnectionFailure(error);
-    // Halving makes more statements. It helps if one row is locked, not if the server cannot be reached.
+    // Halves mean more statements. They help if one row is locked, not if the server cannot be reached.
     const isAway = isConnectionFailure(error) && !(error instanceof TockError);
     for (const part of isAway ? [batch] : halvesOf(batch)) this.batches.push({ ...part, mayBeWritten });
     const name = sqlState(error) ?? String(error);
@@ -141,7 +141,7 @@ export class RejectedOutcomes<Entry extends Finalization> {
         rejectedInARow = isConnectionFailure(this.lastError) ? MAX_REJECTED_IN_A_ROW : rejectedInARow + 1;
       }
     }
-    // Those that were rejected again come last.
+    // Batches that were rejected again come last.
     this.batches = [...unsent, ...this.batches];
     return isAnyAccepted;
   }

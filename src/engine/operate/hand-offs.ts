@@ -1,4 +1,4 @@
-// Completes runs that were handed over, as another system or an operator says. The functions of the schema
+// Completes runs that were handed off, as another system or an operator says. The functions of the schema
 // decide; a tick or a daemon writes the outcome.
 import { formatDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';

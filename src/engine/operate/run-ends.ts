@@ -1,6 +1,6 @@
-// Hears of the ends of runs for which this process waits. It listens while it waits for any, and a little
-// longer: the next wait may come soon. A pool that has no connection to spare, a pooler and a server that
-// notifies nobody leave it to the waits to look by themselves.
+// Receives notifications of the ends of runs for which this process waits. It listens while there are waits,
+// and a little longer, since the next wait may come soon. With a pool that has no connection to spare, a
+// pooler, or a server that notifies nobody, the waits only poll.
 import { TockError } from '../../model/errors.js';
 import { startListener } from '../claim/listen.js';
 import type { Engine } from '../engine.js';
@@ -41,9 +41,9 @@ export function createRunEnds(engine: Engine, lingerMs = LINGER_MS): RunEnds {
     const giveBack = shares.listen();
     const listener = startListener(
       engine,
-      notice => {
-        if (notice.kind !== 'ended') return;
-        for (const { runId, wake } of waits) if (runId === notice.runId) wake();
+      notification => {
+        if (notification.kind !== 'ended') return;
+        for (const { runId, wake } of waits) if (runId === notification.runId) wake();
       },
       // What ended while nothing listened, they find.
       wakeAll,

@@ -25,13 +25,15 @@ export interface WaitOptions {
   readonly signal?: AbortSignal;
 }
 
-/** How often it looks without being woken: at first, and at least. In between after a tenth of the wait. */
-const LOOK_EVERY_MS = 250;
-const LOOK_AT_LEAST_EVERY_MS = 5000;
+/**
+ * How often a wait polls: at first, and at least. In between, after a tenth of the time that it has waited.
+ */
+const POLL_EVERY_MS = 250;
+const POLL_AT_LEAST_EVERY_MS = 5000;
 
-/** How long to wait for a notice after having waited for so long. */
-export const lookAgainMs = (waitedMs: number): number =>
-  Math.min(Math.max(waitedMs / 10, LOOK_EVERY_MS), LOOK_AT_LEAST_EVERY_MS);
+/** How long to wait for a notification before the next poll, after having waited for so long. */
+export const nextPollMs = (waitedMs: number): number =>
+  Math.min(Math.max(waitedMs / 10, POLL_EVERY_MS), POLL_AT_LEAST_EVERY_MS);
 
 function stoppedWaiting(id: string, run: RunRecord | PendingRun | null, signal: AbortSignal): TockError {
   const next =
@@ -47,15 +49,15 @@ function stoppedWaiting(id: string, run: RunRecord | PendingRun | null, signal: 
   return new TockError('TOCK_BAD_STATE', `stopped waiting; ${what}`, { cause: signal.reason });
 }
 
-/** Where it may not ask to be notified, as for a missing right, it looks. */
+/** A wait that may not ask to be notified, as for a missing right, only polls. */
 function unlessUnreachable(error: unknown): void {
   if (isConnectionFailure(error)) throw error;
 }
 
 /**
- * Waits until a run has ended, with its retries. A notice says so; it also looks by itself, since there may
- * be none. Ends at once when `signal` aborts, whatever it waits for.
- * @param lookAgain for tests
+ * Waits until a run has ended, with its retries. A notification wakes the wait. The wait also polls, since no
+ * notification may come. It ends at once when `signal` aborts.
+ * @param pollAfter for tests
  * @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE when `signal` aborts; TOCK_CLOSED
  */
 export async function waitForEnd(
@@ -63,15 +65,15 @@ export async function waitForEnd(
   ends: RunEnds,
   id: string,
   { onChange, signal }: Omit<WaitOptions, 'execute'> = {},
-  lookAgain: (waitedMs: number) => number = lookAgainMs,
+  pollAfter: (waitedMs: number) => number = nextPollMs,
 ): Promise<RunRecord> {
   const { change, wake } = createWakeup();
   const wait: Wait = { runId: null, wake: () => wake() };
   let last: RunRecord | PendingRun | null = null;
-  /** Of what it is notified: a run, and which of its ends. */
+  /** Which end of which run sends a notification. */
   let awaited = '';
 
-  const look = async (): Promise<RunRecord> => {
+  const poll = async (): Promise<RunRecord> => {
     const startedAt = performance.now();
     for (;;) {
       ends.requireOpen();
@@ -87,7 +89,7 @@ export async function waitForEnd(
       const runId = isPending(run) ? run.follows : run.id;
       const next = isPending(run) ? runId : `${runId}/${run.generation}`;
       if (awaited === next) {
-        await change(lookAgain(performance.now() - startedAt));
+        await change(pollAfter(performance.now() - startedAt));
         continue;
       }
       awaited = next;
@@ -105,7 +107,7 @@ export async function waitForEnd(
   });
   signal?.addEventListener('abort', stop, { once: true });
   try {
-    return await Promise.race([look(), stopped]);
+    return await Promise.race([poll(), stopped]);
   } finally {
     signal?.removeEventListener('abort', stop);
     leave();
@@ -133,7 +135,7 @@ export async function executeOrWait(
       }
       if (signal?.aborted) throw stoppedWaiting(id, run, signal);
       if (worker.running === 0 && !isPending(run) && run.status !== 'running') await worker.claimOne(id);
-      await worker.change(LOOK_EVERY_MS);
+      await worker.change(POLL_EVERY_MS);
     }
   } finally {
     signal?.removeEventListener('abort', worker.wake);

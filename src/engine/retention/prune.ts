@@ -136,6 +136,7 @@ async function pruneLocked(engine: Engine, retention: Retention, stop: Stop, don
   await deleteOld(engine, 'job_keys', now - retention.keepKeysMs, pruning, 'deletedKeys');
   await deleteOld(engine, 'job_occurrences', now - retention.keepKeysMs, pruning, 'deletedKeys');
   await deleteOld(engine, 'job_effects', now - retention.keepKeysMs, pruning, 'deletedEffects');
+  await deleteOld(engine, 'job_waits', now - retention.keepKeysMs, pruning, 'deletedEffects');
   await deleteOld(engine, 'job_hand_offs', now - retention.keepKeysMs, pruning, 'deletedEffects');
   await deleteOld(engine, 'audit', now - retention.keepAuditMs, pruning, 'deletedAudit');
 }

@@ -110,6 +110,7 @@ function attemptSpan(
 function wordFor(outcome: Outcome | null): string {
   if (outcome === null) return 'lost';
   if (outcome.transition === 'release') return 'released';
+  if (outcome.transition === 'suspend') return 'waiting';
   if (outcome.transition === 'handOff') return 'handed over';
   return outcome.transition === 'defer' ? 'deferred' : TRANSITIONS[outcome.transition].to;
 }

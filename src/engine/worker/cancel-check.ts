@@ -1,8 +1,8 @@
-// Checks soon after a notice, and with each poll, whether runs are to be cancelled. The database decides, not
-// the notice. At most a few checks a second.
+// Checks whether runs are to be cancelled: soon after a notification, and with each poll, at most a few times
+// a second. The database decides, not the notification.
 import { performance } from 'node:perf_hooks';
 import { readHeld } from '../../store/runs/leases.js';
-import { createNoticeLimiter } from '../claim/notice-limiter.js';
+import { createNotificationLimiter } from '../claim/notification-limiter.js';
 import type { Engine } from '../engine.js';
 import type { ActiveRun } from '../execute/active-run.js';
 import { applyLeaseAnswer } from './lease-answer.js';
@@ -10,9 +10,11 @@ import { applyLeaseAnswer } from './lease-answer.js';
 const MAX_NAMED = 1000;
 
 export interface CancelCheck {
-  /** Soon checks whether a cancel of this run was requested, if it is one of ours. */
+  /** Checks soon whether a cancel of this run was requested, if this worker holds it. */
   readonly check: (runId: string) => void;
-  /** The same for the runs whose lease is older: notices may not arrive, and heartbeats are rare. */
+  /**
+   * The same for runs whose lease was renewed longer ago: no notification may come, and heartbeats are rare.
+   */
   readonly checkOlderThan: (ms: number) => void;
   close(): void;
 }
@@ -22,21 +24,23 @@ export function createCancelCheck(
   workerId: string,
   activeRuns: ReadonlySet<ActiveRun>,
 ): CancelCheck {
-  /** Ids that notices have named since the last check. Once it is full, all runs are checked. */
+  /**
+   * Ids that notifications have named since the last check. With `MAX_NAMED` of them, all runs are checked.
+   */
   const named = new Set<string>();
   let isChecking = false;
 
   const checkNamed = async () => {
     if (isChecking) return;
     const isNamed = (id: string) => named.size >= MAX_NAMED || named.has(id);
-    const asked = [...activeRuns].filter(active => isNamed(active.run.id) && canBeCancelled(active));
+    const checked = [...activeRuns].filter(active => isNamed(active.run.id) && canBeCancelled(active));
     named.clear();
-    if (asked.length === 0) return;
+    if (checked.length === 0) return;
     isChecking = true;
     try {
-      const runs = asked.map(active => active.run);
-      applyLeaseAnswer(engine, activeRuns, asked, await readHeld(engine.database, runs, workerId));
-      if (asked.some(active => active.isLost || active.cancelRequested)) limiter.found();
+      const runs = checked.map(active => active.run);
+      applyLeaseAnswer(engine, activeRuns, checked, await readHeld(engine.database, runs, workerId));
+      if (checked.some(active => active.isLost || active.cancelRequested)) limiter.found();
     } catch (error) {
       engine.logger.debug(
         { event: 'cancel.unread', error: String(error) },
@@ -44,21 +48,21 @@ export function createCancelCheck(
       );
     } finally {
       isChecking = false;
-      if (named.size > 0) limiter.notice();
+      if (named.size > 0) limiter.notified();
     }
   };
-  const limiter = createNoticeLimiter(() => void checkNamed());
+  const limiter = createNotificationLimiter(() => void checkNamed());
 
   return {
     check(runId) {
       if (named.size < MAX_NAMED) named.add(runId);
-      limiter.notice();
+      limiter.notified();
     },
     checkOlderThan(ms) {
       const now = performance.now();
       for (const { run, renewedAt } of activeRuns)
         if (now - renewedAt >= ms && named.size < MAX_NAMED) named.add(run.id);
-      if (named.size > 0) limiter.notice();
+      if (named.size > 0) limiter.notified();
     },
     close: () => limiter.close(),
   };

@@ -1,12 +1,13 @@
-// A worker whose process has ended on this host renews no lease, so its runs need not wait until theirs end.
+// Ends the leases of workers whose process has ended on this host. So their runs need not wait for the
+// leases.
 import { hostname } from 'node:os';
 import { hasEnded } from '../../environment/process-life.js';
 import { endLeases, type Neighbour } from '../../store/runs/workers/worker-rows.js';
 import type { Engine } from '../engine.js';
 
 /**
- * Ends the leases of those of these workers whose process has certainly ended. The next reaping takes their
- * runs back as it does after any crash. What fails here costs no more than the wait for the lease.
+ * Of these workers, ends the leases of those whose process has certainly ended. The next reaping takes their
+ * runs back, as after any crash. If this fails, the runs wait for their leases.
  */
 export async function endLeasesOfEnded(
   { database, logger }: Pick<Engine, 'database' | 'logger'>,

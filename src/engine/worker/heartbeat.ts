@@ -6,30 +6,32 @@ import type { Engine } from '../engine.js';
 import { type ActiveRun, isHeld } from '../execute/active-run.js';
 import { createCancelCheck } from './cancel-check.js';
 import { applyLeaseAnswer, loseLease } from './lease-answer.js';
-import { flushProgress } from './progress.js';
+import { flushCursors, flushProgress } from './progress.js';
 
 const PROGRESS_EVERY_MS = 1000;
 /** The pause before a failed beat is repeated; it doubles up to a heartbeat. */
 const FIRST_PAUSE_MS = 100;
 
 export interface Heartbeat {
-  /** Soon checks whether a cancel of a run of ours was requested; at most a few times a second. */
+  /** Checks soon whether a cancel of a held run was requested; at most a few times a second. */
   readonly checkCancel: (runId: string) => void;
   stop(): void;
 }
 
 export interface HeartbeatOptions {
   readonly flushLogs?: () => Promise<void>;
-  /** So often it asks whether runs are to be cancelled. Default: with heartbeats, and after a notice. */
+  /**
+   * How often to ask whether runs are to be cancelled. Default: with heartbeats, and after a notification.
+   */
   readonly pollMs?: number | undefined;
 }
 
 /**
  * Beats every `heartbeatMs`: one statement renews the leases of all runs, `refreshRow` shows that the worker
- * lives, and `flushLogs` writes what handlers have logged; none waits for another. A run past its timeout is
- * left out, so its lease may expire. A run that the answer lacks is lost, and so is one whose lease has run
- * out by our own clock. A beat that fails, or skips a row that another session has locked, is repeated soon,
- * because it says nothing about the lease.
+ * lives, and `flushLogs` writes what handlers have logged. None of them waits for another. The lease of a run
+ * past its timeout is not renewed, so it may expire. A run that the answer lacks is lost, and so is a run
+ * whose lease has expired by our own clock. A beat that fails, or skips a row that another session has
+ * locked, is repeated soon, because it tells nothing about the lease.
  */
 export function startHeartbeat(
   engine: Engine,
@@ -83,7 +85,7 @@ export function startHeartbeat(
   };
 
   const guardedBeat = async () => {
-    // The previous beat hangs, so leases may have run out by our own clock.
+    // The previous beat hangs, so leases may have expired by our own clock.
     if (isBeating) return loseExpired();
     isBeating = true;
     clearTimeout(repetition);
@@ -92,7 +94,7 @@ export function startHeartbeat(
       else repeat();
       isFailing = false;
     } catch (error) {
-      // It was under way while the worker closed, and has no lease to renew.
+      // The beat was under way while the worker closed: there is no lease to renew.
       if (isStopped) return;
       if (!isFailing) {
         engine.logger.warn(
@@ -111,7 +113,7 @@ export function startHeartbeat(
   const guardedRefresh = async () => {
     if (isRefreshing) return;
     isRefreshing = true;
-    // Informational only: the lease is what counts.
+    // For information only: what counts is the lease.
     await refreshRow().catch((error: unknown) =>
       engine.logger.debug(
         { event: 'worker.unseen', error: String(error) },
@@ -126,7 +128,11 @@ export function startHeartbeat(
     void guardedBeat();
     void flushLogs?.();
   }, heartbeatMs);
-  const progress = setInterval(() => void flushProgress(engine, workerId, activeRuns), PROGRESS_EVERY_MS);
+  const report = () => {
+    void flushProgress(engine, workerId, activeRuns);
+    void flushCursors(engine, workerId, activeRuns);
+  };
+  const progress = setInterval(report, PROGRESS_EVERY_MS);
   const polls =
     pollMs === undefined ? undefined : setInterval(() => cancelCheck.checkOlderThan(pollMs), pollMs);
   return {

@@ -1,11 +1,11 @@
-// What the database says about held runs: lost, to be cancelled, or still held.
+// Applies what the database answers about held runs: lost, to be cancelled, or still held.
 import { Cancel } from '../../model/errors.js';
 import type { Engine } from '../engine.js';
 import { abort } from '../execute/abort.js';
 import type { ActiveRun } from '../execute/active-run.js';
-import { leaseLost } from '../execute/effects.js';
+import { leaseLost } from '../execute/active-run.js';
 
-/** A run that is still held. One that the answer lacks is lost. */
+/** A run that is still held. A run that the answer lacks is lost. */
 export interface HeldRow {
   readonly id: string;
   readonly cancel_requested: boolean;
@@ -13,16 +13,16 @@ export interface HeldRow {
 
 /**
  * Aborts the handlers of lost and cancelled runs. Returns the runs that are still held.
- * @param activeRuns the runs that the worker holds now: others may have ended since the question was sent
+ * @param activeRuns the runs that the worker holds now: others may have ended since the statement was sent
  */
 export function applyLeaseAnswer(
   engine: Engine,
   activeRuns: ReadonlySet<ActiveRun>,
-  asked: readonly ActiveRun[],
+  checked: readonly ActiveRun[],
   answer: readonly HeldRow[],
 ): ActiveRun[] {
   const rows = new Map(answer.map(row => [row.id, row]));
-  return asked.filter(active => {
+  return checked.filter(active => {
     const row = rows.get(active.run.id);
     // A run that was finalized while the statement was under way is done, not lost.
     if (row === undefined && activeRuns.has(active) && !active.isCommitted && !active.isFinalizing)

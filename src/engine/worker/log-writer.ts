@@ -1,5 +1,5 @@
-// Writes the lines that handlers have logged: with each heartbeat, and before an attempt's outcome. One
-// statement at a time, over all attempts that wait for it.
+// Writes the lines that handlers have logged: with each heartbeat, and before an attempt's outcome. There is
+// one statement at a time, for all attempts that wait.
 import { performance } from 'node:perf_hooks';
 import type { UnwrittenLog } from '../../model/run/log/run-log.js';
 import { isPartitionMissing, isUnstorable } from '../../store/connection/errors.js';
@@ -8,7 +8,7 @@ import type { Engine } from '../engine.js';
 import type { ActiveRun } from '../execute/active-run.js';
 
 const MAX_RUNS = 500;
-/** Characters in one statement; the last log may exceed it. */
+/** The most characters in one statement. The last log may exceed it. */
 const MAX_TEXT = 4 * 1024 * 1024;
 
 interface Waiting {
@@ -35,8 +35,8 @@ export class LogWriter {
   }
 
   /**
-   * Writes what is not written yet. Resolves when it is written or refused, or the lease is lost. Never
-   * rejects: lines that could not be written wait for the next call.
+   * Writes the lines that are not written yet. Resolves when they are written or refused, or the lease is
+   * lost. Never rejects: lines that could not be written wait for the next call.
    */
   async flush(activeRuns: Iterable<ActiveRun>): Promise<void> {
     const flushed: Promise<void>[] = [];
@@ -52,7 +52,7 @@ export class LogWriter {
   private async writeWaiting(): Promise<void> {
     if (this.isWriting) return;
     this.isWriting = true;
-    // Others that end at the same time come along.
+    // Attempts that end at the same time join this statement.
     await Promise.resolve();
     while (this.waiting.length > 0) {
       const { entries, dones } = this.nextBatch();
@@ -73,7 +73,7 @@ export class LogWriter {
     while (this.waiting.length > 0 && entries.size < MAX_RUNS && text < MAX_TEXT) {
       const { active, done } = this.waiting[0] as Waiting;
       const { log, run } = active;
-      // Another attempt of a run in this batch.
+      // The batch has another attempt of this run.
       if (entries.has(run.id) && entries.get(run.id)?.active !== active) break;
       this.waiting.shift();
       dones.push(done);
@@ -118,7 +118,7 @@ export class LogWriter {
       for (const entry of entries) await this.write([entry], isCommitted);
       return;
     }
-    // Sent again, it would be refused again.
+    // The lines would be refused again.
     if (isUnstorable(error)) for (const { active, unwritten } of entries) active.log?.noteWritten(unwritten);
     if (!this.isFailing)
       this.engine.logger.warn(

@@ -1,10 +1,10 @@
-// What attempts report, as far as it must be written before their outcome, which ends the lease: progress,
-// lines of their logs, and the spans that what follows is linked to.
+// Writes what attempts report and must be written before their outcome, which ends the lease: progress, cursors,
+// log lines, and the spans to which following runs are linked.
 import type { Engine } from '../engine.js';
 import type { ActiveRun } from '../execute/active-run.js';
 import { writeSpans } from '../execute/spans.js';
 import { LogWriter } from './log-writer.js';
-import { flushProgress } from './progress.js';
+import { flushCursors, flushProgress } from './progress.js';
 
 export class Reports {
   readonly logs: LogWriter;
@@ -17,16 +17,17 @@ export class Reports {
     this.logs = new LogWriter(engine, workerId);
   }
 
-  /** Never rejects: what could not be written waits for the next call. */
+  /** Never rejects: reports that could not be written wait for the next call. */
   async flush(actives: readonly ActiveRun[]): Promise<void> {
     await Promise.all([
       flushProgress(this.engine, this.workerId, actives),
+      flushCursors(this.engine, this.workerId, actives),
       this.logs.flush(actives),
       this.flushSpans(actives),
     ]);
   }
 
-  /** If this fails, what follows has no link: nothing else depends on it. */
+  /** If this fails, following runs have no link. Nothing else depends on it. */
   private async flushSpans(actives: readonly ActiveRun[]): Promise<void> {
     const { engine, workerId } = this;
     await writeSpans(engine.database, engine, workerId, actives).catch((error: unknown) =>

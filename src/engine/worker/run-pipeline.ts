@@ -1,5 +1,5 @@
-// A run's way through this process. The methods stand in the order of a run's life: claim → accept → prefetch
-// → start → ended → finish → onWritten; or release, if it cannot start.
+// A run's way through this process. The methods are in the order of a run's life: claim → accept → prefetch →
+// start → ended → finish → onWritten; or release, if the run cannot start.
 import { performance } from 'node:perf_hooks';
 import type { Ending, Outcome } from '../../model/run/decide.js';
 import { noOutcomes, type OutcomeCounts } from '../../model/run/outcome-counts.js';
@@ -28,7 +28,7 @@ import { Reports } from './reports.js';
 import type { WorkerOptions } from './worker-interface.js';
 import type { WorkerRow } from './worker-row.js';
 
-/** Prefetched runs that cannot start for so long, as handlers have become slow, are released to others. */
+/** Prefetched runs that wait for longer, because handlers have become slow, are released to other workers. */
 const MAX_PREFETCHED_MS = 300;
 
 export interface PipelineOptions extends Pick<WorkerOptions, 'queues'> {
@@ -47,9 +47,9 @@ interface PendingOutcome extends Finalization {
 export class RunPipeline implements WorkerLoad {
   readonly capacity: number;
   readonly outcomeCounts: OutcomeCounts = noOutcomes();
-  /** One for each attempt: a failed run may be claimed again before its last attempt has left. */
+  /** One for each attempt: a failed run may be claimed again before its last attempt is removed. */
   readonly activeRuns = new Set<ActiveRun>();
-  /** Runs whose handlers have not ended; unwritten outcomes take no capacity. */
+  /** How many handlers have not ended. Unwritten outcomes take no capacity. */
   executing = 0;
   readonly claimer: Claimer;
   readonly reports: Reports;
@@ -93,7 +93,7 @@ export class RunPipeline implements WorkerLoad {
       leaseMs: engine.settings.leaseMs,
       queues: queues ?? null,
       holdsSlot: ({ active }) => active.run.slot_keys !== null,
-      room: () => (this.hasSuccessors ? 0 : this.claimable),
+      room: () => (this.hasNext ? 0 : this.claimable),
     });
     this.reports = new Reports(engine, workerId);
     this.outcomes = new OutcomeBatcher(engine, {
@@ -131,8 +131,8 @@ export class RunPipeline implements WorkerLoad {
     return Math.max(0, Math.min(own, this.engine.relay?.room(this.activeRuns.size) ?? own));
   }
 
-  /** Whether a run that waits here, or comes with a claim, takes the place of each that ends. */
-  private get hasSuccessors(): boolean {
+  /** Whether a prefetched run, or one that comes with a claim, starts after each run that ends. */
+  private get hasNext(): boolean {
     return this.prefetched > 0 || (this.claimer.isClaiming && this.prefetchTarget === 0);
   }
 
@@ -144,14 +144,19 @@ export class RunPipeline implements WorkerLoad {
     return claimed !== null && (await this.accept(claimed, claimedAt)) > 0;
   }
 
-  private async accept({ runs, limited }: Claim, claimedAt: number): Promise<number> {
+  private async accept({ runs, needsAdmission }: Claim, claimedAt: number): Promise<number> {
     if (runs.length > 0) this.throughput.recordClaim(claimedAt, performance.now());
-    // Before the first handler starts: should it kill the process, the reaper can name the host.
-    if (runs.length + limited.length > 0 && !this.options.row.isAnnounced) await this.options.row.announce();
+    // Before the first handler starts: if the handler kills the process, the reaper can name the host.
+    if (runs.length + needsAdmission.length > 0 && !this.options.row.isAnnounced)
+      await this.options.row.announce();
     await this.acceptRuns(runs, claimedAt);
-    if (limited.length === 0) return runs.length;
+    if (needsAdmission.length === 0) return runs.length;
     const admittedAt = performance.now();
-    const { admitted, unblocked, failure } = await admitDespiteBadRows(this.engine, limited, this.lease);
+    const { admitted, unblocked, failure } = await admitDespiteBadRows(
+      this.engine,
+      needsAdmission,
+      this.lease,
+    );
     lowerWatermarks(this.engine, unblocked);
     await this.acceptRuns(admitted, admittedAt);
     if (failure !== null) throw failure.error;
@@ -192,7 +197,7 @@ export class RunPipeline implements WorkerLoad {
   }
 
   private ended(active: ActiveRun, ending: Ending | null): void {
-    // A crash of the process has ended it before.
+    // A crash of the process has ended the attempt before.
     if (active.isFinalizing) return;
     this.executing--;
     this.throughput.recordEnd(performance.now(), active.run.payload_length);
@@ -205,15 +210,17 @@ export class RunPipeline implements WorkerLoad {
 
   private finish(active: ActiveRun, ending: Ending | null): void {
     active.isFinalizing = true;
-    const outcome = ending && outcomeOf(this.engine, active.run, ending);
+    const elapsedMs = active.startedAt === null ? 0 : performance.now() - active.startedAt;
+    const outcome = ending && outcomeOf(this.engine, active.run, ending, elapsedMs);
     active.span?.end(outcome, active.isCommitted);
-    if (outcome === null || (active.progress ?? active.log ?? active.span) === null)
+    if (outcome?.transition === 'succeed') active.cursors = null;
+    if (outcome === null || (active.progress ?? active.cursors ?? active.log ?? active.span) === null)
       return this.write(active, outcome);
     void this.reports.flush([active]).then(() => this.write(active, outcome));
   }
 
   private write(active: ActiveRun, outcome: Outcome | null): void {
-    // What the handler has committed may have freed a slot.
+    // The handler's own commit may have freed a slot.
     if (active.isCommitted || outcome === null)
       return this.onWritten(active, outcome, active.isCommitted, active.isCommitted);
     this.outcomes.add({ id: active.run.id, fence: active.run.fence, outcome, active });

@@ -1,4 +1,4 @@
-// Waiting that ends when something has changed, even if it changed before the wait began.
+// A wait that ends when something has changed, even if that was before the wait began.
 
 /**
  * Why a wait has ended. `idle`: no run is left, and nothing else has changed. `notified`: runs were enqueued,
@@ -7,11 +7,11 @@
 export type WakeCause = 'time' | 'idle' | 'notified' | 'change';
 type Change = Exclude<WakeCause, 'time'>;
 
-/** Of several that were missed the one that comes last here counts. */
+/** Of several changes that were missed, the one that comes last here counts. */
 const CHANGES: readonly Change[] = ['idle', 'notified', 'change'];
 
 export interface Wakeup {
-  /** Resolves after `ms`, or when `wake` is called; at once if it was called while nothing waited. */
+  /** Resolves after `ms`, or when `wake` is called; at once if `wake` was called while nothing waited. */
   readonly change: (ms: number) => Promise<WakeCause>;
   /** @param cause default `change` */
   readonly wake: (cause?: Change) => void;
@@ -19,7 +19,7 @@ export interface Wakeup {
 
 export function createWakeup(): Wakeup {
   const wakers = new Set<(cause: WakeCause) => void>();
-  /** While nothing waits. */
+  /** The change that came while nothing waited. */
   let missed: Change | null = null;
   return {
     async change(ms) {

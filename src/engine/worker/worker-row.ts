@@ -1,5 +1,5 @@
-// The row in `workers` that shows others that this worker lives. Failures cost no run: the lease is what
-// counts.
+// The row in `workers` that shows others that this worker lives. A failure to write it costs no run: only the
+// lease counts.
 import { hostname } from 'node:os';
 import { lifeOf } from '../../environment/process-life.js';
 import {
@@ -55,7 +55,7 @@ export function workerRow(
     },
     async announce() {
       announced ??= insert();
-      // Claimed runs are executed without the row; the next heartbeat inserts it.
+      // Claimed runs are executed without the row. The next heartbeat inserts it.
       await announced.catch(error =>
         logger.warn(
           { event: 'worker.unknown', error: String(error) },

@@ -23,14 +23,14 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   const capacity = options.concurrency ?? DEFAULT_CONCURRENCY;
   const row = workerRow(engine, id, { ...options, capacity });
   const { queues, pollMs } = options;
-  /** Its heartbeats and outcomes have a connection that nobody else can use up. */
+  /** The worker's heartbeats and outcomes have a connection that nobody else can use up. */
   const giveBack = engine.database.shares.kept.keep();
   const pipeline = new RunPipeline(engine, {
     workerId: id,
     capacity,
     row,
     queues,
-    finds: findsBelow(options),
+    finds: findsOf(options),
     onChange: wake,
   });
   const { activeRuns } = pipeline;
@@ -44,12 +44,12 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   /** The leases are renewed until the last outcome is written. */
   const leave = async () => {
     try {
-      // A claim under way may have leases already; what it brings is released.
+      // A claim under way may have leases already. The runs that it brings are released.
       await pipeline.claimer.idle();
       await worker.idle();
       heartbeat.stop();
-      // For runs that it gave back, that are to be tried again, or that waited for a slot. Both statements at
-      // once, so that a lost database is not waited for twice.
+      // Others claim the runs that it gave back, that are to be tried again, or that waited for a slot. Both
+      // statements are sent at once, so that a lost database is not waited for twice.
       const woken = pipeline.outcomeCounts.claimed > 0 ? wakeOthers() : null;
       await row.remove();
       await woken;
@@ -79,7 +79,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
       return pipeline.claimer.watermarks.known;
     },
     expectWaiting: () => pipeline.claimer.expectWaiting(),
-    lowerWatermarks: places => pipeline.claimer.watermarks.lower(places),
+    lowerWatermarks: lanes => pipeline.claimer.watermarks.lower(lanes),
     close: () => pipeline.close(),
     beginStop: () => pipeline.stop(),
     claimOne: runId => pipeline.claimOne(runId),
@@ -117,7 +117,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   return worker;
 }
 
-function findsBelow({ kind, isNotified = false }: WorkerOptions): ClaimerOptions['finds'] {
+function findsOf({ kind, isNotified = false }: WorkerOptions): ClaimerOptions['finds'] {
   if (kind !== 'daemon' && kind !== 'relay') return 'ending';
   return isNotified ? 'notified' : 'polling';
 }

@@ -91,6 +91,7 @@ export const WORKER_TABLES = [
   'workers',
   'sleepers',
   'job_effects',
+  'job_waits',
   'job_outbox',
   'job_successors',
   'job_hand_offs',

@@ -10,7 +10,7 @@ export interface ObservedQueue {
   readonly window: string | null;
   readonly timezone: string;
   readonly pausedAt: Date | null;
-  /** Places of its concurrency that are held. */
+  /** Slots of its concurrency that are held. */
   readonly held: number;
   readonly waiting: number;
   /** When its rate lets the next run start; null: now, or it has none. */

@@ -1,4 +1,4 @@
-// A relayed queue in words: to which broker, whether a relay is at work, what became of what it handed over.
+// A relayed queue in words: to which broker, whether a relay is at work, what became of what it handed off.
 import type { Words } from '../problem-words.js';
 import type { QueueHandOffs } from '../scheduler-view.js';
 import { shellWord } from '../shell-word.js';
@@ -24,9 +24,9 @@ export function relayAway(queue: string, relayedTo: string, waiting: number): Wo
   };
 }
 
-/** `812 handed over: 790 completed, 2 failed, 1 taken back, 19 waiting; 3 answers came too late`. */
+/** `812 handed off: 790 completed, 2 failed, 1 taken back, 19 waiting; 3 answers came too late`. */
 export function handOffsText(figures: QueueHandOffs): string {
   const { handedOver, completed, failed, leaseEnded, waiting, refused } = figures;
   const late = refused === 0 ? '' : `; ${refused === 1 ? '1 answer' : `${refused} answers`} came too late`;
-  return `${handedOver} handed over: ${completed} completed, ${failed} failed, ${leaseEnded} taken back, ${waiting} waiting${late}`;
+  return `${handedOver} handed off: ${completed} completed, ${failed} failed, ${leaseEnded} taken back, ${waiting} waiting${late}`;
 }

@@ -1,9 +1,9 @@
-// What another system, or a handler, says of a run that was handed over, and what each method promises.
+// What another system, or a handler, says of a run that was handed off, and what each method promises.
 import type { Duration } from '../duration.js';
 import type { QueryClient } from './enqueue-options.js';
 
 /**
- * What another system says of a run that `ctx.handOff` has handed over, by the run's id and the fence of the
+ * What another system says of a run that `ctx.handOff` has handed off, by the run's id and the fence of the
  * attempt. Each resolves to false, and changes nothing, if that comes too late or the fence is another: the
  * lease has ended, the run was cancelled, or its outcome is decided already.
  */

@@ -1,4 +1,4 @@
-// What a handler returns to hand its run over to another system, which completes it later.
+// What a handler returns to hand its run off to another system, which completes it later.
 import { type Duration, parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
 import { isStorable, quote } from '../names.js';

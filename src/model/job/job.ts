@@ -17,11 +17,12 @@ import type { DataInterval, IsOptional, ScheduleFor } from './job-schedule.js';
 import type { LogsOption } from './logs-option.js';
 import type { Json, StoredOutput } from './payload/json.js';
 import type { Enqueued, EnqueuedOr, RunId } from './run-id.js';
+import type { WaitMethods } from './wait-methods.js';
 
 export type { Json } from './payload/json.js';
 
 /** What every handler gets besides its payload. */
-export interface JobContext {
+export interface JobContext extends WaitMethods {
   /** Id of the run: a bigint, as text. */
   readonly runId: string;
   readonly job: string;
@@ -72,7 +73,7 @@ export interface JobContext {
    */
   readonly transaction: <T extends Json | void>(work: (trx: JobTransaction) => Promise<T> | T) => Promise<T>;
   /**
-   * Hands the run over to another system: `return ctx.handOff({ lease: '2d' })` ends the handler, and the run
+   * Hands the run off to another system: `return ctx.handOff({ lease: '2d' })` ends the handler, and the run
    * stays running without a worker until that system completes it by `tock.complete`, by run id and fence. If
    * the lease ends before, the run is tried again. It keeps its slots under limits. See docs/hand-off.md.
    * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION; TOCK_BAD_STATE once the attempt has ended
@@ -92,7 +93,7 @@ export interface JobContext {
     runs: NewRuns<J>,
     options?: EnqueueManyOptions<Details>,
   ) => Promise<EnqueuedRuns<J, readonly AnyJob[], Details>>;
-  /** `complete`, `fail` and `extend` another run, which was handed over; see `Tock`. */
+  /** `complete`, `fail` and `extend` another run, which was handed off; see `Tock`. */
   readonly complete: HandOffMethods['complete'];
   readonly fail: HandOffMethods['fail'];
   readonly extend: HandOffMethods['extend'];

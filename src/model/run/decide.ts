@@ -5,13 +5,14 @@ import type { Json, RetryPolicy } from '../job/job.js';
 import type { Limit } from './limits.js';
 import { backoffMs } from './retry.js';
 import { describeError, describeOutput, type ErrorEntry } from './sanitize.js';
+import { decideSnooze, isSnooze, isSuspension, type Wait, waitOf } from './snooze.js';
 import type { SkipReason, TransitionName } from './states.js';
 
 export type Ending =
   | { readonly kind: 'returned'; readonly value: unknown }
   | { readonly kind: 'threw'; readonly error: unknown }
   /** The handler has returned ctx.handOff(…). */
-  | { readonly kind: 'handedOver'; readonly handOff: HandedOver }
+  | { readonly kind: 'handedOff'; readonly handOff: HandedOff }
   /** No broker has confirmed its message: a relay publishes another at `retryAt` (epoch milliseconds). */
   | { readonly kind: 'unpublished'; readonly retryAt: number }
   /** An operator has cancelled it, and the handler has stopped. */
@@ -36,8 +37,8 @@ export interface Deferral {
   readonly needsJob?: string;
 }
 
-/** To whom a run is handed over, if that is said, and for how long. */
-export interface HandedOver {
+/** To whom a run is handed off, if that is said, and for how long. */
+export interface HandedOff {
   readonly leaseMs: number;
   readonly to: string | null;
 }
@@ -45,7 +46,7 @@ export interface HandedOver {
 /** A move of states.ts by the holder of the lease. */
 export type HolderMove = Extract<
   TransitionName,
-  'succeed' | 'fail' | 'exhaust' | 'release' | 'defer' | 'withdraw' | 'expire'
+  'succeed' | 'fail' | 'exhaust' | 'release' | 'suspend' | 'defer' | 'withdraw' | 'expire'
 >;
 
 /** What happens to the run. */
@@ -59,23 +60,29 @@ export interface Outcome {
   readonly skipReason: SkipReason | null;
   /** Only for `defer`. */
   readonly deferral?: Deferral;
+  /** Only for `suspend`. */
+  readonly wait?: Wait;
   /** Only for `handOff`. */
-  readonly handOff?: HandedOver;
+  readonly handOff?: HandedOff;
   /** Only for `fail` and `release`: may have ended a process, so its attempts get their own processes. */
   readonly isSuspect?: boolean;
 }
 
-/** @param attempt its number: 1, 2, … @param random a number in [0, 1) for the jitter of the backoff */
-export function decideOutcome(
-  ending: Ending,
-  run: { readonly attempt: number; readonly maxAttempts: number },
-  policy: RetryPolicy,
-  random: number,
-): Outcome {
+/** What deciding an outcome needs of a run. */
+export interface Attempted {
+  /** 1, 2, … */
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  /** How long ago the handler of the run was called first, in milliseconds. Default: 0. */
+  readonly ageMs?: number;
+}
+
+/** @param random a number in [0, 1) for the jitter of the backoff */
+export function decideOutcome(ending: Ending, run: Attempted, policy: RetryPolicy, random: number): Outcome {
   switch (ending.kind) {
     case 'returned':
       return succeededWith(describeOutput(ending.value));
-    case 'handedOver':
+    case 'handedOff':
       return { ...NOTHING, transition: 'handOff', handOff: ending.handOff };
     case 'unpublished':
       return { ...NOTHING, transition: 'defer', deferral: { runAt: ending.retryAt, limits: [] } };
@@ -115,10 +122,16 @@ function succeededWith(output: Json | null): Outcome {
 
 function decideFailure(
   error: unknown,
-  { attempt, maxAttempts }: { readonly attempt: number; readonly maxAttempts: number },
+  { attempt, maxAttempts, ageMs = 0 }: Attempted,
   policy: RetryPolicy,
   random: number,
 ): Outcome {
+  if (isSuspension(error)) return { ...NOTHING, transition: 'suspend', wait: waitOf(error) };
+  if (isSnooze(error)) {
+    const wait = decideSnooze(error, ageMs);
+    if (!(wait instanceof TockError)) return { ...NOTHING, transition: 'suspend', wait };
+    return { ...NOTHING, transition: 'exhaust', error: describeError(wait, attempt) };
+  }
   const entry = describeError(error, attempt);
   if (isSteering(error, 'tock.cancel')) return { ...NOTHING, transition: 'withdraw', error: entry };
   if (isSteering(error, 'tock.dead') || attempt >= maxAttempts)

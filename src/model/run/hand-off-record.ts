@@ -1,17 +1,17 @@
-// A hand-over of a run, as people see it.
+// A handoff of a run, as people see it.
 import { formatSpan } from '../duration.js';
 
 /** What another system has said of a run that it was handed; `dead`: it is not to be tried again. */
 export type HandOffDecision = 'succeeded' | 'failed' | 'dead';
 
-/** One hand-over of a run, or an answer that came before it. */
+/** One handoff of a run, or an answer that came before it. */
 export interface HandOffRecord {
   readonly fence: number;
-  /** Null: the answer came, but the handler did not hand the run over. */
+  /** Null: the answer came, but the handler did not hand the run off. */
   readonly handedOverAt: Date | null;
   /** Who is to complete it, as the handler has said; null: nothing was said. */
   readonly to: string | null;
-  /** The end of its lease; null: not handed over. */
+  /** The end of its lease; null: not handed off. */
   readonly leaseUntil: Date | null;
   readonly decidedAt: Date | null;
   readonly decision: HandOffDecision | null;
@@ -37,7 +37,7 @@ const DECISIONS: Readonly<Record<HandOffDecision, string>> = {
 export type HandOffPhase = 'open' | 'decided' | 'cancelled' | 'overdue';
 
 /**
- * What the state of a hand-over means for its run, and as text: `it was handed over to finance 2h ago, and
+ * What the state of a handoff means for its run, and as text: `it was handed off to finance 2h ago, and
  * its lease ends in 22h`.
  * @param now epoch milliseconds, by the database's clock
  */
@@ -48,7 +48,7 @@ export function handOffState(
 ): { readonly phase: HandOffPhase; readonly text: string } {
   const { handedOverAt, leaseUntil, decidedAt, decision } = handOff;
   const ago = (at: Date | null) => `${formatSpan(Math.max(now - (at?.getTime() ?? now), 0))} ago`;
-  const handed = `it was handed over${receiverText(handOff)} ${ago(handedOverAt)}`;
+  const handed = `it was handed off${receiverText(handOff)} ${ago(handedOverAt)}`;
   if (decision !== null)
     return { phase: 'decided', text: `${handed}, and was ${DECISIONS[decision]} ${ago(decidedAt)}` };
   if (isCancelRequested) return { phase: 'cancelled', text: `${handed}, and was cancelled` };

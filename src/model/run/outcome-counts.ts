@@ -1,8 +1,9 @@
 // How many attempts ended in which way.
 
 /**
- * `deferred`: claimed outside the window, or without a slot under a limit. `handedOver`: another system is to
- * complete it. `lost`: the lease had expired before the outcome could be written.
+ * `waiting`: the handler ended to wait. `deferred`: claimed outside the window, or without a slot under a
+ * limit. `handedOver`: another system is to complete it. `lost`: the lease had expired before the outcome
+ * could be written.
  */
 export type OutcomeCounts = Record<
   | 'claimed'
@@ -13,6 +14,7 @@ export type OutcomeCounts = Record<
   | 'skipped'
   | 'deferred'
   | 'released'
+  | 'waiting'
   | 'handedOver'
   | 'lost',
   number
@@ -28,6 +30,7 @@ export function noOutcomes(): OutcomeCounts {
     skipped: 0,
     deferred: 0,
     released: 0,
+    waiting: 0,
     handedOver: 0,
     lost: 0,
   };

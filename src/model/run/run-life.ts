@@ -1,5 +1,6 @@
-// The life of a run as a sequence of phases: waits, attempts and backoffs, from its creation to its end, or
-// to now.
+// The life of a run as a sequence of phases: waits, attempts, sleeps and backoffs, from its creation to its
+// end, or to now.
+import type { RunWait } from './run-wait.js';
 import type { RunStatus } from './states.js';
 import type { DatedError } from './stored-run.js';
 
@@ -7,18 +8,23 @@ import type { DatedError } from './stored-run.js';
  * - `delay`: until it was due for the first time
  * - `wait`: due, but not executed: for a worker, or for a slot under a limit
  * - `backoff`: from a failure until it was due again; after an operator's retry, since the end before it
+ * - `asleep`: its handler has ended to wait, by a Snooze or `ctx.sleep`; of earlier snoozes, all as one
  * - `attempt`: a worker executed it
  * - `lost`: attempts that are no longer on record
  */
-export type PhaseKind = 'delay' | 'wait' | 'backoff' | 'attempt' | 'lost';
+export type PhaseKind = 'delay' | 'wait' | 'backoff' | 'asleep' | 'attempt' | 'lost';
 
-/** `lost`: its lease expired. `released`: a worker gave it back, at a time that is not on record. */
+/**
+ * `lost`: its lease expired. `waiting`: its handler ended to wait. `released`: a worker gave it back, at a
+ * time that is not on record.
+ */
 export type AttemptOutcome =
   | 'running'
   | 'succeeded'
   | 'failed'
   | 'lost'
   | 'released'
+  | 'waiting'
   | 'cancelled'
   | 'skipped';
 
@@ -34,6 +40,8 @@ export interface Phase {
   readonly worker: string | null;
   /** Place among the run's errors; null: none. */
   readonly error: number | null;
+  /** Of `asleep`, what it waits for; else null. */
+  readonly wait: RunWait | null;
   /** It goes on now. A backoff or delay that is open ends in the future. */
   readonly isOpen: boolean;
 }
@@ -59,6 +67,8 @@ export interface LivedRun {
   readonly finishedAt: Date | null;
   readonly worker: string | null;
   readonly errors: readonly DatedError[];
+  readonly beganAt: Date | null;
+  readonly waits: readonly RunWait[];
 }
 
 /** @param now epoch milliseconds, by the database's clock */
@@ -84,6 +94,7 @@ export function lifeOf(run: LivedRun, now: number): RunLife {
       outcome: null,
       worker: null,
       error: null,
+      wait: null,
       isOpen: false,
       ...more,
     });
@@ -99,7 +110,26 @@ export function lifeOf(run: LivedRun, now: number): RunLife {
     .map((error, index) => ({ error, index, end: Date.parse(error.at) }))
     .filter(({ end }) => !Number.isNaN(end))
     .sort((a, b) => a.end - b.end);
+  const sleeps = run.waits.toSorted((a, b) => a.since.getTime() - b.since.getTime());
+  /** The waits that began before an instant. */
+  const addSleeps = (before: number) => {
+    while (sleeps[0] !== undefined && sleeps[0].since.getTime() < before) {
+      const wait = sleeps.shift() as RunWait;
+      const since = wait.since.getTime();
+      const attempt = (phases.findLast(phase => phase.error !== null)?.attempt ?? 0) + 1;
+      const began = run.beganAt?.getTime() ?? since;
+      if (at < began) addWait(null, began, attempt);
+      // The snoozes before the last one.
+      if (wait.kind === 'snooze' && started !== null && started <= since)
+        add('asleep', started, attempt, { wait });
+      add('attempt', since, attempt, { outcome: 'waiting' });
+      const isOpen = wait.outcome === null && isWaiting && due > now;
+      const over = wait.endedAt?.getTime() ?? (isWaiting ? due : (started ?? since));
+      add('asleep', over, attempt, { wait, isOpen });
+    }
+  };
   for (const { error, index, end } of errors) {
+    addSleeps(end);
     const [dueAt, began] = [instantOf(error.dueAt), instantOf(error.startedAt)];
     const start = Math.min(began ?? end, end);
     if (phases.length === 0 && error.attempt > 1)
@@ -109,6 +139,7 @@ export function lifeOf(run: LivedRun, now: number): RunLife {
     add('attempt', end, error.attempt, { outcome, worker: error.worker ?? null, error: index });
   }
 
+  addSleeps(Number.POSITIVE_INFINITY);
   const last = errors.at(-1);
   const isOnRecord = last !== undefined && last.error.attempt >= run.attempts && (started ?? 0) <= last.end;
   if (started !== null && started >= at && !isOnRecord) {

@@ -1,6 +1,7 @@
 // A run as people and handlers see it: ids as text, times as Dates.
 import type { HandOffRecord } from './hand-off-record.js';
 import type { RunMatch } from './run-match.js';
+import type { RunWait } from './run-wait.js';
 import type { RunStatus, Trigger } from './states.js';
 import type { DatedError, StoredProgress } from './stored-run.js';
 
@@ -20,6 +21,8 @@ export interface RunRecord<Output = unknown> {
   readonly occurrenceCount: number;
   readonly runAt: Date;
   readonly createdAt: Date;
+  /** When its handler was called first, once it has ended to wait; else null. */
+  readonly beganAt: Date | null;
   readonly startedAt: Date | null;
   readonly finishedAt: Date | null;
   readonly lockedUntil: Date | null;
@@ -40,13 +43,17 @@ export interface RunRecord<Output = unknown> {
   readonly fence: number;
   readonly generation: number;
   readonly releases: number;
+  /** How often its handler has thrown Snooze. */
+  readonly snoozes: number;
+  /** What it waits for and has waited for, the earliest first; of its snoozes, the last. */
+  readonly waits: readonly RunWait[];
   /** The limits under which it needs a slot; null: none. A running run holds these slots. */
   readonly concurrencyKeys: readonly string[] | null;
   /** The one of them that has no free slot now. */
   readonly blockedOn: string | null;
-  /** Its hand-over, while it is handed over; null: it is not. */
+  /** Its handoff, while it is handed off; null: it is not. */
   readonly handOff: HandOffRecord | null;
-  /** All its hand-overs, the earliest first; of many, the latest 20. */
+  /** All its handoffs, the earliest first; of many, the latest 20. */
   readonly handOffs: readonly HandOffRecord[];
   /** The run that starts when this one has ended, since it was enqueued to replace it; null: none. */
   readonly successor: string | null;

@@ -17,7 +17,7 @@ export type RunStatus = (typeof RUN_STATUSES)[number];
 /** In the words of the documentation. */
 export const STATUS_MEANINGS: Readonly<Record<RunStatus, string>> = {
   queued: 'waits for its time, or for a worker',
-  running: 'a worker executes it, or it is handed over; its lease says until when',
+  running: 'a worker executes it, or it is handed off; its lease says until when',
   failed: 'its last attempt failed; it waits for the next one',
   succeeded: 'its handler returned',
   dead: 'its attempts are used up, or its handler gave up',
@@ -55,14 +55,14 @@ export const TRANSITIONS = {
     from: ['running'],
     to: 'succeeded',
     by: 'holder',
-    when: 'the handler returned; or the run was handed over, and was completed',
+    when: 'the handler returned; or the run was handed off, and was completed',
   },
   fail: {
     name: 'fail',
     from: ['running'],
     to: 'failed',
     by: 'holder',
-    when: 'the attempt failed and others are left, also where tock.fail says so of a run that was handed over',
+    when: 'the attempt failed and others are left, also where tock.fail says so of a run that was handed off',
   },
   exhaust: {
     name: 'exhaust',
@@ -92,6 +92,13 @@ export const TRANSITIONS = {
     by: 'holder',
     when: 'it was claimed after its start deadline, or outside its window',
   },
+  suspend: {
+    name: 'suspend',
+    from: ['running'],
+    to: 'queued',
+    by: 'holder',
+    when: 'the handler threw Snooze, or waits by ctx.sleep; the attempt is given back, and the run is due when its wait is over',
+  },
   defer: {
     name: 'defer',
     from: ['running'],
@@ -118,7 +125,7 @@ export const TRANSITIONS = {
     from: ['running'],
     to: 'cancelled',
     by: 'reaper',
-    when: 'its lease expired after an operator had asked to cancel it, which ends the lease of a run that is handed over; or attempts are left, and it has a successor',
+    when: 'its lease expired after an operator had asked to cancel it, which ends the lease of a run that is handed off; or attempts are left, and it has a successor',
   },
   setAside: {
     name: 'set aside',
@@ -187,9 +194,9 @@ export const TRANSITIONS = {
 
 export type TransitionName = keyof typeof TRANSITIONS;
 
-/** `locked_by` of a run that is handed over: no worker has this id. */
-export const HANDED_OVER = '00000000-0000-0000-0000-000000000000';
-/** `locked_until` of a run that is handed over and whose outcome is decided: nothing takes it back. */
+/** `locked_by` of a run that is handed off: no worker has this id. */
+export const HANDED_OFF = '00000000-0000-0000-0000-000000000000';
+/** `locked_until` of a run that is handed off and whose outcome is decided: nothing takes it back. */
 export const DECIDED_UNTIL = '9999-12-31T00:00:00Z';
 
 export const SKIP_REASONS = {

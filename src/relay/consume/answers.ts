@@ -1,10 +1,11 @@
 // The answers to an attempt: what its handler returned or threw, as the relay reads it.
 import { parseDuration } from '../../model/duration.js';
-import { isSteering, type RetryLater } from '../../model/errors.js';
+import { isSteering, type RetryLater, TockError } from '../../model/errors.js';
 import type { Json, RetryPolicy } from '../../model/job/job.js';
 import { completionText } from '../../model/job/payload/payload.js';
 import { backoffMs } from '../../model/run/retry.js';
 import { describeError } from '../../model/run/sanitize.js';
+import { isSnooze } from '../../model/run/snooze.js';
 import {
   type ExtendAnswer,
   type FailedAnswer,
@@ -27,7 +28,8 @@ export function succeeded(message: RelayMessage, value: unknown): SucceededAnswe
 }
 
 /** @param policy the job's backoff; null: the relay's process knows it */
-export function failed(message: RelayMessage, error: unknown, policy: RetryPolicy | null): FailedAnswer {
+export function failed(message: RelayMessage, thrown: unknown, policy: RetryPolicy | null): FailedAnswer {
+  const error = isSnooze(thrown) ? CANNOT_SNOOZE : thrown;
   const { name, code, message: text, stack } = describeError(error, message.attempt);
   const isFinal = isSteering(error, 'tock.dead') || isSteering(error, 'tock.cancel');
   const delayMs = isFinal ? null : delayAfter(error, message.attempt, policy);
@@ -42,6 +44,11 @@ export function failed(message: RelayMessage, error: unknown, policy: RetryPolic
     ...(stack !== null && { stack }),
   };
 }
+
+const CANNOT_SNOOZE = new TockError(
+  'TOCK_BAD_STATE',
+  'a consumer cannot make a relayed run wait by Snooze: throw RetryLater, which counts as an attempt',
+);
 
 export const extendBy = (message: RelayMessage): ExtendAnswer => ({
   ...answerTo(message),

@@ -1,4 +1,4 @@
-// consume(): executes the jobs of handed-over queues where only the broker is reached, not the database.
+// consume(): executes the jobs of handed-off queues where only the broker is reached, not the database.
 //
 //   message → checked, in time, not executed before → attempt → answer, confirmed → acknowledged
 //
@@ -28,7 +28,7 @@ export interface ConsumeOptions {
   readonly broker: Broker;
   /** Those whose runs are in these queues. */
   readonly jobs: readonly AnyJob[];
-  /** The queues that a relay hands over. Default: those of the jobs. */
+  /** The queues that a relay hands off. Default: those of the jobs. */
   readonly queues?: readonly string[];
   /** How many attempts at a time, of all queues together: 1 to 10000. Default 10. */
   readonly concurrency?: number;
@@ -69,7 +69,7 @@ const STOP_OPTIONS = optionNames<StopConsumerOptions>({ grace: true });
 const MAX_STOP_MS = 5000;
 
 /**
- * Executes the jobs of queues that a relay hands over, without a connection to the database. Handlers are
+ * Executes the jobs of queues that a relay hands off, without a connection to the database. Handlers are
  * called as in a worker, at least once for each attempt; what needs the database throws TOCK_NEEDS_DATABASE.
  * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_JOB, TOCK_DUPLICATE_JOB
  */
@@ -217,7 +217,7 @@ function readOptions(options: ConsumeOptions): CheckedOptions {
   if (!Array.isArray(queues) || queues.length === 0)
     throw new TockError(
       'TOCK_BAD_OPTION',
-      "queues is empty: name those that the relay hands over, as in ['mail']",
+      "queues is empty: name those that the relay hands off, as in ['mail']",
     );
   for (const queue of queues) checkName(queue, 'queue', 'TOCK_BAD_OPTION');
   return {
@@ -234,7 +234,7 @@ function readOptions(options: ConsumeOptions): CheckedOptions {
 
 function jobsByName(jobs: readonly AnyJob[]): ReadonlyMap<string, AnyJob> {
   if (!Array.isArray(jobs) || jobs.length === 0)
-    throw new TockError('TOCK_BAD_OPTION', 'jobs is empty: pass the jobs whose runs are handed over');
+    throw new TockError('TOCK_BAD_OPTION', 'jobs is empty: pass the jobs whose runs are handed off');
   const byName = new Map<string, AnyJob>();
   for (const [index, job] of (jobs as readonly AnyJob[]).entries()) {
     if (!isJob(job))

@@ -23,6 +23,7 @@ export function createContext({ message, signal, log, onProgress }: ContextParts
     definition: message.definition,
     attempt: message.attempt,
     maxAttempts: message.maxAttempts,
+    snoozes: 0,
     fence: message.fence,
     scheduledFor,
     dataInterval: scheduledFor && start && { start, end: scheduledFor },
@@ -47,6 +48,8 @@ export function createContext({ message, signal, log, onProgress }: ContextParts
     step: async () => await Promise.reject(needsDatabase('step', KEEP)),
     once: async () => await Promise.reject(needsDatabase('once', KEEP)),
     transaction: async () => await Promise.reject(needsDatabase('transaction', RETURN)),
+    cursor: async () => await Promise.reject(needsDatabase('cursor', KEEP)),
+    sleep: async () => await Promise.reject(needsDatabase('sleep', LATER)),
     enqueue: async () => await Promise.reject(needsDatabase('enqueue', FOLLOW)),
     enqueueMany: async () => await Promise.reject(needsDatabase('enqueueMany', FOLLOW)),
     complete: async () => await Promise.reject(needsDatabase('complete', ELSEWHERE)),
@@ -59,7 +62,7 @@ export function createContext({ message, signal, log, onProgress }: ContextParts
       throw needsDatabase('queues', ELSEWHERE);
     },
     handOff() {
-      throw needsDatabase('handOff', 'the run is handed over already: to this consumer');
+      throw needsDatabase('handOff', 'the run is handed off already: to this consumer');
     },
   };
 }
@@ -67,6 +70,7 @@ export function createContext({ message, signal, log, onProgress }: ContextParts
 const KEEP =
   'use ctx.idempotencyKey, or ctx.runId, as the key in the system that you change; or let a worker execute this queue';
 const FOLLOW = 'give the follow-up a schedule with after: [this job], where the relay runs';
+const LATER = 'throw RetryLater, which counts as an attempt; or let a worker execute this queue';
 const ELSEWHERE = 'let a worker execute this queue';
 const RETURN = 'return the result, which completes the run; or let a worker execute this queue';
 

@@ -1,5 +1,5 @@
-// What alerts look for, as SQL over the CTE `queue_priorities`: bounded, and by indexes. Locks nothing.
-import { isQueueOpen, liesIn } from '../runs/claim/queue-priorities.js';
+// What alerts look for, as SQL over the CTE `queue_lanes`: bounded, and by indexes. Locks nothing.
+import { isQueueOpen, liesIn } from '../runs/claim/queue-lanes.js';
 import { statuses } from '../runs/transition.js';
 
 /** Alerts are delivered in a queue of their own, so that no pause or backlog of another holds them up. */
@@ -10,14 +10,14 @@ const FORGOTTEN_AFTER = `interval '7 days'`;
 /** A host that has ticked less often may have been somebody's laptop. */
 const MIN_TICKS = 10;
 
-/** Runs that are looked at in each queue and priority, the longest due first: running ones are. */
+/** Runs that are read in each queue lane, the longest due first: running ones are. */
 const MAX_LOOKED_AT = 10_000;
 
 const ms = (value: string) => `${value} * interval '1 millisecond'`;
 
 /** Running attempts over the `max_duration_ms` of their definition; of one-off runs, of their job's. */
 export const LONG_RUNS = `select r.id, r.job, r.definition_id, r.started_at, m.max_ms
-  from queue_priorities p cross join lateral (
+  from queue_lanes p cross join lateral (
     select l.id, l.job, l.definition_id, l.started_at, l.status from tock.job_runs_live l
     where l.blocked_on is null and ${liesIn('l', 'p')} and l.run_at <= tock.now()
     order by l.run_at, l.id limit ${MAX_LOOKED_AT}
@@ -44,7 +44,7 @@ export const waitingQueues = (
   limit: string,
   only: string,
 ) => `select p.queue, w.run_at, q.paused_at is not null as is_paused
-  from queue_priorities p left join tock.job_queues q on q.name = p.queue cross join lateral (
+  from queue_lanes p left join tock.job_queues q on q.name = p.queue cross join lateral (
     select r.run_at from tock.job_runs_live r
     where r.blocked_on is null and ${liesIn('r', 'p')} and r.run_at <= tock.now() - ${ms(limit)} and r.status in (${statuses('claim')})
     order by r.run_at, r.id limit 1

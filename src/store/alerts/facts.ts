@@ -4,7 +4,7 @@ import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { numberArray } from '../connection/values/number-array.js';
 import { STORED_COLUMNS } from '../definitions/stated-columns.js';
-import { QUEUE_PRIORITIES } from '../runs/claim/queue-priorities.js';
+import { QUEUE_LANES } from '../runs/claim/queue-lanes.js';
 import { LONG_RUNS, silentHosts, waitingQueues } from './conditions.js';
 
 const epoch = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
@@ -21,7 +21,7 @@ export interface LongRun {
 export const readLongRuns = statement<{ readonly limit: number }, LongRun>(
   'read-long-runs',
   `
-with ${QUEUE_PRIORITIES}
+with ${QUEUE_LANES}
 select distinct on (subject) coalesce(d.name, r.job) as subject, r.id::text as id, ${epoch('tock.now()')} - ${epoch('r.started_at')} as "runningMs",
   r.max_ms::float8 as "maxMs"
 from (${LONG_RUNS} limit :limit) r left join tock.job_definitions d on d.id = r.definition_id
@@ -41,7 +41,7 @@ export const readWaitingQueues = statement<
 >(
   'read-waiting-queues',
   `
-with ${QUEUE_PRIORITIES}
+with ${QUEUE_LANES}
 select w.queue, ${epoch('tock.now()')} - ${epoch('min(w.run_at)')} as "waitedMs", bool_or(w.is_paused) as "isPaused"
 from (${waitingQueues(':waitMs::float8', ':waitQueues::text[]')}) w group by w.queue order by w.queue`,
 );

@@ -6,6 +6,7 @@ import { statement } from '../connection/statement.js';
 import { DELIVERY_JOB } from '../runs/alert-events.js';
 import { enqueueRuns } from '../runs/enqueue/enqueue.js';
 import type { RunShape } from '../runs/enqueue/enqueued-run.js';
+import { hasBegun } from '../runs/transition.js';
 import { ALERT_QUEUE } from './conditions.js';
 
 /** A flip that was won, and is in the table. */
@@ -108,7 +109,7 @@ const LOCK_PENDING = statement<{ readonly ids: readonly string[] }, { readonly i
   'lock-pending-deliveries',
   `
 select r.id::text as id from tock.job_runs_live r
-where r.id = any(:ids::bigint[]) and r.status = 'queued' and r.attempts = 0 and r.releases = 0
+where r.id = any(:ids::bigint[]) and r.status = 'queued' and not ${hasBegun('r')}
 order by r.id for update skip locked`,
 );
 const USE_CHANNEL = statement<

@@ -10,7 +10,7 @@ export async function listenToSchema(client: ClientBase, schema: string): Promis
   await client.query(`listen "${schema}"`);
 }
 
-export interface HeardNotice {
+export interface HeardNotification {
   /** From sending it until it was heard, in milliseconds; null: it was not. */
   readonly heardMs: number | null;
   /** The process that serves the connection is not the one that it was opened to: there is a pooler. */
@@ -21,7 +21,7 @@ const WAIT_MS = 1000;
 const DEADLINE_MS = 10_000;
 
 /** Sends a notification over one connection and waits for it on another, on a channel of its own. */
-export async function hearOwnNotice(pool: Pool): Promise<HeardNotice> {
+export async function hearOwnNotification(pool: Pool): Promise<HeardNotification> {
   const channel = `tock_doctor_${randomBytes(8).toString('hex')}`;
   const connect = () => sharesOf(pool).connect(DEADLINE_MS);
   const client = await connect();
@@ -38,10 +38,10 @@ async function hearOn(
   channel: string,
   pool: Pool,
   connect: () => Promise<PoolClient>,
-): Promise<HeardNotice> {
+): Promise<HeardNotification> {
   const heard = new Promise<true>(resolve => {
-    client.on('notification', notice => {
-      if (notice.channel === channel) resolve(true);
+    client.on('notification', notification => {
+      if (notification.channel === channel) resolve(true);
     });
   });
   const ask = async (text: string) => await queryClientWithin(client, { name: null, text }, [], DEADLINE_MS);

@@ -15,11 +15,11 @@ export interface TableSizes {
 
 /** From its sixth execution on, PostgreSQL keeps a plan. */
 const EXECUTIONS_BEFORE_PLAN = 5;
-/** So many executions that took so long, in milliseconds: a single one may have waited for the network. */
+/** The sizes are read after so many slow executions: a single one may have waited for the network. */
 const SLOW_MS = 5;
 const SLOW_COUNT = 5;
-const LOOK_EVERY_MS = 1000;
-/** Of a table that is smaller, any plan is good. */
+const CHECK_EVERY_MS = 1000;
+/** For a smaller table, any plan is good. */
 const SMALL_RUNS = 2 ** 20;
 const SMALL_SLOTS = 2 ** 17;
 const GROWTH = 64;
@@ -47,7 +47,7 @@ export function createPreparer(
   let mayPrepare = true;
   let renamed = 0;
   let planned: readonly number[] | null = null;
-  let lookedAt = Number.NEGATIVE_INFINITY;
+  let checkedAt = Number.NEGATIVE_INFINITY;
   let slow = 0;
 
   const nameOf = (text: string) => {
@@ -59,8 +59,8 @@ export function createPreparer(
     }
     return name;
   };
-  const look = () => {
-    lookedAt = clock();
+  const checkSizes = () => {
+    checkedAt = clock();
     slow = 0;
     readSizes().then(
       sizes => {
@@ -77,15 +77,15 @@ export function createPreparer(
     );
   };
   /** The sizes are read before the first plan is kept, and then where statements take long. */
-  const mind = (name: string, ms: number) => {
-    if (planned !== null || lookedAt > Number.NEGATIVE_INFINITY) {
+  const recordDuration = (name: string, ms: number) => {
+    if (planned !== null || checkedAt > Number.NEGATIVE_INFINITY) {
       if (ms >= SLOW_MS) slow++;
-      if (slow >= SLOW_COUNT && clock() - lookedAt >= LOOK_EVERY_MS) look();
+      if (slow >= SLOW_COUNT && clock() - checkedAt >= CHECK_EVERY_MS) checkSizes();
       return;
     }
     const count = (executions.get(name) ?? 0) + 1;
     executions.set(name, count);
-    if (count >= EXECUTIONS_BEFORE_PLAN) look();
+    if (count >= EXECUTIONS_BEFORE_PLAN) checkSizes();
   };
 
   return async (text, run) => {
@@ -94,7 +94,7 @@ export function createPreparer(
     const began = clock();
     try {
       const answer = await run(name);
-      mind(name, clock() - began);
+      recordDuration(name, clock() - began);
       return answer;
     } catch (error) {
       if (isUnknownStatement(error)) mayPrepare = false;

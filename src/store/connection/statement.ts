@@ -31,10 +31,10 @@ export interface StatementOptions {
 
 /**
  * A parameter whose value the planner does not see. PostgreSQL plans a prepared statement anew for each
- * execution as long as the values make the plan look cheaper than one for all values; so the parameters that
- * do, such as a LIMIT or the length of an array, are hidden.
+ * execution, as long as the values make the plan look cheaper than one for all values. So the parameters that
+ * do, such as a LIMIT or the length of an array, are made opaque.
  */
-export const hidden = (parameter: string, type: string): string => `(select :${parameter}::${type})`;
+export const opaqueToPlanner = (parameter: string, type: string): string => `(select :${parameter}::${type})`;
 
 const defined = new Map<string, Statement<never, unknown>>();
 

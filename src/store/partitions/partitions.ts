@@ -114,11 +114,15 @@ const ORDER = {
   job_keys: 'r.idempotency_key',
   job_occurrences: 'r.definition_id, r.scheduled_for',
   job_effects: 'r.key',
+  job_waits: 'r.run_id, r.kind, r.name',
   job_hand_offs: 'r.run_id, r.fence',
   audit: 'r.id',
 } as const;
 
-/** Deletes at most `limit` rows of a ledger, or of the audit, from before an instant. */
+/**
+ * Deletes at most `limit` rows of a ledger, or of the audit, from before an instant. What live runs have
+ * stays.
+ */
 export async function deleteKeys(
   session: Session,
   table: keyof typeof ORDER,
@@ -126,7 +130,11 @@ export async function deleteKeys(
   slice: Slice,
   limit: number,
 ): Promise<number> {
-  const isOld = sql<boolean>`r.created_at < ${new Date(before).toISOString()}::timestamptz`;
+  const isBefore = sql<boolean>`r.created_at < ${new Date(before).toISOString()}::timestamptz`;
+  const isOld =
+    table === 'audit'
+      ? isBefore
+      : sql<boolean>`${isBefore} and not exists (select from tock.job_runs_live l where l.id = r.run_id)`;
   return await deleteOldRows(session, { table, isOld, order: ORDER[table], slice, limit });
 }
 

@@ -1,5 +1,5 @@
 // Figures of the scheduler, by the database's clock: how much waits, since when, what ended how.
-import { HANDED_OVER } from '../../model/run/states.js';
+import { HANDED_OFF } from '../../model/run/states.js';
 import type { RunReport, SchedulerStatus } from '../../model/scheduler-view.js';
 import type { Database } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
@@ -48,7 +48,7 @@ with ${AWAITED_KEYS}, groups as materialized (
     coalesce(sum(g.count) filter (where g.status in ('queued', 'failed') and g.is_due), 0) as waiting,
     coalesce(sum(g.count) filter (where g.status = 'queued' and not g.is_due), 0) as scheduled,
     coalesce(sum(g.count) filter (where g.status = 'running'), 0) as running,
-    coalesce(sum(g.count) filter (where g.status = 'running' and g.locked_by = '${HANDED_OVER}'), 0) as handed_over,
+    coalesce(sum(g.count) filter (where g.status = 'running' and g.locked_by = '${HANDED_OFF}'), 0) as handed_over,
     coalesce(sum(g.count) filter (where g.status = 'failed'), 0) as failed,
     coalesce(sum(g.expired) filter (where g.status = 'running'), 0) as stuck,
     min(g.oldest) filter (where g.status in ('queued', 'failed') and g.is_due) as oldest

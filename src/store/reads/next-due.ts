@@ -2,42 +2,42 @@
 // leave. By the database's clock.
 import { ALERTS_DUE, type AlertLimits } from '../alerts/conditions.js';
 import type { Session } from '../connection/database.js';
-import { hidden, statement } from '../connection/statement.js';
+import { opaqueToPlanner, statement } from '../connection/statement.js';
 import { msBetween } from '../connection/values/readable-instant.js';
 import { noteTickFrom, type Ticker } from '../definitions/ticks.js';
 import {
   liesIn,
-  openQueuePriorities,
-  QUEUE_PRIORITIES,
-  QUEUE_PRIORITIES_ABOVE,
+  openQueueLanes,
+  QUEUE_LANES,
+  QUEUE_LANES_WITH_WATERMARKS,
   type Watermark,
   type WatermarkParameters,
   watermarkParameters,
-} from '../runs/claim/queue-priorities.js';
+} from '../runs/claim/queue-lanes.js';
 import { NEEDS_REAPING } from '../runs/reap/reapable.js';
 import { IS_COPY } from '../schema/database-identity.js';
 
 const IS_PLANNED = `next_at is not null and paused_at is null and broken_at is null and vanished_at is null`;
 const msFromNow = (instant: string) => msBetween('tock.now()', instant);
 
-interface Looked {
+interface PollQuestion {
   readonly queues: readonly string[] | null;
   readonly checksReaping: boolean;
 }
 
-const NEXT_DUE = statement<Looked & WatermarkParameters, NextDue>(
+const NEXT_DUE = statement<PollQuestion & WatermarkParameters, NextDue>(
   'next-due',
   `
-with ${QUEUE_PRIORITIES_ABOVE}, ${openQueuePriorities('1', true)}
+with ${QUEUE_LANES_WITH_WATERMARKS}, ${openQueueLanes('1', true)}
 select
   ${msFromNow(`(select min(next_at) from tock.job_definitions where ${IS_PLANNED})`)} as "occurrenceMs",
-  ${msFromNow(`least((select min(f.run_at) from queue_priorities p cross join lateral (
+  ${msFromNow(`least((select min(f.run_at) from queue_lanes p cross join lateral (
     select r.run_at from tock.job_runs_live r where r.blocked_on is null and ${liesIn('r', 'p')}
       and r.run_at > tock.now()
-    order by r.run_at, r.id limit 1) f where case when ${hidden('queues', 'text[]')} is null
+    order by r.run_at, r.id limit 1) f where case when ${opaqueToPlanner('queues', 'text[]')} is null
       then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to is not null) else p.queue = any(:queues) end),
     (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))`)} as "runMs",
-  exists (select from open) as "isOverdue", case when ${hidden('checksReaping', 'boolean')} then ${NEEDS_REAPING} else false end as "needsReaping"`,
+  exists (select from open) as "isOverdue", case when ${opaqueToPlanner('checksReaping', 'boolean')} then ${NEEDS_REAPING} else false end as "needsReaping"`,
   { prepared: true },
 );
 
@@ -45,7 +45,7 @@ select
 export interface NextDue {
   /** Negative if it is overdue. Null: there is no next occurrence. */
   readonly occurrenceMs: number | null;
-  /** Null: no run waits for a time in the future. The lease of a run that is handed over ends then. */
+  /** Null: no run waits for a time in the future. The lease of a run that is handed off ends then. */
   readonly runMs: number | null;
   /** Runs are due and could be claimed now. */
   readonly isOverdue: boolean;
@@ -54,7 +54,7 @@ export interface NextDue {
 }
 
 /**
- * One index look-up for the occurrences, and a few for each queue and priority. Locks nothing.
+ * One index look-up for the occurrences, and a few for each queue lane. Locks nothing.
  * @param checksReaping whether to check for work to reap too: a few look-ups more, over all due runs
  * @param watermarks what is overdue below them is not seen
  */
@@ -64,8 +64,8 @@ export async function readNextDue(
   checksReaping: boolean,
   watermarks: readonly Watermark[] = [],
 ): Promise<NextDue> {
-  const looked = { queues, checksReaping };
-  const due = await NEXT_DUE.first(session, { ...looked, ...watermarkParameters(watermarks) });
+  const question = { queues, checksReaping };
+  const due = await NEXT_DUE.first(session, { ...question, ...watermarkParameters(watermarks) });
   return due ?? { occurrenceMs: null, runMs: null, isOverdue: false, needsReaping: false };
 }
 
@@ -74,7 +74,7 @@ export async function readNextDue(
 // host; the tick of this host, at most once in half a minute. What a crash of the server may lose of these is
 // written again by the next tick, so the commit waits neither for the disk nor for a standby.
 const isIdle = (more: string) => `
-with ${QUEUE_PRIORITIES}, ${openQueuePriorities('1')}, seen as (
+with ${QUEUE_LANES}, ${openQueueLanes('1')}, seen as (
   update tock.registrations set seen_at = tock.now()
   where fingerprint = :fingerprint and is_current and seen_at < tock.now() - interval '30 seconds'
 ), question as materialized (

@@ -1,11 +1,11 @@
-// The queues as an operator looks after them: limits, what waits and since when, which places are held.
+// The queues as an operator looks after them: limits, what waits and since when, which slots are held.
 
 import type { QueueRecord } from '../../model/queue-methods.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { instant, readable } from '../connection/values/readable-instant.js';
-import { isClaimable, isRateVoid, liesIn, QUEUE_PRIORITIES } from '../runs/claim/queue-priorities.js';
-import { blockedPlaces } from '../runs/claim/waiting/blocked-places.js';
+import { isClaimable, isRateVoid, liesIn, QUEUE_LANES } from '../runs/claim/queue-lanes.js';
+import { blockedQueues } from '../runs/claim/waiting/blocked-queues.js';
 import { isOfCode } from '../runs/claim/waiting/claim-waiting.js';
 import { statuses } from '../runs/transition.js';
 
@@ -41,7 +41,7 @@ export interface QueueLoad extends Omit<QueueRecord, 'waiting' | 'running'> {
   readonly isCapped: boolean;
   /** Since when the one that waits longest is due; null: none waits. */
   readonly oldestAt: Date | null;
-  /** Places of its `concurrency` that are held. */
+  /** Slots of its `concurrency` that are held. */
   readonly held: number;
   /** Who holds them: the first six. */
   readonly holders: readonly Holder[];
@@ -85,11 +85,11 @@ const READ_QUEUE_LOAD = statement<
 >(
   'read-queue-load',
   `
-with ${QUEUE_PRIORITIES}, blocked as materialized (
+with ${QUEUE_LANES}, blocked as materialized (
   select r.queue, count(*)::integer as count from (
     select queue from tock.job_runs_live where blocked_on is not null order by blocked_on limit ${MAX_COUNTED + 1}) r group by r.queue
 ), names as (
-  select queue as name from queue_priorities
+  select queue as name from queue_lanes
   union select queue from blocked
   union select name collate "C" from tock.job_queues
 ), chosen as (
@@ -124,7 +124,7 @@ cross join lateral (
 ) counts
 cross join lateral (
   -- In each priority the first that can be claimed: they are sorted by run_at.
-  select ${readable('min(f.run_at)')} as at from queue_priorities p cross join lateral (
+  select ${readable('min(f.run_at)')} as at from queue_lanes p cross join lateral (
     select r.run_at from tock.job_runs_live r where ${liesIn('r', 'p')} and ${isClaimable('r')} order by r.run_at limit 1) f
   where p.queue = c.name
 ) oldest
@@ -170,13 +170,13 @@ const READ_BLOCKING_KEYS = statement<{ queue: string | null; limit: number }, St
   'read-blocking-keys',
   `
 with recursive keys as (
-  (select blocked_on as key, 1 as place from tock.job_runs_live where blocked_on is not null order by blocked_on limit 1)
+  (select blocked_on as key, 1 as number from tock.job_runs_live where blocked_on is not null order by blocked_on limit 1)
   union all
-  select n.key, k.place + 1 from keys k cross join lateral (
+  select n.key, k.number + 1 from keys k cross join lateral (
     select r.blocked_on as key from tock.job_runs_live r where r.blocked_on is not null and r.blocked_on > k.key
     order by r.blocked_on limit 1) n
-  where k.place < ${MAX_KEYS}
-), ${blockedPlaces('keys k')}
+  where k.number < ${MAX_KEYS}
+), ${blockedQueues('keys k')}
 select k.key, f."limit", h.count as held, ${holdersOf('k.key')} as holders, least(w.count, ${MAX_BLOCKED}) as waiting,
   w.count > ${MAX_BLOCKED} as "isCapped", ${instant('w.at')} as "oldestAt", f.first
 from keys k
@@ -187,7 +187,7 @@ cross join lateral (
 cross join lateral (
   select r.slot_limits[array_position(r.slot_keys, k.key)] as "limit",
     jsonb_build_object('id', r.id::text, 'job', r.job, 'definition', d.name, 'queue', r.queue) as first, r.queue
-  from places p join tock.job_runs_live r on r.id = p.id left join tock.job_definitions d on d.id = r.definition_id
+  from blocked_queues p join tock.job_runs_live r on r.id = p.id left join tock.job_definitions d on d.id = r.definition_id
   where p.key = k.key order by p.priority, p.run_at, p.id limit 1
 ) f
 cross join lateral (select count(*)::integer as count from tock.job_slots s where s.concurrency_key = k.key) h

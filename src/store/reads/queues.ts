@@ -7,7 +7,7 @@ import type { Session } from '../connection/database.js';
 import { db, firstRow, now, readableInstant, runQuery } from '../connection/query.js';
 import { statement } from '../connection/statement.js';
 import { instant, readable } from '../connection/values/readable-instant.js';
-import { isClaimable, liesIn, QUEUE_PRIORITIES } from '../runs/claim/queue-priorities.js';
+import { isClaimable, liesIn, QUEUE_LANES } from '../runs/claim/queue-lanes.js';
 import { isWorkerAlive } from '../runs/workers/worker-rows.js';
 
 /** The queues that have a row, or live runs, sorted by name. @param name only this one */
@@ -96,7 +96,7 @@ export async function lockQueue(
 const READ_BACKLOG = statement<{ readonly name: string }, QueueBacklog>(
   'read-queue-backlog',
   `
-with ${QUEUE_PRIORITIES}, mine as materialized (select p.queue, p.priority from queue_priorities p where p.queue = :name)
+with ${QUEUE_LANES}, mine as materialized (select p.queue, p.priority from queue_lanes p where p.queue = :name)
 select counted.count, ${instant(readable('oldest.at'))} as "oldestAt", (extract(epoch from tock.now() - oldest.at) * 1000)::float8 as "oldestMs"
 from (
   select count(*)::integer as count from (

@@ -13,6 +13,7 @@ import { HAND_OFFS, readHandOffs } from './runs/hand-offs.js';
 import { LISTED_PAYLOAD } from './runs/listed-payload.js';
 import { listRunPage } from './runs/run-list.js';
 import { SUCCESSOR } from './runs/successors.js';
+import { readWaits, WAITS, type WaitRow } from './runs/waits.js';
 
 export type { DefinitionRecord } from '../../model/planning/definition-columns.js';
 
@@ -40,6 +41,7 @@ const RUNS = db
     'r.fence',
     'r.generation',
     'r.releases',
+    sql<number>`coalesce(r.snoozes, 0)`.as('snoozes'),
     'r.slot_keys as concurrencyKeys',
     'r.blocked_on as blockedOn',
   ])
@@ -48,24 +50,28 @@ const RUNS = db
     readableInstant(eb.ref('r.interval_start')).as('intervalStart'),
     readableInstant(eb.ref('r.run_at')).as('runAt'),
     readableInstant(eb.ref('r.created_at')).as('createdAt'),
+    readableInstant(eb.ref('r.began_at')).as('beganAt'),
     readableInstant(eb.ref('r.started_at')).as('startedAt'),
     readableInstant(eb.ref('r.finished_at')).as('finishedAt'),
     readableInstant(eb.ref('r.locked_until')).as('lockedUntil'),
     readableInstant(eb.ref('r.cancel_requested_at')).as('cancelRequestedAt'),
     sql<string | null>`${eb.ref('w.host')} || ' pid ' || ${eb.ref('w.pid')}`.as('worker'),
     HAND_OFFS.as('handOffs'),
+    WAITS.as('waits'),
     SUCCESSOR.as('successor'),
   ]);
 
-type RunRow = Omit<RunRecord, 'errors' | 'progress' | 'handOff' | 'handOffs'> & {
+type RunRow = Omit<RunRecord, 'errors' | 'progress' | 'handOff' | 'handOffs' | 'waits'> & {
   readonly errors: unknown;
   readonly progress: unknown;
   readonly handOffs: Parameters<typeof readHandOffs>[1];
+  readonly waits: readonly WaitRow[];
 };
 
 const recordOf = (row: RunRow): RunRecord => ({
   ...row,
   ...readHandOffs(row, row.handOffs),
+  waits: readWaits(row.waits),
   progress: readProgress(row.progress),
   errors: readErrors(row.errors, row.createdAt),
 });

@@ -3,13 +3,13 @@
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { instant, readable } from '../connection/values/readable-instant.js';
-import { liesIn, QUEUE_PRIORITIES } from '../runs/claim/queue-priorities.js';
+import { liesIn, QUEUE_LANES } from '../runs/claim/queue-lanes.js';
 import type { WorkerKind } from '../schema/tables.js';
 
 const MAX_WORKERS = 200;
 /** Runs of a worker that are listed; all are counted. */
 const MAX_LISTED = 6;
-/** Runs that are looked at, shared among the queues and priorities: running ones are the first there. */
+/** Runs that are looked at, shared among the queue lanes: running ones are the first there. */
 const MAX_EXAMINED = 10_000;
 const MIN_EXAMINED = 20;
 
@@ -45,12 +45,12 @@ interface StoredRun extends Omit<RunOfWorker, 'startedAt'> {
 }
 
 /** Running runs with their workers, as CTEs. */
-const RUNNING = `${QUEUE_PRIORITIES}, running as materialized (
-  select x.* from queue_priorities p cross join lateral (
+const RUNNING = `${QUEUE_LANES}, running as materialized (
+  select x.* from queue_lanes p cross join lateral (
     select r.id, r.job, r.definition_id, r.status, r.started_at, r.progress, r.locked_by, r.locked_until
     from tock.job_runs_live r where ${liesIn('r', 'p')} and r.blocked_on is null
     order by r.run_at, r.id
-    limit (select greatest(${MIN_EXAMINED}, ${MAX_EXAMINED} / greatest(count(*), 1)) from queue_priorities)) x
+    limit (select greatest(${MIN_EXAMINED}, ${MAX_EXAMINED} / greatest(count(*), 1)) from queue_lanes)) x
   where x.status = 'running'
 )`;
 

@@ -3,7 +3,7 @@
 //   caller                                   worker, holds run 1
 //   marks run 1: waits for its row           ends run 1: its row is deleted
 //                                            commits: there was no mark, nobody is notified
-//   no row: looks, and finds the end
+//   no row: polls, and finds the end
 //
 // The other way round, the end waits for the caller's row lock, and deletes the row with the mark.
 import type { Session } from '../connection/database.js';

@@ -1,6 +1,8 @@
 // The ledger of effects (job_effects), and the lease under which it is written.
 import { TRANSITIONS } from '../../model/run/states.js';
+import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
+import { type FencedBatch, fencedBatch, type Held, lockHeld } from './transition.js';
 
 /** The fence and the worker id of a run's lease. */
 export interface LeaseHolder {
@@ -17,7 +19,8 @@ export interface StoredEffect {
 // Results are read as text: an app's own pool may parse jsonb differently, and a JSON null is not a missing
 // result.
 const RESULT = 'result::text as result';
-const HELD_ROW = `select from tock.job_runs_live r
+/** Whether the lease is still held: a query for EXISTS. */
+export const HELD_ROW = `select from tock.job_runs_live r
   where r.id = :id and r.fence = :fence and r.locked_by = :workerId and r.status = '${TRANSITIONS.claim.to}'`;
 
 /** No row: it has not happened yet. */
@@ -54,6 +57,47 @@ export const keepResult = statement<{ key: string; result: string | null }, Stor
   'keep result of effect',
   `update tock.job_effects set result = :result where key = :key returning ${RESULT}`,
 );
+
+// A report that is late has a lower number.
+const KEEP_CURSOR = (rows: string) => `insert into tock.job_effects as e (key, run_id, result) ${rows}
+on conflict (key) do update set result = case when (e.result ->> 'n')::bigint < (excluded.result ->> 'n')::bigint then excluded.result else e.result end
+returning e.key`;
+
+/** Keeps a cursor in the transaction of its handler. No row: the lease is lost. */
+export const keepCursor = statement<LeaseHolder & { key: string; result: string }, { readonly key: string }>(
+  'keep-cursor',
+  KEEP_CURSOR(`select :key, :id, :result::jsonb where exists (${HELD_ROW})`),
+);
+
+interface ReportedCursors extends FencedBatch {
+  readonly runs: readonly string[];
+  readonly keys: readonly string[];
+  readonly results: readonly string[];
+}
+
+const KEEP_CURSORS = statement<ReportedCursors, unknown>(
+  'keep-cursors',
+  `with ${lockHeld('succeed', 'no key update')}
+${KEEP_CURSOR(`select c.key, c.id, c.result from unnest(:runs::bigint[], :keys::text[], :results::jsonb[]) as c(id, key, result)
+where c.id = any(array(select id from held)) order by c.key`)}`,
+);
+
+/** Keeps what handlers have reported, of the runs that are still held. */
+export async function keepCursors(
+  session: Session,
+  entries: readonly (Held & { readonly cursors: ReadonlyMap<string, string> })[],
+  workerId: string,
+): Promise<void> {
+  const rows = entries.flatMap(({ id, cursors }) =>
+    [...cursors].map(([key, result]) => ({ id, key, result })),
+  );
+  await KEEP_CURSORS.run(session, {
+    ...fencedBatch(entries, workerId),
+    runs: rows.map(row => row.id),
+    keys: rows.map(row => row.key),
+    results: rows.map(row => row.result),
+  });
+}
 
 /**
  * Holds a run until the transaction ends. FOR KEY SHARE admits heartbeats, but not a reaper that would move

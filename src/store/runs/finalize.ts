@@ -1,13 +1,13 @@
-// Writes the outcomes of a batch of attempts, with at most six statements; see finish.ts, give-back.ts,
+// Writes the outcomes of a batch of attempts, with at most seven statements; see finish.ts, give-back.ts,
 // hand-off/hand-off.ts, claim/pass-on.ts.
 import type { Outcome } from '../../model/run/decide.js';
 import type { Session } from '../connection/database.js';
 import { isConnectionFailure } from '../connection/errors.js';
 import { statement } from '../connection/statement.js';
 import type { ClaimedRun } from './claim/claimed-run.js';
-import { finishAndPassOn, type Successors } from './claim/pass-on.js';
+import { finishAndPassOn, type Recipients } from './claim/pass-on.js';
 import { type CarryOut, type Finalization, finish, type Moved } from './finish.js';
-import { defer, fail, release } from './give-back.js';
+import { defer, fail, release, suspend } from './give-back.js';
 import { handOff } from './hand-off/hand-off.js';
 import {
   type AfterMove,
@@ -37,14 +37,14 @@ export interface Finalized<Run> extends AfterMove {
 }
 
 /** Which runs of a batch may pass on their slots, and to which runs. */
-export interface PassingOn<Run> extends Successors {
+export interface PassingOn<Run> extends Recipients {
   readonly holdsSlot: (run: Run) => boolean;
 }
 
 const NONE_MOVED: Moved = { ids: [], freed: null, outboxWritten: false };
 
 /**
- * Writes the outcomes of a batch: six statements at most, however large the batch. Each commits on its own,
+ * Writes the outcomes of a batch: seven statements at most, however large the batch. Each commits on its own,
  * unless `session` is a transaction. Does not throw: an error concerns one part, and is in `failed`.
  *
  * @param passingOn whose slots may be passed on; not within a transaction
@@ -57,8 +57,8 @@ export async function finalizeRuns<Run extends Finalization>(
 ): Promise<Finalized<Run>> {
   const claimed: ClaimedRun[] = [];
   const passOn: CarryOut = async (_, sorted) => {
-    const { holdsSlot: _holdsSlot, ...successors } = passingOn as PassingOn<Run>;
-    const done = await finishAndPassOn(session, sorted, workerId, successors);
+    const { holdsSlot: _holdsSlot, ...recipients } = passingOn as PassingOn<Run>;
+    const done = await finishAndPassOn(session, sorted, workerId, recipients);
     claimed.push(...done.claimed);
     return done.moved;
   };
@@ -100,6 +100,7 @@ function partsOf<Run extends Finalization>(
   const others: [CarryOut, readonly Run[]][] = [
     [fail, of('fail')],
     [release, of('release')],
+    [suspend, of('suspend')],
     [defer, of('defer')],
     [handOff, of('handOff')],
   ];
@@ -113,7 +114,7 @@ function partsOf<Run extends Finalization>(
 }
 
 // An attempt that was given back left its run live, without a holder, under its own fence. So did a reaped
-// one, but with an error that says so. A run that was handed over may be anywhere since: the hand-over is on
+// one, but with an error that says so. A run that was handed off may be anywhere since: the handoff is on
 // record.
 const ENDED_ATTEMPTS = statement<FencedBatch, { readonly id: string }>(
   'ended-attempts',

@@ -1,4 +1,4 @@
-// Gives runs back to the queue: to be tried again after a failure, by another worker, or later.
+// Gives runs back to the queue: to be tried again after a failure, by another worker, or later, or to wait.
 //
 //   worker A, holds run 1 under fence 1             operator
 //                                                   asks to cancel run 1: cancel_requested_at is set
@@ -7,6 +7,7 @@
 //   and keeps a definition's turn
 //   commit
 import { codeKey } from '../../model/run/limits.js';
+import { LEAST_SNOOZE_MS } from '../../model/run/snooze.js';
 import { TRANSITIONS } from '../../model/run/states.js';
 import { statement } from '../connection/statement.js';
 import { noteFailures } from './alert-events.js';
@@ -35,15 +36,21 @@ const WITH_ERROR = {
  * @param outcome arrays, the ids first, and the names of their columns
  * @param assignments to the run `r`, from its outcome `o`
  * @param more columns of the result, over the sets `outcome` and `given_back`
+ * @param ctes CTEs over the same sets
  */
-const giveBack = (move: 'fail' | 'release' | 'defer', outcome: string, assignments: string, more = '') => `
+const giveBack = (
+  move: 'fail' | 'release' | 'suspend' | 'defer',
+  outcome: string,
+  assignments: string,
+  { more = '', ctes = '' } = {},
+) => `
 with outcome as materialized (
   select * from unnest(:ids::bigint[], ${outcome}
-), ${lockHeld(move)}, ${withdrawReplaced('held', move === 'defer' ? {} : WITH_ERROR)}, given_back as (
+), ${lockHeld(move)}, ${withdrawReplaced('held', move === 'defer' || move === 'suspend' ? {} : WITH_ERROR)}, given_back as (
   update tock.job_runs_live r set ${assignments}
   from held join outcome o using (id) where r.id = held.id and ${IS_LEFT}
-  returning r.id, r.definition_id, r.job
-)${move === 'fail' ? `, ${noteFailures('given_back')}` : ''}, ${freeSlots('held', 'm.id in (select id from asked)')}, ${writeOutbox('asked', `'${TRANSITIONS.withdraw.to}'`)}
+  returning r.id, r.definition_id, r.job, r.run_at
+)${move === 'fail' ? `, ${noteFailures('given_back')}` : ''}, ${freeSlots('held', 'm.id in (select id from asked)')}, ${writeOutbox('asked', `'${TRANSITIONS.withdraw.to}'`)}${ctes}
 select ${MOVED_IDS}, ${AFTER_MOVE}${more} from (select id from given_back union all select id from withdrawn) moved`;
 
 interface Failures extends FencedBatch {
@@ -92,6 +99,44 @@ export const release: CarryOut = async (session, sorted, workerId) =>
     areSuspect: sorted.map(({ outcome }) => outcome.isSuspect === true),
   });
 
+interface Suspensions extends FencedBatch {
+  readonly times: readonly (string | null)[];
+  readonly delays: readonly (number | null)[];
+  /** Of each Snooze, what it waits for; null: the wait has a row of its own. */
+  readonly snoozed: readonly (string | null)[];
+}
+
+const SUSPEND = statement<Suspensions, Moved>(
+  'suspend',
+  giveBack(
+    'suspend',
+    ':times::timestamptz[], :delays::float8[], :snoozed::text[]) as o(id, until, delay_ms, snoozed)',
+    `status = '${TRANSITIONS.suspend.to}', locked_by = null, locked_until = null, attempts = r.attempts - 1,
+      began_at = coalesce(r.began_at, r.started_at),
+      snoozes = case when o.snoozed is null then r.snoozes else coalesce(r.snoozes, 0) + 1 end,
+      run_at = greatest(least(o.until, tock.now() + o.delay_ms * interval '1 millisecond'), tock.now() + interval '${LEAST_SNOOZE_MS} milliseconds')`,
+    {
+      ctes: `, snoozing as (
+  insert into tock.job_waits as w (run_id, kind, name, until, reason)
+  select g.id, 'snooze', '', g.run_at, o.snoozed from given_back g join outcome o using (id) where o.snoozed is not null order by g.id
+  on conflict (run_id, kind, name) do update set created_at = excluded.created_at, until = excluded.until, reason = excluded.reason
+)`,
+    },
+  ),
+);
+
+/** Runs whose handlers have ended to wait. No attempt is counted. */
+export const suspend: CarryOut = async (session, sorted, workerId) =>
+  await SUSPEND.first(session, {
+    ...fencedBatch(sorted, workerId),
+    times: sorted.map(({ outcome }) => {
+      const until = outcome.wait?.until ?? null;
+      return until === null ? null : new Date(until).toISOString();
+    }),
+    delays: sorted.map(({ outcome }) => outcome.wait?.delayMs ?? null),
+    snoozed: sorted.map(({ outcome }) => outcome.wait?.snoozed ?? null),
+  });
+
 interface Deferrals extends FencedBatch {
   readonly times: readonly (string | null)[];
   /** The slots that each needs, as JSON. */
@@ -108,8 +153,10 @@ const DEFER = statement<Deferrals, Moved>(
       run_at = coalesce(o.run_at, r.run_at), blocked_on = o.blocked_on,
       slot_keys = nullif(coalesce(r.slot_keys, '{}') || array(select l.value ->> 'key' from jsonb_array_elements(o.limits) l), '{}'),
       slot_limits = nullif(coalesce(r.slot_limits, '{}') || array(select (l.value ->> 'limit')::integer from jsonb_array_elements(o.limits) l), '{}')`,
-    // Once for the batch: a worker that is there already, and knows the job, looks at once.
-    `, (select tock.notify('code') from given_back join outcome o using (id) where o.blocked_on is not null limit 1) as notified`,
+    {
+      // Once for the batch: a worker that is there already, and knows the job, looks at once.
+      more: `, (select tock.notify('code') from given_back join outcome o using (id) where o.blocked_on is not null limit 1) as notified`,
+    },
   ),
 );
 

@@ -1,13 +1,14 @@
 // Moves that need no lease: cancel, retry, and the withdrawal of an edited schedule's runs.
-import { HANDED_OVER, TRANSITIONS } from '../../model/run/states.js';
+import { HANDED_OFF, TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { EXEC_TRIGGER } from './exec/begin.js';
-import { endLease } from './hand-off/handed-over.js';
+import { endLease } from './hand-off/handed-off.js';
 import {
   AFTER_WAITING,
   type AfterMove,
   freeSlots,
+  hasBegun,
   insertFinished,
   noteRetried,
   statuses,
@@ -32,7 +33,7 @@ with target as materialized (
 ), ${freeSlots('gone', 'true')}, ${writeOutbox('gone', `'${TRANSITIONS.cancel.to}'`)}
 select ${AFTER_WAITING}, array(select id::text from ended order by id) as cancelled, array(select id::text from asked order by id) as asked,
   -- A listening daemon is notified at once; other workers ask with their next heartbeat.
-  (select count(tock.notify(case when locked_by = '${HANDED_OVER}' then 'reap' else 'cancel:' || id end)::text) from asked) as notified`,
+  (select count(tock.notify(case when locked_by = '${HANDED_OFF}' then 'reap' else 'cancel:' || id end)::text) from asked) as notified`,
 );
 
 /** What became of a batch of cancels; ids that are in neither list are not live. */
@@ -74,7 +75,7 @@ const SUPERSEDE = statement<{ definitionIds: readonly string[] }, { id: string }
 with target as materialized (
   select r.id from tock.job_runs_live r
   where r.definition_id = any(:definitionIds::bigint[]) and r.status in (${statuses('supersede')}) and r.trigger = 'cron'
-    and r.scheduled_for is not null and r.run_at > tock.now() and r.attempts = 0
+    and r.scheduled_for is not null and r.run_at > tock.now() and not ${hasBegun('r')}
   order by r.id for update skip locked
 ), gone as (
   delete from tock.job_runs_live r using target where r.id = target.id returning r.*

@@ -15,7 +15,7 @@ import { statement } from '../connection/statement.js';
 import { readable } from '../connection/values/readable-instant.js';
 import { STORED_COLUMNS } from '../definitions/stated-columns.js';
 import type { StoredDefinition } from '../definitions/stored-definition.js';
-import { insertRuns } from './transition.js';
+import { hasBegun, insertRuns } from './transition.js';
 
 const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
 
@@ -118,7 +118,7 @@ const LINK = statement<
   `
 update tock.job_runs_live r set traceparent = l.traceparent
 from unnest(:occurrences::timestamptz[], :traceparents::text[]) as l(scheduled_for, traceparent)
-where r.definition_id = :definitionId and r.scheduled_for = l.scheduled_for and r.trigger = 'chain' and r.traceparent is null and r.attempts = 0`,
+where r.definition_id = :definitionId and r.scheduled_for = l.scheduled_for and r.trigger = 'chain' and r.traceparent is null and not ${hasBegun('r')}`,
 );
 
 /** Links the runs that were just made of a follower to the spans of the runs that they follow. */

@@ -2,7 +2,7 @@
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
-import { endLease } from './hand-off/handed-over.js';
+import { endLease } from './hand-off/handed-off.js';
 import { freeSlots, insertFinished, statuses, writeOutbox } from './transition.js';
 
 /** The reason that is kept with a displaced run. */
@@ -12,7 +12,7 @@ const DISPLACE = statement<{ definitionIds: readonly string[]; isTerminated: boo
   'displace-runs',
   `
 -- Waiting runs end at once. From running ones terminate takes the lease: the holder's next write, or its next
--- heartbeat, finds it lost. cancel asks the holder to stop, or ends the lease of a run that is handed over; the
+-- heartbeat, finds it lost. cancel asks the holder to stop, or ends the lease of a run that is handed off; the
 -- new run waits for its slot.
 with target as materialized (
   select r.id, r.status from tock.job_runs_live r

@@ -9,7 +9,7 @@ import { isUniqueViolation, isUnstorable } from '../connection/errors.js';
 import { statement } from '../connection/statement.js';
 import { AFTER_LATEST, EARLIEST, instant } from '../connection/values/readable-instant.js';
 import { lockQueueTokens } from './claim/admit.js';
-import { isQueueOpen } from './claim/queue-priorities.js';
+import { isQueueOpen } from './claim/queue-lanes.js';
 import { isLeaseExpired } from './reap/reapable.js';
 import {
   AFTER_MOVE,

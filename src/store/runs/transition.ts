@@ -10,8 +10,9 @@
 //                      claim                               running, fence 2, locked by B
 //   succeed, fence 1                                       no row: nothing is written, the run is B's
 //
-// Fences come in an array beside the ids, and width_bucket finds the place of an id by bisection. Comparing
-// id and fence as text cost a third of a finalize; a join with unnest made the planner loop over the batch.
+// Fences come in an array beside the ids, and width_bucket finds the position of an id by bisection.
+// Comparing id and fence as text cost a third of a finalize; a join with unnest made the planner loop over
+// the batch.
 import { SUSPECTS } from '../../model/run/limits.js';
 import { TRANSITIONS, type TransitionName } from '../../model/run/states.js';
 import { noteEnds } from './alert-events.js';
@@ -49,6 +50,10 @@ export const lockHeld = (
   for ${lock}
 )`;
 
+/** Whether a handler may have been called for a run. */
+export const hasBegun = (run: string) =>
+  `tock.has_begun(${['attempts', 'releases', 'generation', 'began_at'].map(column => `${run}.${column}`).join(', ')})`;
+
 export interface FencedBatch {
   readonly ids: string;
   readonly fences: string;
@@ -80,7 +85,7 @@ export function sortedById<Run extends Held>(batch: readonly Run[]): readonly Ru
 export const FINISHED_COLUMNS: readonly string[] = [
   'id definition_id run_at priority attempts max_attempts fence releases generation occurrence_count',
   'scheduled_for interval_start start_by locked_by created_at started_at job queue trigger idempotency_key',
-  'payload errors progress slot_keys slot_limits live_key traceparent last_traceparent',
+  'payload errors progress slot_keys slot_limits live_key traceparent last_traceparent began_at snoozes',
 ].flatMap(columns => columns.split(' '));
 
 /** Inserts ended runs. @param changed SQL for each column that does not keep its value */

@@ -1,4 +1,4 @@
-// The table of runs that are handed over, for Kysely's builder.
+// The table of runs that are handed off, for Kysely's builder.
 import type { HandOffDecision } from '../../model/run/hand-off-record.js';
 import type { Bigint, Defaulted, Jsonb, Timestamp, Uuid } from './column-types.js';
 

@@ -13,6 +13,7 @@ import type { Bigint, Defaulted, Jsonb, Oid, Timestamp, Uuid, Xid } from './colu
 import type { FiguresByMinute, FiguresProgress, FiguresRetried, FiguresTotal } from './figures-tables.js';
 import type { JobHandOffs } from './hand-off-table.js';
 import type { JobSuccessors } from './successor-table.js';
+import type { JobWaits } from './wait-table.js';
 
 /** Who made a definition: the job modules, or an operator or the app. */
 export type Origin = 'code' | 'runtime';
@@ -121,6 +122,8 @@ interface JobRuns {
   traceparent: string | null;
   last_traceparent: string | null;
   is_awaited: boolean | null;
+  began_at: Timestamp | null;
+  snoozes: number | null;
 }
 
 interface JobRunsFinished extends JobRuns {
@@ -270,6 +273,7 @@ export interface Schema extends AlertTables {
   'tock.job_keys': JobKeys;
   'tock.job_occurrences': JobOccurrences;
   'tock.job_effects': JobEffects;
+  'tock.job_waits': JobWaits;
   'tock.job_outbox': JobOutbox;
   'tock.job_successors': JobSuccessors;
   'tock.job_hand_offs': JobHandOffs;

@@ -33,7 +33,7 @@ export interface Figures {
   readonly occurrencesFound: number;
   readonly highestUnderKey: number;
   readonly highestInQueue: number;
-  readonly handedOver: number;
+  readonly handedOff: number;
   readonly decided: number;
   /** Calls of the other side that came too late, or under another fence. */
   readonly lateCalls: number;

@@ -3,7 +3,7 @@
 // killed or frozen holds runs. None looks at its signal: what such a handler does after its lease is what is tested.
 import { type AnyJob, defineJob, type HandOff, type JobContext } from '../../../src/index.js';
 import { lot } from '../lot.js';
-import { HAND_OVER_LEASE_MS, type JobName, KEY_LIMIT, RETRY } from './load.js';
+import { HANDOFF_LEASE_MS, type JobName, KEY_LIMIT, RETRY } from './load.js';
 
 interface Tables {
   once_effects: { key: string };
@@ -108,7 +108,7 @@ const all: Readonly<Record<JobName, AnyJob>> = {
     },
   }),
   narrow: defineJob({ name: 'narrow', retry: RETRY, queue: 'narrow', run: ctx => work(ctx) }),
-  // The message may be answered before the run is handed over, or though it never is.
+  // The message may be answered before the run is handed off, or though it never is.
   handed: defineJob({
     name: 'handed',
     retry: RETRY,
@@ -120,7 +120,7 @@ const all: Readonly<Record<JobName, AnyJob>> = {
         .values({ run_id: runId, fence, attempt })
         .execute();
       await work(ctx);
-      return ctx.handOff({ lease: HAND_OVER_LEASE_MS });
+      return ctx.handOff({ lease: HANDOFF_LEASE_MS });
     },
   }),
   isolated: defineJob({

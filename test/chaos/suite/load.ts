@@ -33,7 +33,7 @@ export const NEWER_JOBS: readonly string[] = ['once', 'step', 'thirds'] satisfie
 export const RETRY = { maxAttempts: 20, backoff: 'fixed', base: '500ms', jitter: 0.2 } as const;
 const RETRY_BOUNDS = [400, 600] as const;
 
-/** Places under each key of the job `limited`, and in the queue `narrow`. */
+/** Slots under each key of the job `limited`, and in the queue `narrow`. */
 export const KEY_LIMIT = 3;
 export const QUEUE_LIMIT = 4;
 const KEYS = ['a', 'b', 'c'] as const;
@@ -59,8 +59,8 @@ export const EXPECTED: Expectations = {
   transactional: ['transaction'],
 };
 
-/** How long the other side has to answer a hand-over. */
-export const HAND_OVER_LEASE_MS = 2500;
+/** How long the other side has to answer a handoff. */
+export const HANDOFF_LEASE_MS = 2500;
 
 /** How a client enqueues: the library, SQL, many at once, in a transaction of its own, or something that is refused. */
 export const WAYS = ['library', 'sql', 'many', 'commit', 'rollback', 'refused'] as const;

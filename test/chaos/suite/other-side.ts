@@ -1,11 +1,11 @@
-// The other side of the hand-overs: takes the messages of the job `handed`, and answers some of them late, some twice,
+// The other side of the handoffs: takes the messages of the job `handed`, and answers some of them late, some twice,
 // some under another fence, some never.
 // In: the messages in the database; a URL that may fail it. Out: what it has decided, and the answers to its calls.
 import { openPoolTo } from '../../../src/store/connection/connection.js';
 import type { Tock } from '../../../src/tock/types.js';
 import type { DecisionCall } from '../history-hand-offs.js';
 import { lot } from '../lot.js';
-import { HAND_OVER_LEASE_MS } from './load.js';
+import { HANDOFF_LEASE_MS } from './load.js';
 import { sleep } from './sleep.js';
 import type { Query } from './stage.js';
 import * as sql from './statements.js';
@@ -78,10 +78,10 @@ export function startOtherSide(options: {
     if (way === 'never') return;
     const decision = decisionOf(message);
     await sleep(lot(message, 13) * 500, signal);
-    if (way === 'late') await sleep(HAND_OVER_LEASE_MS + lot(message, 14) * 2000, signal);
+    if (way === 'late') await sleep(HANDOFF_LEASE_MS + lot(message, 14) * 2000, signal);
     if (way === 'forged') await decide({ ...message, fence: message.fence + 1 }, 'succeeded');
     if (way === 'extended' && (await bySql(sql.EXTEND, message).catch(() => false)))
-      await sleep(HAND_OVER_LEASE_MS + 500, signal);
+      await sleep(HANDOFF_LEASE_MS + 500, signal);
     const second = way === 'twice' ? [decide(message, lot(message, 15) < 0.5 ? decision : 'dead')] : [];
     await Promise.all([decide(message, decision), ...second]);
   };

@@ -1,4 +1,4 @@
-// Somebody who closes a queue and opens it again, all the time: pauses, no place, few places, no token.
+// Somebody who closes a queue and opens it again, all the time: pauses, no slot, few slots, no token.
 // In: a Tock that no fault meets. Out: how often the queue was closed; it is open in the end.
 import type { Tock } from '../../../src/tock/types.js';
 import { random } from '../../model/schedule/random.js';

@@ -53,21 +53,21 @@ export async function becomeQuiet(options: {
 
   interface Remains {
     readonly live: number;
-    readonly places: number;
+    readonly slots: number;
     readonly outbox: number;
   }
-  const remains = async () => (await query<Remains>(sql.REMAINS))[0] ?? { live: 1, places: 0, outbox: 0 };
+  const remains = async () => (await query<Remains>(sql.REMAINS))[0] ?? { live: 1, slots: 0, outbox: 0 };
   const isEmpty = async () => {
-    const { live, places, outbox } = await remains();
-    return live + places + outbox === 0;
+    const { live, slots, outbox } = await remains();
+    return live + slots + outbox === 0;
   };
   if (await waitFor(isEmpty)) return { ms: performance.now() - startedAt, wrong: [] };
-  const { live, places, outbox } = await remains();
+  const { live, slots, outbox } = await remains();
   const left = await query<{ text: string }>(sql.STILL_LIVE);
   return {
     ms: null,
     wrong: [
-      `I13 ${live} runs never ended, ${places} places are taken, ${outbox} rows are in the outbox`,
+      `I13 ${live} runs never ended, ${slots} slots are taken, ${outbox} rows are in the outbox`,
       ...left.map(row => `I13 ${row.text}`),
     ],
   };

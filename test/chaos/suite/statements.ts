@@ -36,7 +36,7 @@ export const NOW = 'select tock.now()::text as now';
 /** How much has ended, and what is left of anything. */
 export const FINISHED_COUNT = 'select count(*)::int as count from tock.job_runs_finished';
 export const REMAINS = `select (select count(*) from tock.job_runs_live)::int as live,
-  (select count(*) from tock.job_slots)::int as places, (select count(*) from tock.job_outbox)::int as outbox`;
+  (select count(*) from tock.job_slots)::int as slots, (select count(*) from tock.job_outbox)::int as outbox`;
 /** Older code that takes back a run whose job it does not know lets it wait by the default backoff: 10 s, 20 s, 40 s … */
 export const IS_ANY_LATER = `select exists (select from tock.job_runs_live where status in ('queued', 'failed') and run_at > tock.now()) as yes`;
 export const STILL_LIVE = `select 'run ' || id || ' of ' || job || ' is ' || status || ', due at ' || run_at || coalesce(', blocked on ' || blocked_on, '')

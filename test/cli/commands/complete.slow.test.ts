@@ -1,4 +1,4 @@
-// `tock complete` and `tock fail`: what has become of a run that was handed over, and what is said when it is too late.
+// `tock complete` and `tock fail`: what has become of a run that was handed off, and what is said when it is too late.
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CliHarness, openCliHarness } from '../cli-harness.js';
@@ -19,8 +19,8 @@ afterAll(async () => {
   await harness.close();
 });
 
-/** A run that was handed over under the fence 3; resolves to its id. */
-async function handedOver(until = "now() + interval '2 days'"): Promise<string> {
+/** A run that was handed off under the fence 3; resolves to its id. */
+async function handedOff(until = "now() + interval '2 days'"): Promise<string> {
   const id = String(++lastId);
   await client.query(`
     insert into tock.job_runs_live (id, job, status, attempts, max_attempts, fence, locked_by, locked_until, run_at, started_at)
@@ -37,7 +37,7 @@ interface Document {
 
 describe('tock complete', () => {
   it('completes the run with its result, which the next tick writes', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     const { code, stdout, stderr } = await harness.tock([
       'complete',
       `${id}.3`,
@@ -53,7 +53,7 @@ describe('tock complete', () => {
   });
 
   it('takes the result from standard input', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     const args = ['complete', `${id}.3`, '--result', '-', '--json'];
     const { stdout } = await harness.tock(args, { input: '[1, 2]' });
     expect(JSON.parse(stdout)).toMatchObject({
@@ -65,13 +65,13 @@ describe('tock complete', () => {
   });
 
   it('says in one line that it is too late, and why, with exit code 1', async () => {
-    const done = await handedOver();
+    const done = await handedOff();
     await harness.tock(['complete', `${done}.3`]);
-    const overdue = await handedOver("now() - interval '1 hour'");
+    const overdue = await handedOff("now() - interval '1 hour'");
     const late = 'tock complete: too late, nothing was changed:';
     for (const [message, why] of [
-      [`${done}.3`, /: it was handed over to the bank 3h ago, and was completed .* ago\n$/],
-      [`${overdue}.3`, /: it was handed over to the bank 3h ago, and its lease ended 1h ago\n$/],
+      [`${done}.3`, /: it was handed off to the bank 3h ago, and was completed .* ago\n$/],
+      [`${overdue}.3`, /: it was handed off to the bank 3h ago, and its lease ended 1h ago\n$/],
       [`${overdue}.2`, /run \d+ of greet has the fence 3 now\n$/],
       ['999999.1', /there is no run 999999\n$/],
     ] as const) {
@@ -92,7 +92,7 @@ describe('tock complete', () => {
   });
 
   it('refuses a result that is too large as wrong usage', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     const input = JSON.stringify('x'.repeat(1024 * 1024));
     const { code, stderr } = await harness.tock(['complete', `${id}.3`, '--result', '-'], { input });
     expect(stderr).toMatch(/^tock complete: the result has 1048578 bytes, over the limit of 1048576; /);
@@ -100,7 +100,7 @@ describe('tock complete', () => {
   });
 
   it('has its row in the audit, with the note', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     const env = { TOCK_OPERATOR: 'mia' };
     await harness.tock(['complete', `${id}.3`, '--note', 'signed on paper'], { env });
     const { rows } = await client.query('select * from tock.audit where $1 = any(targets)', [id]);
@@ -115,7 +115,7 @@ describe('tock fail', () => {
     [[], 'has failed in this attempt', 'failed'],
     [['--dead'], 'has failed and is not tried again', 'dead'],
   ])('with %j ends the attempt', async (more, verb, status) => {
-    const id = await handedOver();
+    const id = await handedOff();
     const { code, stdout } = await harness.tock(['fail', `${id}.3`, 'the \u001B[31mbank is closed', ...more]);
     expect(stdout).toBe(`run ${id} of greet ${verb}; the next tick writes that (tock tick)\n`);
     expect(code).toBe(0);
@@ -128,7 +128,7 @@ describe('tock fail', () => {
   });
 
   it('has it tried again at the time that is given', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     await harness.tock(['fail', `${id}.3`, 'closed today', '--retry-at', '2040-03-09T07:00:00Z']);
     await harness.tock(['tick']);
     const { run } = await harness.json<Document>(['show', id]);
@@ -139,7 +139,7 @@ describe('tock fail', () => {
   });
 
   it('refuses an empty message', async () => {
-    const { code, stderr } = await harness.tock(['fail', `${await handedOver()}.3`, ' ']);
+    const { code, stderr } = await harness.tock(['fail', `${await handedOff()}.3`, ' ']);
     expect(stderr).toBe('tock fail: the error is empty: say why the run has failed\n');
     expect(code).toBe(2);
   });

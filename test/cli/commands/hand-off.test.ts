@@ -1,4 +1,4 @@
-// `tock show`, `status` and `cancel` of a run that is handed over to another system.
+// `tock show`, `status` and `cancel` of a run that is handed off to another system.
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CliHarness, openCliHarness } from '../cli-harness.js';
@@ -24,20 +24,20 @@ beforeAll(async () => {
 });
 afterAll(async () => await harness.close());
 
-describe('a run that is handed over', () => {
+describe('a run that is handed off', () => {
   it('is shown with its receiver, its lease, what completes it, and answers that came too late', async () => {
     const { stdout } = await harness.tock(['show', '9001']);
     expect(stdout).toMatch(
-      /^run 9001 of greet: running, a worker executes it, or it is handed over; its lease says until when\n/,
+      /^run 9001 of greet: running, a worker executes it, or it is handed off; its lease says until when\n/,
     );
     expect(stdout).toMatch(/\n {2}due +.* \(4h ago\)\n/);
     expect(stdout).toMatch(
-      /\n {2}lease +handed over to the bank since .* \(3h ago\), until .* \(in 1d 23h\)\n/,
+      /\n {2}lease +handed off to the bank since .* \(3h ago\), until .* \(in 1d 23h\)\n/,
     );
     expect(stdout).toMatch(/\n {2}late calls +2 calls under fence 2 came too late and changed nothing\n/);
-    expect(stdout).toMatch(/\n {2}attempt 2 {2}is handed over\n/);
+    expect(stdout).toMatch(/\n {2}attempt 2 {2}is handed off\n/);
     expect(stdout).toMatch(
-      /\nnext: it was handed over to the bank 3h ago, and its lease ends in .*; tock complete 9001\.3 completes it, as tock\.complete\(9001, 3\) does in SQL or from an app\n$/,
+      /\nnext: it was handed off to the bank 3h ago, and its lease ends in .*; tock complete 9001\.3 completes it, as tock\.complete\(9001, 3\) does in SQL or from an app\n$/,
     );
     expect(stdout).not.toContain('\u001B');
   });
@@ -49,7 +49,7 @@ describe('a run that is handed over', () => {
     expect((await harness.tock(['show', id])).stdout).toContain(text);
   });
 
-  it('has its hand-overs in JSON', async () => {
+  it('has its handoffs in JSON', async () => {
     const { run } = await harness.json<{ run: unknown }>(['show', '9001']);
     expect(run).toMatchObject({
       lockedBy: OVER,
@@ -60,12 +60,12 @@ describe('a run that is handed over', () => {
 
   it('is counted among the running ones, and past its lease', async () => {
     const { stdout } = await harness.tock(['status']);
-    expect(stdout).toMatch(/\n {2}runs +0 waiting, 0 scheduled, 3 running \(3 handed over\), .* 1 stuck\n/);
+    expect(stdout).toMatch(/\n {2}runs +0 waiting, 0 scheduled, 3 running \(3 handed off\), .* 1 stuck\n/);
   });
 
   it('is cancelled by the next tick', async () => {
     const { stdout, code } = await harness.tock(['cancel', '9001']);
-    expect(stdout).toMatch(/^run 9001 of greet is handed over: the next tick cancels it \(tock tick\)\n$/);
+    expect(stdout).toMatch(/^run 9001 of greet is handed off: the next tick cancels it \(tock tick\)\n$/);
     expect(code).toBe(0);
     expect((await harness.tock(['show', '9001'])).stdout).toContain(
       'and was cancelled; the next tick writes that',

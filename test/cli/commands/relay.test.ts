@@ -13,7 +13,7 @@ const NOWHERE = 'amqp://user:geheim@127.0.0.1:1';
 
 describe('tock relay', () => {
   it.each([
-    [[], /name the queues to hand over, as in --queues mail/],
+    [[], /name the queues to hand off, as in --queues mail/],
     [['--queues', 'mail'], /name the broker: --broker amqp:.*or set TOCK_BROKER_URL/],
     [
       ['--queues', 'mail', '--broker', 'redis://user:geheim@host'],
@@ -43,7 +43,7 @@ describe('tock relay', () => {
     const status = await harness.tock(['status']);
     expect(status.stdout).toMatch(/^relay /m);
     expect(status.stdout).toContain(
-      'relayed to rabbitmq, last 24 hours: mail 0 handed over: 0 completed, 0 failed, 0 taken back, 0 waiting',
+      'relayed to rabbitmq, last 24 hours: mail 0 handed off: 0 completed, 0 failed, 0 taken back, 0 waiting',
     );
     child.kill('SIGTERM');
     const { code, stdout, stderr } = await ended;

@@ -1,4 +1,4 @@
-// `tock show`: the places that a run holds or waits for; and `--follow`, until the run has ended.
+// `tock show`: the slots that a run holds or waits for; and `--follow`, until the run has ended.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';

@@ -1,4 +1,4 @@
-// The page of a run that is handed over: what it says, and who may complete it, or make it fail.
+// The page of a run that is handed off: what it says, and who may complete it, or make it fail.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../../src/index.js';
 import { buttonsOf, openPageKit, type PageKit } from './operate-kit.js';
@@ -20,14 +20,14 @@ beforeEach(async () => {
 
 const run = async () => await kit.tock.runs.get(id);
 
-describe('the page of a run that is handed over', () => {
+describe('the page of a run that is handed off', () => {
   it('says to whom, since when and until when, and offers to complete it', async () => {
     const page = await kit.get(`/runs/${id}`);
     expect(page.text).toContain(
-      'It was handed over to finance <b> 2h ago, and its lease ends in 1d 22h. It goes on when it is completed.',
+      'It was handed off to finance <b> 2h ago, and its lease ends in 1d 22h. It goes on when it is completed.',
     );
     expect(page.html).not.toContain('finance <b>');
-    expect(page.text).toMatch(/Handed over to finance <b>/);
+    expect(page.text).toMatch(/Handed off to finance <b>/);
     expect(buttonsOf(page)).toEqual(['Complete', 'Fail', 'Cancel']);
     expect(buttonsOf(await kit.get(`/runs/${id}`, 'view'))).toEqual([]);
     await kit.advance('3d');
@@ -81,9 +81,7 @@ describe('the page of a run that is handed over', () => {
         const answer = await kit.post(`/runs/${id}/${action}`, { fence });
         expect([answer.status, answer.text]).toEqual([
           409,
-          expect.stringContaining(
-            'is not handed over any more, or not under this fence; nothing was changed',
-          ),
+          expect.stringContaining('is not handed off any more, or not under this fence; nothing was changed'),
         ]);
       }
       expect(await run()).toMatchObject({ status: 'running', handOff: { decision: null, refused: 0 } });

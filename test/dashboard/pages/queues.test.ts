@@ -121,13 +121,13 @@ describe('queues', () => {
 });
 
 describe('one queue', () => {
-  it('shows its places, what was done to it, and by whom it was paused', async () => {
+  it('shows its slots, what was done to it, and by whom it was paused', async () => {
     await kit.tock
       .as({ name: 'ben', via: 'cli', role: 'operate', seesPayloads: false })
       .queues.pause('reports', { note: 'ink is out' });
     const { text } = await kit.get('/queues/reports');
     expect(text).toContain('Paused now by ben: ink is out. None of its runs starts until it is resumed');
-    expect(text).toContain('Places 1 of 1 held');
+    expect(text).toContain('Slots 1 of 1 held');
     expect(text).toContain('ben paused the queue reports ink is out');
     expect(text).toContain(
       'set limits of the queue reports window none → 09:00-17:00 · concurrency none → 1',
@@ -311,7 +311,7 @@ describe('buttons', () => {
 });
 
 describe('a relayed queue', () => {
-  it('says to whom, whether a relay is at work, and what became of what was handed over', async () => {
+  it('says to whom, whether a relay is at work, and what became of what was handed off', async () => {
     await kit.tock.queues.set('relayed', { relay: 'rabbitmq' });
     await kit.sql(`insert into tock.job_hand_offs (run_id, fence, handed_over_at, handed_to, decided_at, decision, written_at, refused_count) values
       (9001, 1, tock.now(), 'rabbitmq: tock.work.relayed', tock.now(), 'succeeded', tock.now(), 1),
@@ -325,7 +325,7 @@ describe('a relayed queue', () => {
       'Queue relayed is relayed to rabbitmq, and no relay is at work: start one, or execute it here by tock start --queues relayed, or tock queue set relayed --relay none.',
     );
     expect(text).toContain(
-      'In the last 24 hours 3 handed over: 1 completed, 1 failed, 1 taken back, 0 waiting; 1 answer came too late.',
+      'In the last 24 hours 3 handed off: 1 completed, 1 failed, 1 taken back, 0 waiting; 1 answer came too late.',
     );
     await kit.sql(
       `insert into tock.workers (id, kind, host, pid, capacity, queues) values (gen_random_uuid(), 'relay', 'web-1', 7, 1, '{relayed}')`,

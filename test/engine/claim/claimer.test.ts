@@ -39,7 +39,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   now = 0;
-  // How soon a claim looks everywhere again goes by this clock.
+  // When a claim visits all lanes again goes by this clock.
   vi.spyOn(performance, 'now').mockImplementation(() => now);
   await emptyTables(test);
   room = 2;
@@ -60,7 +60,7 @@ beforeEach(async () => {
 const open = (finds: ClaimerOptions['finds']) => {
   const run: Database['run'] = async (text, ...rest) => {
     if (text.includes('before_queue')) sent.push('everywhere');
-    else if (text.includes('carrier')) sent.push('in places');
+    else if (text.includes('carrier')) sent.push('in lanes');
     else if (text.includes('<= (m.after_at')) sent.push('sweep');
     if (refused !== null && text.includes(refused)) {
       refusals++;
@@ -79,9 +79,9 @@ const open = (finds: ClaimerOptions['finds']) => {
       return Math.max(0, room);
     },
     worthClaiming: () => worthClaiming,
-    async accept({ runs, limited }: Claim) {
+    async accept({ runs, needsAdmission }: Claim) {
       await onAccept(runs.length);
-      taken.push([...runs.map(run => run.id), ...limited.map(id => `[${id}]`)].join(' '));
+      taken.push([...runs.map(run => run.id), ...needsAdmission.map(id => `[${id}]`)].join(' '));
       await onTaken[taken.length]?.();
       return runs.length;
     },
@@ -171,7 +171,7 @@ describe('a claim', () => {
     room = 5;
     worthClaiming = 9;
     expect(await claimer.claim()).toBe(4);
-    // The place came up short, so claims there start a second earlier again: what was given back meanwhile is seen.
+    // The lane had no more, so claims there start a second earlier again: what was given back meanwhile is found.
     expect([taken.slice(1), claimer.hasMore]).toEqual([['4 5 6 7'], true]);
     expect(await claimer.claim()).toBe(0);
     expect([taken.slice(2), claimer.hasMore]).toEqual([[''], false]);
@@ -247,7 +247,7 @@ describe('a claim', () => {
   });
 });
 
-describe('claims in more queues than one claim looks at', () => {
+describe('claims in more lanes than one claim visits', () => {
   const QUEUES = 300;
   beforeEach(async () => {
     await test.sql(
@@ -280,7 +280,7 @@ describe('claims in more queues than one claim looks at', () => {
     expect(Math.max(...counts.values())).toBeLessThanOrEqual(8);
   });
 
-  it('take an urgent run first when it is time to look', async () => {
+  it('take an urgent run first when it is time to visit all lanes', async () => {
     onTaken[1] = () => (room = 0);
     await claimer.claim();
     await add(1, { priority: -1, queue: 'urgent' });
@@ -324,17 +324,17 @@ describe('a claim that continues', () => {
       await claimer.claim();
     }
     expect(taken).toEqual(['1 2', '3 4', '5 6', '7 8']);
-    expect(sent).toEqual(['everywhere', 'in places', 'in places', 'everywhere']);
+    expect(sent).toEqual(['everywhere', 'in lanes', 'in lanes', 'everywhere']);
   });
 
-  it('looks everywhere once it came up short', async () => {
+  it('visits all lanes once one has no more', async () => {
     await add(3);
     await claimer.claim();
     await claimer.claim();
     expect(taken.filter(ids => ids !== '')).toEqual(['1 2', '3']);
     expect(sent.filter(each => each !== 'sweep').slice(0, 3)).toEqual([
       'everywhere',
-      'in places',
+      'in lanes',
       'everywhere',
     ]);
   });
@@ -349,9 +349,9 @@ describe('a claim that continues', () => {
   });
 });
 
-describe('what lies below the watermarks', () => {
+describe('a run below the watermarks', () => {
   const at = (second: number) => `2026-03-02T12:00:${String(second).padStart(2, '0')}Z`;
-  const place = { queue: 'default', priority: 0 };
+  const lane = { queue: 'default', priority: 0 };
   const starts = () => claimer.watermarks.known.map(mark => mark.at);
   /** A claim has taken a run that was due at second 10. */
   const claimAt10 = async () => {
@@ -360,7 +360,7 @@ describe('what lies below the watermarks', () => {
     claimer = open('notified');
     room = 9;
     await add(1, { run_at: at(10) });
-    await claimer.claim(place);
+    await claimer.claim(lane);
     expect(starts()).toEqual(['2026-03-02T12:00:09.000Z']);
     taken = [];
     sent = [];
@@ -381,7 +381,7 @@ describe('what lies below the watermarks', () => {
 
   it.each([
     ['everywhere', undefined],
-    ['with a hint', place],
+    ['with a hint', lane],
   ])('is left by a claim %s, and found by a sweep, with no further claim', async (_what, hint) => {
     await claimAt10();
     goOnByItself();
@@ -410,19 +410,19 @@ describe('what lies below the watermarks', () => {
     expect([taken.filter(ids => ids !== ''), sweeps()]).toEqual([['1 2', '3'], 0]);
   });
 
-  it('is looked for after a claim that found nothing, and after others once in half a second', async () => {
+  it('is swept for after a claim that found nothing, and after others once in half a second', async () => {
     await claimAt10();
     await add(1, { run_at: at(11) });
-    await claimer.claim(place);
+    await claimer.claim(lane);
     await new Promise(resolve => setTimeout(resolve, 100));
     expect(sweeps()).toBe(0);
     await add(1, { run_at: at(5) });
-    await claimer.claim(place);
+    await claimer.claim(lane);
     goOnByItself();
     await taking('2,3');
   });
 
-  it('is looked for no more once nothing was claimed or found; without notifications, again and again', async () => {
+  it('is swept for no more once nothing was claimed or found; without notifications, again and again', async () => {
     vi.restoreAllMocks();
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
     const countSweeps = async (finds: ClaimerOptions['finds']) => {
@@ -448,12 +448,12 @@ describe('what lies below the watermarks', () => {
     }
   });
 
-  it('is looked for only while there is room, and found then', async () => {
+  it('is swept for only while there is room, and found then', async () => {
     await claimAt10();
     goOnByItself();
     await add(1, { run_at: at(11) });
     onTaken[1] = () => (room = 0);
-    await claimer.claim(place);
+    await claimer.claim(lane);
     await add(1, { run_at: at(5) });
     const before = asked;
     await until(() => Promise.resolve(asked > before), 'a question whether there is room');
@@ -462,12 +462,12 @@ describe('what lies below the watermarks', () => {
     await taking('2,3');
   });
 
-  it('is looked for again where that fails, which is said once', async () => {
+  it('is swept for again where that fails, which is logged once', async () => {
     await claimAt10();
     goOnByItself();
     refused = '<= (m.after_at';
     await add(1, { run_at: at(5) });
-    await claimer.claim(place);
+    await claimer.claim(lane);
     await until(() => Promise.resolve(refusals > 1), 'two failures');
     expect(warnings).toEqual(['claim.unswept']);
     refused = null;

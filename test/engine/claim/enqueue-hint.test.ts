@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createEnqueueHint } from '../../../src/engine/claim/enqueue-hint.js';
 import { type Daemon, defineJob } from '../../../src/index.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import { claimInPlaces } from '../../../src/store/runs/claim/claim-in-places.js';
+import { claimInLanes } from '../../../src/store/runs/claim/claim-in-lanes.js';
 
 import { insertSleeper } from '../../support/sleepers.js';
 import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
@@ -29,7 +29,7 @@ afterEach(async () => {
 });
 
 describe('createEnqueueHint', () => {
-  it('is one queue and priority, as long as all notices name the same', () => {
+  it('is one queue lane, as long as all notifications name the same', () => {
     const hint = createEnqueueHint(null);
     expect(hint.take()).toBe(null);
     hint.record({ queue: 'mail:eu', priority: -5 });
@@ -44,9 +44,9 @@ describe('createEnqueueHint', () => {
     ['another queue', { queue: 'reports', priority: 0 }],
     ['another priority', { queue: 'mail', priority: 1 }],
     ['none', null],
-  ])('is empty once a notice names %s', (_what, other) => {
+  ])('is empty once a notification names %s', (_what, other) => {
     const hint = createEnqueueHint(['mail', 'reports']);
-    for (const place of [mail, other]) expect(hint.record(place)).toBe(true);
+    for (const lane of [mail, other]) expect(hint.record(lane)).toBe(true);
     expect(hint.take()).toBe(null);
     hint.record({ queue: 'reports', priority: 2 });
     expect(hint.take()).toEqual({ queue: 'reports', priority: 2 });
@@ -62,7 +62,7 @@ describe('createEnqueueHint', () => {
 
 describe('a claim with a hint', () => {
   const claim = (limit = 10) =>
-    claimInPlaces(database, { limit, workerId: WORKER, leaseMs: 60_000, queues: null }, [
+    claimInLanes(database, { limit, workerId: WORKER, leaseMs: 60_000, queues: null }, [
       { queue: 'mail', priority: 3, at: '-infinity', id: '0' },
     ]);
   const enqueue = async (queue: string, priority: number) =>
@@ -91,7 +91,7 @@ describe('a claim with a hint', () => {
 
   it('leaves runs that need a slot under a limit', async () => {
     await test.tock.enqueue(limited, {}, { queue: 'mail', priority: 3 });
-    expect(await claim()).toMatchObject({ runs: [], limited: [] });
+    expect(await claim()).toMatchObject({ runs: [], needsAdmission: [] });
   });
 });
 
@@ -102,30 +102,30 @@ describe('a daemon', () => {
     const listener = new pg.Client({ connectionString: test.url });
     await listener.connect();
     const payloads: string[] = [];
-    listener.on('notification', notice => payloads.push(notice.payload ?? ''));
+    listener.on('notification', notification => payloads.push(notification.payload ?? ''));
     await listener.query('listen tock');
     await insertSleeper(test);
     await test.tock.enqueue(quick, {}, { queue: 'mail', priority: -2 });
     await test.tock.enqueue(quick, {}, { queue: 'mail', delay: '1h' });
     await test.tock.enqueueMany([{ job: quick }, { job: quick }]);
-    await until(async () => payloads.includes('queued'), 'the last notice');
+    await until(async () => payloads.includes('queued'), 'the last notification');
     expect(payloads).toEqual(['queued:-2:mail', 'queued']);
     await listener.end();
   });
 
-  it('finds runs without a notice right after a run with one', async () => {
+  it('finds runs without a notification right after a run with one', async () => {
     daemon = await test.another().start();
     const first = await test.tock.enqueue(quick);
     await until(() => isDone(first), 'the first one to end');
-    // Inserted without a notice, in a priority that goes first; and one that needs a slot.
+    // Inserted without a notification, in a priority that goes first; and one that needs a slot.
     await test.sql(
       `insert into tock.job_runs_live (job, payload, priority, status) values ('quick', '{}', -9, 'queued')`,
     );
-    const place = await test.tock.enqueue(limited);
+    const slotted = await test.tock.enqueue(limited);
     const notified = await test.tock.enqueue(quick);
     await until(
-      async () => (await isDone(place)) && (await isDone(notified)),
-      'the runs with a notice to end',
+      async () => (await isDone(slotted)) && (await isDone(notified)),
+      'the runs with a notification to end',
     );
     await until(async () => (await test.sql(`select from tock.job_runs_live`)).length === 0, 'all to end');
     // Counted when the reply to the commit arrives, which is after the commit.
@@ -133,7 +133,7 @@ describe('a daemon', () => {
     expect(daemon.outcomeCounts).toMatchObject({ succeeded: 4, lost: 0 });
   });
 
-  it('claims a run in a queue with settings too, after the look that follows', async () => {
+  it('claims a run in a queue with settings too, after the poll that follows', async () => {
     await test.tock.queues.set('mail', { concurrency: 1 });
     daemon = await test.another().start();
     const first = await test.tock.enqueue(quick);

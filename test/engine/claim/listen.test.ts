@@ -14,8 +14,8 @@ beforeEach(async () => {
   test = await openTestTock();
   database = openDatabase({ connectionString: test.url, connections: 1 });
   heard = [];
-  listener = startListener({ database, logger: silentLogger } as Engine, notice =>
-    heard.push(notice.kind === 'queued' ? (notice.queuePriority?.queue ?? 'anywhere') : notice.kind),
+  listener = startListener({ database, logger: silentLogger } as Engine, notification =>
+    heard.push(notification.kind === 'queued' ? (notification.lane?.queue ?? 'anywhere') : notification.kind),
   );
   await until(async () => heard.includes('anywhere'), 'the first connection');
 });
@@ -29,21 +29,21 @@ const listening = () =>
   test.sql<{ pid: number }>(
     `select pid from pg_stat_activity where datname = current_database() and query ~ '^listen'`,
   );
-/** A notice of a new run in a queue. */
+/** A notification of a new run in a queue. */
 const notify = (queue: string) => test.sql(`select pg_notify('tock', $1)`, [`queued:0:${queue}`]);
 
 describe('startListener', () => {
   it('listens again after its connection broke, each time, and says so, lest what was enqueued meanwhile wait', async () => {
     for (const round of [1, 2]) {
       await notify(`before-${round}`);
-      await until(async () => heard.includes(`before-${round}`), 'the notice');
+      await until(async () => heard.includes(`before-${round}`), 'the notification');
       heard.length = 0;
       await test.sql('select pg_terminate_backend(pid) from unnest($1::int[]) pid', [
         (await listening()).map(each => each.pid),
       ]);
       await until(async () => heard.includes('anywhere'), 'a new connection');
       await notify(`after-${round}`);
-      await until(async () => heard.includes(`after-${round}`), 'a notice over the new connection');
+      await until(async () => heard.includes(`after-${round}`), 'a notification over the new connection');
       expect(await listening()).toHaveLength(1);
     }
   });

@@ -1,66 +1,66 @@
 // Engine: from where claims start, as pure functions of what they were answered.
 import { describe, expect, it } from 'vitest';
 import { type Sent, Watermarks } from '../../../src/engine/claim/watermarks.js';
-import type { Claim, ClaimedPlace } from '../../../src/store/runs/claim/claim.js';
+import type { Claim, ClaimedLane } from '../../../src/store/runs/claim/claim.js';
 
 const at = (second: number) => new Date(Date.parse('2026-03-02T12:00:00Z') + second * 1000).toISOString();
 const A = { queue: 'a', priority: 0 };
 const B = { queue: 'b', priority: 0 };
 
-/** A place that gave its runs up to this second; null: it was not looked at. */
-const place = (second: number | null, more: Partial<ClaimedPlace> = {}): ClaimedPlace => ({
+/** A lane that gave its runs up to this second; null: it was not visited. */
+const lane = (second: number | null, more: Partial<ClaimedLane> = {}): ClaimedLane => ({
   ...A,
   at: second === null ? null : at(second),
   id: second === null ? null : `${second}`,
   hasMore: false,
   isLimited: false,
-  needsSlots: false,
+  needsAdmission: false,
   ...more,
 });
-const claimOf = (...places: readonly ClaimedPlace[]): Claim => ({
+const claimOf = (...lanes: readonly ClaimedLane[]): Claim => ({
   runs: [],
-  limited: [],
-  places,
-  hasMore: places.some(each => each.hasMore),
+  needsAdmission: [],
+  lanes,
+  hasMore: lanes.some(each => each.hasMore),
 });
-const answer = (marks: Watermarks, ...places: readonly ClaimedPlace[]) =>
-  marks.claimed(claimOf(...places), marks.everywhere());
+const answer = (marks: Watermarks, ...lanes: readonly ClaimedLane[]) =>
+  marks.claimed(claimOf(...lanes), marks.everywhere());
 const startsOf = (sent: Sent | null) => sent?.watermarks.map(each => `${each.queue} ${each.at} ${each.id}`);
 const known = (marks: Watermarks) => marks.known.map(each => each.at);
 
-describe('where a place has more', () => {
+describe('where a lane has more', () => {
   it('claims continue after the last run, and everywhere too', () => {
     const marks = new Watermarks();
-    answer(marks, place(10, { hasMore: true }));
+    answer(marks, lane(10, { hasMore: true }));
     expect(startsOf(marks.whereMore())).toEqual([`a ${at(10)} 10`]);
     expect(startsOf(marks.everywhere())).toEqual([`a ${at(10)} 10`]);
     expect(startsOf(marks.in(A))).toEqual([`a ${at(10)} 10`]);
     expect([marks.hasMore, marks.haveFallen]).toEqual([true, false]);
   });
 
-  it('that was not looked at, they start where they would have', () => {
+  it('that was not visited, they start where they would have', () => {
     const marks = new Watermarks();
-    answer(marks, place(10));
-    answer(marks, place(null, { hasMore: true }), place(null, { ...B, hasMore: true }));
+    answer(marks, lane(10));
+    answer(marks, lane(null, { hasMore: true }), lane(null, { ...B, hasMore: true }));
     expect(startsOf(marks.whereMore())).toEqual([`a ${at(9)} 0`, 'b -infinity 0']);
     expect(known(marks)).toEqual([at(9)]);
   });
 
-  it('they stay after that run until the place came up short', () => {
+  it('they stay after that run until the lane came up short', () => {
     const marks = new Watermarks();
-    answer(marks, place(10, { hasMore: true }));
-    answer(marks, place(null, { hasMore: true }));
+    answer(marks, lane(10, { hasMore: true }));
+    answer(marks, lane(null, { hasMore: true }));
     expect(startsOf(marks.whereMore())).toEqual([`a ${at(10)} 10`]);
     answer(marks);
     expect([marks.whereMore(), marks.hasMore]).toEqual([null, false]);
     expect(startsOf(marks.everywhere())).toEqual([`a ${at(9)} 0`]);
   });
 
-  it('what was served last comes last, and what was not looked at first', () => {
+  it('what was served last comes last, and what was not visited first', () => {
     const marks = new Watermarks();
     const names = () => marks.whereMore()?.watermarks.map(each => each.queue);
-    const gave = (queue: string) => place(10, { queue, hasMore: true });
-    const waits = (queue: string) => place(null, { queue, hasMore: true });
+    const gave = (queue: string) => lane(10, { queue, hasMore: true });
+    const waits = (queue: string) => lane(null, { queue, hasMore: true });
     answer(marks, gave('a'), gave('b'), waits('c'), waits('d'));
     expect(names()).toEqual(['c', 'd', 'a', 'b']);
     answer(marks, gave('c'), waits('d'), waits('a'), waits('b'));
@@ -69,9 +69,9 @@ describe('where a place has more', () => {
 
   it('and some of what it gave needs a slot, only claims everywhere go on', () => {
     const marks = new Watermarks();
-    answer(marks, place(10, { hasMore: true, needsSlots: true }), place(10, { ...B, hasMore: true }));
+    answer(marks, lane(10, { hasMore: true, needsAdmission: true }), lane(10, { ...B, hasMore: true }));
     expect([marks.whereMore(), marks.hasMore]).toEqual([null, true]);
-    answer(marks, place(11, { hasMore: true }), place(11, { ...B, hasMore: true }));
+    answer(marks, lane(11, { hasMore: true }), lane(11, { ...B, hasMore: true }));
     expect(marks.whereMore()).not.toBeNull();
   });
 
@@ -80,10 +80,10 @@ describe('where a place has more', () => {
     [300, 0, 100],
     [60, 60, 100],
     [1600, 9, 200],
-  ])('of %d places, and %d that are less urgent, %d are asked', (urgent, others, asked) => {
+  ])('of %d lanes, and %d that are less urgent, %d are asked', (urgent, others, asked) => {
     const marks = new Watermarks();
     const named = (count: number, priority: number) =>
-      Array.from({ length: count }, (_, n) => place(10, { queue: `q${n}`, priority, hasMore: true }));
+      Array.from({ length: count }, (_, n) => lane(10, { queue: `q${n}`, priority, hasMore: true }));
     answer(marks, ...named(others, 5), ...named(urgent, 0));
     const priorities = marks.whereMore()?.watermarks.map(each => each.priority) ?? [];
     expect(priorities).toHaveLength(asked);
@@ -91,10 +91,10 @@ describe('where a place has more', () => {
   });
 });
 
-describe('where a place came up short', () => {
+describe('where a lane came up short', () => {
   it('and claims continued after its last run, another one comes, which starts before it', () => {
     const marks = new Watermarks();
-    answer(marks, place(10, { hasMore: true }));
+    answer(marks, lane(10, { hasMore: true }));
     answer(marks);
     expect(marks.haveFallen).toBe(true);
     answer(marks);
@@ -103,11 +103,11 @@ describe('where a place came up short', () => {
 
   it('claims start a second before its last run, and never earlier by themselves', () => {
     const marks = new Watermarks();
-    answer(marks, place(10));
+    answer(marks, lane(10));
     expect(startsOf(marks.everywhere())).toEqual([`a ${at(9)} 0`]);
-    answer(marks, place(4));
+    answer(marks, lane(4));
     expect(known(marks)).toEqual([at(9)]);
-    answer(marks, place(12));
+    answer(marks, lane(12));
     expect(known(marks)).toEqual([at(11)]);
     expect(marks.whereMore()).toBeNull();
   });
@@ -116,34 +116,34 @@ describe('where a place came up short', () => {
     'after a run that was due at %s they start where they did',
     due => {
       const marks = new Watermarks();
-      answer(marks, place(10, { at: due }));
+      answer(marks, lane(10, { at: due }));
       expect(startsOf(marks.in(A))).toEqual(['a -infinity 0']);
-      answer(marks, place(10));
-      answer(marks, place(11, { at: due }));
+      answer(marks, lane(10));
+      answer(marks, lane(11, { at: due }));
       expect(known(marks)).toEqual([at(9)]);
     },
   );
 
   it('a tick starts at the beginning, as it ends when nothing is left', () => {
     const marks = new Watermarks(false);
-    answer(marks, place(10, { hasMore: true }));
+    answer(marks, lane(10, { hasMore: true }));
     expect(startsOf(marks.everywhere())).toEqual([`a ${at(10)} 10`]);
-    answer(marks, place(11));
+    answer(marks, lane(11));
     expect([startsOf(marks.everywhere()), marks.known]).toEqual([[], []]);
   });
 });
 
 it('a queue with a limit has none: its runs start when it lets them', () => {
   const marks = new Watermarks();
-  answer(marks, place(10, { hasMore: true }));
-  answer(marks, place(10, { isLimited: true, hasMore: true }));
+  answer(marks, lane(10, { hasMore: true }));
+  answer(marks, lane(10, { isLimited: true, hasMore: true }));
   expect([marks.whereMore(), marks.known]).toEqual([null, []]);
 });
 
-it('of more than a thousand places, those that have no more are forgotten', () => {
+it('of more than a thousand lanes, those that have no more are forgotten', () => {
   const marks = new Watermarks();
   const many = (hasMore: boolean) =>
-    Array.from({ length: 600 }, (_, n) => place(10, { queue: `${hasMore} ${n}`, hasMore }));
+    Array.from({ length: 600 }, (_, n) => lane(10, { queue: `${hasMore} ${n}`, hasMore }));
   answer(marks, ...many(true));
   answer(marks, ...many(false), ...many(true));
   expect(marks.known).toHaveLength(600);
@@ -152,7 +152,7 @@ it('of more than a thousand places, those that have no more are forgotten', () =
 describe('runs that have become claimable below', () => {
   it('lower the watermark, for another claim everywhere', () => {
     const marks = new Watermarks();
-    answer(marks, place(10, { hasMore: true }), place(10, B));
+    answer(marks, lane(10, { hasMore: true }), lane(10, B));
     marks.lower([
       { ...A, at: at(5) },
       { ...B, at: at(5) },
@@ -163,9 +163,9 @@ describe('runs that have become claimable below', () => {
     expect(marks.haveFallen).toBe(false);
   });
 
-  it('above it, or in a place that has none, lower nothing', () => {
+  it('above it, or in a lane that has none, lower nothing', () => {
     const marks = new Watermarks();
-    answer(marks, place(10));
+    answer(marks, lane(10));
     marks.lower([
       { ...A, at: at(10) },
       { ...B, at: at(1) },
@@ -175,17 +175,17 @@ describe('runs that have become claimable below', () => {
 
   it('at the same instant as the last run lower it, as ids may lie on either side', () => {
     const marks = new Watermarks();
-    answer(marks, place(10, { hasMore: true }));
+    answer(marks, lane(10, { hasMore: true }));
     marks.lower([{ ...A, at: at(10) }]);
     expect(marks.haveFallen).toBe(true);
   });
 
   it('are not passed over by a claim that was sent before: its answer moves nothing there', () => {
     const marks = new Watermarks();
-    answer(marks, place(10), place(10, B));
+    answer(marks, lane(10), lane(10, B));
     const sent = marks.everywhere();
     marks.lower([{ ...A, at: at(5) }]);
-    marks.claimed(claimOf(place(20), place(20, B)), sent);
+    marks.claimed(claimOf(lane(20), lane(20, B)), sent);
     expect(known(marks)[1]).toBe(at(19));
     expect(Date.parse(known(marks)[0] ?? '')).toBe(Date.parse(at(5)) - 1);
     expect(marks.haveFallen).toBe(true);
@@ -195,11 +195,11 @@ describe('runs that have become claimable below', () => {
     const marks = new Watermarks();
     marks.forget();
     expect(marks.haveFallen).toBe(false);
-    answer(marks, place(10, { hasMore: true }));
+    answer(marks, lane(10, { hasMore: true }));
     const sent = marks.everywhere();
     marks.forget();
     expect([marks.known, marks.haveFallen]).toEqual([[], true]);
-    marks.claimed(claimOf(place(20, { hasMore: true })), sent);
+    marks.claimed(claimOf(lane(20, { hasMore: true })), sent);
     expect([marks.known, marks.whereMore()]).toEqual([[], null]);
     expect(startsOf(marks.everywhere())).toEqual([]);
   });

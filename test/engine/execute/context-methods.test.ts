@@ -74,7 +74,7 @@ describe('the context of a handler', () => {
     ]);
   });
 
-  it('completes, prolongs and fails runs that were handed over', async () => {
+  it('completes, prolongs and fails runs that were handed off', async () => {
     const [paid, unpaid] = [await test.tock.enqueue(hands), await test.tock.enqueue(hands)];
     await test.tock.tick();
     const run = await within(async ({ complete, extend, fail }) => [

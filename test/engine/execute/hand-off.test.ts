@@ -1,4 +1,4 @@
-// A run that its handler hands over, and another system completes: from the handler to what follows.
+// A run that its handler hands off, and another system completes: from the handler to what follows.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob, type HandOff, type JobContext } from '../../../src/index.js';
 import { openTestTock, type TestTock } from '../../support/test-tock.js';
@@ -59,17 +59,17 @@ const slots = async () =>
   (await test.sql<{ run: string }>('select run_id::text as run from tock.job_slots order by 1')).map(
     row => row.run,
   );
-/** Enqueues and hands over. */
-const handedOver = async (job: string = pays.name) => {
+/** Enqueues and hands off. */
+const handedOff = async (job: string = pays.name) => {
   const id = await test.tock.enqueue(job);
   const { executed } = await test.tock.tick();
   expect(executed).toMatchObject({ claimed: 1, handedOver: 1 });
   return id;
 };
 
-describe('a run that is handed over', () => {
+describe('a run that is handed off', () => {
   it('is running without a worker, under its fence and lease; its worker is done with it', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     expect(await run(id)).toMatchObject({
       status: 'running',
       fence: 1,
@@ -94,7 +94,7 @@ describe('a run that is handed over', () => {
   });
 
   it('is completed two days later by a webhook: its result, its slot and its hooks', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     const next = await test.tock.enqueue(pays);
     await test.tock.tick();
     expect(await slots()).toEqual([id]);
@@ -122,7 +122,7 @@ describe('a run that is handed over', () => {
   });
 
   it('fails by the backoff of its job, and is dead once its attempts are used up', async () => {
-    const id = await handedOver(mourned.name);
+    const id = await handedOff(mourned.name);
     expect(await test.tock.fail(id, 1, new TypeError('no cover'))).toBe(true);
     await test.tock.tick();
     expect(await run(id)).toMatchObject({
@@ -154,7 +154,7 @@ describe('a run that is handed over', () => {
   });
 
   it('is dead at once where the other side wants no retry', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     expect(
       await test.tock.fail(id, 1, Object.assign(new Error('unknown account'), { code: 'E7' }), {
         retry: false,
@@ -170,7 +170,7 @@ describe('a run that is handed over', () => {
   });
 
   it('is tried again when its lease ends; then the old completion changes nothing and is counted', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     await test.advance('3d');
     await test.advance('1s');
     expect((await test.tock.tick()).reaped).toEqual({ failed: 1, dead: 0, cancelled: 0 });
@@ -204,7 +204,7 @@ describe('a run that is handed over', () => {
   });
 
   it('is dead when its lease ends at the last attempt', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     await test.sql('update tock.job_runs_live set max_attempts = 1');
     await test.advance('4d');
     expect((await test.tock.tick()).reaped).toEqual({ failed: 0, dead: 1, cancelled: 0 });
@@ -212,7 +212,7 @@ describe('a run that is handed over', () => {
   });
 
   it('has longer if the other side extends it, and shows its progress', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     await test.advance('2d');
     expect(await test.tock.extend(id, 1, '2d')).toBe(true);
     expect(await test.tock.progress(id, 1, 0.4, 'second signature')).toBe(true);
@@ -227,7 +227,7 @@ describe('a run that is handed over', () => {
   });
 
   it('is cancelled with the next tick, without its handler', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     await test.tock.runs.cancel(id, { reason: 'not needed' });
     expect(await test.tock.complete(id, 1)).toBe(false);
     expect((await test.tock.tick()).reaped).toEqual({ failed: 0, dead: 0, cancelled: 1 });
@@ -236,7 +236,7 @@ describe('a run that is handed over', () => {
   });
 
   it('keeps what was decided, though it is cancelled or its lease ends before a tick comes', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     expect(await test.tock.complete(id, 1, 'done')).toBe(true);
     await test.tock.runs.cancel(id);
     await test.advance('9d');
@@ -244,8 +244,8 @@ describe('a run that is handed over', () => {
     expect(await run(id)).toMatchObject({ status: 'succeeded', output: 'done' });
   });
 
-  it('leaves its hand-over on record, until retention deletes it with the keys', async () => {
-    const id = await handedOver();
+  it('leaves its handoff on record, until retention deletes it with the keys', async () => {
+    const id = await handedOff();
     expect(await test.tock.complete(id, 1)).toBe(true);
     await test.tock.tick();
     await test.advance('100d');
@@ -260,7 +260,7 @@ describe('a run that is handed over', () => {
   });
 
   it('is completed while its definition and queue are paused', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     await test.tock.queues.pause('default');
     expect(await test.tock.complete(id, 1)).toBe(true);
     await test.tock.tick();
@@ -269,7 +269,7 @@ describe('a run that is handed over', () => {
   });
 });
 
-describe('a planned run that is handed over', () => {
+describe('a planned run that is handed off', () => {
   let own: TestTock;
   beforeAll(async () => {
     own = await openTestTock([nightly, after]);
@@ -287,7 +287,7 @@ describe('a planned run that is handed over', () => {
     const [first] = await tickAt('2026-03-03T02:00:00Z');
     expect(first).toMatchObject({ status: 'running', handOff: { to: null } });
     const { sentences } = await own.tock.why('nightly', '2026-03-03T02:00:00Z');
-    expect(sentences.join('; ')).toMatch(/it is handed over since .*, until .* \(tock show \d+\)/);
+    expect(sentences.join('; ')).toMatch(/it is handed off since .*, until .* \(tock show \d+\)/);
     expect(await own.tock.complete(first?.id ?? '', first?.fence ?? 0)).toBe(true);
     await own.tock.tick();
     await own.tock.tick();
@@ -311,8 +311,8 @@ describe('a planned run that is handed over', () => {
   });
 });
 
-describe('an answer that comes before the hand-over is recorded', () => {
-  it('is kept, and counts once the handler has handed the run over', async () => {
+describe('an answer that comes before the handoff is recorded', () => {
+  it('is kept, and counts once the handler has handed the run off', async () => {
     instead = async ctx => {
       expect(await test.tock.progress(ctx.runId, ctx.fence, 0.5)).toBe(true);
       expect(await test.tock.complete(ctx.runId, ctx.fence, 'quick')).toBe(true);
@@ -350,7 +350,7 @@ describe('an answer that comes before the hand-over is recorded', () => {
     });
   });
 
-  it('changes nothing about a run that is never handed over', async () => {
+  it('changes nothing about a run that is never handed off', async () => {
     instead = async ctx => {
       expect(await test.tock.complete(ctx.runId, ctx.fence, 'forged')).toBe(true);
       return 'its own';
@@ -418,7 +418,7 @@ describe('ctx.handOff', () => {
     await test.tock.tick();
     expect(refused).toMatchObject({
       code: 'TOCK_BAD_STATE',
-      message: `run ${id} has succeeded in ctx.transaction, so it cannot be handed over; use ctx.once for what must be committed before`,
+      message: `run ${id} has succeeded in ctx.transaction, so it cannot be handed off; use ctx.once for what must be committed before`,
     });
     expect(await run(id)).toMatchObject({ status: 'succeeded', output: 'done' });
   });

@@ -1,9 +1,9 @@
-// Waiting for the end of a run. Where only a notice can end the wait, it never looks by itself.
+// Waiting for the end of a run. Where only a notification can end the wait, it never polls.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Daemon, startDaemon } from '../../../src/daemon/daemon.js';
 import type { Engine } from '../../../src/engine/engine.js';
 import { createRunEnds, type RunEnds } from '../../../src/engine/operate/run-ends.js';
-import { lookAgainMs, type WaitOptions, waitForEnd } from '../../../src/engine/operate/wait.js';
+import { nextPollMs, type WaitOptions, waitForEnd } from '../../../src/engine/operate/wait.js';
 import { defineJob } from '../../../src/index.js';
 import type { RunRecord } from '../../../src/model/run/run-record.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
@@ -73,7 +73,8 @@ const isAwaited = async (id: string) => {
   await isMarked(id);
   await isListening();
 };
-const waitForNotice = (id: string, options: WaitOptions = {}) => waitForEnd(engine, ends, id, options, NEVER);
+const waitForNotification = (id: string, options: WaitOptions = {}) =>
+  waitForEnd(engine, ends, id, options, NEVER);
 
 describe('a wait', () => {
   it('executes nothing unless it is asked to', async () => {
@@ -128,7 +129,7 @@ describe('a wait', () => {
     });
   });
 
-  it('looks once where its signal has aborted before', async () => {
+  it('reads once where its signal has aborted before', async () => {
     const signal = AbortSignal.abort();
     const id = await test.tock.enqueue(held, { does: 'pass' });
     await expect(test.tock.runs.wait(id, { signal })).rejects.toMatchObject({ code: 'TOCK_BAD_STATE' });
@@ -139,13 +140,13 @@ describe('a wait', () => {
   it('of a run that has ended writes nothing; of none, is refused', async () => {
     const id = await test.tock.enqueue(held, {});
     await test.tock.runs.cancel(id);
-    expect((await waitForNotice(id)).status).toBe('cancelled');
+    expect((await waitForNotification(id)).status).toBe('cancelled');
     expect(await test.sql('select from tock.job_runs where is_awaited is not null')).toEqual([]);
-    await expect(waitForNotice('999')).rejects.toMatchObject({ code: 'TOCK_NOT_FOUND' });
+    await expect(waitForNotification('999')).rejects.toMatchObject({ code: 'TOCK_NOT_FOUND' });
   });
 
-  it('looks by itself more and more seldom', () => {
-    expect([0, 1000, 5000, 20_000, 3_600_000].map(lookAgainMs)).toEqual([250, 250, 500, 2000, 5000]);
+  it('polls more and more seldom', () => {
+    expect([0, 1000, 5000, 20_000, 3_600_000].map(nextPollMs)).toEqual([250, 250, 500, 2000, 5000]);
   });
 
   it.each([
@@ -174,10 +175,10 @@ describe('a wait', () => {
   });
 });
 
-describe('a notice ends the wait', () => {
+describe('a notification ends the wait', () => {
   it.each(['pass', 'fail'] as const)('for a run that a worker ends: %s', async does => {
     const id = await test.tock.enqueue(held, { does });
-    const waiting = waitForNotice(id);
+    const waiting = waitForNotification(id);
     await isAwaited(id);
     await start();
     expect((await waiting).status).toBe(does === 'pass' ? 'succeeded' : 'dead');
@@ -185,15 +186,15 @@ describe('a notice ends the wait', () => {
 
   it('for a run that is cancelled, and for all who wait for it', async () => {
     const id = await test.tock.enqueue(held, {});
-    const waits = [waitForNotice(id), waitForNotice(id), test.another().runs.wait(id)];
+    const waits = [waitForNotification(id), waitForNotification(id), test.another().runs.wait(id)];
     await isAwaited(id);
     await test.tock.runs.cancel(id);
     expect((await Promise.all(waits)).map(run => run.status)).toEqual(Array(3).fill('cancelled'));
   });
 
-  it('also where an operator retried the run before the wait has looked', async () => {
+  it('also where an operator retried the run before the wait has polled', async () => {
     const id = await test.tock.enqueue(held, { does: 'pass' });
-    const waiting = waitForNotice(id);
+    const waiting = waitForNotification(id);
     await isAwaited(id);
     await database.transaction(async session => {
       await cancelRun(session, id, null);
@@ -210,15 +211,15 @@ describe('a notice ends the wait', () => {
     const first = await test.tock.enqueue(held, {}, live);
     await isStarted(first);
     const next = await test.tock.enqueue(held, { does: 'pass' }, live);
-    const waiting = waitForNotice(next);
+    const waiting = waitForNotification(next);
     await isMarked(first);
     release();
     expect(await waiting).toMatchObject({ id: next, status: 'succeeded' });
   });
 
-  it('or a look, where the run ended while the connection was lost', async () => {
+  it('or a poll, where the run ended while the connection was lost', async () => {
     const id = await test.tock.enqueue(held, {});
-    const waiting = waitForNotice(id);
+    const waiting = waitForNotification(id);
     await isAwaited(id);
     await test.sql(
       `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query = 'listen "tock"'`,
@@ -228,25 +229,25 @@ describe('a notice ends the wait', () => {
   });
 
   it('and is sent once for each run for which somebody waits, and for no other', async () => {
-    const notices: string[] = [];
+    const notifications: string[] = [];
     const client = await database.connect();
     client.on('notification', ({ payload = '' }) => {
-      if (/^(ended|mark)/.test(payload)) notices.push(payload);
+      if (/^(ended|mark)/.test(payload)) notifications.push(payload);
     });
     await client.query('listen tock');
     const [plain, awaited] = await test.tock.enqueueMany([
       { job: held, payload: { does: 'pass' } },
       { job: held, payload: { does: 'pass' } },
     ]);
-    const waiting = waitForNotice(awaited ?? '');
+    const waiting = waitForNotification(awaited ?? '');
     await isAwaited(awaited ?? '');
     await start();
     await waiting;
     await test.tock.runs.wait(plain ?? '');
     await test.sql(`select pg_notify('tock', 'mark')`);
-    await until(async () => notices.includes('mark'), 'the last notice');
+    await until(async () => notifications.includes('mark'), 'the last notification');
     client.release(true);
-    expect(notices).toEqual([`ended:${awaited}`, 'mark']);
+    expect(notifications).toEqual([`ended:${awaited}`, 'mark']);
   });
 });
 
@@ -262,7 +263,7 @@ describe('the connection that listens', () => {
     ends = createRunEnds(engine, 0);
     expect(await listeners()).toBe(0);
     const id = await test.tock.enqueue(held, {});
-    const waits = [waitForNotice(id), waitForNotice(id)];
+    const waits = [waitForNotification(id), waitForNotification(id)];
     await isAwaited(id);
     expect(await listeners()).toBe(1);
     await test.tock.runs.cancel(id);

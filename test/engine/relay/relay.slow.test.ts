@@ -60,7 +60,7 @@ const taken = (count: number) =>
   until(() => Promise.resolve(broker.taken.length >= count), `${count} messages`);
 const answer = (message: RelayMessage | undefined, body: object = { kind: 'succeeded' }) =>
   broker.answer({ tock: 1, run: message?.run, fence: message?.fence, ...body });
-const handedOver = (count: number) =>
+const handedOff = (count: number) =>
   until(
     async () =>
       (
@@ -68,7 +68,7 @@ const handedOver = (count: number) =>
           `select from tock.job_runs_live where locked_by = '00000000-0000-0000-0000-000000000000'`,
         )
       ).length === count,
-    `${count} runs to be handed over`,
+    `${count} runs to be handed off`,
   );
 /** The figures of the queue `mail`, whose sums must balance. */
 const figuresOf = async (relay: Relay) => {
@@ -104,7 +104,7 @@ describe('a relay', () => {
       traceparent: null,
     });
     expect(Math.abs(Date.parse(message?.publishedAt ?? '') - Date.now())).toBeLessThan(3_600_000);
-    await handedOver(3);
+    await handedOff(3);
     expect((await test.tock.runs.get(ids[0] ?? ''))?.handOff?.to).toBe('memory: tock.work.mail');
     const consumer = await echo(broker, ['mail']);
     await ended(ids);
@@ -218,12 +218,12 @@ describe('a relay', () => {
     expect(new Set(broker.taken.map(({ run }) => run))).toEqual(new Set(ids));
   });
 
-  it('keeps the limit of a job over what is handed over', async () => {
+  it('keeps the limit of a job over what is handed off', async () => {
     await open();
     const first = await test.tock.enqueue('single', {});
     const second = await test.tock.enqueue('single', {});
     await taken(1);
-    await handedOver(1);
+    await handedOff(1);
     await until(async () => (await test.tock.runs.get(second))?.blockedOn, 'the second to wait for the slot');
     expect(broker.taken.map(({ run }) => run)).toEqual([first]);
     await answer(broker.taken[0]);
@@ -235,7 +235,7 @@ describe('a relay', () => {
     const relay = await open({ maxOutstanding: 4 });
     const ids = await enqueue(10);
     await taken(4);
-    await handedOver(4);
+    await handedOff(4);
     expect((await relay.figures()).outstanding).toBe(4);
     expect(broker.taken).toHaveLength(4);
     const consumer = await echo(broker, ['mail']);
@@ -249,7 +249,7 @@ describe('a relay', () => {
     const relay = await open({ lease: '1m' });
     const [id = ''] = await enqueue(1);
     await taken(1);
-    await handedOver(1);
+    await handedOff(1);
     await test.advance('61s');
     await until(async () => {
       await test.advance('1s');
@@ -266,7 +266,7 @@ describe('a relay', () => {
     await open({ lease: '1m' });
     const [id = ''] = await enqueue(1);
     await taken(1);
-    await handedOver(1);
+    await handedOff(1);
     await answer(broker.taken[0], { kind: 'extend', leaseMs: 86_400_000 });
     await until(
       async () =>
@@ -280,7 +280,7 @@ describe('a relay', () => {
     const relay = await open();
     const ids = await enqueue(3);
     await taken(3);
-    await handedOver(3);
+    await handedOff(3);
     const [first, second, third] = broker.taken;
     broker.forge(
       null,
@@ -314,7 +314,7 @@ describe('a relay', () => {
     const relay = await open();
     const [id = ''] = await enqueue(1);
     await taken(1);
-    await handedOver(1);
+    await handedOff(1);
     await test.sql('alter table tock.job_hand_offs rename to away');
     await answer(broker.taken[0]);
     await until(() => Promise.resolve(broker.rejections > 1), 'two rejections');
@@ -362,7 +362,7 @@ describe('a broker that fails', () => {
     const relay = await open();
     const ids = await enqueue(20);
     await taken(25);
-    await handedOver(20);
+    await handedOff(20);
     for (const message of broker.taken) await answer(message, { kind: 'succeeded', result: message.fence });
     await ended(ids);
     const repeated = new Set(broker.taken.filter(({ fence }) => fence === 2).map(({ run }) => run));
@@ -389,7 +389,7 @@ describe('a broker that fails', () => {
     expect(broker.taken).toHaveLength(1);
   });
 
-  it('may be slower to confirm than a consumer to answer: the answer waits for the hand-over to be on record', async () => {
+  it('may be slower to confirm than a consumer to answer: the answer waits for the handoff to be on record', async () => {
     const publish = broker.publish.bind(broker);
     broker.publish = async messages => {
       const errors = await publish(messages);
@@ -562,7 +562,7 @@ describe('relays of the same queue', () => {
 
 describe('createRelay', () => {
   it.each([
-    [{ queues: [] }, /name the queues to hand over/],
+    [{ queues: [] }, /name the queues to hand off/],
     [{ queues: ['a b'] }, /"a b"/],
     [{ broker: {} as MemoryBroker }, /broker has no method publish/],
     [{ lease: '1ms' }, /not between 1 second and 366 days/],

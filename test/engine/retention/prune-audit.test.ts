@@ -19,7 +19,7 @@ afterEach(() => kit.close());
 
 const oldKeys = (count: number) =>
   kit.sql(
-    `insert into tock.job_keys (idempotency_key, run_id, created_at) select 'key-' || i, i, '2029-01-01' from generate_series(1, $1::int) i`,
+    `insert into tock.job_keys (idempotency_key, run_id, created_at) select 'key-' || i, -i, '2029-01-01' from generate_series(1, $1::int) i`,
     [count],
   );
 const oldRow = (at: string, operator: string) =>

@@ -380,7 +380,7 @@ describe('checkCancel', () => {
     expect([gone.isLost, kept.isLost, kept.cancelRequested]).toEqual([true, false, false]);
   });
 
-  it('gathers notices while it asks, and checks all runs after a thousand', async () => {
+  it('gathers notifications while it asks, and checks all runs after a thousand', async () => {
     const first = await hold();
     const each = await hold({ cancel_requested_at: NOW });
     const { checkCancel } = start();

@@ -108,7 +108,7 @@ describe('the run starts with the next claim', () => {
     expect(await startedByNextClaim()).toBe(5);
   });
 
-  it('where the other one was handed over, and is completed here', async () => {
+  it('where the other one was handed off, and is completed here', async () => {
     const id = await slotHeldBy('handsOff');
     await endHolder();
     await worker.claim();

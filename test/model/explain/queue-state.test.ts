@@ -24,8 +24,8 @@ const night = { window: '23:00-06:00', timezone: 'Europe/Berlin' };
 describe('queueState', () => {
   it.each<[string, Partial<ObservedQueue>, string, string | null]>([
     ['without limits', {}, 'open', null],
-    ['with free places', { concurrency: 3, held: 2 }, 'open', null],
-    ['without a free place', { concurrency: 3, held: 3 }, 'full', null],
+    ['with free slots', { concurrency: 3, held: 2 }, 'open', null],
+    ['without a free slot', { concurrency: 3, held: 3 }, 'full', null],
     ['after its limit was lowered', { concurrency: 1, held: 3 }, 'full', null],
     ['with a concurrency of 0', { concurrency: 0 }, 'shut', null],
     ['outside of its window', night, 'closed', '2026-03-08T22:00:00.000Z'],

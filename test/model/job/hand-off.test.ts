@@ -1,4 +1,4 @@
-// What a handler returns to hand its run over: which options it takes, and that it cannot be kept as data.
+// What a handler returns to hand its run off: which options it takes, and that it cannot be kept as data.
 import { describe, expect, it } from 'vitest';
 import { HandOff, type HandOffOptions, isHandOff, readHandOff } from '../../../src/model/job/hand-off.js';
 
@@ -25,7 +25,7 @@ describe('readHandOff', () => {
   });
 });
 
-describe('a hand-over', () => {
+describe('a handoff', () => {
   it('is known by its kind, also if it is of another copy of the package', () => {
     expect(isHandOff(new HandOff(1000, null))).toBe(true);
     expect(isHandOff({ kind: 'tock.hand-off', leaseMs: 5, to: null })).toBe(true);

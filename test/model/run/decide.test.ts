@@ -3,7 +3,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Cancel, Dead, RetryLater } from '../../../src/model/errors.js';
 import type { RetryPolicy } from '../../../src/model/job/job.js';
-import { decideOutcome, type Ending, type HolderMove, payloadError } from '../../../src/model/run/decide.js';
+import {
+  type Attempted,
+  decideOutcome,
+  type Ending,
+  type HolderMove,
+  payloadError,
+} from '../../../src/model/run/decide.js';
+import { retryAfter, Snooze } from '../../../src/model/run/snooze.js';
 import { SKIP_REASONS, TRANSITIONS } from '../../../src/model/run/states.js';
 
 const FIRST = { attempt: 1, maxAttempts: 3 };
@@ -11,13 +18,78 @@ const LAST = { attempt: 3, maxAttempts: 3 };
 const FIXED: RetryPolicy = { backoff: 'fixed', base: '30s', jitter: 0 };
 const NOTHING = { output: null, error: null, delayMs: 0, skipReason: null };
 
-const decide = (ending: Ending, run = FIRST, policy = FIXED) => decideOutcome(ending, run, policy, 0.5);
+const decide = (ending: Ending, run: Attempted = FIRST, policy = FIXED) =>
+  decideOutcome(ending, run, policy, 0.5);
 const threw = (error: unknown): Ending => ({ kind: 'threw', error });
 
 /** What a handler throws that was compiled with another copy of the package. */
 function otherCopy(kind: string, more: object = {}): Error {
   return Object.assign(new Error('from another copy'), { kind, ...more });
 }
+
+describe('decideOutcome of a Snooze', () => {
+  const snooze = (thrown: unknown, ageMs = 0) => decide(threw(thrown), { ...LAST, ageMs });
+
+  it('makes the run wait, also on its last attempt', () => {
+    expect(snooze(new Snooze('5m', { reason: 'not ready' }))).toEqual({
+      ...NOTHING,
+      transition: 'suspend',
+      wait: { delayMs: 300_000, until: null, snoozed: 'not ready' },
+    });
+    expect(snooze(new Snooze({ until: '2026-03-01T12:00:00Z' })).wait).toEqual({
+      delayMs: null,
+      until: Date.parse('2026-03-01T12:00:00Z'),
+      snoozed: 'the handler asked to be called again later',
+    });
+  });
+
+  it('waits for a second at least', () => {
+    expect(snooze(new Snooze(0)).wait).toMatchObject({ delayMs: 1000 });
+  });
+
+  it('waits no longer than until it gives up, and then gives up', () => {
+    const patient = new Snooze('5m', { giveUpAfter: '12m' });
+    expect(snooze(patient, 600_000).wait).toMatchObject({ delayMs: 120_000 });
+    expect(snooze(patient, 719_999).wait).toMatchObject({ delayMs: 1000 });
+    expect(snooze(patient, 720_000)).toMatchObject({
+      transition: 'exhaust',
+      error: { code: 'TOCK_GAVE_UP' },
+    });
+  });
+
+  it('is that of another copy of the package, and waits a second where it is broken', () => {
+    expect(snooze(otherCopy('tock.snooze', { delayMs: 5000 })).wait).toMatchObject({ delayMs: 5000 });
+    expect(snooze(otherCopy('tock.snooze', { delayMs: Number.NaN })).wait).toMatchObject({ delayMs: 1000 });
+  });
+
+  it('refuses what it cannot read when it is made', () => {
+    expect(() => new Snooze('soon')).toThrow(expect.objectContaining({ code: 'TOCK_BAD_DURATION' }));
+    expect(() => new Snooze({ until: 'soon' })).toThrow(expect.objectContaining({ code: 'TOCK_BAD_TIME' }));
+    expect(() => new Snooze('5m', { giveUpAfter: -1 })).toThrow(/giveUpAfter/);
+  });
+});
+
+describe('retryAfter', () => {
+  const asked = (retry: string | null, date: string | null = 'Thu, 01 Jan 2026 00:00:00 GMT') =>
+    retryAfter({ headers: { get: name => (name === 'date' ? date : retry) } });
+
+  it.each([
+    ['120', 120_000],
+    [' 0 ', 0],
+    ['Thu, 01 Jan 2026 00:01:00 GMT', 60_000],
+    ['Wed, 31 Dec 2025 00:00:00 GMT', 0],
+    ['soon', null],
+    ['-5', null],
+    ['1.5', null],
+    [null, null],
+  ])('reads %s', (header, expected) => {
+    expect(asked(header)).toBe(expected);
+  });
+
+  it('compares a date with that of the response only', () => {
+    expect(asked('Thu, 01 Jan 2026 00:01:00 GMT', null)).toBeNull();
+  });
+});
 
 describe('decideOutcome', () => {
   it('lets a run succeed whose handler returned, with its output', () => {
@@ -34,10 +106,10 @@ describe('decideOutcome', () => {
     });
   });
 
-  it('hands a run over, on any attempt', () => {
+  it('hands a run off, on any attempt', () => {
     const handOff = { leaseMs: 60_000, to: 'finance' };
     for (const run of [FIRST, LAST])
-      expect(decide({ kind: 'handedOver', handOff }, run)).toEqual({
+      expect(decide({ kind: 'handedOff', handOff }, run)).toEqual({
         ...NOTHING,
         transition: 'handOff',
         handOff,

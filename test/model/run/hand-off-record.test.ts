@@ -1,4 +1,4 @@
-// The state of a hand-over in words.
+// The state of a handoff in words.
 import { describe, expect, it } from 'vitest';
 import { type HandOffRecord, handOffState, refusedTexts } from '../../../src/model/run/hand-off-record.js';
 
@@ -16,32 +16,32 @@ const open: HandOffRecord = {
 
 describe('handOffState', () => {
   it.each<[string, Partial<HandOffRecord>, boolean, string]>([
-    ['open', {}, false, 'it was handed over to finance 2h ago, and its lease ends in 8h'],
-    ['open', { to: null }, false, 'it was handed over 2h ago, and its lease ends in 8h'],
+    ['open', {}, false, 'it was handed off to finance 2h ago, and its lease ends in 8h'],
+    ['open', { to: null }, false, 'it was handed off 2h ago, and its lease ends in 8h'],
     [
       'overdue',
       { leaseUntil: at(11) },
       false,
-      'it was handed over to finance 2h ago, and its lease ended 1h ago',
+      'it was handed off to finance 2h ago, and its lease ended 1h ago',
     ],
-    ['cancelled', {}, true, 'it was handed over to finance 2h ago, and was cancelled'],
+    ['cancelled', {}, true, 'it was handed off to finance 2h ago, and was cancelled'],
     [
       'decided',
       { decision: 'succeeded', decidedAt: at(11) },
       true,
-      'it was handed over to finance 2h ago, and was completed 1h ago',
+      'it was handed off to finance 2h ago, and was completed 1h ago',
     ],
     [
       'decided',
       { decision: 'failed', decidedAt: at(11) },
       false,
-      'it was handed over to finance 2h ago, and was said to have failed 1h ago',
+      'it was handed off to finance 2h ago, and was said to have failed 1h ago',
     ],
     [
       'decided',
       { decision: 'dead', decidedAt: at(12), leaseUntil: at(11) },
       false,
-      'it was handed over to finance 2h ago, and was said to have failed for good 0ms ago',
+      'it was handed off to finance 2h ago, and was said to have failed for good 0ms ago',
     ],
   ])('%s: %j', (phase, more, isCancelled, text) => {
     expect(handOffState({ ...open, ...more }, isCancelled, NOW)).toEqual({ phase, text });

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { cutLife, type LivedRun, lifeOf, type Phase } from '../../../src/model/run/run-life.js';
+import type { RunWait } from '../../../src/model/run/run-wait.js';
 import { RUN_STATUSES } from '../../../src/model/run/states.js';
 import type { DatedError } from '../../../src/model/run/stored-run.js';
 
@@ -18,7 +19,23 @@ const run = (more: Partial<LivedRun> = {}): LivedRun => ({
   finishedAt: null,
   worker: null,
   errors: [],
+  beganAt: null,
+  waits: [],
   ...more,
+});
+const wait = (
+  kind: RunWait['kind'],
+  since: number,
+  until: number,
+  endedAt: number | null = null,
+): RunWait => ({
+  kind,
+  name: kind === 'snooze' ? '' : `from ${since}`,
+  since: at(since),
+  until: at(until),
+  reason: null,
+  outcome: endedAt === null ? null : 'time',
+  endedAt: endedAt === null ? null : at(endedAt),
 });
 const error = (attempt: number, end: number, more: Partial<DatedError> = {}): DatedError => ({
   at: iso(end),
@@ -32,6 +49,52 @@ const error = (attempt: number, end: number, more: Partial<DatedError> = {}): Da
 const tell = ({ kind, from, to, attempt, outcome, isOpen }: Phase) =>
   `${kind} ${attempt} ${(from - T) / 1000}-${(to - T) / 1000}${outcome === null ? '' : ` ${outcome}`}${isOpen ? ' …' : ''}`;
 const story = (lived: LivedRun, now: number) => lifeOf(lived, T + now * 1000).phases.map(tell);
+
+describe('lifeOf a run whose handler waits', () => {
+  it('tells of a snooze that lasts', () => {
+    const lived = run({ runAt: at(100), startedAt: at(2), beganAt: at(2), waits: [wait('snooze', 5, 100)] });
+    expect(story(lived, 50)).toEqual(['wait 1 0-2', 'attempt 1 2-5 waiting', 'asleep 1 5-100 …']);
+    expect(story(lived, 130)).toEqual([
+      'wait 1 0-2',
+      'attempt 1 2-5 waiting',
+      'asleep 1 5-100',
+      'wait 1 100-130 …',
+    ]);
+  });
+
+  it('tells of several snoozes as one, and the last', () => {
+    const waits = [wait('snooze', 65, 120)];
+    const lived = run({ runAt: at(120), startedAt: at(60), beganAt: at(2), waits });
+    expect(story(lived, 70)).toEqual([
+      'wait 1 0-2',
+      'asleep 1 2-60',
+      'attempt 1 60-65 waiting',
+      'asleep 1 65-120 …',
+    ]);
+  });
+
+  it('tells of sleeps that are over, a failure between them, and the end', () => {
+    const lived = run({
+      status: 'succeeded',
+      attempts: 2,
+      runAt: at(50),
+      startedAt: at(51),
+      finishedAt: at(55),
+      beganAt: at(1),
+      errors: [error(1, 22, { startedAt: iso(21), dueAt: iso(20) })],
+      waits: [wait('sleep', 3, 20, 21), wait('sleep', 31, 50, 51)],
+    });
+    expect(story(lived, 99)).toEqual([
+      'wait 1 0-1',
+      'attempt 1 1-3 waiting',
+      'asleep 1 3-21',
+      'attempt 1 21-22 failed',
+      'attempt 2 22-31 waiting',
+      'asleep 2 31-51',
+      'attempt 2 51-55 succeeded',
+    ]);
+  });
+});
 
 describe('lifeOf', () => {
   it('tells of a success at the first attempt', () => {

@@ -60,9 +60,9 @@ const finalize = (ids: readonly string[], ...outcomes: readonly Outcome[]) =>
     WORKER,
   );
 const rowOf = async (id: string) => (await test.sql('select * from tock.job_runs where id = $1', [id]))[0];
-const place = (key: string, runId: string) =>
+const takeSlot = (key: string, runId: string) =>
   test.sql(`insert into tock.job_slots values ($1, 1, $2, 3)`, [key, runId]);
-const placesLeft = async () =>
+const slotsLeft = async () =>
   (await test.sql<{ key: string }>('select concurrency_key as key from tock.job_slots order by 1')).map(
     row => row.key,
   );
@@ -249,7 +249,7 @@ describe('the end of an attempt', () => {
         held({ ...row, cancel_requested_at: NOW, skip_reason: 'not needed' }),
         held(row),
       );
-      for (const id of ids) await place(`definition:${id}`, id);
+      for (const id of ids) await takeSlot(`definition:${id}`, id);
       // Another's, which was asked to cancel too.
       const [others = ''] = await addRuns(test, held({ fence: 4, cancel_requested_at: NOW }));
       const { lost, freed, outboxWritten } = await finalize([...ids, others], end);
@@ -305,12 +305,12 @@ describe('slots', () => {
     'are given back with the end of the run (%s), its turn too',
     async (_name, end) => {
       const ids = await addRuns(test, held(), held(), held());
-      await place('job:x', '1');
-      await place('definition:1', '1');
-      await place('job:a', '2');
-      await place('job:other', '3');
+      await takeSlot('job:x', '1');
+      await takeSlot('definition:1', '1');
+      await takeSlot('job:a', '2');
+      await takeSlot('job:other', '3');
       const { freed } = await finalize(ids.slice(0, 2), end);
-      expect([freed, await placesLeft()]).toEqual([['definition:1', 'job:a', 'job:x'], ['job:other']]);
+      expect([freed, await slotsLeft()]).toEqual([['definition:1', 'job:a', 'job:x'], ['job:other']]);
     },
   );
 
@@ -318,11 +318,11 @@ describe('slots', () => {
     'are given back when the run waits again (%s), but its turn is kept',
     async (_name, end) => {
       const ids = await addRuns(test, held());
-      await place('job:x', '1');
-      await place('definition:1', '1');
-      await place('job:other', '99');
+      await takeSlot('job:x', '1');
+      await takeSlot('definition:1', '1');
+      await takeSlot('job:other', '99');
       const { freed } = await finalize(ids, end);
-      expect([freed, await placesLeft()]).toEqual([['job:x'], ['definition:1', 'job:other']]);
+      expect([freed, await slotsLeft()]).toEqual([['job:x'], ['definition:1', 'job:other']]);
     },
   );
 
@@ -330,8 +330,8 @@ describe('slots', () => {
     const ids = await addRuns(test, held(), held(), held());
     for (const id of ids)
       await test.sql(`insert into tock.job_slots values ('job:x', $1, $2, 3)`, [Number(id), id]);
-    await place('job:z', '1');
-    await place('job:a', '2');
+    await takeSlot('job:z', '1');
+    await takeSlot('job:a', '2');
     expect((await finalize(ids, outcome('succeed'), outcome('release'))).freed).toEqual([
       'job:a',
       'job:x',

@@ -1,7 +1,7 @@
-// Store: handing a run over, and the functions with which another system completes it, each by itself.
+// Store: handing a run off, and the functions with which another system completes it, each by itself.
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { DECIDED_UNTIL, HANDED_OVER } from '../../../src/model/run/states.js';
+import { DECIDED_UNTIL, HANDED_OFF } from '../../../src/model/run/states.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { finalizeRuns, readEndedAttempts } from '../../../src/store/runs/finalize.js';
 import { readDecided } from '../../../src/store/runs/hand-off/decided.js';
@@ -59,8 +59,8 @@ const handOff = (ids: readonly string[], workerId = WORKER, leaseMs = 3_600_000)
     })),
     workerId,
   );
-/** Handed over for an hour. */
-const handedOver = async (row: RunRow = {}) => {
+/** Handed off for an hour. */
+const handedOff = async (row: RunRow = {}) => {
   const [id = ''] = await addRuns(test, held(row));
   await handOff([id]);
   return id;
@@ -79,7 +79,7 @@ const CALLS = [
   `tock.progress($1, $2, 0.5, 'half')`,
 ] as const;
 
-describe('a hand-over', () => {
+describe('a handoff', () => {
   it('leaves the run running, without its worker, until its lease ends; its slots stay', async () => {
     const [id = '', other = ''] = await addRuns(test, held(), held());
     await test.sql(
@@ -97,7 +97,7 @@ describe('a hand-over', () => {
       status: 'running',
       fence: 3,
       attempts: 2,
-      locked_by: HANDED_OVER,
+      locked_by: HANDED_OFF,
       locked_until: until,
       run_at: until,
     });
@@ -129,7 +129,7 @@ describe('a hand-over', () => {
   });
 
   it('is the end of the attempt for a worker that has lost the reply, whatever came of the run since', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     expect(await readEndedAttempts(database, [{ id, fence: 3 }], WORKER)).toEqual(new Set([id]));
     expect(await readEndedAttempts(database, [{ id, fence: 3 }], OTHER)).toEqual(new Set());
     expect(await readEndedAttempts(database, [{ id, fence: 2 }], WORKER)).toEqual(new Set());
@@ -146,7 +146,7 @@ describe('a hand-over', () => {
     expect(await handOff([asked, other])).toMatchObject({ failed: [] });
     expect(await runOf(asked)).toMatchObject({ status: 'cancelled', skip_reason: 'not wanted' });
     expect(await noteOf(asked)).toBeUndefined();
-    expect(await runOf(other)).toMatchObject({ status: 'running', locked_by: HANDED_OVER });
+    expect(await runOf(other)).toMatchObject({ status: 'running', locked_by: HANDED_OFF });
     expect(await noteOf(other)).toMatchObject({ handed_to: 'finance' });
   });
 
@@ -171,7 +171,7 @@ describe('a hand-over', () => {
   });
 });
 
-describe('a call before the hand-over, in a transaction that stays open', () => {
+describe('a call before the handoff, in a transaction that stays open', () => {
   it.each(CALLS)('%s: the worker renews its lease meanwhile', async text => {
     const [id = ''] = await addRuns(test, held());
     const client = new pg.Client({ connectionString: test.url });
@@ -188,7 +188,7 @@ describe('a call before the hand-over, in a transaction that stays open', () => 
   });
 });
 
-describe('of two calls at once before the hand-over', () => {
+describe('of two calls at once before the handoff', () => {
   it('one decides', async () => {
     const [id = ''] = await addRuns(test, held());
     const answer = await whileWaitedFor(test, `select tock.complete(${id}, 3, '"first"')`, () =>
@@ -198,7 +198,7 @@ describe('of two calls at once before the hand-over', () => {
     expect(await noteOf(id)).toMatchObject({ decision: 'succeeded', output: 'first' });
   });
 
-  it('both hold, where the run is handed over between them', async () => {
+  it('both hold, where the run is handed off between them', async () => {
     const [id = ''] = await addRuns(test, held());
     let handing: Promise<unknown> = Promise.resolve();
     const answer = await whileWaitedFor(
@@ -218,7 +218,7 @@ describe('of two calls at once before the hand-over', () => {
 
 describe('the functions', () => {
   it.each(CALLS)('%s holds under the run and its fence, and under no other', async text => {
-    const id = await handedOver();
+    const id = await handedOff();
     const [run, note] = [await runOf(id), await noteOf(id)];
     for (const [forgedId, fence] of [
       [id, 2],
@@ -234,7 +234,7 @@ describe('the functions', () => {
   });
 
   it.each(CALLS)('%s is refused once the lease has ended, and counted', async text => {
-    const id = await handedOver();
+    const id = await handedOff();
     await test.advance('61m');
     const run = await runOf(id);
     expect(await call(text, [id, 3])).toBe(false);
@@ -247,7 +247,7 @@ describe('the functions', () => {
   });
 
   it.each(CALLS)('%s is refused once the outcome is decided, and counted', async text => {
-    const id = await handedOver();
+    const id = await handedOff();
     await call(CALLS[0], [id, 3]);
     const run = await runOf(id);
     expect(await call(text, [id, 3])).toBe(false);
@@ -260,11 +260,11 @@ describe('the functions', () => {
   });
 
   it('complete and fail keep the run until a tick writes it, whatever becomes of the lease', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     await call(CALLS[0], [id, 3]);
     expect(await runOf(id)).toMatchObject({
       status: 'running',
-      locked_by: HANDED_OVER,
+      locked_by: HANDED_OFF,
       locked_until: new Date(DECIDED_UNTIL),
       run_at: new Date('2026-03-02T11:59:00Z'),
     });
@@ -278,7 +278,7 @@ describe('the functions', () => {
   });
 
   it('belong to the transaction of the caller', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     const client = new pg.Client({ connectionString: test.url });
     await client.connect();
     try {
@@ -293,7 +293,7 @@ describe('the functions', () => {
   });
 
   it('of two at once, one decides', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     const answer = await whileWaitedFor(test, `select tock.complete(${id}, 3, '"first"')`, () =>
       call(`tock.fail($1, 3, 'second')`, [id]),
     );
@@ -302,7 +302,7 @@ describe('the functions', () => {
   });
 
   it('extend never shortens a lease, and moves run_at with it', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     expect(await call(`tock.extend($1, 3, '30 minutes')`, [id])).toBe(true);
     expect((await runOf(id))?.['locked_until']).toEqual(new Date('2026-03-02T13:00:00Z'));
     expect(await call(`tock.extend($1, 3, '2 days')`, [id])).toBe(true);
@@ -311,7 +311,7 @@ describe('the functions', () => {
   });
 
   it('progress bounds the fraction and cuts the note', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     await test.sql(`update tock.job_runs_live set progress = '{"events":"odd"}'`);
     expect(await call('tock.progress($1, 3, 7, $2)', [id, 'n'.repeat(300)])).toBe(true);
     expect((await runOf(id))?.['progress']).toEqual({ fraction: 1, stage: 'n'.repeat(200), events: 1 });
@@ -341,7 +341,7 @@ describe('the functions', () => {
     [`tock.progress($1, 3, 'NaN')`, /^the fraction must be a number from 0 to 1$/],
     [`tock.progress($1, 3, null)`, /^the fraction must be a number from 0 to 1$/],
   ])('%s is an error, and changes nothing', async (text, message) => {
-    const id = await handedOver();
+    const id = await handedOff();
     const [run, note] = [await runOf(id), await noteOf(id)];
     await expect(call(text, [id])).rejects.toThrow(message);
     expect([await runOf(id), await noteOf(id)]).toEqual([run, note]);
@@ -356,14 +356,14 @@ describe('the functions', () => {
     const [row] = await test.sql<{ text: string }>(
       `select string_agg(prosrc, ' ') as text from pg_proc where pronamespace = 'tock'::regnamespace and proname in ('lock_handed_over', 'decide')`,
     );
-    expect(row?.text).toContain(`'${HANDED_OVER}'`);
+    expect(row?.text).toContain(`'${HANDED_OFF}'`);
     expect(new Date(/'(9999-\d\d-\d\dZ)'/.exec(row?.text ?? '')?.[1] ?? '')).toEqual(new Date(DECIDED_UNTIL));
   });
 });
 
 describe('a role that completes runs', () => {
   it('may call the four functions, and nothing else', async () => {
-    const id = await handedOver();
+    const id = await handedOff();
     const role = `completer_${process.pid}_${Date.now()}`;
     await test.sql(`create role ${role} login password 'secret'`);
     await test.sql(`grant usage on schema tock to ${role}`);
@@ -402,9 +402,9 @@ describe('a role that completes runs', () => {
 });
 
 describe('reaping', () => {
-  it('does not take a run that is handed over for one that ends processes', async () => {
+  it('does not take a run that is handed off for one that ends processes', async () => {
     const lost = { name: 'LeaseExpired', code: 'TOCK_LEASE_LOST', at: NOW, attempt: 1, message: 'lost' };
-    const id = await handedOver({ errors: JSON.stringify([lost]) });
+    const id = await handedOff({ errors: JSON.stringify([lost]) });
     await test.advance('2h');
     const options = { limit: 10, backoffMs: 1, maxBackoffMs: 1, policies: [], canIsolate: true };
     expect(await database.transaction(session => reapRuns(session, options))).toMatchObject({ failed: 1 });
@@ -415,7 +415,7 @@ describe('reaping', () => {
     );
     await test.advance('1s');
     expect(await database.transaction(session => reapRuns(session, options))).toMatchObject({ failed: 1 });
-    // The hand-over before was no process either.
+    // The handoff before was no process either.
     expect((await runOf(id))?.['slot_keys']).toBeNull();
   });
 });

@@ -2,12 +2,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
 import { writeDecided } from '../../../src/engine/finalize/decided.js';
-import { DECIDED_UNTIL, HANDED_OVER } from '../../../src/model/run/states.js';
+import { DECIDED_UNTIL, HANDED_OFF } from '../../../src/model/run/states.js';
 import { applyAnswers } from '../../../src/relay/apply-answers.js';
 import type { RelayAnswer } from '../../../src/relay/messages.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { completeMany } from '../../../src/store/runs/hand-off/answers.js';
-import { countHandedOver, readAnswered, readBatchFacts } from '../../../src/store/runs/hand-off/relayed.js';
+import { countHandedOff, readAnswered, readBatchFacts } from '../../../src/store/runs/hand-off/relayed.js';
 import { FINISHED_COLUMNS } from '../../../src/store/runs/transition.js';
 import { startWithEngine } from '../../../src/tock/engine-of.js';
 import { addRuns, emptyTables, type RunRow, whileWaitedFor } from '../../support/runs.js';
@@ -48,7 +48,7 @@ function numbers(seed: number) {
   };
 }
 
-/** A run in any of the states in which an answer may find it, and the row of its hand-over. */
+/** A run in any of the states in which an answer may find it, and the row of its handoff. */
 interface Case {
   readonly run: RunRow;
   readonly note: Readonly<Record<string, unknown>> | null;
@@ -58,16 +58,8 @@ interface Case {
 
 function randomCase(random: () => number): Case {
   const pick = <T>(...from: readonly T[]) => from[Math.floor(random() * from.length)] as T;
-  const kind = pick(
-    'handed over',
-    'handed over',
-    'handed over',
-    'executing',
-    'waiting',
-    'decided',
-    'expired',
-  );
-  const isHandedOver = kind !== 'executing' && kind !== 'waiting';
+  const kind = pick('handed off', 'handed off', 'handed off', 'executing', 'waiting', 'decided', 'expired');
+  const isHandedOff = kind !== 'executing' && kind !== 'waiting';
   const lease = pick(1, 5, 600);
   const until = kind === 'decided' ? DECIDED_UNTIL : at(kind === 'expired' ? -1 : lease);
   const running = {
@@ -75,10 +67,10 @@ function randomCase(random: () => number): Case {
     attempts: 1,
     max_attempts: 3,
     fence: 3,
-    locked_by: isHandedOver ? HANDED_OVER : WORKER,
+    locked_by: isHandedOff ? HANDED_OFF : WORKER,
     locked_until: until,
     started_at: at(-10),
-    run_at: isHandedOver && kind !== 'decided' ? until : at(-20),
+    run_at: isHandedOff && kind !== 'decided' ? until : at(-20),
     trigger: pick('api', 'api', 'api', 'exec'),
   };
   const hasNote = pick(true, true, true, false);
@@ -86,7 +78,7 @@ function randomCase(random: () => number): Case {
   return {
     run: kind === 'waiting' ? { status: 'queued', fence: 3, run_at: at(-20) } : running,
     note:
-      (isHandedOver && hasNote) || kind === 'decided'
+      (isHandedOff && hasNote) || kind === 'decided'
         ? { handed_over_at: at(-9), due_at: at(-20), lease_until: at(lease), ...decided }
         : null,
     answered: pick(3, 3, 3, 2, 4),
@@ -190,7 +182,7 @@ describe('answers in batches', () => {
       status: 'running',
       fence: 3,
       attempts: 1,
-      locked_by: HANDED_OVER,
+      locked_by: HANDED_OFF,
       locked_until: at(5),
       run_at: at(5),
       started_at: NOW,
@@ -216,7 +208,7 @@ describe('answers in batches', () => {
       status: 'running',
       fence: 3,
       attempts: 1,
-      locked_by: HANDED_OVER,
+      locked_by: HANDED_OFF,
       locked_until: at(5),
       run_at: at(5),
       started_at: NOW,
@@ -245,8 +237,8 @@ describe('what a relay asks', () => {
     expect(await readAnswered(database, held)).toEqual(new Set(['1']));
   });
 
-  it('is how many runs of its queues are handed over and wait', async () => {
-    const waits = { status: 'running', fence: 1, attempts: 1, started_at: NOW, locked_by: HANDED_OVER };
+  it('is how many runs of its queues are handed off and wait', async () => {
+    const waits = { status: 'running', fence: 1, attempts: 1, started_at: NOW, locked_by: HANDED_OFF };
     await addRuns(
       test,
       { ...waits, queue: 'mail', locked_until: at(5), run_at: at(5) },
@@ -255,7 +247,7 @@ describe('what a relay asks', () => {
       { ...waits, queue: 'other', locked_until: at(5), run_at: at(5) },
       { queue: 'mail', run_at: at(5) },
     );
-    expect(await countHandedOver(database, ['mail'])).toBe(2);
-    expect(await countHandedOver(database, ['mail', 'other'])).toBe(3);
+    expect(await countHandedOff(database, ['mail'])).toBe(2);
+    expect(await countHandedOff(database, ['mail', 'other'])).toBe(3);
   });
 });

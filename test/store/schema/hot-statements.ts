@@ -13,9 +13,9 @@ import { lockDueDefinitions, readClockAndLive } from '../../../src/store/definit
 import type { Ticker } from '../../../src/store/definitions/ticks.js';
 import { askWhetherIdle, readNextDue } from '../../../src/store/reads/next-due.js';
 import { admitUnderOneKey } from '../../../src/store/runs/claim/admit-one-key.js';
-import { readBelow } from '../../../src/store/runs/claim/below.js';
 import { claimFreeRun, claimFreeRuns } from '../../../src/store/runs/claim/claim.js';
-import { claimInPlaces } from '../../../src/store/runs/claim/claim-in-places.js';
+import { claimInLanes } from '../../../src/store/runs/claim/claim-in-lanes.js';
+import { sweepBelowWatermarks } from '../../../src/store/runs/claim/sweep.js';
 import { unblockRuns } from '../../../src/store/runs/claim/unblock.js';
 import { enqueueRuns } from '../../../src/store/runs/enqueue/enqueue.js';
 import type { EnqueuedRow, RunShape } from '../../../src/store/runs/enqueue/enqueued-run.js';
@@ -142,15 +142,15 @@ export const HOT: readonly [string, (session: Session) => Promise<unknown>, read
     s => claimFreeRuns(s, claim, WATERMARKS),
     [CLAIM_INDEX, PRIMARY_KEY],
   ],
-  ['a look below watermarks', s => readBelow(s, WATERMARKS), [CLAIM_INDEX]],
+  ['a sweep below watermarks', s => sweepBelowWatermarks(s, WATERMARKS), [CLAIM_INDEX]],
   ['when the next run is due, above watermarks', s => readNextDue(s, null, true, WATERMARKS), [CLAIM_INDEX]],
-  ['one in one place', s => claimInPlaces(s, claim, WATERMARKS.slice(0, 1)), [CLAIM_INDEX, PRIMARY_KEY]],
+  ['one in one lane', s => claimInLanes(s, claim, WATERMARKS.slice(0, 1)), [CLAIM_INDEX, PRIMARY_KEY]],
   [
-    'a small one in one place',
-    s => claimInPlaces(s, { ...claim, limit: 10 }, WATERMARKS.slice(0, 1)),
+    'a small one in one lane',
+    s => claimInLanes(s, { ...claim, limit: 10 }, WATERMARKS.slice(0, 1)),
     [CLAIM_INDEX, PRIMARY_KEY],
   ],
-  ['one in several places', s => claimInPlaces(s, claim, WATERMARKS), [CLAIM_INDEX, PRIMARY_KEY]],
+  ['one in several lanes', s => claimInLanes(s, claim, WATERMARKS), [CLAIM_INDEX, PRIMARY_KEY]],
   ['a claim of one run', s => claimFreeRun(s, '17', claim), [PRIMARY_KEY]],
   ['a heartbeat', s => renewLeases(s, held, WORKER, 60_000), [PRIMARY_KEY]],
   [
@@ -175,14 +175,14 @@ export const HOT: readonly [string, (session: Session) => Promise<unknown>, read
     [CLAIM_INDEX],
   ],
   ['when the next run is due', s => readNextDue(s, null, false), [CLAIM_INDEX]],
-  ['the look of an idle daemon', s => readNextDue(s, null, true), [CLAIM_INDEX]],
+  ['the poll of an idle daemon', s => readNextDue(s, null, true), [CLAIM_INDEX]],
   [
-    'the look of a tick',
+    'the question of a tick',
     s => askWhetherIdle(s, { queues: null, fingerprint: 'f', migrations: ['0001'] }, TICKER),
     [CLAIM_INDEX],
   ],
   [
-    'the look of a tick with alerts',
+    'the question of a tick with alerts',
     s => askWhetherIdle(s, { queues: null, fingerprint: 'f', migrations: ['0001'], alerts }, TICKER),
     [CLAIM_INDEX, 'alert_watches_due'],
   ],

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
 import { readNextDue } from '../../../src/store/reads/next-due.js';
 import { claimFreeRuns } from '../../../src/store/runs/claim/claim.js';
-import { claimInPlaces } from '../../../src/store/runs/claim/claim-in-places.js';
+import { claimInLanes } from '../../../src/store/runs/claim/claim-in-lanes.js';
 import { blockFloods } from '../../../src/store/runs/claim/floods.js';
-import type { Watermark } from '../../../src/store/runs/claim/queue-priorities.js';
+import type { Watermark } from '../../../src/store/runs/claim/queue-lanes.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
 import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
 import { claim, FILL_LARGE, HOT } from './hot-statements.js';
@@ -148,8 +148,8 @@ describe('a claim', () => {
       for (const each of clients) await each.connect();
       await clients[0].query(`set datestyle = 'SQL, DMY'`);
       const begun = await claimFreeRuns(first, { ...claim, limit: 2 });
-      const next = await claimInPlaces(first, { ...claim, limit: 2 }, begun.places as readonly Watermark[]);
-      const last = await claimInPlaces(second, { ...claim, limit: 3 }, next.places as readonly Watermark[]);
+      const next = await claimInLanes(first, { ...claim, limit: 2 }, begun.lanes as readonly Watermark[]);
+      const last = await claimInLanes(second, { ...claim, limit: 3 }, next.lanes as readonly Watermark[]);
       expect([begun, next, last].map(each => each.runs.map(run => run.id))).toEqual([
         ['1', '2'],
         ['3', '4'],
@@ -191,11 +191,11 @@ describe('a claim', () => {
       await database.run(enqueue, ['1 hour', 20_000]);
       await database.run('delete from tock.job_runs_live');
       await database.run(enqueue, ['1 minute', 10]);
-      const place = { queue: 'default', priority: 0 };
-      const half = { ...place, at: new Date(Date.now() - 1_800_000).toISOString(), id: '0' };
-      const beginning = { ...place, at: '-infinity', id: '0' };
+      const lane = { queue: 'default', priority: 0 };
+      const half = { ...lane, at: new Date(Date.now() - 1_800_000).toISOString(), id: '0' };
+      const beginning = { ...lane, at: '-infinity', id: '0' };
       const ways: ((session: Session, watermarks: Watermark[]) => Promise<unknown>)[] = [
-        (session, watermarks) => claimInPlaces(session, { ...claim, limit: 2 }, watermarks),
+        (session, watermarks) => claimInLanes(session, { ...claim, limit: 2 }, watermarks),
         (session, watermarks) => claimFreeRuns(session, { ...claim, limit: 2 }, watermarks),
         (session, watermarks) => readNextDue(session, null, false, watermarks),
       ];
@@ -205,7 +205,7 @@ describe('a claim', () => {
       }
       /** As where two runs were blocked that had been due for so long. */
       const flood = async (session: Session, seconds: number) => {
-        const run = { key: 'job:x', ...place, due_at: Date.now() / 1000 - seconds };
+        const run = { key: 'job:x', ...lane, due_at: Date.now() / 1000 - seconds };
         await blockFloods(session, [
           { id: '1', ...run },
           { id: '2', ...run },

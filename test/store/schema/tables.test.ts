@@ -8,6 +8,7 @@ import { VIAS } from '../../../src/model/operator.js';
 import { CATCHUP_POLICIES, OVERLAP_POLICIES } from '../../../src/model/planning/policies.js';
 import { OUTSIDE_WINDOW } from '../../../src/model/planning/window.js';
 import type { HandOffDecision } from '../../../src/model/run/hand-off-record.js';
+import type { WaitKind, WaitOutcome } from '../../../src/model/run/run-wait.js';
 import { RUN_STATUSES, TRIGGERS } from '../../../src/model/run/states.js';
 import type { Dst } from '../../../src/model/schedule/spec.js';
 import type { AlertEventKind } from '../../../src/store/schema/alert-tables.js';
@@ -19,6 +20,7 @@ const SOURCE = [
   'figures-tables.ts',
   'hand-off-table.ts',
   'successor-table.ts',
+  'wait-table.ts',
   'tables.ts',
 ]
   .map(name => readFileSync(path.join(import.meta.dirname, '../../../src/store/schema', name), 'utf8'))
@@ -59,6 +61,8 @@ const UNIONS: Readonly<Record<string, readonly string[]>> = {
   Via: VIAS,
   OutboxKind: Object.keys({ chain: 0, dead: 0 } satisfies Record<OutboxKind, 0>),
   HandOffDecision: Object.keys({ succeeded: 0, failed: 0, dead: 0 } satisfies Record<HandOffDecision, 0>),
+  WaitKind: Object.keys({ snooze: 0, sleep: 0 } satisfies Record<WaitKind, 0>),
+  WaitOutcome: Object.keys({ time: 0 } satisfies Record<WaitOutcome, 0>),
   AlertEventKind: Object.keys({ failed: 0, dead: 0, succeeded: 0 } satisfies Record<AlertEventKind, 0>),
   AlertStatus: Object.keys({ up: 0, down: 0 } satisfies Record<AlertStatus, 0>),
   FlipKind: Object.keys({ down: 0, up: 0, reminder: 0 } satisfies Record<FlipKind, 0>),

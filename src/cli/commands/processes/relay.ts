@@ -1,4 +1,4 @@
-// `tock relay`: hands queues over to a message broker until a signal. Exit code 0 after a drain.
+// `tock relay`: hands queues off to a message broker until a signal. Exit code 0 after a drain.
 import type { Command } from 'commander';
 import { TockError } from '../../../model/errors.js';
 import type { Logger } from '../../../model/logger.js';
@@ -23,7 +23,7 @@ interface RelayFlags extends CommonOptions {
 
 export function addRelay(program: Command): Command {
   return withJson(program.command('relay'))
-    .summary('hand queues over to a message broker until Ctrl-C')
+    .summary('hand queues off to a message broker until Ctrl-C')
     .description(
       'Publishes the due runs of these queues to RabbitMQ or NATS JetStream, and completes what consumers answer. From now on only workers that name these queues claim from them. If there are jobs, they are registered. Ctrl-C or SIGTERM waits for what is being published, then stops.',
     )
@@ -31,7 +31,7 @@ export function addRelay(program: Command): Command {
       '--broker <url>',
       'amqp://user:password@host:5672 or nats://host:4222, several separated by commas (default TOCK_BROKER_URL)',
     )
-    .option('--queues <a,b>', 'the queues to hand over (default TOCK_QUEUES)', queues)
+    .option('--queues <a,b>', 'the queues to hand off (default TOCK_QUEUES)', queues)
     .option('--lease <duration>', 'how long a consumer has until its first answer (default 5m)', duration)
     .option(
       '--max-outstanding <n>',
@@ -59,7 +59,7 @@ async function relay(shell: Shell, flags: RelayFlags): Promise<number> {
   const { config } = shell;
   const chosen = flags.queues ?? config.queues;
   if (chosen === undefined)
-    throw new TockError('TOCK_BAD_OPTION', 'name the queues to hand over, as in --queues mail');
+    throw new TockError('TOCK_BAD_OPTION', 'name the queues to hand off, as in --queues mail');
   const urls = readUrls(flags.broker ?? config.brokerUrl);
   const stop = stopSignal();
   return await withTock(

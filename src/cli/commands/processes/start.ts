@@ -205,7 +205,7 @@ async function drain(shell: Shell, { tock, daemon, isForNext }: Drained): Promis
     `${succeeded} succeeded`,
     `${failed} failed`,
     `${dead} dead`,
-    ...(handedOver > 0 ? [`${handedOver} handed over`] : []),
+    ...(handedOver > 0 ? [`${handedOver} handed off`] : []),
     ...(released > 0 ? [`${released} given back to the queue`] : []),
   ];
   shell.say(`stopped: ${parts.join(', ')}`);

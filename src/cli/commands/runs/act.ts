@@ -85,7 +85,7 @@ export function addCancel(program: Command): Command {
           const running =
             run.handOff === null
               ? `is ${run.status}: ${holder} was asked to stop`
-              : 'is handed over: the next tick cancels it (tock tick)';
+              : 'is handed off: the next tick cancels it (tock tick)';
           const text = run.status === 'cancelled' ? `is ${paintStatus(run.status)}` : running;
           return { run, text };
         });

@@ -1,4 +1,4 @@
-// `tock complete` and `tock fail`: what has become of a run that was handed over. Exit code 1: too late.
+// `tock complete` and `tock fail`: what has become of a run that was handed off. Exit code 1: too late.
 import type { Command } from 'commander';
 import { TockError } from '../../../model/errors.js';
 import { handOffState } from '../../../model/run/hand-off-record.js';
@@ -21,13 +21,13 @@ interface FailFlags extends CommonOptions {
   readonly retryAt?: Date;
 }
 
-const MESSAGE_ID = ['<run.fence>', 'message id of the hand-over: the run, a dot, the fence'] as const;
+const MESSAGE_ID = ['<run.fence>', 'message id of the handoff: the run, a dot, the fence'] as const;
 
 export function addComplete(program: Command): Command {
   const command = withJson(program.command('complete'))
-    .summary('complete a run that was handed over')
+    .summary('complete a run that was handed off')
     .description(
-      'Completes a run that its handler has handed over: it has succeeded. The next tick or daemon writes that. Changes nothing, with exit code 1, if it comes too late or the fence is another.',
+      'Completes a run that its handler has handed off: it has succeeded. The next tick or daemon writes that. Changes nothing, with exit code 1, if it comes too late or the fence is another.',
     )
     .argument(...MESSAGE_ID)
     .option('--result <json>', 'the output of the run; @file reads a file, - reads standard input')
@@ -37,7 +37,7 @@ export function addComplete(program: Command): Command {
     .addHelpText(
       'after',
       examples(
-        ['tock complete 812.1', 'run 812, handed over under the fence 1'],
+        ['tock complete 812.1', 'run 812, handed off under the fence 1'],
         [`tock complete 812.1 --result '{"paid": true}'`, 'with its output'],
         ["tock complete 812.1 --note 'signed on paper'", 'with a word for the audit'],
       ),
@@ -62,9 +62,9 @@ export function addComplete(program: Command): Command {
 
 export function addFail(program: Command): Command {
   const command = withJson(program.command('fail'))
-    .summary('end the attempt of a run that was handed over as failed')
+    .summary('end the attempt of a run that was handed off as failed')
     .description(
-      'Ends the attempt of a run that its handler has handed over as failed. It is tried again after the backoff of its job while attempts are left, else it is dead. The next tick or daemon writes that. Changes nothing, with exit code 1, if it comes too late or the fence is another.',
+      'Ends the attempt of a run that its handler has handed off as failed. It is tried again after the backoff of its job while attempts are left, else it is dead. The next tick or daemon writes that. Changes nothing, with exit code 1, if it comes too late or the fence is another.',
     )
     .argument(...MESSAGE_ID)
     .argument('<message>', 'why it has failed; kept as its error')
@@ -134,7 +134,7 @@ function heldText(run: RunRecord | null, message: MessageId, verb: string): stri
   if (run.status !== 'running' || run.fence !== message.fence)
     return `${title} is ${paintStatus(run.status)}`;
   return run.handOff === null
-    ? `${title} ${verb}; that counts once its handler has handed it over`
+    ? `${title} ${verb}; that counts once its handler has handed it off`
     : `${title} ${verb}; the next tick writes that (tock tick)`;
 }
 

@@ -5,6 +5,7 @@ import { TockError } from '../../../model/errors.js';
 import { receiverText, refusedTexts } from '../../../model/run/hand-off-record.js';
 import { SUSPECTS } from '../../../model/run/limits.js';
 import type { RunRecord } from '../../../model/run/run-record.js';
+import { waitWords } from '../../../model/run/run-wait.js';
 import { isFinished, STATUS_MEANINGS } from '../../../model/run/states.js';
 import { utcText } from '../../../model/schedule/instant-text.js';
 import { stopSignal } from '../../../runtime/stop-signal.js';
@@ -108,6 +109,7 @@ function page(run: RunRecord, withStack: boolean): string {
         ? `${run.releases === 1 ? 'once' : `${run.releases} times`} by a worker that was stopping or crashed`
         : '',
     ],
+    ['waits', waitsText(run)],
     [
       'isolated',
       run.concurrencyKeys?.includes(SUSPECTS.key)
@@ -128,13 +130,21 @@ function page(run: RunRecord, withStack: boolean): string {
   ].join('\n');
 }
 
+function waitsText({ status, waits, snoozes }: RunRecord): string {
+  const last = waits.at(-1);
+  if (last === undefined) return '';
+  const until = status === 'queued' && last.until !== null ? `until ${time(last.until)}: ` : '';
+  const count = snoozes > 0 ? `; snoozed ${snoozes === 1 ? 'once' : `${snoozes} times`}` : '';
+  return cleanLine(`${until}${waitWords(last)}${count}`);
+}
+
 function time(date: Date | null): string {
   return date === null ? '' : `${localTime(date)} (${relative(date)})`;
 }
 
 function leaseText({ status, worker, lockedBy, lockedUntil, handOff }: RunRecord): string {
   if (handOff !== null)
-    return `${cleanLine(`handed over${receiverText(handOff)}`)} since ${time(handOff.handedOverAt)}, until ${time(handOff.leaseUntil)}`;
+    return `${cleanLine(`handed off${receiverText(handOff)}`)} since ${time(handOff.handedOverAt)}, until ${time(handOff.leaseUntil)}`;
   if (status !== 'running' || lockedUntil === null) return '';
   const holder = cleanLine(worker ?? `worker ${lockedBy ?? 'unknown'}`);
   return `held by ${holder} until ${localTime(lockedUntil)} (${relative(lockedUntil)})`;
@@ -153,7 +163,7 @@ function attemptLines(run: RunRecord, withStack: boolean): string[] {
   if (run.status === 'succeeded') lines.push(`  ${paint('green', `attempt ${run.attempts}`)}  succeeded`);
   if (run.status === 'running')
     lines.push(
-      `  ${paint('cyan', `attempt ${run.attempts}`)}  ${run.handOff === null ? 'is running' : 'is handed over'}`,
+      `  ${paint('cyan', `attempt ${run.attempts}`)}  ${run.handOff === null ? 'is running' : 'is handed off'}`,
     );
   if (!withStack && run.errors.some(({ stack }) => Boolean(stack)))
     lines.push(paint('dim', '  (--stack shows the stacks)'));

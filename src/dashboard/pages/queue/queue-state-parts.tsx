@@ -87,12 +87,12 @@ export function QueueFigures({ view, queue }: { readonly view: View; readonly qu
 }
 
 /** The runs that hold its slots. */
-export function Places({ view, queue }: { readonly view: View; readonly queue: QueueLoad }) {
+export function Slots({ view, queue }: { readonly view: View; readonly queue: QueueLoad }) {
   const { concurrency, held, holders } = queue;
   return (
     <>
       <h2>
-        Places <small>{`${numberText(held)} of ${numberText(concurrency ?? 0)} held`}</small>
+        Slots <small>{`${numberText(held)} of ${numberText(concurrency ?? 0)} held`}</small>
       </h2>
       <Sheet>
         {concurrency === null || concurrency === 0 ? null : (

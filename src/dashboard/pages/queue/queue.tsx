@@ -17,7 +17,7 @@ import { AuditList } from '../operate-parts.js';
 import { type Entered, LIMITS, type Limit, Limits, Pausing, type Refused } from './queue-forms.js';
 import { BlockingKeys, QueuePill } from './queue-parts.js';
 import { askToResume, resumeQueue } from './queue-resume.js';
-import { Lead, Places, QueueFigures } from './queue-state-parts.js';
+import { Lead, QueueFigures, Slots } from './queue-state-parts.js';
 
 type Handler = Context<{ Variables: { view: View } }>;
 
@@ -117,7 +117,7 @@ async function showQueue(c: Handler, refused: Refused | null) {
       {queue.relayedTo === null ? null : await relayedLine(view, name, queue.relayedTo)}
       <div class="two">
         <div>
-          {queue.concurrency === null ? null : <Places view={view} queue={queue} />}
+          {queue.concurrency === null ? null : <Slots view={view} queue={queue} />}
           <h2>
             Blocked by other limits{' '}
             <small>runs that wait for a slot under a limit of their job or definition</small>
@@ -144,7 +144,7 @@ async function showQueue(c: Handler, refused: Refused | null) {
   );
 }
 
-/** Whether a relay is at work, and what became of what it has handed over. */
+/** Whether a relay is at work, and what became of what it has handed off. */
 async function relayedLine(view: View, name: string, relayedTo: string) {
   const [isAtWork, [figures]] = await Promise.all([
     isQueueNamed(view.reads, name),

@@ -16,6 +16,7 @@ import { abort } from '../abort.js';
 import { type ActiveRun, activeRun } from '../active-run.js';
 import { callHandler, readPayload } from '../call-handler.js';
 import { endingOfResult } from '../hand-off.js';
+import { endingOfThrown } from '../suspend.js';
 import type { Answer, FromChild, Order } from './protocol.js';
 
 type Send = (message: FromChild) => void;
@@ -70,9 +71,9 @@ export function openIsolatedAttempt(order: Order, send: Send, openMethods: OpenM
         const value = await (active.span === null ? call() : active.span.around(call));
         const ending = endingOfResult(active, value);
         if (ending.kind === 'threw') throw ending.error;
-        return ending.kind === 'handedOver' ? ending : { kind: 'returned', value: describeOutput(value) };
+        return ending.kind === 'handedOff' ? ending : { kind: 'returned', value: describeOutput(value) };
       } catch (error) {
-        return { kind: 'threw', error: packError(error) };
+        return { kind: 'threw', error: packError(endingOfThrown(active, error).error) };
       } finally {
         active.flush();
         await Promise.race([pool.end(), new Promise(resolve => setTimeout(resolve, CLOSE_MS))]);
@@ -105,6 +106,7 @@ function reportedRun({ run }: Order, send: Send): ActiveRun & { readonly flush: 
   const accessors = {
     flush,
     log: new SentLog(send),
+    cursors: new SentCursors(send),
     get progress() {
       return progress;
     },
@@ -129,6 +131,21 @@ function reportedRun({ run }: Order, send: Send): ActiveRun & { readonly flush: 
     activeRun(run, 0),
     Object.getOwnPropertyDescriptors(accessors),
   ) as ActiveRun & typeof accessors;
+}
+
+/** Sends cursors to the worker, which keeps them. */
+class SentCursors extends Map<string, string> {
+  private readonly send: Send;
+
+  constructor(send: Send) {
+    super();
+    this.send = send;
+  }
+
+  override set(key: string, result: string): this {
+    this.send({ kind: 'cursor', key, result });
+    return this;
+  }
 }
 
 /** Sends the handler's lines to the worker, which keeps them: a crash of this process loses none. */

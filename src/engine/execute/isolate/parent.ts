@@ -36,7 +36,7 @@ export async function executeIsolated(
 
   const received: { answer: Answer | null } = { answer: null };
   const child = forkChild(isolation.entry, isolate.memoryMb, message => {
-    if (message.kind === 'returned' || message.kind === 'handedOver' || message.kind === 'threw') {
+    if (message.kind === 'returned' || message.kind === 'handedOff' || message.kind === 'threw') {
       received.answer ??= message;
       escalation.expectEnd();
     } else onReport(engine, active, message);
@@ -92,6 +92,8 @@ function onReport(engine: Engine, active: ActiveRun, message: Exclude<FromChild,
   if (message.kind === 'log') engine.logger[message.level](message.fields, message.message);
   else if (message.kind === 'line') keepSentLine(engine, active, message);
   else if (message.kind === 'committed') active.isCommitted = true;
+  else if (message.kind === 'cursor')
+    active.cursors = (active.cursors ?? new Map()).set(message.key, message.result);
   else active.progress = { fraction: message.fraction, stage: message.stage, events: message.events };
 }
 

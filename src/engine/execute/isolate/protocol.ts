@@ -2,7 +2,7 @@
 // and perhaps an abort; the child sends logs, progress, and one answer.
 import type { Json } from '../../../model/job/job.js';
 import type { LogLevel } from '../../../model/job/logs-option.js';
-import type { HandedOver } from '../../../model/run/decide.js';
+import type { HandedOff } from '../../../model/run/decide.js';
 import type { ErrorData } from '../../../model/run/errors/error-data.js';
 import type { LogLine } from '../../../model/run/log/log-line.js';
 import type { Connection } from '../../../store/connection/connection.js';
@@ -31,7 +31,7 @@ export type ToChild =
 /** A child's last message: how the attempt ended. */
 export type Answer =
   | { readonly kind: 'returned'; readonly value: Json | null }
-  | { readonly kind: 'handedOver'; readonly handOff: HandedOver }
+  | { readonly kind: 'handedOff'; readonly handOff: HandedOff }
   | { readonly kind: 'threw'; readonly error: ErrorData };
 
 export type FromChild =
@@ -49,6 +49,8 @@ export type FromChild =
       readonly stage: string | null;
       readonly events: number;
     }
+  /** A cursor was advanced. */
+  | { readonly kind: 'cursor'; readonly key: string; readonly result: string }
   /** The handler's own transaction has committed the success. */
   | { readonly kind: 'committed' }
   | Answer;

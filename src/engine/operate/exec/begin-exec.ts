@@ -53,6 +53,7 @@ const RUN: ClaimedRun = {
   slot_keys: null,
   is_late: false,
   window: null,
+  begun: null,
   trace: null,
   defect: null,
 };

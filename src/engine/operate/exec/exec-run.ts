@@ -119,7 +119,7 @@ export class ExecRun {
     const { active, engine, workerId } = this;
     const until = performance.now() + engine.settings.leaseMs;
     // Whether another attempt follows was decided before.
-    const outcome = outcomeOf(engine, { ...active.run, max_attempts: active.run.attempts }, ending);
+    const outcome = outcomeOf(engine, { ...active.run, max_attempts: active.run.attempts }, ending, 0);
     const entry = { id: active.run.id, fence: active.run.fence, outcome };
     keepLosses(engine, active, this.losses);
     const write = async (): Promise<Recorded> => {

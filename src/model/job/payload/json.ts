@@ -60,7 +60,7 @@ export type NullForUndefined<T> = unknown extends T
 
 /**
  * A handler's result as its run keeps it. Null until the run has succeeded, or if nothing was returned. Any
- * JSON if the handler may hand the run over: then another system gives the result.
+ * JSON if the handler may hand the run off: then another system gives the result.
  */
 export type StoredOutput<Output> =
   // oxlint-disable-next-line typescript/no-invalid-void-type -- a handler may return nothing

@@ -63,7 +63,7 @@ export function resultText(value: unknown, effect: string): string | null {
 }
 
 /**
- * The result of a run that was handed over, as JSON text; null for undefined.
+ * The result of a run that was handed off, as JSON text; null for undefined.
  * @throws TockError TOCK_BAD_RESULT
  */
 export function completionText(value: unknown): string | null {

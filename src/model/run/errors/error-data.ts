@@ -1,37 +1,41 @@
 // Errors as plain data, to send them from one process to another. Hostile values are possible.
-import { Cancel, Dead, isSteering, RetryLater, TockError, type TockErrorCode } from '../../errors.js';
+import {
+  Cancel,
+  Dead,
+  isSteering,
+  RetryLater,
+  STEERING,
+  type Steering,
+  TockError,
+  type TockErrorCode,
+} from '../../errors.js';
 import { describeError, type ErrorDescription, LEFT_OUT } from '../sanitize.js';
+import { Snooze, Suspension } from '../snooze.js';
 
 type Plain = string | number | boolean;
-const KINDS = ['tock.retry-later', 'tock.cancel', 'tock.dead'] as const;
 const MAX_DETAILS = 50;
 const MAX_DETAIL_LENGTH = 1000;
 /** Properties that the data hold under their own names. */
-const NOT_DETAILS = ['name', 'message', 'code', 'stack', 'kind', 'delay', 'cause', 'errors', '__proto__'];
+const NOT_DETAILS = ['name', 'message', 'code', 'stack', 'kind', 'cause', 'errors', '__proto__'];
 
 /** What is stored of an error, and what a worker decides by. */
 export interface ErrorData extends ErrorDescription {
-  /** Which of the three errors that decide a run's outcome it is. */
-  readonly kind: (typeof KINDS)[number] | null;
-  readonly delay: string | number | null;
-  /** Its own texts, numbers and booleans, such as an HTTP status, for a backoff function. */
+  /** Which of the errors that decide a run's outcome it is. */
+  readonly kind: Steering | null;
+  /** Its own texts, numbers and booleans, such as a delay, or an HTTP status for a backoff function. */
   readonly details: Readonly<Record<string, Plain>>;
 }
 
 /** Turns any thrown value into data. Never throws. Texts are cut and cleaned as for storage. */
 export function packError(thrown: unknown): ErrorData {
   const { attempt: _attempt, ...description } = describeError(thrown, 0);
-  const kind = KINDS.find(candidate => isSteering(thrown, candidate)) ?? null;
-  const delay = kind === 'tock.retry-later' ? plain(thrown as RetryLater, 'delay') : undefined;
-  return {
-    ...description,
-    kind,
-    delay: typeof delay === 'string' || typeof delay === 'number' ? delay : null,
-    details: detailsOf(thrown),
-  };
+  const kind = STEERING.find(candidate => isSteering(thrown, candidate)) ?? null;
+  return { ...description, kind, details: detailsOf(thrown) };
 }
 
-/** The described error: an Error, AggregateError, TockError, RetryLater, Cancel or Dead. */
+/**
+ * The described error: an Error, AggregateError, TockError, RetryLater, Cancel, Dead, Snooze or Suspension.
+ */
 export function unpackError(data: ErrorData): Error {
   return unpack(data, data.details, bare(data));
 }
@@ -57,8 +61,11 @@ function unpack(
 }
 
 /** Undefined if it has no class of its own. */
-function bare({ name, message, code, kind, delay }: ErrorData): Error | undefined {
-  if (kind === 'tock.retry-later') return new RetryLater(delay ?? 'unknown', message);
+function bare({ name, message, code, kind, details }: ErrorData): Error | undefined {
+  // Of these three, `details` have the delay, and the other numbers.
+  if (kind === 'tock.retry-later') return new RetryLater(String(details['delay'] ?? 'unknown'), message);
+  if (kind === 'tock.snooze') return Object.assign(new Snooze(0, { reason: message }), { delayMs: null });
+  if (kind === 'tock.suspension') return new Suspension(String(details['wait']), null);
   if (kind === 'tock.cancel') return new Cancel(message);
   if (kind === 'tock.dead') return new Dead(message);
   if (name === 'TockError' && code !== null) return new TockError(code as TockErrorCode, message);

@@ -77,7 +77,7 @@ function dropIdle(pool: pg.Pool, isStale: (client: object) => boolean): void {
 function followHost(pool: pg.Pool, hosts: PoolHosts, onMoved: () => void): () => void {
   const inUseSince = new Map<pg.PoolClient, number>();
   let host = hosts.current();
-  let isLooking = false;
+  let isChecking = false;
   const moveTo = (next: typeof host) => {
     const hasMoved = host !== null && next !== null && next !== host;
     host = next ?? host;
@@ -85,17 +85,17 @@ function followHost(pool: pg.Pool, hosts: PoolHosts, onMoved: () => void): () =>
     for (const client of inUseSince.keys()) if (hostOf(client) !== host) endQuietly(client);
     onMoved();
   };
-  const look = async () => {
+  const check = async () => {
     const before = performance.now() - HUNG_MS;
     const isHung = [...inUseSince].some(
       ([client, since]) => Math.max(since, lastTaken(client)) < before && isBusy(client),
     );
-    if (isLooking || !isHung) return;
-    isLooking = true;
+    if (isChecking || !isHung) return;
+    isChecking = true;
     moveTo(await hosts.find());
-    isLooking = false;
+    isChecking = false;
   };
-  const timer = setInterval(() => void look(), HUNG_MS).unref();
+  const timer = setInterval(() => void check(), HUNG_MS).unref();
   const onConnect = (client: pg.PoolClient) => moveTo(hostOf(client));
   const onAcquire = (client: pg.PoolClient) => void inUseSince.set(client, performance.now());
   const onRelease = (_: unknown, client: pg.PoolClient) => void inUseSince.delete(client);

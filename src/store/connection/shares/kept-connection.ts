@@ -43,7 +43,7 @@ type Next = (next: Kept | Error | null) => void;
 
 export function createKeptConnection(options: KeptConnectionOptions): KeptConnection {
   const { pool, isKeepable, hasRoom, connect } = options;
-  /** For the kept connection; null: look again. */
+  /** For the kept connection; null: try again. */
   let waiting: Next[] = [];
   let workers = 0;
   let kept: Kept | null = null;

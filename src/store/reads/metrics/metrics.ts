@@ -3,7 +3,7 @@ import type { MetricsData, ScheduleState } from '../../../model/metrics/metrics.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { readable } from '../../connection/values/readable-instant.js';
-import { liesIn, QUEUE_PRIORITIES } from '../../runs/claim/queue-priorities.js';
+import { liesIn, QUEUE_LANES } from '../../runs/claim/queue-lanes.js';
 import { statuses } from '../../runs/transition.js';
 import { OLDEST_SNAPSHOT } from '../figures.js';
 
@@ -18,12 +18,12 @@ const MAX_BLOCKED = 10_000;
 const WAITING = statement<{ limit: number }, MetricsData['queues'][number]>(
   'count-waiting-runs',
   `
-with ${QUEUE_PRIORITIES}, counts as (
+with ${QUEUE_LANES}, counts as (
   select r.queue, count(*) as count from (
     select l.queue, l.status, l.run_at from tock.job_runs_live l limit :limit) r
   where ${isWaiting('r')} group by r.queue
 ), oldest as (
-  select p.queue, d.run_at from queue_priorities p cross join lateral (
+  select p.queue, d.run_at from queue_lanes p cross join lateral (
     select r.run_at from tock.job_runs_live r where r.blocked_on is null and ${liesIn('r', 'p')} and ${isWaiting('r')}
     order by r.run_at, r.id limit 1) d
   union all

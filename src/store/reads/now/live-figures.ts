@@ -3,11 +3,11 @@ import { readProgress, type StoredProgress } from '../../../model/run/stored-run
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { readable } from '../../connection/values/readable-instant.js';
-import { isClaimable, liesIn, QUEUE_PRIORITIES } from '../../runs/claim/queue-priorities.js';
+import { isClaimable, liesIn, QUEUE_LANES } from '../../runs/claim/queue-lanes.js';
 
 /** Counts above this are given as one more than this. */
 export const MAX_COUNT = 5000;
-/** Runs that are looked at for running ones, which come first; shared among the queues and priorities. */
+/** Runs that are looked at for running ones, which come first; shared among the queue lanes. */
 const MAX_HEADS = 6000;
 const MIN_HEADS = 20;
 
@@ -50,19 +50,19 @@ type Row = Omit<LiveFigures, 'oldestDue' | 'nextRetry' | 'longest'> & {
   })[];
 };
 
-/** Runs of each queue and priority, in the order of the claims. */
+/** Runs of each queue lane, in the order of the claims. */
 const firstOf = (limit: string, condition: string) => `
-  select s.* from queue_priorities p cross join lateral (
+  select s.* from queue_lanes p cross join lateral (
     select r.id, r.status, r.run_at, r.started_at from tock.job_runs_live r
     where r.blocked_on is null and ${liesIn('r', 'p')} and ${condition}
     order by r.run_at, r.id limit ${limit}) s`;
-const MAX_EACH = `(select least(${MAX_COUNT + 1}, greatest(${MIN_HEADS}, ${MAX_HEADS} / greatest(count(*), 1))) from queue_priorities)`;
+const MAX_EACH = `(select least(${MAX_COUNT + 1}, greatest(${MIN_HEADS}, ${MAX_HEADS} / greatest(count(*), 1))) from queue_lanes)`;
 
 // An instant that no reader can hold is none.
 const READ_LIVE = statement<{ limit: number; shown: number }, { figures: Row }>(
   'read-live-figures',
   `
-with ${QUEUE_PRIORITIES}, heads as materialized (${firstOf(MAX_EACH, 'r.run_at <= tock.now()')}
+with ${QUEUE_LANES}, heads as materialized (${firstOf(MAX_EACH, 'r.run_at <= tock.now()')}
 ), due as materialized (${firstOf(':limit', isClaimable('r'))} limit :limit
 ), oldest as materialized (${firstOf('1', isClaimable('r'))}
 ), later as materialized (${firstOf(':limit', 'r.run_at > tock.now()')} limit :limit

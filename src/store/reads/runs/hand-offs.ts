@@ -1,8 +1,8 @@
-// The hand-overs of a run, for its record.
+// The handoffs of a run, for its record.
 import { type RawBuilder, sql } from 'kysely';
 import { jsonArrayFrom } from 'kysely/helpers/postgres';
 import type { HandOffRecord } from '../../../model/run/hand-off-record.js';
-import { HANDED_OVER } from '../../../model/run/states.js';
+import { HANDED_OFF } from '../../../model/run/states.js';
 import { db, readableText } from '../../connection/query.js';
 
 /** Of a run; the latest. */
@@ -12,7 +12,7 @@ type AsText<Row> = { readonly [Name in keyof Row]: Date extends Row[Name] ? stri
 /** As JSON has it. `dueAt`: when the run was due, before its `run_at` became the end of the lease. */
 type HandOffRow = AsText<HandOffRecord & { readonly dueAt: Date | null }>;
 
-/** A column of a query of runs `r`: their hand-overs, the latest first. */
+/** A column of a query of runs `r`: their handoffs, the latest first. */
 export const HAND_OFFS: RawBuilder<readonly HandOffRow[]> = jsonArrayFrom(
   db
     .selectFrom('tock.job_hand_offs as h')
@@ -39,7 +39,7 @@ interface HandedRun {
   readonly runAt: Date;
 }
 
-/** Of a run: its hand-overs, the one that it is under now, and when it was due. */
+/** Of a run: its handoffs, the one that it is under now, and when it was due. */
 export function readHandOffs({ status, lockedBy, fence, runAt }: HandedRun, rows: readonly HandOffRow[]) {
   const date = (text: string | null) => (text === null ? null : new Date(text));
   const handOffs = rows
@@ -55,7 +55,7 @@ export function readHandOffs({ status, lockedBy, fence, runAt }: HandedRun, rows
       }),
     )
     .toReversed();
-  const isNow = status === 'running' && lockedBy === HANDED_OVER;
+  const isNow = status === 'running' && lockedBy === HANDED_OFF;
   const dueAt = isNow ? date(rows.find(row => row.fence === fence)?.dueAt ?? null) : null;
   return {
     handOffs,

@@ -45,9 +45,9 @@ export async function readPayloadText(session: Session, id: string): Promise<str
   return (await firstRow(session, query))?.payload ?? null;
 }
 
-/** A step of a run, or an effect that happened once. */
+/** A step of a run, an effect that happened once, or a cursor with the value that it has. */
 export interface RunEffect {
-  readonly kind: 'step' | 'once';
+  readonly kind: 'step' | 'once' | 'cursor';
   readonly name: string;
   readonly at: Date;
   /** Its result as JSON text, cut; null if there is none. */
@@ -66,7 +66,11 @@ export async function readEffects(
     .select(eb => [
       'e.key',
       readableInstant(eb.ref('e.created_at')).as('at'),
-      sql<string | null>`left(${eb.ref('e.result')}::text, 1000)`.as('result'),
+      sql<
+        string | null
+      >`left((case when starts_with(e.key, 'cursor:') then e.result -> 'value' else e.result end)::text, 1000)`.as(
+        'result',
+      ),
     ])
     .where('e.run_id', '=', id)
     .orderBy('e.created_at')
@@ -74,15 +78,15 @@ export async function readEffects(
     .limit(MAX_EFFECTS + 1);
   const rows = await runQuery(session, query);
   const effects = rows.slice(0, MAX_EFFECTS).map(({ key, at, result }): RunEffect => {
-    const step = `step:${id}:`;
-    return key.startsWith(step)
-      ? { kind: 'step', name: key.slice(step.length), at, result }
+    const own = /^(step|cursor):(\d+):/.exec(key);
+    return own !== null && own[2] === id
+      ? { kind: own[1] as 'step' | 'cursor', name: key.slice(own[0].length), at, result }
       : { kind: 'once', name: key.replace(/^once:/, ''), at, result };
   });
   return { effects, hasMore: rows.length > MAX_EFFECTS };
 }
 
-/** A run's queue as far as it can hold the run up. `taken`: places under its limit; 0 without a limit. */
+/** A run's queue as far as it can hold the run up. `taken`: slots under its limit; 0 without a limit. */
 export interface HoldingQueue {
   readonly pausedAt: Date | null;
   readonly pauseReason: string | null;

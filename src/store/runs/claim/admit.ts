@@ -1,9 +1,10 @@
 // Claims runs that need a slot under a limit: a job's concurrency, a definition's turn, a queue's concurrency
 // or rate.
 //
-// The slots are rows of job_slots, whose primary key is the limit. An admission holds the advisory locks of
-// its keys for one short transaction, and sees all slots that are taken; only under keys of one slot may
-// admit-one-key.ts take one meanwhile, and then it begins again. Giving one back takes no lock:
+// The slots are rows of job_slots, whose primary key enforces the limit. An admission holds the advisory
+// locks of its keys for one short transaction, and sees all slots that are taken. Only under keys with one
+// slot may admit-one-key.ts take a slot meanwhile; then the admission begins again. Freeing a slot takes no
+// lock:
 //
 //   worker A, admits run 1 (key job:x, limit 1)      worker B, finishes run 9, which holds the slot
 //   lock the row of run 1, then key job:x
@@ -12,8 +13,8 @@
 //   commits; the key's lock ends
 //   unblocks under job:x                             unblocks under job:x
 //
-// Both look after their own commit, so the last to commit sees run 1 blocked and the slot free. The reaper
-// looks too, in case either died in between.
+// Each unblocks after its own commit, so the last to commit sees run 1 blocked and the slot free. The reaper
+// unblocks too, in case either died in between.
 import { type Admission, admit, type Candidate, type Limit, queueKey } from '../../../model/run/limits.js';
 import type { Database, Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
@@ -27,7 +28,7 @@ import {
   startLease,
 } from './claimed-run.js';
 import { blockFloods } from './floods.js';
-import { isClaimable, isQueueOpen, isRateVoid } from './queue-priorities.js';
+import { isClaimable, isQueueOpen, isRateVoid } from './queue-lanes.js';
 import { type Unblocked, unblockRuns } from './unblock.js';
 import { isPreceded, keepsSlot, turnKey } from './waiting/turns.js';
 
@@ -40,7 +41,7 @@ interface CandidateRow {
   readonly slot_limits: readonly number[] | null;
   readonly queue_concurrency: number | null;
   readonly has_rate: boolean;
-  /** The key of its definition's turns, where an earlier run of it is due and has not started. */
+  /** The key of its definition's turns, if an earlier run of the definition is due and has not started. */
   readonly turn_key: string | null;
 }
 
@@ -57,8 +58,8 @@ order by r.priority, r.run_at, r.id
 for update of r skip locked`,
 );
 
-// Locks of the transaction, so that they work through a pooler; sorted, so that two admissions never wait in
-// a circle.
+// The locks belong to the transaction, so that they work through a pooler. They are sorted, so that two
+// admissions never wait for each other in a circle.
 const LOCK_KEYS = statement<{ readonly keys: readonly string[] }, unknown>(
   'admit-lock-keys',
   `
@@ -76,8 +77,7 @@ select concurrency_key as key, slot, run_id::text as run_id from tock.job_slots 
 );
 
 /**
- * How many runs a queue with a rate may start now, the first of them as of `first_ms`, each `step` ms after
- * the one before.
+ * How many runs a queue with a rate may start now: the first at `first_ms`, each next one `step` ms later.
  */
 interface QueueTokens {
   readonly name: string;
@@ -86,7 +86,7 @@ interface QueueTokens {
   readonly step: number;
 }
 
-// A token for each period / count, and no more saved up than those of one second.
+// One token for each period / count. Tokens of at most one second are saved up.
 const QUEUE_TOKENS = statement<{ readonly names: readonly string[] }, QueueTokens>(
   'admit-queue-tokens',
   `
@@ -103,8 +103,7 @@ select name, greatest(0, floor((now_ms - first_ms) / step + 1))::integer as toke
 );
 
 /**
- * Locks the rows of queues with a rate, and reads how many of their runs may start now. Rows that are locked
- * are skipped.
+ * Locks the rows of queues with a rate, and reads how many runs may start now. Skips rows that are locked.
  */
 export async function lockQueueTokens(session: Session, names: readonly string[]): Promise<QueueTokens[]> {
   return names.length === 0 ? [] : await QUEUE_TOKENS.run(session, { names });
@@ -147,40 +146,36 @@ where r.id = any(:admitted::bigint[])
 returning r.id, ${claimedColumns('r')}`,
 );
 
-/** A slot that was seen free was taken meanwhile, by an admission that takes no lock of its key. */
+/** A slot that was free has been taken meanwhile, by an admission that takes no lock of the key. */
 class SlotTakenError extends Error {}
 
-/** How often an admission whose slots were taken meanwhile is tried. */
+/** How often an admission is tried whose slots are taken meanwhile. */
 const MAX_ATTEMPTS = 3;
 
-/** Runs that were claimed; and what failed after that. They are leased, and must be executed all the same. */
+/** Runs that were claimed, and what failed after that. The runs are leased, and must be executed anyway. */
 export interface Admitted {
   readonly admitted: readonly ClaimedRun[];
-  /** Where runs were unblocked, because slots became free meanwhile. */
+  /** Lanes in which runs were unblocked, because slots became free meanwhile. */
   readonly unblocked: readonly Unblocked[];
   readonly failure: { readonly error: unknown } | null;
 }
 
-/** Of whom, and for how long. */
+/** Who holds the runs, and for how long. */
 export interface Lease {
   readonly workerId: string;
   readonly leaseMs: number;
 }
 
 /**
- * Claims those of the runs for which there is a slot: first, in one statement, those that need one slot only;
- * then the others, in a transaction, which begins again where a slot was taken meanwhile. What was blocked is
- * looked at again with statements of their own.
+ * Admits runs: claims those for which there are slots, and blocks the others. One statement admits the runs
+ * that need one slot only; then a transaction admits the rest, and begins again if a slot was taken
+ * meanwhile. Then further statements unblock runs for which slots have become free.
  *
  * Locks, in this order: the runs' rows, skipping those that are locked; the advisory locks of their keys,
  * sorted, waiting; the rows of queues with a rate, skipping those that are locked; the slots, sorted, waiting
  * for those that another admission has not committed yet.
  */
-export async function claimLimitedRuns(
-  database: Database,
-  ids: readonly string[],
-  lease: Lease,
-): Promise<Admitted> {
+export async function admitRuns(database: Database, ids: readonly string[], lease: Lease): Promise<Admitted> {
   if (ids.length === 0) return { admitted: [], unblocked: [], failure: null };
   const { undecided, ...first } = await admitUnderOneKey(database, { ids, ...lease });
   const admitted = [...first.admitted];
@@ -202,8 +197,8 @@ export async function claimLimitedRuns(
 
 interface AdmittedOthers extends Pick<AdmittedUnderOneKey, 'admitted' | 'blocked'> {
   /**
-   * Keys of runs that were blocked on another of their keys. A run may have been unblocked for this one:
-   * then it is the turn of the next.
+   * All keys of runs that were blocked on one of them. A run may have been unblocked for another key: then it
+   * is the turn of the next run under that key.
    */
   readonly leftFree: readonly string[];
 }
@@ -219,7 +214,7 @@ async function admitOthers(
       return await database.transaction(session => admitIn(session, ids, lease));
     } catch (error) {
       if (!(error instanceof SlotTakenError)) throw error;
-      // A later claim finds them.
+      // A later claim finds the runs.
       if (attempt === MAX_ATTEMPTS) return { admitted: [], blocked: [], leftFree: [] };
     }
   }
@@ -233,7 +228,7 @@ async function admitIn(session: Session, ids: readonly string[], lease: Lease): 
   const slots = await readTakenSlots(session, keys);
   const rated = [...new Set(rows.filter(row => row.has_rate).map(row => row.queue))];
   const queues = await lockQueueTokens(session, rated);
-  // A queue whose row another admission has locked has no tokens for us.
+  // A queue whose row another admission has locked gives no tokens here.
   const tokens = new Map([
     ...rated.map(name => [name, 0] as const),
     ...queues.map(queue => [queue.name, queue.tokens] as const),

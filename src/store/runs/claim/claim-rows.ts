@@ -1,127 +1,120 @@
-// What a claim returns: its runs, and what each place gave.
+// What a claim returns: its runs, and what each queue lane gave.
 import { type ClaimedRow, type ClaimedRun, claimedRun, sortedAs } from './claimed-run.js';
 
-/** A queue and one of the priorities that its runs have. */
-export interface QueuePriority {
+/** One priority of a queue: its runs are claimed in the order of `run_at`. */
+export interface QueueLane {
   readonly queue: string;
   readonly priority: number;
 }
 
-/** What a claim found in a queue and priority. */
-export interface ClaimedPlace extends QueuePriority {
-  /**
-   * The last run that it took, by its `run_at` as JSON has it, and its id. Both are null where it took
-   * nothing.
-   */
+/** What a claim found in a queue lane. */
+export interface ClaimedLane extends QueueLane {
+  /** `run_at`, as JSON has it, and id of the last run that the claim took. Null: it took none. */
   readonly at: string | null;
   readonly id: string | null;
-  /** It gave all that it was asked for, or was not looked at because others had given enough. */
+  /** It gave as many runs as the claim asked for, or was not visited because other lanes gave enough. */
   readonly hasMore: boolean;
   /** Its queue has a limit, which each claim must read again. */
   readonly isLimited: boolean;
-  /** Of what it gave, some runs need a slot. */
-  readonly needsSlots: boolean;
+  /** Some of the runs that it gave need admission. */
+  readonly needsAdmission: boolean;
 }
 
 export interface Claim {
   readonly runs: readonly ClaimedRun[];
-  /** Ids of due runs that need a slot under a limit; not claimed. */
-  readonly limited: readonly string[];
-  /** The queues and priorities that were looked at. */
-  readonly places: readonly ClaimedPlace[];
+  /** Ids of due runs that need a slot under a limit: named, not claimed. */
+  readonly needsAdmission: readonly string[];
+  readonly lanes: readonly ClaimedLane[];
   /** There may be more that is due. */
   readonly hasMore: boolean;
 }
 
-/** A queue and priority that a claim looked at. */
-export type Place = readonly [queue: string, priority: number, isLimited: boolean];
-/** What one of them gave. `place`: from 1. `at`: of its last run, as JSON has it. */
+/** A lane that a claim could visit. */
+export type LaneRow = readonly [queue: string, priority: number, isLimited: boolean];
+/** What a lane gave. `lane`: its number, from 1. `at`: `run_at` of its last run, as JSON has it. */
 export type Taken = readonly [
-  place: number,
+  lane: number,
   count: number,
   isFull: boolean,
   at: string,
-  needsSlots?: boolean,
+  needsAdmission?: boolean,
 ];
 
-/** One row tells of the claim, and has no id; each other one is a claimed run. */
+/** The row without an id describes the claim; each other row is a claimed run. */
 export type ClaimRow = Omit<ClaimedRow, 'id'> & {
   readonly id: string | null;
-  /** All runs that were found, in their order, as PostgreSQL writes an array. */
+  /** Ids of all runs that were found, in the order of the claim, as PostgreSQL writes an array. */
   readonly ids: string | null;
-  /** Of these, the ones that need a slot; null: none. */
-  readonly limited: string | null;
-  /** In the order in which they were looked at. */
-  readonly places: readonly Place[] | null;
+  /** Those of them that need admission; null: none. */
+  readonly needs_admission: string | null;
+  /** In the order of the visits. */
+  readonly lanes: readonly LaneRow[] | null;
   readonly taken: readonly Taken[] | null;
 };
 
-const NOTHING: Claim = { runs: [], limited: [], places: [], hasMore: false };
+const NOTHING: Claim = { runs: [], needsAdmission: [], lanes: [], hasMore: false };
 
-/** Reads the rows of a claim that was asked for this many runs. */
+/** Reads the rows of a claim of at most `limit` runs. */
 export function claimOf(rows: readonly ClaimRow[], limit: number): Claim {
   const first = rows.find(row => row.id === null);
   if (first === undefined) return NOTHING;
   const ids = idsOf(first.ids);
   const runs = rows.filter((row): row is ClaimRow & ClaimedRow => row.id !== null).map(claimedRun);
-  const places = placesAfter(first, ids, limit);
-  const hasMore = places.some(place => place.hasMore);
-  return { runs: sortedAs(runs, ids), limited: idsOf(first.limited), places, hasMore };
+  const lanes = lanesAfter(first, ids, limit);
+  const hasMore = lanes.some(lane => lane.hasMore);
+  return { runs: sortedAs(runs, ids), needsAdmission: idsOf(first.needs_admission), lanes, hasMore };
 }
 
-/** A row of a claim of plain runs; the last two columns are of all, and only one row has them. */
+/** A run of a claim of plain runs. One of the rows carries the last two columns, which describe the claim. */
 export type PlainRow = ClaimedRow & { readonly ids: string | null; readonly taken: readonly Taken[] | null };
 
-/** Reads the rows of a claim in these places, in this order. */
-export function claimInOrder(
-  rows: readonly PlainRow[],
-  limit: number,
-  asked: readonly QueuePriority[],
-): Claim {
+/** Reads the rows of a claim in these lanes, in this order. */
+export function claimInOrder(rows: readonly PlainRow[], limit: number, inLanes: readonly QueueLane[]): Claim {
   const carrier = rows.find(row => row.ids !== null);
   const ids = idsOf(carrier?.ids ?? null);
-  const asPlace = ({ queue, priority }: QueuePriority): Place => [queue, priority, false];
-  const places = placesAfter({ places: asked.map(asPlace), taken: carrier?.taken ?? [] }, ids, limit);
-  const hasMore = places.some(place => place.hasMore);
-  return { runs: sortedAs(rows.map(claimedRun), ids), limited: [], places, hasMore };
+  const rowOf = ({ queue, priority }: QueueLane): LaneRow => [queue, priority, false];
+  const lanes = lanesAfter({ lanes: inLanes.map(rowOf), taken: carrier?.taken ?? [] }, ids, limit);
+  const hasMore = lanes.some(lane => lane.hasMore);
+  return { runs: sortedAs(rows.map(claimedRun), ids), needsAdmission: [], lanes, hasMore };
 }
 
 const idsOf = (array: string | null) => array?.slice(1, -1).split(',') ?? [];
 
-function placesAfter(
-  { places, taken }: Pick<ClaimRow, 'places' | 'taken'>,
+function lanesAfter(
+  { lanes, taken }: Pick<ClaimRow, 'lanes' | 'taken'>,
   ids: readonly string[],
   limit: number,
-): ClaimedPlace[] {
-  const gave = new Map<number, Omit<ClaimedPlace, keyof QueuePriority | 'isLimited'>>();
+): ClaimedLane[] {
+  const gave = new Map<number, Omit<ClaimedLane, keyof QueueLane | 'isLimited'>>();
   let count = 0;
   let last = 0;
-  // Those of later priorities were not claimed, if an earlier one may have more.
-  for (const [place, each, isFull, at, needsSlots = false] of taken ?? []) {
+  // Where a lane may have more, runs of later priorities were found and not claimed.
+  for (const [lane, each, isFull, at, needsAdmission = false] of taken ?? []) {
     if (count === ids.length) break;
     count += each;
-    last = place;
-    gave.set(place, { at, id: ids[count - 1] ?? null, hasMore: isFull, needsSlots });
+    last = lane;
+    gave.set(lane, { at, id: ids[count - 1] ?? null, hasMore: isFull, needsAdmission });
   }
-  // With enough runs the claim went no further: the last place may have more, and others of its priority were
-  // not looked at.
+  // A claim that has enough runs stops: the last lane may have more, and the lanes of its priority that come
+  // later were not visited.
   const isCut = ids.length >= limit;
-  const lastPriority = places?.[last - 1]?.[1];
-  const nothing = { at: null, id: null, hasMore: false, needsSlots: false };
-  return (places ?? []).map(([queue, priority, isLimited], index) => {
-    const place = index + 1;
-    const found = gave.get(place) ?? nothing;
-    const isUnread = isCut && place > last && priority === lastPriority;
-    const hasMore = found.hasMore || isUnread || (isCut && place === last);
+  const lastPriority = lanes?.[last - 1]?.[1];
+  const nothing = { at: null, id: null, hasMore: false, needsAdmission: false };
+  return (lanes ?? []).map(([queue, priority, isLimited], index) => {
+    const lane = index + 1;
+    const found = gave.get(lane) ?? nothing;
+    const isUnvisited = isCut && lane > last && priority === lastPriority;
+    const hasMore = found.hasMore || isUnvisited || (isCut && lane === last);
     return { queue, priority, isLimited, ...found, hasMore };
   });
 }
 
-/** A run of a claim that names its runs, and says nothing of places. */
-export type ListedRow = ClaimedRow & { readonly is_limited: boolean };
+/** A run of a claim that lists its runs, and no lanes. */
+export type ListedRow = ClaimedRow & { readonly needs_admission: boolean };
 
-/** Reads the rows of such a claim, which are in the order in which the runs are to start. */
+/** Reads the rows of such a claim. They are in the order in which the runs are to start. */
 export function claimListed(rows: readonly ListedRow[]): Claim {
-  const runs = rows.filter(row => !row.is_limited).map(claimedRun);
-  return { ...NOTHING, runs, limited: rows.filter(row => row.is_limited).map(row => row.id) };
+  const runs = rows.filter(row => !row.needs_admission).map(claimedRun);
+  const needsAdmission = rows.filter(row => row.needs_admission).map(row => row.id);
+  return { ...NOTHING, runs, needsAdmission };
 }

@@ -8,29 +8,29 @@
 //   update: running, fence + 1, lease        update: running, fence + 1, lease
 //   commit                                   commit
 //
-// Priorities are walked downwards. Within one, each queue gives its share, so that a flood in one queue
-// does not starve the others. A queue that gives its whole share may have more: then no later priority is
-// taken with this claim. Within a queue and priority, due runs are walked in the order of `run_at`, from
-// the watermark on: ended runs are not walked again, and future runs are never looked at.
+// A claim takes the most urgent priority first. Within a priority, each queue gives its share, so that a
+// flood in one queue does not starve the others. A queue that gives its whole share may have more: then the
+// claim takes no run of a later priority. In each queue lane, a claim reads due runs in the order of
+// `run_at`, from the watermark on. So it reads neither ended runs again nor future runs.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { type Claim, type ClaimRow, claimListed, claimOf, type ListedRow } from './claim-rows.js';
 import { claimedColumns, namesOfClaimed, nullsOfClaimed, startLease } from './claimed-run.js';
 import {
-  isAbove,
+  isAfterWatermark,
   isClaimable,
   isQueueLimited,
   isQueueOpen,
   liesIn,
-  openQueuePriorities,
-  QUEUE_PRIORITIES,
-  QUEUE_PRIORITIES_ABOVE,
+  openQueueLanes,
+  QUEUE_LANES,
+  QUEUE_LANES_WITH_WATERMARKS,
   type Watermark,
   type WatermarkParameters,
   watermarkParameters,
-} from './queue-priorities.js';
+} from './queue-lanes.js';
 
-export type { Claim, ClaimedPlace, QueuePriority } from './claim-rows.js';
+export type { Claim, ClaimedLane, QueueLane } from './claim-rows.js';
 
 export interface ClaimOptions {
   readonly limit: number;
@@ -38,7 +38,7 @@ export interface ClaimOptions {
   readonly leaseMs: number;
   /** Only these; null: all that are not relayed. */
   readonly queues: readonly string[] | null;
-  /** Of the queues of one priority, those whose names come after this one are first. Default: none. */
+  /** Within a priority, queues whose names come after this one are first. Default: by name. */
   readonly afterQueue?: string;
 }
 
@@ -52,58 +52,58 @@ interface Wanted {
  * Claims from the set `open`. The CTEs that lock are MATERIALIZED: the planner may otherwise run them more
  * than once, and lock more rows than LIMIT says. No join has two sides that grow with the number of runs or
  * queues: the planner expects few, and would compare all with all. So the claimed runs come back in any
- * order, and one row says in which they are to start, and what each place gave. The order of `found` is
- * that of its nested loop.
+ * order, and one row lists the order in which they are to start, and what each lane gave. The rows of `found`
+ * are in the order of its nested loop.
  *
  * @param order of the queues within a priority
  */
 const claimFrom = (open: string, order: string) => `
 with ${open}, shares as materialized (
   select o.*, least(o.room, ceil(:limit::integer::numeric / o.siblings)::integer) as share,
-    (row_number() over (order by o.priority, ${order}))::integer as place
+    (row_number() over (order by o.priority, ${order}))::integer as lane
   from open o order by o.priority, ${order}
 ), found as materialized (
-  select d.id, d.run_at, d.is_limited, o.place, o.priority, o.share
+  select d.id, d.run_at, d.needs_admission, o.lane, o.priority, o.share
   from shares o cross join lateral (
-    select r.id, r.run_at, o.is_limited or r.slot_keys is not null as is_limited from tock.job_runs_live r
-    where ${liesIn('r', 'o')} and ${isClaimable('r')} and ${isAbove('r', 'o')}
+    select r.id, r.run_at, o.is_limited or r.slot_keys is not null as needs_admission from tock.job_runs_live r
+    where ${liesIn('r', 'o')} and ${isClaimable('r')} and ${isAfterWatermark('r', 'o')}
     order by r.run_at, r.id
     limit o.share
     for update of r skip locked
   ) d
   limit :limit::integer
 ), taken as materialized (
-  select f.priority, f.place, f.share, count(*) as count, max(f.run_at) as at, bool_or(f.is_limited) as needs_slots from found f group by f.priority, f.place, f.share
+  select f.priority, f.lane, f.share, count(*) as count, max(f.run_at) as at, bool_or(f.needs_admission) as needs_admission from found f group by f.priority, f.lane, f.share
 ), due as materialized (
-  select f.id, f.is_limited from found f
+  select f.id, f.needs_admission from found f
   where f.priority <= coalesce((select min(t.priority) from taken t where t.count >= t.share), f.priority)
 ), claimed as (
   update tock.job_runs_live r set ${startLease('r')}
-  where r.id = any(array(select id from due where not is_limited))
+  where r.id = any(array(select id from due where not needs_admission))
   returning r.id, ${claimedColumns('r')}
 )
-select c.id, ${namesOfClaimed('c')}, null::text as ids, null::text as limited, null::json as places, null::json as taken from claimed c
+select c.id, ${namesOfClaimed('c')}, null::text as ids, null::text as needs_admission, null::json as lanes, null::json as taken from claimed c
 union all
-select null, ${nullsOfClaimed}, array_agg(d.id)::text, (array_agg(d.id) filter (where d.is_limited))::text,
-  (select json_agg(json_build_array(s.queue, s.priority, s.is_limited) order by s.place) from shares s),
-  (select json_agg(json_build_array(t.place, t.count, t.count >= t.share, t.at, t.needs_slots) order by t.place) from taken t)
+select null, ${nullsOfClaimed}, array_agg(d.id)::text, (array_agg(d.id) filter (where d.needs_admission))::text,
+  (select json_agg(json_build_array(s.queue, s.priority, s.is_limited) order by s.lane) from shares s),
+  (select json_agg(json_build_array(t.lane, t.count, t.count >= t.share, t.at, t.needs_admission) order by t.lane) from taken t)
 from due d having count(*) > 0`;
 
-/** Queues after the one that was served last come first, so that each has its turn, however few are taken. */
+/** Queues after the one that was served last come first. So each has its turn, however few runs are taken. */
 const IN_TURN = `o.queue <= :afterQueue collate "C", o.queue`;
 
 const CLAIM = statement<
   Wanted & WatermarkParameters & Required<Pick<ClaimOptions, 'queues' | 'afterQueue'>>,
   ClaimRow
->('claim', claimFrom(`${QUEUE_PRIORITIES_ABOVE}, ${openQueuePriorities(':limit::integer', true)}`, IN_TURN), {
+>('claim', claimFrom(`${QUEUE_LANES_WITH_WATERMARKS}, ${openQueueLanes(':limit::integer', true)}`, IN_TURN), {
   prepared: true,
 });
 
 /**
- * Claims due runs in one statement and starts their leases; those that need a slot are only named, and count
- * towards `limit`. Runs that another claim has locked are never waited for: they are skipped.
- * @param watermarks from where it starts in these places; in others, and where a queue has a limit, it starts
- * at the beginning
+ * Claims due runs in one statement and starts their leases. Runs that need admission are only named; they
+ * count towards `limit`. Runs that another claim has locked are skipped, not waited for.
+ * @param watermarks where the claim starts in these lanes. It reads other lanes, and those of queues with a
+ * limit, from their first run on
  */
 export async function claimFreeRuns(
   session: Session,
@@ -118,19 +118,19 @@ const CLAIM_ONE = statement<Omit<Wanted, 'limit'> & { readonly id: string }, Lis
   'claim-one',
   `
 with due as materialized (
-  select r.id, r.slot_keys is not null or ${isQueueLimited('q')} as is_limited
+  select r.id, r.slot_keys is not null or ${isQueueLimited('q')} as needs_admission
   from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
   where r.id = :id and ${isClaimable('r')} and ${isQueueOpen('q')}
   for update of r skip locked
 ), claimed as (
-  update tock.job_runs_live r set ${startLease('r')} from due where r.id = due.id and not due.is_limited
+  update tock.job_runs_live r set ${startLease('r')} from due where r.id = due.id and not due.needs_admission
   returning r.id, ${claimedColumns('r')}
 )
-select due.id, due.is_limited, ${namesOfClaimed('c')}
+select due.id, due.needs_admission, ${namesOfClaimed('c')}
 from due left join claimed c on c.id = due.id`,
 );
 
-/** Claims one run by its id, if it is due and its queue is open. Skips it where it is held or locked. */
+/** Claims one run by its id, if it is due and its queue is open. Skips a run that is held or locked. */
 export async function claimFreeRun(
   session: Session,
   id: string,
@@ -142,7 +142,7 @@ export async function claimFreeRun(
 const CLAIMABLE = statement<Pick<ClaimOptions, 'limit' | 'queues'>, { readonly id: string }>(
   'claimable-ids',
   `
-with ${QUEUE_PRIORITIES}, ${openQueuePriorities(':limit::integer')}
+with ${QUEUE_LANES}, ${openQueueLanes(':limit::integer')}
 select d.id::text as id from open o cross join lateral (
   select r.id, r.run_at from tock.job_runs_live r
   where ${liesIn('r', 'o')} and ${isClaimable('r')}
@@ -150,7 +150,7 @@ select d.id::text as id from open o cross join lateral (
 order by o.priority, d.run_at, d.id limit :limit`,
 );
 
-/** Ids of runs that could be claimed now, in the order in which they would be. Locks nothing. */
+/** Ids of runs that could be claimed now, in the order in which a claim takes them. Locks nothing. */
 export async function readClaimable(
   session: Session,
   wanted: Pick<ClaimOptions, 'limit' | 'queues'>,

@@ -1,4 +1,4 @@
-// What a claim writes to a run, and what it returns of it.
+// What a claim writes to a run, and which of its columns the claim returns.
 import { isWithinYears } from '../../../model/instant-bounds.js';
 import { TRANSITIONS } from '../../../model/run/states.js';
 
@@ -15,27 +15,29 @@ export interface ClaimedRun {
   readonly payload: unknown;
   /** In characters of JSON. */
   readonly payload_length: number;
-  /** Its payload does not come with the claim, and is read when the run starts: see execute/executor.ts. */
+  /** The claim does not return its payload: execute/executor.ts reads it when the run starts. */
   readonly is_large: boolean;
   readonly scheduled_for: number | null;
   readonly interval_start: number | null;
   readonly occurrence_count: number;
   readonly idempotency_key: string | null;
   readonly trigger: string;
-  /** The concurrency keys under which it holds slots. */
+  /** The concurrency keys under which the run holds slots. */
   readonly slot_keys: readonly string[] | null;
-  /** It has not begun before, and its start deadline has passed: to be skipped, not executed. */
+  /** The run has not started before, and its start deadline has passed: it is to be skipped. */
   readonly is_late: boolean;
-  /** The hours in which its definition's runs may start; null: all. `now` is the database's. */
+  /** The hours in which the definition's runs may start; null: all. `now` is by the database's clock. */
   readonly window: {
     readonly hours: string;
     readonly timezone: string;
     readonly outside: string;
     readonly now: number;
   } | null;
-  /** The span of the enqueuing call, and its queue; null: it was not traced. */
+  /** Its handler ended to wait before: how long before this claim it was called first, and its snoozes. */
+  readonly begun: { readonly ageMs: number; readonly snoozes: number } | null;
+  /** The span of the enqueuing call, and the run's queue; null: the call was not traced. */
   readonly trace: { readonly traceparent: string; readonly queue: string } | null;
-  /** Why the row cannot be given to a handler, so that the run is to be set aside; null: it can. */
+  /** Why no handler can get the row, so that the run is to be set aside; null: a handler can. */
   readonly defect: string | null;
 }
 
@@ -48,15 +50,16 @@ type Planned = Pick<
   | 'slot_keys'
   | 'is_late'
   | 'window'
+  | 'begun'
   | 'trace'
 >;
 
 /** A row of {@link claimedColumns}. */
 export interface ClaimedRow
   extends Omit<ClaimedRun, keyof Planned | 'payload' | 'payload_length' | 'is_large'> {
-  /** Of a large one, nothing or its beginning. */
+  /** Of a large payload, nothing or its beginning. */
   readonly payload: string | null;
-  /** Of a run that is limited and no more, its slot keys. */
+  /** Of a run that has slot keys and none of the other fields: the keys alone. */
   readonly planned: Planned | NonNullable<Planned['slot_keys']> | null;
 }
 
@@ -65,31 +68,33 @@ export const startLease = (run: string) =>
   `status = '${TRANSITIONS.claim.to}', attempts = ${run}.attempts + 1, fence = ${run}.fence + 1, locked_by = :workerId,
     locked_until = tock.now() + :leaseMs * interval '1 millisecond', started_at = tock.now()`;
 
-/** Of a claimed run: no attempt began before this one, however often it was claimed and given back. */
-const hasNotBegun = (run: string) => `${run}.attempts = 1 and ${run}.releases = 0 and ${run}.generation = 1`;
+/** Whether this is the first attempt of a claimed run, however often the run was claimed and given back. */
+const hasNotBegun = (run: string) =>
+  `${run}.attempts = 1 and ${run}.releases = 0 and ${run}.generation = 1 and ${run}.began_at is null`;
 
 const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`;
 
 /**
- * A claim returns no more characters of a payload, so that the payloads of thousands of runs do not exhaust
- * the memory of the process, which would undo the claim and make it again.
+ * A claim returns at most so many characters of a payload. Otherwise the payloads of thousands of runs could
+ * exhaust the memory of the process; the runs would be taken back, and the next claim would do the same.
  */
 const LARGE = 16_384;
 
-/** A large one is not even decompressed; but one that is stored in few bytes may be long as text. */
+/** A large payload is not even decompressed. One that is stored in few bytes may still be long as text. */
 const payloadText = (run: string) =>
   `case when pg_column_size(${run}.payload) > ${LARGE} then '' else left(${run}.payload::text, ${LARGE + 1}) end as payload`;
 
 /**
- * The columns of a claimed run besides its id, for the `returning` of the update that claims it. What only a
- * planned, traced or limited run has comes as one column, null for others: most runs of a large backlog are
- * none of these, and each column of each row costs on both sides. To build an object costs most: a run that
- * is limited and no more has an array there.
+ * The columns of a claimed run besides its id, for the `returning` of the update that claims it. The fields
+ * that only planned, traced or limited runs have come as one column, null for other runs: most runs of a
+ * large backlog have none of them, and each column of each row costs time here and in the server. An object
+ * costs most, so a run that has slot keys only gets an array there.
  */
 export const claimedColumns = (
   run: string,
 ) => `${run}.fence, ${run}.job, ${run}.attempts, ${run}.max_attempts, ${payloadText(run)}, ${run}.idempotency_key, ${run}.trigger,
   case when ${run}.definition_id is null and ${run}.scheduled_for is null and ${run}.start_by is null and ${run}.traceparent is null
+      and ${run}.began_at is null
     then to_jsonb(${run}.slot_keys) else
     jsonb_build_object('occurrence_count', ${run}.occurrence_count, 'slot_keys', ${run}.slot_keys,
       'scheduled_for', ${epochMs(`${run}.scheduled_for`)}, 'interval_start', ${epochMs(`${run}.interval_start`)},
@@ -97,6 +102,8 @@ export const claimedColumns = (
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor(${epochMs('tock.now()')})) end)
       from tock.job_definitions d where d.id = ${run}.definition_id), '{}')
+    || case when ${run}.began_at is null then '{}'::jsonb
+      else jsonb_build_object('begun', jsonb_build_object('ageMs', ${epochMs(`(tock.now() - ${run}.began_at)`)}, 'snoozes', coalesce(${run}.snoozes, 0))) end
     || case when ${run}.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', ${run}.traceparent, 'queue', ${run}.queue)) end end as planned`;
 
@@ -105,7 +112,7 @@ const CLAIMED_NAMES = 'fence job attempts max_attempts payload idempotency_key t
 /** The names of {@link claimedColumns}, from a set that has them. */
 export const namesOfClaimed = (set: string) => CLAIMED_NAMES.map(column => `${set}.${column}`).join(', ');
 
-/** As many nulls as there are {@link claimedColumns}: for runs that were not claimed, in a union. */
+/** As many nulls as there are {@link claimedColumns}, for a union with rows that are no claimed runs. */
 export const nullsOfClaimed = CLAIMED_NAMES.map(() => 'null').join(', ');
 
 const UNPLANNED: Planned = {
@@ -116,6 +123,7 @@ const UNPLANNED: Planned = {
   slot_keys: null,
   is_late: false,
   window: null,
+  begun: null,
   trace: null,
 };
 
@@ -141,6 +149,7 @@ export function claimedRun(row: ClaimedRow): ClaimedRun {
     slot_keys: planned.slot_keys,
     is_late: planned.is_late,
     window: planned.window ?? null,
+    begun: planned.begun ?? null,
     trace: planned.trace ?? null,
     defect: planned === UNPLANNED ? null : defectOf(planned),
   };
@@ -151,7 +160,7 @@ function plannedOf({ planned }: ClaimedRow): Planned {
   return 'occurrence_count' in planned ? planned : { ...UNPLANNED, slot_keys: planned };
 }
 
-/** In JSON, infinite instants are text. */
+/** In JSON, infinite instants are text, not numbers. */
 const isInstant = (ms: number | null) => ms === null || (typeof ms === 'number' && isWithinYears(ms));
 
 function defectOf({ scheduled_for: scheduledFor, interval_start: intervalStart }: Planned): string | null {
@@ -163,6 +172,6 @@ function defectOf({ scheduled_for: scheduledFor, interval_start: intervalStart }
 /** Runs in the order of `ids`, in which they are to start. */
 export function sortedAs(runs: readonly ClaimedRun[], ids: readonly string[]): readonly ClaimedRun[] {
   if (runs.every((run, index) => run.id === ids[index])) return runs;
-  const places = new Map(ids.map((id, place) => [id, place]));
-  return runs.toSorted((a, b) => (places.get(a.id) ?? 0) - (places.get(b.id) ?? 0));
+  const positions = new Map(ids.map((id, index) => [id, index]));
+  return runs.toSorted((a, b) => (positions.get(a.id) ?? 0) - (positions.get(b.id) ?? 0));
 }

@@ -1,9 +1,9 @@
-// Where several runs of one key found no slot at once, there may be many more: they are blocked as well, so
-// that the next claim does not have to look at them a handful at a time.
+// Where several runs of one key found no slot at once, many more may be due. They are blocked too, so that
+// the next claims do not read them a handful at a time.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import type { BlockedRun } from './admit-one-key.js';
-import { isClaimable } from './queue-priorities.js';
+import { isClaimable } from './queue-lanes.js';
 import { keepsSlot } from './waiting/turns.js';
 
 interface Flood {
@@ -14,8 +14,8 @@ interface Flood {
   readonly dueAt: number;
 }
 
-// A flood is looked for from its first blocked run on: before it may lie the entries of many that have
-// ended. A second earlier, because some are enqueued by transactions that are committed late.
+// The search starts at the first blocked run of the flood, since many entries of ended runs may come before
+// it; and a second earlier, since some runs are enqueued by transactions that are committed late.
 const BLOCK_FLOOD = statement<Flood, unknown>(
   'admit-block-flood',
   `
@@ -26,20 +26,20 @@ update tock.job_runs_live r set blocked_on = :key::text where r.id in (
   order by f.run_at, f.id limit 1000 for update skip locked)`,
 );
 
-/** Blocks up to a thousand more runs of each key, queue and priority in which several were blocked. */
+/** Blocks up to a thousand more runs of each key and queue lane in which several runs were blocked. */
 export async function blockFloods(session: Session, blocked: readonly BlockedRun[]): Promise<void> {
   for (const flood of floodsOf(blocked)) await BLOCK_FLOOD.run(session, flood);
 }
 
 function floodsOf(blocked: readonly BlockedRun[]): Flood[] {
-  const byPlace = new Map<string, BlockedRun[]>();
+  const byKeyAndLane = new Map<string, BlockedRun[]>();
   for (const run of blocked) {
-    const place = JSON.stringify([run.key, run.queue, run.priority]);
-    const runs = byPlace.get(place);
+    const name = JSON.stringify([run.key, run.queue, run.priority]);
+    const runs = byKeyAndLane.get(name);
     if (runs) runs.push(run);
-    else byPlace.set(place, [run]);
+    else byKeyAndLane.set(name, [run]);
   }
-  return [...byPlace.values()].flatMap(runs => {
+  return [...byKeyAndLane.values()].flatMap(runs => {
     const [first] = runs;
     if (first === undefined || runs.length < 2) return [];
     const { key, queue, priority } = first;

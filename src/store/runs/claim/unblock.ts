@@ -1,10 +1,10 @@
-// Unblocks runs once there are slots for them; and gives back slots that were left behind.
+// Unblocks runs once there are slots for them, and frees slots that ended runs still hold.
 //
 // An unblocked run holds no slot yet: it can be claimed, and admit.ts decides. So unblocking takes no lock on
-// a key, and too much of it does no harm: what finds no slot is blocked again.
+// a key, and to unblock too many runs does no harm: a run that finds no slot is blocked again.
 //
-// Each queue for itself gets as many unblocked runs as there are free slots, because only some queues may be
-// able to start one now (limit 1; the slot has just become free):
+// In each queue as many runs are unblocked as there are free slots, because perhaps only some queues can
+// start a run now (limit 1; the slot has just become free):
 //
 //   queue night, paused, or served by no worker     queue day
 //   run 1 is unblocked, and waits for the queue
@@ -13,25 +13,25 @@
 //                                                   still stands for the queue night
 import type { Database, Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
-import type { QueuePriority } from './claim.js';
-import { isClaimable } from './queue-priorities.js';
-import { blockedPlaces } from './waiting/blocked-places.js';
+import type { QueueLane } from './claim.js';
+import { isClaimable } from './queue-lanes.js';
+import { blockedQueues } from './waiting/blocked-queues.js';
 import { isPreceded } from './waiting/turns.js';
 
-/** Where runs were unblocked. */
-export interface Unblocked extends QueuePriority {
+/** A lane in which runs were unblocked. */
+export interface Unblocked extends QueueLane {
   /** When the first of them was due, as JSON has it. */
   readonly at: string;
 }
 
-// The limit of a key is what the first run of a queue that waits for it says. Of `standing`, only runs that
-// go before that one count; and only under a job's key, since of other keys' runs a worker may know the one
-// job and not the other.
+// A key's limit in a queue is that of the first run that waits there. Of the runs that were unblocked before
+// and have not started (`standing`), those that come before that run count; and only under a job's key, since
+// a worker may know the job of one run under another key and not that of the next.
 const UNBLOCK = statement<{ readonly keys: readonly string[] }, Unblocked>(
   'unblock',
   `
-with recursive ${blockedPlaces('unnest(:keys::text[]) as k(key)')}, free as materialized (
-  select p.*, p.slot_limit - (select count(*) from tock.job_slots s where s.concurrency_key = p.key) as slots from places p
+with recursive ${blockedQueues('unnest(:keys::text[]) as k(key)')}, free as materialized (
+  select p.*, p.slot_limit - (select count(*) from tock.job_slots s where s.concurrency_key = p.key) as slots from blocked_queues p
 ), wanted as materialized (
   select f.key, f.queue, f.slots - (select count(*) from (
     select from tock.job_runs_live r
@@ -59,17 +59,14 @@ select u.queue, u.priority, to_jsonb(min(u.run_at)) #>> '{}' as at, (select tock
 from unblocked u group by u.queue, u.priority order by u.priority, u.queue`,
 );
 
-/**
- * Unblocks runs under keys that may have free slots. Runs that are locked are skipped. Returns where those
- * lie that were unblocked.
- */
+/** Unblocks runs under keys that may have free slots. Skips runs that are locked. Returns their lanes. */
 export async function unblockRuns(session: Session, keys: readonly string[]): Promise<readonly Unblocked[]> {
   return keys.length === 0 ? [] : await UNBLOCK.run(session, { keys });
 }
 
-// The slot of a run that has ended, or waits for its next attempt: its process died before it gave it back.
-const FREE_LEFT_BEHIND = statement<object, unknown>(
-  'free-left-behind-slots',
+// Slots of runs that have ended, or that wait for their next attempt: the process died before it freed them.
+const FREE_STALE_SLOTS = statement<object, unknown>(
+  'free-stale-slots',
   `
 delete from tock.job_slots s where not exists (
   select from tock.job_runs_live r
@@ -88,15 +85,15 @@ with recursive keys as (
 select key from keys where key is not null limit :limit`,
 );
 
-/** Of how many keys one statement is told. */
+/** The most keys of one statement. */
 const KEYS_AT_ONCE = 10_000;
 
 /**
- * Gives back slots that were left behind, and unblocks the runs that there are slots for, under every key
- * for which runs wait. For the reaper. Returns where runs were unblocked.
+ * For the reaper: frees slots that ended runs still hold, and unblocks the runs that there are slots for,
+ * under every key for which runs wait. Returns the lanes of these runs.
  */
 export async function fixSlots(database: Database, keysAtOnce = KEYS_AT_ONCE): Promise<readonly Unblocked[]> {
-  await FREE_LEFT_BEHIND.run(database, {});
+  await FREE_STALE_SLOTS.run(database, {});
   const unblocked: Unblocked[] = [];
   for (let after: string | undefined = ''; after !== undefined; ) {
     const rows: readonly { readonly key: string }[] = await BLOCKING_KEYS.run(database, {

@@ -1,21 +1,21 @@
-// Answers to runs that were handed over, many per statement.
+// Answers to runs that were handed off, many per statement.
 //
 // Successes end their runs at once, under the conditions of tock.complete and tock.decide:
 //
 //   relay                                            reaper
-//   lock run 1, where it is handed over under
+//   lock run 1, where it is handed off under
 //   fence 1, its lease lasts, and nothing is
 //   decided
 //                                                    the lease of run 1 ends: skips it, for it is locked
-//   note the decision with the hand-over;
+//   note the decision with the handoff;
 //   the run moves to job_runs_finished
 //   commit; acknowledge the answers                  sees run 1 in one table, never in both or none
 //
-// What did not hold is given to tock.complete, which keeps an answer that came before the hand-over was
-// recorded, and counts one that came too late. Then, as after a failure, the outcome waits with the hand-over
+// What did not hold is given to tock.complete, which keeps an answer that came before the handoff was
+// recorded, and counts one that came too late. Then, as after a failure, the outcome waits with the handoff
 // until it is written; see decided.ts.
 import { MAX_DEPTH } from '../../../model/json-depth.js';
-import { DECIDED_UNTIL, HANDED_OVER, TRANSITIONS } from '../../../model/run/states.js';
+import { DECIDED_UNTIL, HANDED_OFF, TRANSITIONS } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { readable } from '../../connection/values/readable-instant.js';
@@ -74,7 +74,7 @@ with answer as materialized (
 ), ended as (
   ${insertFinished('gone join answer a using (id) join decided h on h.run_id = gone.id', {
     status: `'${TRANSITIONS.succeed.to}'`,
-    // While it was handed over, its own run_at was the end of the lease.
+    // While it was handed off, its own run_at was the end of the lease.
     run_at: 'coalesce(h.due_at, gone.run_at)',
     output: 'a.result',
   })}
@@ -96,7 +96,7 @@ export interface CompletedMany extends AfterMove {
 export async function completeMany(session: Session, successes: readonly Success[]): Promise<CompletedMany> {
   const sorted = sortedById(successes);
   const runs = await COMPLETE_MANY.run(session, {
-    ...fencedBatch(sorted, HANDED_OVER),
+    ...fencedBatch(sorted, HANDED_OFF),
     results: sorted.map(({ result }) => result),
   });
   const [first] = runs;

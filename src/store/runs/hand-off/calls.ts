@@ -1,7 +1,7 @@
-// What completes a run that was handed over: the functions of the schema, which any language may call.
+// What completes a run that was handed off: the functions of the schema, which any language may call.
 import { statement } from '../../connection/statement.js';
 
-/** A run, and the fence under which it was handed over. */
+/** A run, and the fence under which it was handed off. */
 export interface HandedRun {
   readonly id: string;
   readonly fence: number;
@@ -27,7 +27,7 @@ export interface Failing extends HandedRun {
 }
 
 export const fail = statement<Failing, Answer>(
-  'fail-handed-over',
+  'fail-handed-off',
   'select tock.fail(:id::bigint, :fence::integer, :message::text, :isRetried::boolean, :retryAt::timestamptz, :details::jsonb) as held',
 );
 

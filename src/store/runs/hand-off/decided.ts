@@ -1,14 +1,14 @@
-// Outcomes of runs that were handed over, as tock.complete and tock.fail have kept them.
+// Outcomes of runs that were handed off, as tock.complete and tock.fail have kept them.
 //
 // They are read without a lock, written as those of any holder, under the run's fence, and marked afterwards.
 // A process that dies in between leaves them unmarked: the next one finds no such run and marks them.
 import type { HandOffDecision } from '../../../model/run/hand-off-record.js';
-import { HANDED_OVER } from '../../../model/run/states.js';
+import { HANDED_OFF } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { readable } from '../../connection/values/readable-instant.js';
 import { fencedBatch, type Held } from '../transition.js';
-import { isUnwritten } from './handed-over.js';
+import { isUnwritten } from './handed-off.js';
 
 /** What was decided, and the run. */
 export interface Decided extends Held {
@@ -41,15 +41,13 @@ from (
   select u.*, sum(coalesce(pg_column_size(u.output), 0)) over (order by u.run_id, u.fence) as bytes, row_number() over (order by u.run_id, u.fence) as place
   from (select * from tock.job_hand_offs h where ${isUnwritten('h')} order by h.run_id, h.fence limit :limit) u
 ) h
-left join tock.job_runs_live r on r.id = h.run_id and r.fence = h.fence and r.status = 'running' and r.locked_by = '${HANDED_OVER}'
+left join tock.job_runs_live r on r.id = h.run_id and r.fence = h.fence and r.status = 'running' and r.locked_by = '${HANDED_OFF}'
 left join tock.job_definitions d on d.id = r.definition_id
 where h.place = 1 or h.bytes <= :maxBytes
 order by h.run_id, h.fence`,
 );
 
-/**
- * At most `limit` outcomes that are not written yet; fewer where their outputs have over `maxBytes`.
- */
+/** At most `limit` outcomes that are not written yet; fewer where their outputs have over `maxBytes`. */
 export async function readDecided(session: Session, limit: number, maxBytes: number): Promise<Decided[]> {
   return await READ_DECIDED.run(session, { limit, maxBytes });
 }
@@ -65,9 +63,9 @@ update tock.job_hand_offs h set written_at = tock.now(), output = null, error = 
 from written w where h.run_id = w.run_id and h.fence = w.fence`,
 );
 
-/** The run keeps what was written; the hand-over keeps that it was decided, and when. */
+/** The run keeps what was written; the handoff keeps that it was decided, and when. */
 export async function markWritten(session: Session, decided: readonly Held[]): Promise<void> {
   if (decided.length === 0) return;
-  const { ids, fences } = fencedBatch(decided, HANDED_OVER);
+  const { ids, fences } = fencedBatch(decided, HANDED_OFF);
   await MARK_WRITTEN.run(session, { ids, fences });
 }

@@ -1,18 +1,18 @@
-// Hands runs over: their leases go on without a worker, and who completes them names run and fence.
+// Hands runs off: their leases go on without a worker, and who completes them names run and fence.
 //
 //   worker A, holds run 1 under fence 1              the other side
 //   sends 1.1
 //                                                    may decide already: tock.complete(1, 1) is kept
 //   lock run 1, where fence 1 and locked by A
-//   note the hand-over; was it decided? take it
+//   note the handoff; was it decided? take it
 //   locked by nobody, until the new lease ends
 //                                                    tock.complete(1, 1): decided; the next reaping writes it
 //
 // Meanwhile `run_at` is the end of the lease, so that no claim and no reaping walks over the run before. What
-// it was is kept with the hand-over, and restored at its end.
+// it was is kept with the handoff, and restored at its end.
 
 import { SUSPECTS } from '../../../model/run/limits.js';
-import { DECIDED_UNTIL, HANDED_OVER, TRANSITIONS } from '../../../model/run/states.js';
+import { DECIDED_UNTIL, HANDED_OFF, TRANSITIONS } from '../../../model/run/states.js';
 import { statement } from '../../connection/statement.js';
 import { type CarryOut, MOVED_IDS, type Moved } from '../finish.js';
 import {
@@ -45,8 +45,8 @@ with outcome as materialized (
   on conflict (run_id, fence) do update set handed_over_at = excluded.handed_over_at, handed_to = excluded.handed_to,
     worker_id = excluded.worker_id, due_at = excluded.due_at, lease_until = greatest(excluded.lease_until, h.lease_until)
   returning h.run_id, h.lease_until, h.decided_at is not null as is_decided
-), handed_over as (
-  update tock.job_runs_live r set locked_by = '${HANDED_OVER}',
+), handed_off as (
+  update tock.job_runs_live r set locked_by = '${HANDED_OFF}',
     locked_until = case when k.is_decided then '${DECIDED_UNTIL}' else k.lease_until end,
     run_at = case when k.is_decided then r.run_at else k.lease_until end
   from kept k where r.id = k.run_id
@@ -56,11 +56,11 @@ with outcome as materialized (
     and (s.concurrency_key = '${SUSPECTS.key}' or s.run_id = any(array(select id from asked)))
   returning s.concurrency_key
 ), ${writeOutbox('asked', `'${TRANSITIONS.withdraw.to}'`)}
-select ${MOVED_IDS}, ${AFTER_MOVE}, (select count(tock.wake(null, 'reap')::text) from handed_over where is_decided) as woken
-from (select id from handed_over union all select id from withdrawn) moved`,
+select ${MOVED_IDS}, ${AFTER_MOVE}, (select count(tock.wake(null, 'reap')::text) from handed_off where is_decided) as woken
+from (select id from handed_off union all select id from withdrawn) moved`,
 );
 
-/** Attempts whose handlers have handed their runs over. One whose cancel was requested is cancelled. */
+/** Attempts whose handlers have handed their runs off. One whose cancel was requested is cancelled. */
 export const handOff: CarryOut = async (session, sorted, workerId) =>
   await HAND_OFF.first(session, {
     ...fencedBatch(sorted, workerId),

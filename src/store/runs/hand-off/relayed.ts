@@ -1,8 +1,8 @@
-// What a relay asks of the runs that it publishes, and of those that it has handed over.
-import { HANDED_OVER } from '../../../model/run/states.js';
+// What a relay asks of the runs that it publishes, and of those that it has handed off.
+import { HANDED_OFF } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
-import { liesIn, QUEUE_PRIORITIES } from '../claim/queue-priorities.js';
+import { liesIn, QUEUE_LANES } from '../claim/queue-lanes.js';
 import { type FencedBatch, fencedBatch, type Held, isUnderItsFence } from '../transition.js';
 
 /** The database's time in epoch milliseconds, and the queues of runs by their ids. */
@@ -30,25 +30,25 @@ const READ_ANSWERED = statement<Omit<FencedBatch, 'workerId'>, { readonly id: st
   where h.run_id = any(:ids::bigint[]) and h.decided_at is not null) r where ${isUnderItsFence('r')}`,
 );
 
-/** Which of these attempts have been answered already, though they are not handed over yet: their ids. */
+/** Which of these attempts have been answered already, though they are not handed off yet: their ids. */
 export async function readAnswered(session: Session, held: readonly Held[]): Promise<Set<string>> {
-  const { ids, fences } = fencedBatch(held, HANDED_OVER);
+  const { ids, fences } = fencedBatch(held, HANDED_OFF);
   return new Set((await READ_ANSWERED.run(session, { ids, fences })).map(({ id }) => id));
 }
 
-// While a run is handed over, its run_at is the end of its lease: the index is read from now on.
-const COUNT_HANDED_OVER = statement<{ readonly queues: readonly string[] }, { readonly count: number }>(
-  'count-handed-over',
+// While a run is handed off, its run_at is the end of its lease: the index is read from now on.
+const COUNT_HANDED_OFF = statement<{ readonly queues: readonly string[] }, { readonly count: number }>(
+  'count-handed-off',
   `
-with ${QUEUE_PRIORITIES}
-select coalesce(sum(n.count), 0)::integer as count from queue_priorities p cross join lateral (
+with ${QUEUE_LANES}
+select coalesce(sum(n.count), 0)::integer as count from queue_lanes p cross join lateral (
   select count(*) as count from tock.job_runs_live r
   where r.blocked_on is null and ${liesIn('r', 'p')} and r.run_at > tock.now()
-    and r.status = 'running' and r.locked_by = '${HANDED_OVER}') n
+    and r.status = 'running' and r.locked_by = '${HANDED_OFF}') n
 where p.queue = any(:queues::text[])`,
 );
 
-/** How many runs of these queues are handed over, and wait for an answer. */
-export async function countHandedOver(session: Session, queues: readonly string[]): Promise<number> {
-  return (await COUNT_HANDED_OVER.first(session, { queues }))?.count ?? 0;
+/** How many runs of these queues are handed off, and wait for an answer. */
+export async function countHandedOff(session: Session, queues: readonly string[]): Promise<number> {
+  return (await COUNT_HANDED_OFF.first(session, { queues }))?.count ?? 0;
 }

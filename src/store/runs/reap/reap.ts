@@ -13,14 +13,14 @@
 //
 // In batches, so that no statement locks many rows. The order of the locks does not matter, since none is
 // waited for. One process at a time, because each reaping reads all due runs.
-import { HANDED_OVER, TRANSITIONS } from '../../../model/run/states.js';
+import { HANDED_OFF, TRANSITIONS } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { noteFailures } from '../alert-events.js';
-import { QUEUE_PRIORITIES } from '../claim/queue-priorities.js';
+import { QUEUE_LANES } from '../claim/queue-lanes.js';
 import { WAITS_FOR_CODE } from '../claim/waiting/claim-waiting.js';
 import { EXEC_TRIGGER } from '../exec/begin.js';
-import { dueAt, HAS_DECIDED, receiver } from '../hand-off/handed-over.js';
+import { dueAt, HAS_DECIDED, receiver } from '../hand-off/handed-off.js';
 import {
   AFTER_MOVE,
   type AfterMove,
@@ -41,7 +41,7 @@ import { GONE_WORKERS, HAS_LIMITS, HAS_OUTBOX, isExpired, isLeaseExpired } from 
 const IS_LAST = `(r.attempts >= r.max_attempts or r.trigger = '${EXEC_TRIGGER}')`;
 
 const EXPIRED = `
-  select e.* from queue_priorities p cross join lateral (
+  select e.* from queue_lanes p cross join lateral (
     select r.id, r.job, ${IS_LAST} as is_last from tock.job_runs_live r
     where ${isExpired('r', 'p')}
     order by r.run_at, r.id
@@ -60,7 +60,7 @@ const EXPIRED_OF_THESE = `
 const WORKER = `(select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)`;
 const LEASE_ERROR = `(jsonb_build_object(
   'at', ${ERROR_TIME}, 'attempt', r.attempts, 'code', 'TOCK_LEASE_LOST', 'stack', null)
-  || case when r.locked_by = '${HANDED_OVER}' then jsonb_build_object('name', 'HandOffExpired', 'message',
+  || case when r.locked_by = '${HANDED_OFF}' then jsonb_build_object('name', 'HandOffExpired', 'message',
     'it was handed over' || ${receiver('r')} || ', and its lease ended before it was completed or extended')
   else jsonb_build_object('name', 'LeaseExpired', 'message', 'the worker ' || coalesce(${WORKER}, r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end
@@ -71,12 +71,12 @@ const BACKOFF_MS = `least(coalesce(p.base, :backoffMs::float8) * case coalesce(p
     when 'fixed' then 1 when 'linear' then r.attempts else power(2, least(r.attempts, 40) - 1) end, coalesce(p.max, :maxBackoffMs::float8))`;
 
 // Only the second time in a row: the first time, it may have been among thousands that were only claimed. A
-// run that was handed over ended no process.
+// run that was handed off ended no process.
 const IS_SUSPECT = `:canIsolate::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
-        and r.errors -> -1 ->> 'name' is distinct from 'HandOffExpired' and r.locked_by is distinct from '${HANDED_OVER}'`;
+        and r.errors -> -1 ->> 'name' is distinct from 'HandOffExpired' and r.locked_by is distinct from '${HANDED_OFF}'`;
 
 const reap = (expired: string) => `
-with ${QUEUE_PRIORITIES}, expired as materialized (${expired}
+with ${QUEUE_LANES}, expired as materialized (${expired}
 ), policies as materialized (
   select * from jsonb_to_recordset(:policies::jsonb) as p(job text, backoff text, base float8, max float8)
 ), ${withdrawReplaced('expired', { waits: `not ${IS_LAST}` })}, again as (
@@ -130,7 +130,7 @@ const REAP_THESE = statement<ReapParams & { readonly ids: readonly string[] }, R
   'reap-these',
   reap(EXPIRED_OF_THESE),
 );
-// The planner takes the few queues and priorities for a hundred, and this plan for one that is worth
+// The planner takes the few queue lanes for a hundred, and this plan for one that is worth
 // compiling. A process that is frozen between its statements would keep the others from reaping: the server
 // ends its session.
 const BEGIN_REAPING = statement<object, { isMine: boolean; waitsForCode: boolean }>(
@@ -143,8 +143,8 @@ const BEGIN_REAPING = statement<object, { isMine: boolean; waitsForCode: boolean
 const EXPIRED_IDS = statement<{ readonly limit: number }, { readonly id: string }>(
   'expired-ids',
   `
-with ${QUEUE_PRIORITIES}
-select e.id::text as id from queue_priorities p cross join lateral (
+with ${QUEUE_LANES}
+select e.id::text as id from queue_lanes p cross join lateral (
   select r.id from tock.job_runs_live r where ${isExpired('r', 'p')} order by r.run_at, r.id limit :limit) e
 limit :limit`,
 );
@@ -167,7 +167,7 @@ export interface ReapedBatch extends ReapedRuns, AfterMove {
   readonly has_limits: boolean;
   /** The outbox already had rows. */
   readonly has_outbox: boolean;
-  /** Runs were handed over, and what becomes of them was decided. */
+  /** Runs were handed off, and what becomes of them was decided. */
   readonly has_decided: boolean;
   /** Runs wait for code that has their jobs: also where another process reaps, which may not have it. */
   readonly waits_for_code: boolean;

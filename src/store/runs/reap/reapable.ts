@@ -1,20 +1,20 @@
 // What reaping would find to do: expired leases, and what dead processes left behind. Conditions and sets
-// over the CTE `queue_priorities` of queue-priorities.ts.
+// over the CTE `queue_lanes` of queue-lanes.ts.
 //
 // There is no index on leases, so that claims and renewals stay HOT updates. But what is leased was due: so
-// expired leases are looked for among what is due in each queue and priority, and future runs are never
-// looked at.
-import { liesIn } from '../claim/queue-priorities.js';
-import { HAS_DECIDED } from '../hand-off/handed-over.js';
+// expired leases are searched among what is due in each queue lane, and future runs are never
+// read.
+import { liesIn } from '../claim/queue-lanes.js';
+import { HAS_DECIDED } from '../hand-off/handed-off.js';
 import { statuses } from '../transition.js';
 
 /** Whether a leased run's lease has expired. */
 export const isLeaseExpired = (run: string) =>
   `(${run}.locked_until < tock.now() or ${run}.locked_until is null)`;
 
-/** Whether a run of a queue and priority, columns of `place`, is to be reaped. */
-export const isExpired = (run: string, place: string) =>
-  `${run}.blocked_on is null and ${liesIn(run, place)} and ${run}.run_at <= tock.now()
+/** Whether a run of a queue lane is to be reaped. */
+export const isExpired = (run: string, lane: string) =>
+  `${run}.blocked_on is null and ${liesIn(run, lane)} and ${run}.run_at <= tock.now()
       and ${run}.status in (${statuses('reapToFailed')}) and ${isLeaseExpired(run)}`;
 
 /**
@@ -24,7 +24,7 @@ export const isExpired = (run: string, place: string) =>
  */
 export const GONE_WORKERS = `select w.id from (
     select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
-  where 0 = (select count(*) from (select from queue_priorities p cross join lateral (
+  where 0 = (select count(*) from (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r
     where r.blocked_on is null and ${liesIn('r', 'p')} and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
@@ -37,7 +37,7 @@ export const HAS_LIMITS = `(exists (select from tock.job_slots) or (select block
 /** Whether something that follows from ended runs has not been made yet. */
 export const HAS_OUTBOX = `exists (select from tock.job_outbox)`;
 
-export const NEEDS_REAPING = `(exists (select from queue_priorities p cross join lateral (
+export const NEEDS_REAPING = `(exists (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r where ${isExpired('r', 'p')}
     order by r.run_at, r.id limit 1) e)
   or exists (${GONE_WORKERS}) or ${HAS_LIMITS} or ${HAS_OUTBOX} or ${HAS_DECIDED})`;

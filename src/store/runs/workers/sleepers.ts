@@ -1,13 +1,14 @@
-// The rows of `sleepers`: daemons that may be asleep, for whom enqueueing sends a NOTIFY.
+// The rows of `sleepers`: listening daemons that may be asleep. While there are any, enqueueing sends a
+// NOTIFY.
 //
 //   app                                     daemon
 //   enqueue: run 1, xid 7
 //   sees no sleeper: no NOTIFY
 //                                           insertSleeper, commits
 //                                           newTransactionId: 9
-//                                           haveAllEndedBefore(9): no, 7 is under way. Looks: finds nothing
+//                                           haveAllEndedBefore(9): no, 7 is under way. Polls: finds nothing
 //   commits
-//                                           haveAllEndedBefore(9): yes. Looks: finds run 1
+//                                           haveAllEndedBefore(9): yes. Polls: finds run 1
 //
 // A transaction that gets its id later sees the row: enqueueing reads the table after its insert, with a new
 // snapshot.
@@ -19,7 +20,7 @@ interface Sleeper {
   readonly queues: readonly string[] | null;
 }
 
-/** Says that a daemon may be asleep. No row: `workers` does not have it. */
+/** Announces that a daemon may be asleep. Returns no row if the daemon has no row in `workers`. */
 export const insertSleeper = statement<Sleeper, { readonly id: string }>(
   'insert sleeper',
   `insert into tock.sleepers (worker_id, queues) select id, :queues::text[] from tock.workers where id = :id
@@ -32,7 +33,7 @@ export const wakeSleepers = statement<object, unknown>(
   `select tock.wake(null, 'queued') as woken`,
 );
 
-/** Says that a daemon looks for runs without being woken. */
+/** Announces that a daemon finds runs without being woken. */
 export const deleteSleeper = statement<{ id: string }, never>(
   'delete sleeper',
   'delete from tock.sleepers where worker_id = :id',

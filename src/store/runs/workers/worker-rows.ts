@@ -1,6 +1,6 @@
 // Statements over `workers`: which workers live, and on which host and process.
 import { statement } from '../../connection/statement.js';
-import { liesIn, QUEUE_PRIORITIES } from '../claim/queue-priorities.js';
+import { liesIn, QUEUE_LANES } from '../claim/queue-lanes.js';
 
 export interface NewWorker {
   readonly id: string;
@@ -38,8 +38,8 @@ select w.id, w.pid, w.process from tock.workers w where w.host = :host and w.pro
  */
 export const endLeases = statement<{ readonly ids: readonly string[] }, { readonly id: string }>(
   'end leases',
-  `with ${QUEUE_PRIORITIES}, held as materialized (
-  select h.id from queue_priorities p cross join lateral (
+  `with ${QUEUE_LANES}, held as materialized (
+  select h.id from queue_lanes p cross join lateral (
     select r.id from tock.job_runs_live r
     where r.blocked_on is null and ${liesIn('r', 'p')} and r.run_at <= tock.now()
       and r.locked_by = any(:ids::uuid[]) and r.status = 'running' and r.locked_until > tock.now()

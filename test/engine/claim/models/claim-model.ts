@@ -3,8 +3,8 @@
 // another worker may do one of its own. The watermarks are the engine's; the rest is as claimer.ts, sweep.ts
 // and the statements have it, without SQL and time.
 import { type Sent, Watermarks } from '../../../../src/engine/claim/watermarks.js';
-import type { Claim, ClaimedPlace } from '../../../../src/store/runs/claim/claim.js';
-import type { Watermark } from '../../../../src/store/runs/claim/queue-priorities.js';
+import type { Claim, ClaimedLane } from '../../../../src/store/runs/claim/claim.js';
+import type { Watermark } from '../../../../src/store/runs/claim/queue-lanes.js';
 import type { Model } from './explore.js';
 
 /** Each of them is a fault that the exploration must find. */
@@ -60,7 +60,7 @@ const IDLE: Worker = {
   sweep: null,
 };
 
-/** @param runs how many there are: with three, two places have some */
+/** @param runs how many there are: with three, two lanes have some */
 export const first = (left: Partial<World['left']>, runs: 2 | 3, workers: 1 | 2): World => ({
   runs: (['uncommitted', 'free', 'uncommitted'] as const).slice(0, runs),
   workers: [IDLE, IDLE].slice(0, workers),
@@ -93,10 +93,10 @@ function stateOf({ events }: Pick<Worker, 'events'>): State {
     if (event[0] === 'everywhere') watermarks.everywhere();
     else if (event[0] === 'claimed') watermarks.claimed(event[1], event[2]);
     else
-      for (const place of event[1]) {
-        watermarks.lower([place]);
-        const after = watermarks.in(place).epoch;
-        if (after > epoch) fellIn[place.queue] = epoch = after;
+      for (const lane of event[1]) {
+        watermarks.lower([lane]);
+        const after = watermarks.in(lane).epoch;
+        if (after > epoch) fellIn[lane.queue] = epoch = after;
       }
   }
   const { known, hasMore, haveFallen } = watermarks;
@@ -138,17 +138,17 @@ const isAbove = (run: (typeof RUNS)[number], mark: Watermark | undefined) => {
 
 /** One run at most, as the statements have it: so there is often more. */
 function executeClaim(world: World, sent: Sent, isEverywhere: boolean): [Claim, number | null] {
-  const places = isEverywhere ? ['a', 'b'] : sent.watermarks.map(mark => mark.queue);
-  const open = places.flatMap(queue => {
+  const lanes = isEverywhere ? ['a', 'b'] : sent.watermarks.map(mark => mark.queue);
+  const open = lanes.flatMap(queue => {
     const mark = sent.watermarks.find(each => each.queue === queue);
     const first = RUNS.findIndex(
       (run, index) => run.queue === queue && world.runs[index] === 'free' && isAbove(run, mark),
     );
-    // A claim in places looks at all of them.
+    // A claim in lanes visits all of them.
     return first === -1 && isEverywhere ? [] : [{ queue, first }];
   });
   const taken = open.findIndex(({ first }) => first !== -1);
-  const claimed: ClaimedPlace[] = open.map(({ queue, first }, index) => {
+  const claimed: ClaimedLane[] = open.map(({ queue, first }, index) => {
     const run = index === taken ? RUNS[first] : undefined;
     const isUnread = taken !== -1 && index > taken;
     return {
@@ -158,10 +158,10 @@ function executeClaim(world: World, sent: Sent, isEverywhere: boolean): [Claim, 
       id: run === undefined ? null : `${run.id}`,
       hasMore: run !== undefined || isUnread,
       isLimited: false,
-      needsSlots: false,
+      needsAdmission: false,
     };
   });
-  const claim = { runs: [], limited: [], places: claimed, hasMore: claimed.some(place => place.hasMore) };
+  const claim = { runs: [], needsAdmission: [], lanes: claimed, hasMore: claimed.some(lane => lane.hasMore) };
   return [claim, open[taken]?.first ?? null];
 }
 
@@ -264,7 +264,7 @@ function runsLeft(world: World, mutant: Mutant | null): readonly number[] {
   return world.runs.flatMap((state, index) => (state === 'free' ? [index] : []));
 }
 
-/** Of two worlds with the same key the same can follow: workers that change places make no difference. */
+/** Of two worlds with the same key the same can follow: workers that change lanes make no difference. */
 function keyOf({ runs, workers, left, hasLost }: World): string {
   const kinds = workers.map(keyOfWorker);
   const isSwapped = workers.length === 2 && (kinds[0] ?? 0) > (kinds[1] ?? 0);

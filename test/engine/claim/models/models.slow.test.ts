@@ -70,9 +70,9 @@ describe('a run whose transaction does not notify waits for no poll, in every or
   });
 
   it.each<SleepMutant>([
-    'it looks, and then says that it is asleep',
+    'it polls, and then announces that it is asleep',
     'it does not wait for transactions that could not see that',
-    'it looks, and then asks whether these have ended',
+    'it polls, and then asks whether these have ended',
     'a transaction reads whether it is asleep before it inserts',
   ])('and not with the fault: %s', mutant => {
     expect(explore(firstSleep, sleepModel(mutant)).fault).not.toBeNull();

@@ -4,9 +4,9 @@ import type { Model } from './explore.js';
 
 /** Each of them is a fault that the exploration must find. */
 export type SleepMutant =
-  | 'it looks, and then says that it is asleep'
+  | 'it polls, and then announces that it is asleep'
   | 'it does not wait for transactions that could not see that'
-  | 'it looks, and then asks whether these have ended'
+  | 'it polls, and then asks whether these have ended'
   | 'a transaction reads whether it is asleep before it inserts';
 
 interface Transaction {
@@ -17,9 +17,9 @@ interface Transaction {
 }
 
 interface Daemon {
-  /** `says`: it is about to; `asks`: whether all transactions that could not see its row have ended. */
-  readonly does: 'works' | 'says' | 'takes an id' | 'asks' | 'looks' | 'sleeps';
-  readonly isSaid: boolean;
+  /** `announces`: it is about to; `asks`: whether all transactions that could not see its row have ended. */
+  readonly does: 'works' | 'announces' | 'takes an id' | 'asks' | 'polls' | 'sleeps';
+  readonly isAnnounced: boolean;
   /** Transactions under way when it took an id; null: all of them have ended. */
   readonly horizon: readonly number[] | null;
   readonly isNotified: boolean;
@@ -37,7 +37,7 @@ const TO_COME: Transaction = { state: 'to come', hasId: false, notifies: false }
 
 export const firstSleep: SleepWorld = {
   transactions: [TO_COME, TO_COME],
-  daemon: { does: 'says', isSaid: false, horizon: null, isNotified: false },
+  daemon: { does: 'announces', isAnnounced: false, horizon: null, isNotified: false },
   claimed: [false, false],
   wakings: 1,
 };
@@ -46,7 +46,7 @@ const withDaemon = (world: SleepWorld, change: Partial<Daemon>): SleepWorld => (
   ...world,
   daemon: { ...world.daemon, ...change },
 });
-const looked = (world: SleepWorld): SleepWorld => ({
+const polled = (world: SleepWorld): SleepWorld => ({
   ...world,
   claimed: world.transactions.map(({ state }) => state === 'committed'),
 });
@@ -71,7 +71,7 @@ function transactionSteps(
       },
     ],
   ];
-  const notifies = world.daemon.isSaid;
+  const notifies = world.daemon.isAnnounced;
   const readsFirst = mutant === 'a transaction reads whether it is asleep before it inserts';
   if (transaction.state === 'to come')
     return readsFirst
@@ -94,38 +94,40 @@ function daemonSteps(world: SleepWorld, mutant: SleepMutant | null): [string, Sl
   const { does, horizon, isNotified } = world.daemon;
   const underWay = world.transactions.flatMap(({ hasId }, index) => (hasId ? [index] : []));
   const isOver = horizon === null || horizon.every(index => !underWay.includes(index));
-  const saysLast = mutant === 'it looks, and then says that it is asleep';
-  const asksLast = mutant === 'it looks, and then asks whether these have ended';
-  const afterId = asksLast || saysLast ? 'looks' : 'asks';
+  const announcesLast = mutant === 'it polls, and then announces that it is asleep';
+  const asksLast = mutant === 'it polls, and then asks whether these have ended';
+  const afterId = asksLast || announcesLast ? 'polls' : 'asks';
   switch (does) {
     case 'works':
-      return [['it falls asleep', withDaemon(looked(world), { does: 'says' })]];
-    case 'says': {
-      if (saysLast) return [['it looks', withDaemon(looked(world), { does: 'takes an id' })]];
-      return [['it says so', withDaemon(world, { isSaid: true, does: 'takes an id' })]];
+      return [['it falls asleep', withDaemon(polled(world), { does: 'announces' })]];
+    case 'announces': {
+      if (announcesLast) return [['it polls', withDaemon(polled(world), { does: 'takes an id' })]];
+      return [['it announces that', withDaemon(world, { isAnnounced: true, does: 'takes an id' })]];
     }
     case 'takes an id': {
-      if (saysLast)
-        return [['it says so', withDaemon(world, { isSaid: true, horizon: null, does: 'sleeps' })]];
+      if (announcesLast)
+        return [
+          ['it announces that', withDaemon(world, { isAnnounced: true, horizon: null, does: 'sleeps' })],
+        ];
       const waits = mutant !== 'it does not wait for transactions that could not see that';
       return [['it takes an id', withDaemon(world, { horizon: waits ? underWay : null, does: afterId })]];
     }
     case 'asks': {
-      const next = asksLast ? 'sleeps' : 'looks';
+      const next = asksLast ? 'sleeps' : 'polls';
       return [['it asks', withDaemon(world, { horizon: isOver ? null : horizon, does: next })]];
     }
-    case 'looks': {
+    case 'polls': {
       const next = asksLast ? 'asks' : 'sleeps';
-      return [['it looks', withDaemon(looked(world), { isNotified: false, does: next })]];
+      return [['it polls', withDaemon(polled(world), { isNotified: false, does: next })]];
     }
     case 'sleeps': {
       const steps: [string, SleepWorld][] = [];
-      if (horizon !== null) steps.push(['it wakes to look again', withDaemon(world, { does: afterId })]);
-      if (isNotified) steps.push(['it is notified', withDaemon(world, { does: 'looks' })]);
+      if (horizon !== null) steps.push(['it wakes to poll again', withDaemon(world, { does: afterId })]);
+      if (isNotified) steps.push(['it is notified', withDaemon(world, { does: 'polls' })]);
       if (world.wakings > 0)
         steps.push([
           'it wakes up',
-          { ...withDaemon(world, { does: 'works', isSaid: false }), wakings: world.wakings - 1 },
+          { ...withDaemon(world, { does: 'works', isAnnounced: false }), wakings: world.wakings - 1 },
         ]);
       return steps;
     }

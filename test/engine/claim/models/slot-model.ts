@@ -130,7 +130,7 @@ function admitted(world: SlotWorld, index: number, mutant: SlotMutant | null): S
   const looksAgain = mutant !== 'an admission does not look again for what became free meanwhile';
   return withWorker(next, index, {
     named: null,
-    // Others may lie behind those that were named.
+    // Others may follow those that were named.
     mustClaim: true,
     mustUnblock: next.workers[index]?.mustUnblock === true || (looksAgain && rest.length > 0),
   });
@@ -184,7 +184,7 @@ function steps(world: SlotWorld, mutant: SlotMutant | null): [string, SlotWorld]
   });
   if (closings > 0)
     next.push(['close b', { ...world, isClosed: true, left: { ...world.left, closings: closings - 1 } }]);
-  // Workers look everywhere within a poll.
+  // Workers claim everywhere within a poll.
   if (world.isClosed) next.push(['open b', notified({ ...world, isClosed: false })]);
   if (world.workers.some(worker => !worker.isAlive)) {
     const after = reaped(world, mutant);

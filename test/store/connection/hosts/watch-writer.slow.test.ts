@@ -102,8 +102,10 @@ describe('after a statement has failed', () => {
   it('LISTEN goes on over another connection, and what is sent is heard', async () => {
     watch(openDatabase({ connectionString: test.url, connections: 4 }));
     const heard: string[] = [];
-    const listener: Listener = startListener({ database, logger: silentLogger } as Engine, notice =>
-      heard.push(notice.kind === 'queued' ? (notice.queuePriority?.queue ?? 'anywhere') : notice.kind),
+    const listener: Listener = startListener({ database, logger: silentLogger } as Engine, notification =>
+      heard.push(
+        notification.kind === 'queued' ? (notification.lane?.queue ?? 'anywhere') : notification.kind,
+      ),
     );
     ends.push(() => listener.stop());
     const listening = async () => {
@@ -119,7 +121,7 @@ describe('after a statement has failed', () => {
     await until(async () => (await listening()).length === 1, 'the first to be closed');
     expect(await listening()).not.toEqual(before);
     await database.run(`select pg_notify('tock', 'queued:0:mail')`);
-    await until(async () => heard.includes('mail'), 'the notice');
+    await until(async () => heard.includes('mail'), 'the notification');
     expect(heard).toEqual(['anywhere', 'anywhere', 'mail']);
   });
 });

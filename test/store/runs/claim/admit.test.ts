@@ -2,7 +2,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
-import { claimLimitedRuns } from '../../../../src/store/runs/claim/admit.js';
+import { admitRuns } from '../../../../src/store/runs/claim/admit.js';
 import { admitUnderOneKey } from '../../../../src/store/runs/claim/admit-one-key.js';
 import { fixSlots, unblockRuns } from '../../../../src/store/runs/claim/unblock.js';
 import { cancelRun } from '../../../../src/store/runs/operator-moves.js';
@@ -39,7 +39,7 @@ afterAll(async () => {
 });
 
 const admitted = async (ids: readonly string[]) => {
-  const answer = await claimLimitedRuns(database, ids, { workerId: WORKER, leaseMs: 60_000 });
+  const answer = await admitRuns(database, ids, { workerId: WORKER, leaseMs: 60_000 });
   return answer.admitted.map(run => run.id);
 };
 const keyed = (limit: number, row: RunRow = {}): RunRow => ({
@@ -56,14 +56,14 @@ const serial = (minutesAgo: number, row: RunRow = {}): RunRow => ({
   slot_limits: [1],
   ...row,
 });
-const place = (key: string, slot: number, runId: string | number, fence = 1) =>
+const takeSlot = (key: string, slot: number, runId: string | number, fence = 1) =>
   test.sql('insert into tock.job_slots values ($1, $2, $3, $4)', [key, slot, runId, fence]);
-const places = async () =>
+const takenSlots = async () =>
   (
-    await test.sql<{ place: string }>(
-      `select concurrency_key || ' ' || slot || ': ' || run_id || '/' || fence as place from tock.job_slots order by 1`,
+    await test.sql<{ slot: string }>(
+      `select concurrency_key || ' ' || slot || ': ' || run_id || '/' || fence as slot from tock.job_slots order by 1`,
     )
-  ).map(row => row.place);
+  ).map(row => row.slot);
 const runOf = async (id: string) =>
   (await test.sql('select * from tock.job_runs_live where id = $1', [id]))[0];
 const blocked = async () =>
@@ -75,7 +75,7 @@ const blocked = async () =>
     ).map(row => [row.id, row.blocked_on]),
   );
 
-describe('claimLimitedRuns', () => {
+describe('admitRuns', () => {
   it('admits as many as there are slots, by priority, time and id, and blocks the rest', async () => {
     const ids = await addRuns(
       test,
@@ -86,7 +86,7 @@ describe('claimLimitedRuns', () => {
       {},
     );
     expect(await admitted(ids.slice(0, 4))).toEqual(['4', '3', '1']);
-    expect(await places()).toEqual(['job:x 1: 4/1', 'job:x 2: 3/1', 'job:x 3: 1/1']);
+    expect(await takenSlots()).toEqual(['job:x 1: 4/1', 'job:x 2: 3/1', 'job:x 3: 1/1']);
     expect(await blocked()).toEqual({ 2: 'job:x' });
     expect(await runOf('4')).toMatchObject({
       status: 'running',
@@ -131,7 +131,7 @@ describe('claimLimitedRuns', () => {
     const closed = openDatabase({ connectionString: test.url });
     await closed.close();
     const options = { workerId: WORKER, leaseMs: 60_000 };
-    expect(await claimLimitedRuns(closed, [], options)).toEqual({
+    expect(await admitRuns(closed, [], options)).toEqual({
       admitted: [],
       unblocked: [],
       failure: null,
@@ -146,12 +146,12 @@ describe('claimLimitedRuns', () => {
 
   it('waits for another admission under the same key, and sees the slots that it took', async () => {
     const [id = ''] = await addRuns(test, keyed(2));
-    await place('job:x', 1, '98');
+    await takeSlot('job:x', 1, '98');
     const admission = whileWaitedFor(
       test,
       database.rewrite(LOCK_OF_X),
       () => admitted([id]),
-      () => place('job:x', 2, '99'),
+      () => takeSlot('job:x', 2, '99'),
     );
     expect(await admission).toEqual([]);
     expect(await blocked()).toEqual({ 1: 'job:x' });
@@ -172,7 +172,7 @@ describe('claimLimitedRuns', () => {
   });
 
   it('gives no slot of a key of which any slot is taken, also above a lowered limit', async () => {
-    await place('job:x', 3, '99');
+    await takeSlot('job:x', 3, '99');
     const [id = ''] = await addRuns(test, keyed(1));
     expect(await admitted([id])).toEqual([]);
     expect(await blocked()).toEqual({ 1: 'job:x' });
@@ -186,7 +186,7 @@ describe('claimLimitedRuns', () => {
     const ids = await addRuns(test, ...rows);
     const taken = `insert into tock.job_slots values ('job:x', 1, 99, 1)`;
     expect(await whileWaitedFor(test, taken, () => admitted(ids))).toEqual(['2']);
-    expect(await places()).toEqual(['job:b 1: 2/1', 'job:c 1: 2/1', 'job:x 1: 99/1']);
+    expect(await takenSlots()).toEqual(['job:b 1: 2/1', 'job:c 1: 2/1', 'job:x 1: 99/1']);
     expect(await blocked()).toEqual({ 1: 'job:x' });
   });
 
@@ -199,22 +199,22 @@ describe('claimLimitedRuns', () => {
       return await database.transaction(session => {
         const run: Database['run'] = async (text, values, ...rest) => {
           // Between the reading of slots and the admission.
-          if (text.startsWith('\nwith taken as (')) await place('job:x', 1, '99');
+          if (text.startsWith('\nwith taken as (')) await takeSlot('job:x', 1, '99');
           return await session.run(text, values, ...rest);
         };
         return work({ ...session, run });
       });
     };
     const lease = { workerId: WORKER, leaseMs: 60_000 };
-    const answer = await claimLimitedRuns({ ...database, transaction }, ids, lease);
+    const answer = await admitRuns({ ...database, transaction }, ids, lease);
     expect(answer).toEqual({ admitted: [], unblocked: [], failure: null });
     expect(tries).toBe(3);
-    expect(await places()).toEqual(['job:x 1: 99/1']);
+    expect(await takenSlots()).toEqual(['job:x 1: 99/1']);
     expect(await blocked()).toEqual({});
   });
 
-  it('says where a run lies that was blocked while the slot became free', async () => {
-    await place('job:x', 1, '99');
+  it('names the lane of a run that was blocked while the slot became free', async () => {
+    await takeSlot('job:x', 1, '99');
     const ids = await addRuns(test, keyed(1, { run_at: AGO(5) }));
     const run: Database['run'] = async (...query) => {
       const rows = await database.run(...query);
@@ -222,7 +222,7 @@ describe('claimLimitedRuns', () => {
       return rows as never;
     };
     const lease = { workerId: WORKER, leaseMs: 60_000 };
-    const { admitted: none, unblocked } = await claimLimitedRuns({ ...database, run }, ids, lease);
+    const { admitted: none, unblocked } = await admitRuns({ ...database, run }, ids, lease);
     expect(none).toEqual([]);
     expect(unblocked).toMatchObject([{ queue: 'default', priority: 0 }]);
     expect(new Date(unblocked[0]?.at ?? '').toISOString()).toBe(AGO(5));
@@ -234,16 +234,16 @@ describe('claimLimitedRuns', () => {
     const text = `insert into tock.job_slots values ('job:x', 1, 99, 1)`;
     expect(await whileWaitedFor(test, text, () => admitted([id]))).toEqual([]);
     expect(await runOf(id)).toMatchObject({ status: 'queued', fence: 0 });
-    expect(await places()).toEqual(['job:x 1: 99/1']);
+    expect(await takenSlots()).toEqual(['job:x 1: 99/1']);
   });
 
   it('needs a slot under each of its keys; a full queue blocks no run', async () => {
     await test.tock.queues.set('narrow', { concurrency: 2 });
-    await place('queue:narrow', 1, '98');
+    await takeSlot('queue:narrow', 1, '98');
     const rows = [{ slot_keys: ['job:x', 'job:y'], slot_limits: [1, 5] }, {}, {}];
     const ids = await addRuns(test, ...rows.map(row => ({ ...row, queue: 'narrow' })));
     expect(await admitted(ids)).toEqual(['1']);
-    expect(await places()).toEqual([
+    expect(await takenSlots()).toEqual([
       'job:x 1: 1/1',
       'job:y 1: 1/1',
       'queue:narrow 1: 98/1',
@@ -281,9 +281,9 @@ describe('claimLimitedRuns', () => {
 
   it('lets a run keep the slot of its last attempt, under its new fence', async () => {
     const [id = ''] = await addRuns(test, serial(5, { status: 'failed', attempts: 2, fence: 2 }));
-    await place('definition:7', 1, id, 2);
+    await takeSlot('definition:7', 1, id, 2);
     expect(await admitted([id])).toEqual([id]);
-    expect(await places()).toEqual([`definition:7 1: ${id}/3`]);
+    expect(await takenSlots()).toEqual([`definition:7 1: ${id}/3`]);
   });
 
   it('starts no more of a queue than its rate, and saves up no more than one second’s worth', async () => {
@@ -315,7 +315,7 @@ describe('claimLimitedRuns', () => {
   it('does not move the rate of a queue of which it starts nothing', async () => {
     await test.tock.queues.set('paced', { rate: { count: 10, per: '1s' } });
     await test.tock.queues.set('other', { rate: { count: 10, per: '1s' } });
-    await place('job:x', 1, '99');
+    await takeSlot('job:x', 1, '99');
     const [waits = '', id = '', other = ''] = await addRuns(
       test,
       keyed(1, { queue: 'paced' }),
@@ -353,7 +353,7 @@ describe('a run of two keys that was unblocked for one of them and finds the oth
       keyed(1, { blocked_on: 'job:x' }),
       keyed(1, { blocked_on: 'job:x' }),
     );
-    await place('isolated', 1, '99');
+    await takeSlot('isolated', 1, '99');
     expect(await admitted([id])).toEqual([]);
     expect(await blocked()).toEqual({ 1: 'isolated', 3: 'job:x' });
   });
@@ -375,7 +375,7 @@ describe('runs of a definition that go one after another', () => {
   it('wait for an earlier one that waits for another slot, and are not claimed in vain meanwhile', async () => {
     const both = { slot_keys: ['definition:7', 'job:x'], slot_limits: [1, 1] };
     const [later = '', earlier = ''] = await addRuns(test, serial(1, both), serial(2, both));
-    await place('job:x', 1, '99');
+    await takeSlot('job:x', 1, '99');
     expect(await admitted([earlier])).toEqual([]);
     expect(await admitted([later])).toEqual([]);
     await unblockRuns(database, ['definition:7', 'job:x']);
@@ -431,7 +431,7 @@ describe('many runs that need one slot', () => {
       return database.run(...query);
     };
     const lease = { workerId: WORKER, leaseMs: 60_000 };
-    const answer = await claimLimitedRuns({ ...database, run }, ids.toReversed(), lease);
+    const answer = await admitRuns({ ...database, run }, ids.toReversed(), lease);
     expect(answer.admitted.map(run => run.id)).toEqual(ids);
     expect(answer.admitted[0]?.slot_keys).toEqual(['job:k0']);
     expect(sent).toBe(1);
@@ -448,7 +448,7 @@ describe('many runs that need one slot', () => {
 
 describe('a flood under one key', () => {
   it('begins with the first that was blocked: before it lie thousands that have ended, maybe', async () => {
-    await place('job:x', 1, '99');
+    await takeSlot('job:x', 1, '99');
     const [, ...later] = await addRuns(
       test,
       keyed(1, { run_at: AGO(9) }),
@@ -461,7 +461,7 @@ describe('a flood under one key', () => {
   });
 
   it('is blocked as a whole once two of it found no slot', async () => {
-    await place('job:x', 1, '99');
+    await takeSlot('job:x', 1, '99');
     const ids = await addRuns(
       test,
       keyed(1),
@@ -486,7 +486,7 @@ describe('a flood under one key', () => {
   });
 
   it('is blocked a thousand at a time, the longest due first', async () => {
-    await place('job:x', 1, '9999');
+    await takeSlot('job:x', 1, '9999');
     await test.sql(
       `insert into tock.job_runs_live (job, payload, status, slot_keys, slot_limits, run_at)
       select 'noop', '{}', 'queued', '{job:x}', '{1}', $1::timestamptz - n * interval '1 second' from generate_series(1, 1004) n`,
@@ -498,7 +498,7 @@ describe('a flood under one key', () => {
   });
 
   it('skips what another session has locked', async () => {
-    await place('job:x', 1, '99');
+    await takeSlot('job:x', 1, '99');
     const ids = await addRuns(test, keyed(1), keyed(1), keyed(1), keyed(1));
     await whileLocked(test, ['3'], () => admitted(ids.slice(0, 2)));
     expect(Object.keys(await blocked())).toEqual(['1', '2', '4']);
@@ -524,8 +524,8 @@ describe('unblockRuns', () => {
       waits({ priority: 1, run_at: AGO(9) }),
       waits({ blocked_on: 'job:y', slot_keys: ['job:y'], slot_limits: [9], priority: -5 }),
     );
-    await place('job:x', 3, '99');
-    await place('job:y', 1, '98');
+    await takeSlot('job:x', 3, '99');
+    await takeSlot('job:y', 1, '98');
     expect(await unblock('job:x')).toEqual([['default', 0, AGO(2)]]);
     expect(Object.keys(await blocked())).toEqual(['2', '4', '5']);
     expect(await unblock('job:z')).toEqual([]);
@@ -619,7 +619,7 @@ describe('unblockRuns', () => {
 
   it('unblocks none where more slots are held than the limit now allows', async () => {
     await addRuns(test, waits());
-    for (const slot of [1, 2, 3, 4]) await place('job:x', slot, `9${slot}`);
+    for (const slot of [1, 2, 3, 4]) await takeSlot('job:x', slot, `9${slot}`);
     expect(await unblock('job:x')).toEqual([]);
     expect(await blocked()).toEqual({ 1: 'job:x' });
   });
@@ -649,7 +649,7 @@ describe('unblockRuns', () => {
     const listener = new pg.Client({ connectionString: test.url });
     await listener.connect();
     const heard: unknown[] = [];
-    listener.on('notification', notice => heard.push(notice.payload));
+    listener.on('notification', notification => heard.push(notification.payload));
     await listener.query('listen tock');
     await addRuns(test, waits());
     await unblockRuns(database, ['job:y']);
@@ -672,13 +672,13 @@ describe('fixSlots', () => {
       serial(1, running),
     );
     for (const [index, id] of ids.entries()) {
-      await place(`job:${index}`, 1, id);
-      await place(`definition:${index}`, 1, id);
+      await takeSlot(`job:${index}`, 1, id);
+      await takeSlot(`definition:${index}`, 1, id);
     }
-    await place('job:gone', 1, '99');
-    await place('definition:gone', 1, '99');
+    await takeSlot('job:gone', 1, '99');
+    await takeSlot('definition:gone', 1, '99');
     await fixSlots(database);
-    expect(await places()).toEqual([
+    expect(await takenSlots()).toEqual([
       'definition:0 1: 1/1',
       'definition:1 1: 2/1',
       'definition:2 1: 3/1',
@@ -699,7 +699,7 @@ describe('fixSlots', () => {
       ...rows,
       keyed(1, { status: 'running', locked_by: WORKER, locked_until: NOW }),
     );
-    await place('job:a', 1, running);
+    await takeSlot('job:a', 1, running);
     await withoutIndexes(test, fixSlots);
     expect(await blocked()).toEqual({ 4: 'job:a' });
   });

@@ -2,15 +2,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
 import { readNextDue } from '../../../../src/store/reads/next-due.js';
-import { readBelow } from '../../../../src/store/runs/claim/below.js';
 import {
   type Claim,
   claimFreeRun,
   claimFreeRuns,
   readClaimable,
 } from '../../../../src/store/runs/claim/claim.js';
-import { claimInPlaces } from '../../../../src/store/runs/claim/claim-in-places.js';
-import type { Watermark } from '../../../../src/store/runs/claim/queue-priorities.js';
+import { claimInLanes } from '../../../../src/store/runs/claim/claim-in-lanes.js';
+import type { Watermark } from '../../../../src/store/runs/claim/queue-lanes.js';
+import { sweepBelowWatermarks } from '../../../../src/store/runs/claim/sweep.js';
 import { addRuns, emptyTables, whileLocked, withoutIndexes } from '../../../support/runs.js';
 import { openTestTock, type TestTock } from '../../../support/test-tock.js';
 
@@ -43,11 +43,11 @@ const mark = (queue: string, priority: number, more: Partial<Watermark> = {}): W
   ...more,
 });
 const goOn = (watermarks: readonly Watermark[], limit = 10, session = database) =>
-  claimInPlaces(session, { ...options, limit }, watermarks);
+  claimInLanes(session, { ...options, limit }, watermarks);
 const fromStart = (limit = 10, queues: readonly string[] | null = null) =>
   claimFreeRuns(database, { ...options, limit, queues });
 const idsOf = (claim: Claim) => claim.runs.map(run => run.id);
-const namesOf = (claim: Claim) => claim.places.map(each => `${each.queue} ${each.priority}`);
+const namesOf = (claim: Claim) => claim.lanes.map(each => `${each.queue} ${each.priority}`);
 const rowOf = async (id: string) =>
   (await test.sql('select * from tock.job_runs_live where id = $1', [id]))[0];
 
@@ -59,8 +59,8 @@ const WAYS: readonly [string, (limit: number, session?: Database) => Promise<Cla
     (limit, session = database) =>
       claimFreeRuns(session, { ...options, limit }, [mark('default', 0, { at: AGO(60) })]),
   ],
-  ['in one place', (limit, session) => goOn([mark('default', 0)], limit, session)],
-  ['in several places', (limit, session) => goOn([mark('default', 0), mark('other', 1)], limit, session)],
+  ['in one lane', (limit, session) => goOn([mark('default', 0)], limit, session)],
+  ['in several lanes', (limit, session) => goOn([mark('default', 0), mark('other', 1)], limit, session)],
 ];
 
 describe.each(WAYS)('a claim %s', (_way, claim) => {
@@ -96,7 +96,7 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
     const second = await claim(3);
     expect([idsOf(second), second.hasMore]).toEqual([due.slice(3), false]);
     const none = await claim(3);
-    expect([none.runs, none.limited, none.hasMore]).toEqual([[], [], false]);
+    expect([none.runs, none.needsAdmission, none.hasMore]).toEqual([[], [], false]);
   });
 
   it('needs no index for its order', async () => {
@@ -111,20 +111,20 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
     expect(runs.map(run => run.id)).toEqual([ids[3], ids[1], ids[2]]);
   });
 
-  it('leaves what needs a slot as it was, and names it unless it asks in places only', async () => {
+  it('leaves what needs a slot as it was, and names it unless it asks in lanes only', async () => {
     const [id = ''] = await addRuns(test, { slot_keys: ['job:x'], slot_limits: [1] });
-    const limited = _way.startsWith('from') ? [id] : [];
-    expect(await claim(1)).toMatchObject({ runs: [], limited, hasMore: limited.length > 0 });
+    const needsAdmission = _way.startsWith('from') ? [id] : [];
+    expect(await claim(1)).toMatchObject({ runs: [], needsAdmission, hasMore: needsAdmission.length > 0 });
     expect(await rowOf(id)).toMatchObject({ status: 'queued', attempts: 0, fence: 0, locked_by: null });
   });
 
   it('says where it left off: at the last one in that order, whatever its id', async () => {
     await addRuns(test, { run_at: AGO(1) }, { run_at: AGO(5) });
-    const { places } = await claim(5);
-    expect(places.filter(each => each.id !== null)).toMatchObject([
+    const { lanes } = await claim(5);
+    expect(lanes.filter(each => each.id !== null)).toMatchObject([
       { queue: 'default', priority: 0, id: '1', hasMore: false, isLimited: false },
     ]);
-    expect(Date.parse(places[0]?.at ?? '')).toBe(Date.parse(AGO(1)));
+    expect(Date.parse(lanes[0]?.at ?? '')).toBe(Date.parse(AGO(1)));
     expect(await claim(1)).toMatchObject({ runs: [], hasMore: false });
   });
 
@@ -134,7 +134,7 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
     expect(idsOf(await claim(1))).toEqual([locked]);
   });
 
-  it('takes nothing of queues and priorities that it does not look in', async () => {
+  it('takes nothing of lanes that it does not visit', async () => {
     await addRuns(test, { queue: 'a' }, { priority: 1 }, { priority: -1 });
     const taken = idsOf(await claim(10));
     expect(taken).toEqual(_way.startsWith('from') ? ['3', '1', '2'] : []);
@@ -144,7 +144,7 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
 describe('a claim above a watermark', () => {
   const watermark = mark('a', 0, { at: AGO(2), id: '1' });
 
-  it('takes nothing at it or below, and everything elsewhere', async () => {
+  it('takes nothing up to it, and everything elsewhere', async () => {
     await addRuns(
       test,
       { queue: 'a', run_at: AGO(2) },
@@ -161,13 +161,15 @@ describe('a claim above a watermark', () => {
   it('starts at the beginning where the queue has a limit', async () => {
     await addRuns(test, { queue: 'a', run_at: AGO(3) });
     await test.tock.queues.set('a', { concurrency: 2 });
-    expect((await claimFreeRuns(database, { ...options, limit: 9 }, [watermark])).limited).toEqual(['1']);
-    expect((await goOn([watermark])).limited).toEqual([]);
-    expect(await readBelow(database, [watermark])).toEqual([]);
+    expect((await claimFreeRuns(database, { ...options, limit: 9 }, [watermark])).needsAdmission).toEqual([
+      '1',
+    ]);
+    expect((await goOn([watermark])).needsAdmission).toEqual([]);
+    expect(await sweepBelowWatermarks(database, [watermark])).toEqual([]);
   });
 
-  it('leaves what is found below: the first run that could be claimed, in queues that are open', async () => {
-    const below = async () => await readBelow(database, [watermark, mark('x', 0, { at: AGO(1) })]);
+  it('leaves what a sweep finds: the first run that could be claimed, in queues that are open', async () => {
+    const swept = async () => await sweepBelowWatermarks(database, [watermark, mark('x', 0, { at: AGO(1) })]);
     const [first] = await addRuns(
       test,
       { queue: 'a', run_at: AGO(2) },
@@ -176,33 +178,33 @@ describe('a claim above a watermark', () => {
       { queue: 'a', run_at: AGO(3), blocked_on: 'job:x' },
       { queue: 'b', run_at: AGO(9) },
     );
-    expect(await below()).toEqual([{ queue: 'a', priority: 0, at: expect.any(String), id: first }]);
-    expect(Date.parse((await below())?.[0]?.at ?? '')).toBe(Date.parse(AGO(2)));
+    expect(await swept()).toEqual([{ queue: 'a', priority: 0, at: expect.any(String), id: first }]);
+    expect(Date.parse((await swept())?.[0]?.at ?? '')).toBe(Date.parse(AGO(2)));
     await test.tock.queues.pause('a');
-    expect(await below()).toEqual([]);
+    expect(await swept()).toEqual([]);
     await test.tock.queues.resume('a');
-    expect(await below()).toHaveLength(1);
+    expect(await swept()).toHaveLength(1);
     await test.sql('delete from tock.job_runs_live where id = $1', [first]);
-    expect(await below()).toEqual([]);
-    expect(await readBelow(database, [])).toEqual([]);
+    expect(await swept()).toEqual([]);
+    expect(await sweepBelowWatermarks(database, [])).toEqual([]);
   });
 
-  it('leaves what a daemon’s look finds: what is above it or elsewhere, and whatever is due later', async () => {
-    const look = async () => await readNextDue(database, null, false, [watermark]);
+  it('leaves what a daemon’s poll finds: what is after it or elsewhere, and whatever is due later', async () => {
+    const poll = async () => await readNextDue(database, null, false, [watermark]);
     await addRuns(test, { queue: 'a', run_at: AGO(2) });
-    expect(await look()).toMatchObject({ isOverdue: false, runMs: null });
+    expect(await poll()).toMatchObject({ isOverdue: false, runMs: null });
     await addRuns(test, { queue: 'a', run_at: '2026-03-02T12:00:07Z' });
-    expect(await look()).toMatchObject({ isOverdue: false, runMs: 7000 });
+    expect(await poll()).toMatchObject({ isOverdue: false, runMs: 7000 });
     const [above] = await addRuns(test, { queue: 'a', run_at: AGO(1) });
-    expect(await look()).toMatchObject({ isOverdue: true });
+    expect(await poll()).toMatchObject({ isOverdue: true });
     await test.sql('delete from tock.job_runs_live where id = $1', [above]);
     await addRuns(test, { queue: 'b', run_at: AGO(9) });
-    expect(await look()).toMatchObject({ isOverdue: true });
+    expect(await poll()).toMatchObject({ isOverdue: true });
     expect(await readNextDue(database, ['a'], true, [watermark])).toMatchObject({ isOverdue: false });
   });
 });
 
-describe('a claim in places', () => {
+describe('a claim in lanes', () => {
   it('goes on in each by itself, the first ones given first, and says so', async () => {
     const ids = await addRuns(
       test,
@@ -213,7 +215,7 @@ describe('a claim in places', () => {
     );
     const claim = await goOn([mark('b', 0), mark('a', 0, { at: AGO(5) }), mark('a', 1)]);
     expect(idsOf(claim)).toEqual([ids[0], ids[2], ids[3]]);
-    expect(claim.places).toMatchObject([
+    expect(claim.lanes).toMatchObject([
       { queue: 'b', priority: 0, id: ids[0], hasMore: false, isLimited: false },
       { queue: 'a', priority: 0, id: ids[2] },
       { queue: 'a', priority: 1, id: ids[3] },
@@ -263,7 +265,7 @@ describe.each([
     const claim = await run(session => claimFreeRuns(session, { ...options, limit: 10 }, watermarks));
     expect(namesOf(claim)).toEqual(['a -1', 'm 0', 'z 1', 'a 2']);
     expect(idsOf(claim)).toEqual(['4', '9', '1', '2', '3']);
-    expect(claim.places.map(each => each.id)).toEqual(['4', '9', '1', '3']);
+    expect(claim.lanes.map(each => each.id)).toEqual(['4', '9', '1', '3']);
   });
 
   it('gives every queue of a priority its share, and goes to the next priority only when the first is exhausted', async () => {
@@ -279,18 +281,18 @@ describe.each([
     expect(queuesOf(await fromStart(3))).toBe('11,2,5');
     const second = await fromStart(4);
     expect(queuesOf(second)).toBe('13,4,6');
-    expect(second.places.map(each => each.hasMore)).toEqual([true, false, false]);
+    expect(second.lanes.map(each => each.hasMore)).toEqual([true, false, false]);
     expect(queuesOf(await fromStart(4))).toBe('07');
   });
 
-  it('has more behind an urgent run when it is full, though the backlog gave less than its share', async () => {
+  it('has more after an urgent run when it is full, though the backlog gave less than its share', async () => {
     const urgent = { queue: 'a', priority: -10 };
     await addRuns(test, urgent, ...Array.from({ length: 6 }, () => ({ queue: 'a' })), urgent);
     const first = await fromStart(4);
     expect([idsOf(first), first.hasMore]).toEqual([['1', '8', '2', '3'], true]);
-    expect(first.places.map(each => each.hasMore)).toEqual([false, true]);
+    expect(first.lanes.map(each => each.hasMore)).toEqual([false, true]);
     // So the next claim continues, in place of walking over all that was claimed.
-    const second = await goOn([mark('a', 0, { at: first.places[1]?.at ?? '', id: '3' })], 3);
+    const second = await goOn([mark('a', 0, { at: first.lanes[1]?.at ?? '', id: '3' })], 3);
     expect([idsOf(second), second.hasMore]).toEqual([['4', '5', '6'], true]);
   });
 
@@ -298,7 +300,7 @@ describe.each([
     const [locked = '', free = ''] = await addRuns(test, { queue: 'a' }, { queue: 'b' });
     const claim = await whileLocked(test, [locked], () => fromStart());
     expect(idsOf(claim)).toEqual([free]);
-    expect(claim.places).toMatchObject([
+    expect(claim.lanes).toMatchObject([
       { queue: 'a', id: null, at: null, hasMore: false },
       { queue: 'b', id: free, hasMore: false },
     ]);
@@ -313,14 +315,14 @@ describe.each([
     expect(idsOf(await fromStart(6))).toEqual(['1', '2', '3', '6']);
   });
 
-  it('goes round the queues where it takes few of many, and names those it did not look at', async () => {
+  it('goes round the queues where it takes few of many, and names those it did not visit', async () => {
     await addRuns(test, ...['a', 'b', 'c', 'd'].flatMap(queue => [{ queue }, { queue }]), {
       queue: 'e',
       priority: 1,
     });
     const claimTwo = async (afterQueue: string) => {
-      const { places } = await claimFreeRuns(database, { ...options, limit: 2, afterQueue }, watermarks);
-      return places.map(({ queue, at, hasMore }) => `${queue} ${at ? 'taken' : 'not'} ${hasMore}`);
+      const { lanes } = await claimFreeRuns(database, { ...options, limit: 2, afterQueue }, watermarks);
+      return lanes.map(({ queue, at, hasMore }) => `${queue} ${at ? 'taken' : 'not'} ${hasMore}`);
     };
     expect(await claimTwo('')).toEqual([
       'a taken true',
@@ -339,7 +341,7 @@ describe.each([
     const unread = ['d', 'a', 'c', 'b'].map(queue => mark(queue, 0));
     const claimed = await goOn(unread, 3);
     expect(idsOf(claimed)).toEqual(['8', '2', '6']);
-    expect(claimed.places.map(({ queue, hasMore }) => `${queue} ${hasMore}`)).toEqual([
+    expect(claimed.lanes.map(({ queue, hasMore }) => `${queue} ${hasMore}`)).toEqual([
       'd true',
       'a true',
       'c true',
@@ -365,8 +367,8 @@ describe.each([
     await test.tock.queues.set('narrow', { concurrency: 2 });
     await test.tock.queues.set('paced', { rate: { count: 5, per: '1m' } });
     const claim = await fromStart();
-    expect([idsOf(claim), claim.limited.toSorted()]).toEqual([['1'], ['2', '3', '4']]);
-    expect(claim.places.map(each => [each.queue, each.isLimited, each.needsSlots])).toEqual([
+    expect([idsOf(claim), claim.needsAdmission.toSorted()]).toEqual([['1'], ['2', '3', '4']]);
+    expect(claim.lanes.map(each => [each.queue, each.isLimited, each.needsAdmission])).toEqual([
       ['narrow', true, true],
       ['paced', true, true],
       ['plain', false, true],
@@ -379,12 +381,12 @@ describe.each([
     await test.tock.queues.set('narrow', { concurrency: 3 });
     await test.sql(`insert into tock.job_slots (concurrency_key, slot, run_id, fence)
       values ('queue:narrow', 1, 91, 1), ('queue:other', 1, 92, 1), ('job:narrow', 1, 93, 1)`);
-    expect((await fromStart()).limited).toEqual(['1', '2']);
+    expect((await fromStart()).needsAdmission).toEqual(['1', '2']);
     await addRuns(test, { queue: 'other' });
     await test.sql(`insert into tock.job_slots (concurrency_key, slot, run_id, fence)
       values ('queue:narrow', 2, 94, 1), ('queue:narrow', 3, 95, 1)`);
     const full = await fromStart();
-    expect([full.limited, namesOf(full), idsOf(full)]).toEqual([[], ['other 0'], ['7']]);
+    expect([full.needsAdmission, namesOf(full), idsOf(full)]).toEqual([[], ['other 0'], ['7']]);
   });
 
   it.each([
@@ -397,7 +399,7 @@ describe.each([
       `rate_count = null, rate_period_ms = null, rate_next_at = tock.now() + interval '1 hour'`,
       true,
     ],
-  ])('looks at a queue that is %s, or not', async (_what, change, isOpen) => {
+  ])('visits a queue that is %s, or not', async (_what, change, isOpen) => {
     await addRuns(test, { queue: 'mail' }, { queue: 'other' });
     await test.tock.queues.set('mail', { rate: { count: 5, per: '1m' } });
     await test.tock.queues.set('other', { rate: { count: 5, per: '1m' } });
@@ -442,7 +444,7 @@ describe('the claim of one run', () => {
   ])('takes none that %s', async (_what, row) => {
     await test.tock.queues.pause('stopped');
     const [id = ''] = await addRuns(test, row);
-    expect(await claimOne(id)).toMatchObject({ runs: [], limited: [] });
+    expect(await claimOne(id)).toMatchObject({ runs: [], needsAdmission: [] });
   });
 
   it('names it where it needs a slot', async () => {
@@ -451,11 +453,11 @@ describe('the claim of one run', () => {
     await test.tock.queues.set('open', { window: '08:00-18:00' });
     const rows = [{ queue: 'narrow' }, { queue: 'paced' }, { slot_keys: ['job:x'], slot_limits: [1] }];
     for (const id of await addRuns(test, ...rows)) {
-      expect(await claimOne(id)).toMatchObject({ runs: [], limited: [id] });
+      expect(await claimOne(id)).toMatchObject({ runs: [], needsAdmission: [id] });
       expect(await rowOf(id)).toMatchObject({ status: 'queued', attempts: 0, locked_by: null });
     }
     const [free = ''] = await addRuns(test, { queue: 'open' });
-    expect(await claimOne(free)).toMatchObject({ runs: [{ id: free }], limited: [] });
+    expect(await claimOne(free)).toMatchObject({ runs: [{ id: free }], needsAdmission: [] });
   });
 
   it('skips it where another session has locked it', async () => {

@@ -1,7 +1,7 @@
 // Store: what a claim says of a run.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
-import { claimLimitedRuns } from '../../../../src/store/runs/claim/admit.js';
+import { admitRuns } from '../../../../src/store/runs/claim/admit.js';
 import { claimFreeRun } from '../../../../src/store/runs/claim/claim.js';
 import { type ClaimedRow, claimedRun, sortedAs } from '../../../../src/store/runs/claim/claimed-run.js';
 import { addRuns, emptyTables, type RunRow } from '../../../support/runs.js';
@@ -39,6 +39,7 @@ const PLAIN = {
   slot_keys: null,
   is_late: false,
   window: null,
+  begun: null,
   trace: null,
   defect: null,
   is_large: false,
@@ -118,7 +119,7 @@ describe('a claimed run', () => {
 
   it('says under which keys it holds slots', async () => {
     const [id = ''] = await addRuns(test, { slot_keys: ['job:x'], slot_limits: [1] });
-    const { admitted } = await claimLimitedRuns(database, [id], { workerId: WORKER, leaseMs: 60_000 });
+    const { admitted } = await admitRuns(database, [id], { workerId: WORKER, leaseMs: 60_000 });
     expect(admitted).toMatchObject([{ ...PLAIN, slot_keys: ['job:x'] }]);
   });
 

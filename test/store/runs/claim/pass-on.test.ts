@@ -30,14 +30,14 @@ const keyed = (key: string, row: RunRow = {}): RunRow => ({ slot_keys: [key], sl
 const held = (key: string, row: RunRow = {}) =>
   keyed(key, { status: 'running', fence: 1, attempts: 1, locked_by: WORKER, locked_until: NOW, ...row });
 const waits = (key: string, row: RunRow = {}) => keyed(key, { blocked_on: key, run_at: AGO(1), ...row });
-const place = (key: string, slot: number, runId: string | number) =>
+const takeSlot = (key: string, slot: number, runId: string | number) =>
   test.sql('insert into tock.job_slots values ($1, $2, $3, 1)', [key, slot, runId]);
-const places = async () =>
+const takenSlots = async () =>
   (
-    await test.sql<{ place: string }>(
-      `select concurrency_key || ' ' || slot || ': ' || run_id || '/' || fence as place from tock.job_slots order by 1`,
+    await test.sql<{ slot: string }>(
+      `select concurrency_key || ' ' || slot || ': ' || run_id || '/' || fence as slot from tock.job_slots order by 1`,
     )
-  ).map(row => row.place);
+  ).map(row => row.slot);
 const states = async () =>
   (
     await test.sql<{ text: string }>(
@@ -67,9 +67,9 @@ describe('the slot of a run that ends', () => {
       held('job:x'),
       waits('job:x', { payload: '{"n": 2}', fence: 4, attempts: 4 }),
     );
-    await place('job:x', 2, '1');
+    await takeSlot('job:x', 2, '1');
     expect(await end(ids.slice(0, 1))).toEqual({ claimed: ['2'], freed: [], lost: [], failed: [] });
-    expect(await places()).toEqual(['job:x 2: 2/5']);
+    expect(await takenSlots()).toEqual(['job:x 2: 2/5']);
     expect(await states()).toEqual(['1 succeeded', '2 running']);
     const [run] = await test.sql('select * from tock.job_runs_live');
     expect(run).toMatchObject({
@@ -83,7 +83,7 @@ describe('the slot of a run that ends', () => {
 
   it('comes with what executing the run needs', async () => {
     await addRuns(test, held('job:x'), waits('job:x', { payload: '{"n": 2}', idempotency_key: 'k' }));
-    await place('job:x', 1, '1');
+    await takeSlot('job:x', 1, '1');
     const passingOn = { limit: 1, leaseMs: 1000, queues: null, holdsSlot: () => true };
     const { claimed } = await finalizeRuns(
       database,
@@ -115,11 +115,11 @@ describe('the slot of a run that ends', () => {
       waits('job:x', { run_at: AGO(5) }),
       waits('job:y'),
     );
-    await place('job:x', 1, '1');
-    await place('job:x', 2, '2');
-    await place('job:y', 1, '3');
+    await takeSlot('job:x', 1, '1');
+    await takeSlot('job:x', 2, '2');
+    await takeSlot('job:y', 1, '3');
     expect(await end(['1', '2', '3'], { limit: 2 })).toMatchObject({ claimed: ['5', '6'], freed: ['job:y'] });
-    expect(await places()).toEqual(['job:x 1: 5/1', 'job:x 2: 6/1']);
+    expect(await takenSlots()).toEqual(['job:x 1: 5/1', 'job:x 2: 6/1']);
     expect(await states()).toContain('7 queued on job:y');
   });
 
@@ -138,10 +138,10 @@ describe('the slot of a run that ends', () => {
     await test.tock.queues.set('narrow', { concurrency: 5 });
     await test.tock.queues.set('rated', { rate: { count: 5, per: '1s' } });
     await addRuns(test, held('job:x'), waits('job:x', row));
-    await place('job:x', 2, '1');
+    await takeSlot('job:x', 2, '1');
     const queues = ['default', 'paused', 'narrow', 'rated'];
     expect(await end(['1'], { queues })).toMatchObject({ claimed: [], freed: ['job:x'] });
-    expect(await places()).toEqual([]);
+    expect(await takenSlots()).toEqual([]);
     expect(await states()).toEqual([
       '1 succeeded',
       `2 queued on ${(row['blocked_on'] as string) ?? 'job:x'}`,
@@ -160,11 +160,11 @@ describe('the slot of a run that ends', () => {
       waits('job:x', { queue: 'b', run_at: AGO(3) }),
       waits('job:x', { queue: 'c', run_at: AGO(4), priority: 1 }),
     );
-    await place('job:x', 1, '1');
-    await place('job:x', 2, '2');
+    await takeSlot('job:x', 1, '1');
+    await takeSlot('job:x', 2, '2');
     expect(await end(['1'])).toMatchObject({ claimed: ['6'], freed: [] });
     expect(await end(['2'])).toMatchObject({ claimed: ['5'], freed: [] });
-    expect(await places()).toEqual(['job:x 1: 6/1', 'job:x 2: 5/1']);
+    expect(await takenSlots()).toEqual(['job:x 1: 6/1', 'job:x 2: 5/1']);
   });
 
   it('is freed where a lowered limit is exceeded, or the slot is that of a definition', async () => {
@@ -175,32 +175,32 @@ describe('the slot of a run that ends', () => {
       held('definition:7', { definition_id: 7 }),
       waits('definition:7', { definition_id: 7 }),
     );
-    await place('job:x', 1, '1');
-    await place('job:x', 2, '98');
-    await place('definition:7', 1, '3');
+    await takeSlot('job:x', 1, '1');
+    await takeSlot('job:x', 2, '98');
+    await takeSlot('definition:7', 1, '3');
     expect(await end(['1', '3'])).toMatchObject({ claimed: [], freed: ['definition:7', 'job:x'] });
-    expect(await places()).toEqual(['job:x 2: 98/1']);
+    expect(await takenSlots()).toEqual(['job:x 2: 98/1']);
   });
 
   it('is freed where another session has locked the only run that waits', async () => {
     await addRuns(test, held('job:x'), waits('job:x'));
-    await place('job:x', 1, '1');
+    await takeSlot('job:x', 1, '1');
     expect(await whileLocked(test, ['2'], () => end(['1']))).toMatchObject({ claimed: [], freed: ['job:x'] });
-    expect(await places()).toEqual([]);
+    expect(await takenSlots()).toEqual([]);
   });
 
   it('stays where it is if the lease is lost: nothing is passed on', async () => {
     await addRuns(test, held('job:x'), waits('job:x'));
-    await place('job:x', 1, '1');
+    await takeSlot('job:x', 1, '1');
     expect(await end(['1'], { fence: 7 })).toMatchObject({ claimed: [], freed: [], lost: ['1'] });
-    expect(await places()).toEqual(['job:x 1: 1/1']);
+    expect(await takenSlots()).toEqual(['job:x 1: 1/1']);
     expect(await states()).toEqual(['1 running', '2 queued on job:x']);
   });
 
   it('is passed on by an attempt that ends dead, and not by one that is tried again', async () => {
     await addRuns(test, held('job:x'), waits('job:x'), held('job:y'), waits('job:y'));
-    await place('job:x', 1, '1');
-    await place('job:y', 1, '3');
+    await takeSlot('job:x', 1, '1');
+    await takeSlot('job:y', 1, '3');
     const error = { attempt: 1, name: 'Error', code: null, message: 'no', stack: null };
     expect(await end(['1'], { outcome: { transition: 'exhaust', error } })).toMatchObject({ claimed: ['2'] });
     expect(await end(['3'], { outcome: { transition: 'fail', error } })).toMatchObject({ claimed: [] });
@@ -213,7 +213,7 @@ describe('the slot of a run that ends', () => {
     await test.sql(
       'alter domain tock.count_from_0 add constraint count_in_0_to_1000000000 check (value <= 2147483647)',
     );
-    await place('job:x', 1, '1');
+    await takeSlot('job:x', 1, '1');
     expect(await end(['1'])).toEqual({ claimed: [], freed: ['job:x'], lost: [], failed: [] });
     expect(await states()).toEqual(['1 succeeded', '2 queued on job:x']);
   });

@@ -1,7 +1,7 @@
 // Store: the statement that takes back runs whose lease has expired.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase, type Session } from '../../../../src/store/connection/database.js';
-import { QUEUE_PRIORITIES } from '../../../../src/store/runs/claim/queue-priorities.js';
+import { QUEUE_LANES } from '../../../../src/store/runs/claim/queue-lanes.js';
 import { reapRuns, type StoredBackoff } from '../../../../src/store/runs/reap/reap.js';
 import { NEEDS_REAPING } from '../../../../src/store/runs/reap/reapable.js';
 import { addRuns, emptyTables, type RunRow, whileLocked, withoutIndexes } from '../../../support/runs.js';
@@ -46,7 +46,7 @@ const rowOf = async (id: string) => (await test.sql('select * from tock.job_runs
 const statuses = async () =>
   (await test.sql<{ status: string }>('select status from tock.job_runs order by id')).map(row => row.status);
 const isRemaining = async () =>
-  (await database.run<{ is: boolean }>(`with ${QUEUE_PRIORITIES} select ${NEEDS_REAPING} as is`))[0]?.is;
+  (await database.run<{ is: boolean }>(`with ${QUEUE_LANES} select ${NEEDS_REAPING} as is`))[0]?.is;
 
 describe('reapRuns', () => {
   it('takes back expired leases, wherever they are, and nothing else', async () => {

@@ -7,8 +7,8 @@
 //                                        passed over by all claims     claims it by what it is blocked on
 //                                        running, fence 2
 //
-// They are claimed, not unblocked first: otherwise A would claim them again, and where all of B's handlers
-// are busy when they are unblocked, B would never get one.
+// B claims such runs while they are blocked. If they were unblocked first, A would claim them again, and a B
+// whose handlers are all busy at that moment would never get one.
 import { codeKey, jobOfCodeKey } from '../../../../model/run/limits.js';
 import type { Session } from '../../../connection/database.js';
 import { statement } from '../../../connection/statement.js';
@@ -16,25 +16,25 @@ import { statuses } from '../../transition.js';
 import type { Claim, ClaimOptions } from '../claim.js';
 import { claimListed, type ListedRow } from '../claim-rows.js';
 import { claimedColumns, namesOfClaimed, startLease } from '../claimed-run.js';
-import { isQueueLimited, isQueueOpen, isServed } from '../queue-priorities.js';
+import { isQueueLimited, isQueueOpen, isServed } from '../queue-lanes.js';
 
-/** Whether it is the key of a job: they are a range, as ';' is the character after ':'. */
+/** Whether a key is that of a job: these keys are a range, as ';' is the character after ':'. */
 export const isOfCode = (column: string) => `${column} >= 'code:' and ${column} < 'code;'`;
 
 /** Whether some run waits for code. */
 export const WAITS_FOR_CODE = `((select r.blocked_on from tock.job_runs_live r where ${isOfCode('r.blocked_on')} order by r.blocked_on limit 1) is not null)`;
 
-/** Jobs that are looked at, of which runs wait. */
+/** At most so many jobs are read, of which runs wait. */
 const MAX_JOBS = 1000;
 
 /** CTE `awaited`: the keys that runs wait for, found by a loose index scan. */
 export const AWAITED_KEYS = `recursive awaited as (
-  (select r.blocked_on as key, 1 as place from tock.job_runs_live r where ${isOfCode('r.blocked_on')} order by r.blocked_on limit 1)
+  (select r.blocked_on as key, 1 as number from tock.job_runs_live r where ${isOfCode('r.blocked_on')} order by r.blocked_on limit 1)
   union all
-  select n.key, a.place + 1 from awaited a cross join lateral (
+  select n.key, a.number + 1 from awaited a cross join lateral (
     select r.blocked_on as key from tock.job_runs_live r where r.blocked_on > a.key and ${isOfCode('r.blocked_on')}
     order by r.blocked_on limit 1) n
-  where a.place < ${MAX_JOBS}
+  where a.number < ${MAX_JOBS}
 )`;
 
 const READ_AWAITED = statement<object, { readonly key: string }>(
@@ -53,13 +53,13 @@ type Parameters = Pick<ClaimOptions, 'limit' | 'workerId' | 'leaseMs' | 'queues'
   readonly keys: readonly string[];
 };
 
-// Those of each job by their index, in the order of the claims.
+// The runs of each job are read by the index on `blocked_on`, in the order in which a claim takes them.
 const CLAIM_WAITING = statement<Parameters, ListedRow>(
   'claim-waiting',
   `
 with due as materialized (
-  select d.id, d.is_limited, d.priority, d.run_at from unnest(:keys::text[]) as k(key) cross join lateral (
-    select r.id, r.priority, r.run_at, r.slot_keys is not null or ${isQueueLimited('q')} as is_limited
+  select d.id, d.needs_admission, d.priority, d.run_at from unnest(:keys::text[]) as k(key) cross join lateral (
+    select r.id, r.priority, r.run_at, r.slot_keys is not null or ${isQueueLimited('q')} as needs_admission
     from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
     where r.blocked_on = k.key and r.run_at <= tock.now() and r.status in (${statuses('claim')})
       and ${isServed('r.queue', 'q')} and ${isQueueOpen('q')}
@@ -67,19 +67,19 @@ with due as materialized (
     for update of r skip locked) d
   order by d.priority, d.run_at, d.id limit :limit::integer
 ), unblocked as (
-  update tock.job_runs_live r set blocked_on = null where r.id = any(array(select id from due where is_limited))
+  update tock.job_runs_live r set blocked_on = null where r.id = any(array(select id from due where needs_admission))
 ), claimed as (
   update tock.job_runs_live r set blocked_on = null, ${startLease('r')}
-  where r.id = any(array(select id from due where not is_limited))
+  where r.id = any(array(select id from due where not needs_admission))
   returning r.id, ${claimedColumns('r')}
 )
-select due.id, due.is_limited, ${namesOfClaimed('c')}
+select due.id, due.needs_admission, ${namesOfClaimed('c')}
 from due left join claimed c on c.id = due.id order by due.priority, due.run_at, due.id`,
 );
 
 /**
- * Claims due runs that wait for code with these jobs, and starts their leases. Those that need a slot become
- * claimable, and are only named. Runs that are locked are skipped.
+ * Claims due runs that wait for code with these jobs, and starts their leases. Runs that need admission are
+ * unblocked and only named. Runs that are locked are skipped.
  */
 export async function claimWaitingRuns(
   session: Session,

@@ -1,12 +1,12 @@
-// Claims in places that are named, of plain runs only: a third of the cost. The claimed rows come back in any
-// order, and one of them carries what is known of all.
+// Claims plain runs in lanes that are named, at a third of the cost of a claim everywhere. The claimed rows
+// come back in any order, and one of them carries what describes the claim.
 import type { Session } from '../../connection/database.js';
-import { hidden, statement } from '../../connection/statement.js';
+import { opaqueToPlanner, statement } from '../../connection/statement.js';
 import type { Claim, ClaimOptions } from './claim.js';
 import { claimInOrder, type PlainRow } from './claim-rows.js';
 import { claimedColumns, startLease } from './claimed-run.js';
 import {
-  isAbove,
+  isAfterWatermark,
   isClaimable,
   isQueueLimited,
   isQueueOpen,
@@ -16,14 +16,14 @@ import {
   type Watermark,
   type WatermarkParameters,
   watermarkParameters,
-} from './queue-priorities.js';
+} from './queue-lanes.js';
 
 type Wanted = Pick<ClaimOptions, 'limit' | 'workerId' | 'leaseMs' | 'queues'>;
 
-/** The most runs of one claim, as a number that the planner sees: so it knows that a claim is short. */
+/** The most runs of one claim. The planner sees this number, so it expects few rows. */
 export const MAX_CLAIMED = 2000;
 
-/** Whether claims of plain runs pass over this queue. */
+/** Whether a claim of plain runs skips this queue. */
 const isClosed = (name: string) => `exists (select from tock.job_queues q where q.name = ${name}
       and (${isQueueLimited('q')} or not (${isQueueOpen('q')} and ${isServed(name, 'q')})))`;
 
@@ -34,20 +34,20 @@ returning r.id, ${claimedColumns('r')},
   case when r.id = (select carrier from carried) then (select ids from carried) end as ids,
   case when r.id = (select carrier from carried) then (select taken from carried) end as taken`;
 
-const CLAIM_IN_PLACE = statement<Wanted & Watermark, PlainRow>(
-  'claim-in-place',
+const CLAIM_IN_LANE = statement<Wanted & Watermark, PlainRow>(
+  'claim-in-lane',
   `
 with due as materialized (
   select d.id, d.run_at from (
     select r.id, r.run_at from tock.job_runs_live r
-    where r.queue = ${hidden('queue', 'text')} and r.priority = ${hidden('priority', 'integer')}
+    where r.queue = ${opaqueToPlanner('queue', 'text')} and r.priority = ${opaqueToPlanner('priority', 'integer')}
       and ${isClaimable('r')} and r.slot_keys is null
-      and (r.run_at, r.id) > (${hidden('at', 'timestamptz')}, ${hidden('id', 'bigint')}) and not ${isClosed(':queue')}
+      and (r.run_at, r.id) > (${opaqueToPlanner('at', 'timestamptz')}, ${opaqueToPlanner('id', 'bigint')}) and not ${isClosed(':queue')}
     order by r.run_at, r.id
     limit ${MAX_CLAIMED}
     for update of r skip locked
   ) d
-  limit ${hidden('limit', 'integer')}
+  limit ${opaqueToPlanner('limit', 'integer')}
 ), carried as materialized (
   select array_agg(id)::text as ids, min(id) as carrier,
     json_build_array(json_build_array(1, count(*), count(*) >= :limit, max(run_at))) as taken from due
@@ -56,9 +56,9 @@ ${claimDue}`,
   { prepared: true },
 );
 
-// The order of `found` is that of its nested loop.
-const CLAIM_IN_PLACES = statement<Wanted & WatermarkParameters, PlainRow>(
-  'claim-in-places',
+// The rows of `found` are in the order of its nested loop.
+const CLAIM_IN_LANES = statement<Wanted & WatermarkParameters, PlainRow>(
+  'claim-in-lanes',
   `
 with open as materialized (
   select m.*, ceil(:limit::integer::numeric / count(*) over (partition by m.priority))::integer as share
@@ -69,7 +69,7 @@ with open as materialized (
   select d.id, d.run_at, o.turn, o.priority, o.share
   from open o cross join lateral (
     select r.id, r.run_at from tock.job_runs_live r
-    where ${liesIn('r', 'o')} and ${isClaimable('r')} and r.slot_keys is null and ${isAbove('r', 'o')}
+    where ${liesIn('r', 'o')} and ${isClaimable('r')} and r.slot_keys is null and ${isAfterWatermark('r', 'o')}
     order by r.run_at, r.id
     limit o.share
     for update of r skip locked
@@ -90,21 +90,21 @@ ${claimDue}`,
 );
 
 /**
- * Claims due runs above these watermarks only, and starts their leases: nothing that needs a slot, and
- * nothing of a queue that is closed or has a limit. The places of a priority, which follow each other, give
- * about equally many, the first ones first. Runs that are locked are skipped.
+ * Claims due runs after these watermarks, and starts their leases. Takes neither runs that need admission nor
+ * runs of a queue that is closed or has a limit. The lanes of one priority must follow each other; each gives
+ * about as many runs as the others. Runs that are locked are skipped.
  */
-export async function claimInPlaces(
+export async function claimInLanes(
   session: Session,
-  { limit: asked, workerId, leaseMs, queues }: ClaimOptions,
+  { limit: wantedRuns, workerId, leaseMs, queues }: ClaimOptions,
   watermarks: readonly Watermark[],
 ): Promise<Claim> {
-  const limit = Math.min(asked, MAX_CLAIMED);
+  const limit = Math.min(wantedRuns, MAX_CLAIMED);
   const wanted = { limit, workerId, leaseMs, queues };
   const [first, second] = watermarks;
   const rows =
     first !== undefined && second === undefined
-      ? await CLAIM_IN_PLACE.run(session, { ...wanted, ...first })
-      : await CLAIM_IN_PLACES.run(session, { ...wanted, ...watermarkParameters(watermarks) });
+      ? await CLAIM_IN_LANE.run(session, { ...wanted, ...first })
+      : await CLAIM_IN_LANES.run(session, { ...wanted, ...watermarkParameters(watermarks) });
   return claimInOrder(rows, limit, watermarks);
 }

@@ -1,6 +1,6 @@
-// What lies below the watermarks from which a worker's claims start, and could be claimed.
+// The sweep: finds claimable runs below the watermarks from which a worker's claims start.
 import type { Session } from '../../connection/database.js';
-import { hidden, statement } from '../../connection/statement.js';
+import { opaqueToPlanner, statement } from '../../connection/statement.js';
 import {
   isClaimable,
   isQueueLimited,
@@ -10,23 +10,23 @@ import {
   type Watermark,
   type WatermarkParameters,
   watermarkParameters,
-} from './queue-priorities.js';
+} from './queue-lanes.js';
 
 interface Row {
   readonly isMine: boolean;
   readonly found: readonly Watermark[];
 }
 
-// The turn is a hint: read and set outside of transactions, and two workers at the same instant may both
-// get it. So its commit does not wait for the disk. By the server's own clock, because it says how much is
-// done, not what is due.
+// The turn is only a hint: two workers may get it at the same instant, since it is read and set outside of
+// transactions. So the commit does not wait for the disk. Turns are timed by the server's own clock, because
+// they say how much work is done, not what is due.
 //
 // Queues with a limit have no watermark.
-const BELOW = statement<WatermarkParameters & { readonly pauseMs: number | null }, Row>(
-  'below-watermarks',
+const SWEEP = statement<WatermarkParameters & { readonly pauseMs: number | null }, Row>(
+  'sweep',
   `
 with turn as materialized (
-  select ${hidden('pauseMs', 'float8')} is null or case when now.ms >= last.last_value + :pauseMs::float8 or now.ms < last.last_value
+  select ${opaqueToPlanner('pauseMs', 'float8')} is null or case when now.ms >= last.last_value + :pauseMs::float8 or now.ms < last.last_value
     then setval('tock.swept_at', now.ms) is not null else false end as is_mine
   from tock.swept_at last, (select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms) now
 ), below as materialized (
@@ -44,19 +44,19 @@ select set_config('synchronous_commit', 'off', true) as "commit", (select t.is_m
 );
 
 /**
- * Reads the first claimable run below each watermark: one that was given back, became free of a limit, was
- * enqueued for the past or by a transaction that was committed late, or was locked by another session. It may
- * walk over many ended runs. Locks nothing. Outside of any transaction.
+ * Reads the first claimable run below each watermark. Such a run was given back or unblocked, was enqueued
+ * for the past or by a transaction that was committed late, or was locked by another session. The sweep may
+ * read the entries of many ended runs. Locks nothing. To be called outside of any transaction.
  *
- * @param pauseMs if any worker has looked in this time, it is not the caller's turn, and it finds null.
- * Null: it is, as for a worker that does not claim from all queues
+ * @param pauseMs if another worker has swept within this time, it is not the caller's turn, and the answer is
+ * null. Null: it is always the caller's turn, as for a worker that does not claim from all queues
  */
-export async function readBelow(
+export async function sweepBelowWatermarks(
   session: Session,
   watermarks: readonly Watermark[],
   pauseMs: number | null = null,
 ): Promise<readonly Watermark[] | null> {
   if (watermarks.length === 0) return [];
-  const row = await BELOW.first(session, { ...watermarkParameters(watermarks), pauseMs });
+  const row = await SWEEP.first(session, { ...watermarkParameters(watermarks), pauseMs });
   return row?.isMine ? row.found : null;
 }

@@ -1,12 +1,12 @@
-// What notices make a daemon do.
+// What notifications make a daemon do.
 import { performance } from 'node:perf_hooks';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createNoticeReceiver } from '../../src/daemon/notice-receiver.js';
+import { createNotificationReceiver } from '../../src/daemon/notification-receiver.js';
 import { createEnqueueHint } from '../../src/engine/claim/enqueue-hint.js';
-import type { Notice } from '../../src/store/connection/notices.js';
+import type { Notification } from '../../src/store/connection/notifications.js';
 
-const SOON: Notice = { kind: 'soon' };
-const QUEUED: Notice = { kind: 'queued', queuePriority: null };
+const SOON: Notification = { kind: 'soon' };
+const QUEUED: Notification = { kind: 'queued', lane: null };
 
 let now: number;
 beforeEach(() => {
@@ -26,7 +26,7 @@ const pass = (ms: number) => {
 function receiver(queues: readonly string[] | null = null) {
   const done: string[] = [];
   const hint = createEnqueueHint(queues);
-  const notices = createNoticeReceiver({
+  const notifications = createNotificationReceiver({
     worker: {
       wake: () => void done.push('wake'),
       wakeNotified: () => void done.push('claim'),
@@ -36,10 +36,10 @@ function receiver(queues: readonly string[] | null = null) {
     hint,
     onReap: () => void done.push('reap'),
   });
-  return { ...notices, done, hint };
+  return { ...notifications, done, hint };
 }
 
-describe('a notice', () => {
+describe('a notification', () => {
   it('of each kind has its effect', () => {
     const { receive, done } = receiver();
     receive({ kind: 'cancel', runId: '7' });
@@ -51,12 +51,12 @@ describe('a notice', () => {
     expect(done).toEqual(['cancel 7', 'wake', 'claim', 'reap', 'claim', 'waiting']);
   });
 
-  it('that there is something to reap leads to a look everywhere, also where another named a place', () => {
+  it('that there is something to reap leads to a claim everywhere, also where another named a lane', () => {
     const { receive, done, hint } = receiver();
-    const queuePriority = { queue: 'mails', priority: 0 };
-    receive({ kind: 'queued', queuePriority });
-    expect(hint.take()).toEqual(queuePriority);
-    receive({ kind: 'queued', queuePriority });
+    const lane = { queue: 'mails', priority: 0 };
+    receive({ kind: 'queued', lane });
+    expect(hint.take()).toEqual(lane);
+    receive({ kind: 'queued', lane });
     receive({ kind: 'reap' });
     pass(1000);
     expect([done, hint.isEmpty, hint.take()]).toEqual([['claim', 'reap', 'claim'], false, null]);
@@ -64,9 +64,9 @@ describe('a notice', () => {
 
   it('of a run in a queue that the worker does not serve has none', () => {
     const { receive, done } = receiver(['mails']);
-    receive({ kind: 'queued', queuePriority: { queue: 'reports', priority: 0 } });
+    receive({ kind: 'queued', lane: { queue: 'reports', priority: 0 } });
     expect(done).toEqual([]);
-    receive({ kind: 'queued', queuePriority: { queue: 'mails', priority: 0 } });
+    receive({ kind: 'queued', lane: { queue: 'mails', priority: 0 } });
     expect(done).toEqual(['claim']);
   });
 

@@ -1,38 +1,37 @@
-// From which queues, and at which priorities, runs may start now.
-import { hidden } from '../../connection/statement.js';
+// From which queue lanes runs may start now. A queue lane is one priority of a queue.
+import { opaqueToPlanner } from '../../connection/statement.js';
 import { statuses } from '../transition.js';
 
 /** Whether a live run is due, waits for no slot, and has a status in which it can be claimed. */
 export const isClaimable = (run: string) =>
   `${run}.blocked_on is null and ${run}.run_at <= tock.now() and ${run}.status in (${statuses('claim')})`;
 
-/** Whether a live run lies in a queue and priority, both columns of `place`. */
-export const liesIn = (run: string, place: string) =>
-  `${run}.queue = ${place}.queue and ${run}.priority = ${place}.priority`;
+/** Whether a live run is in a queue lane: `lane` has the columns queue and priority. */
+export const liesIn = (run: string, lane: string) =>
+  `${run}.queue = ${lane}.queue and ${run}.priority = ${lane}.priority`;
 
 /**
- * CTE `queue_priorities`: each queue and priority that has runs which wait for no slot, found by a loose
- * index scan, since there are few of them, however many runs there are. Source: the PostgreSQL wiki, "Loose
- * indexscan".
+ * CTE `queue_lanes`: each lane that has runs which wait for no slot. A loose index scan finds them, since
+ * there are few lanes, however many runs there are. Source: the PostgreSQL wiki, "Loose indexscan".
  */
-export const QUEUE_PRIORITIES = `recursive queue_priorities as (
+export const QUEUE_LANES = `recursive queue_lanes as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
   union all
-  select n.queue, n.priority from queue_priorities p cross join lateral (
+  select n.queue, n.priority from queue_lanes p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 )`;
 
-/** The next queue and priority after one and before another that has runs which wait for no slot. */
+/** The next lane, after one and before another, that has runs which wait for no slot. */
 const nextBetween = (after: string, before: string) => `cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (${after}) and (r.queue, r.priority) < (${before})
     order by r.queue, r.priority limit 1) n`;
 
 /**
- * A queue and priority, and a run in it up to which all that could be claimed has been claimed, as far as a
- * worker knows. Claims start after it, so that they do not walk over the index entries of ended runs, which
- * stay until a vacuum, and for as long as some session holds an older snapshot.
+ * The run of a queue lane up to which a worker has claimed all, as far as it knows. The worker's claims start
+ * after it. So they do not read the index entries of ended runs again, which stay until a vacuum, and for as
+ * long as some session holds an older snapshot.
  */
 export interface Watermark {
   readonly queue: string;
@@ -57,19 +56,18 @@ export const watermarkParameters = (watermarks: readonly Watermark[]): Watermark
 });
 
 /**
- * The rows of {@link WatermarkParameters}: queue, priority, after_at, after_id; turn is their order, from
- * 1.
+ * The rows of {@link WatermarkParameters}: queue, priority, after_at, after_id; turn is their order, from 1.
  */
-export const WATERMARKS = `unnest(${hidden('queueNames', 'text[]')}, ${hidden('priorities', 'integer[]')},
-    ${hidden('times', 'timestamptz[]')}, ${hidden('ids', 'bigint[]')}) with ordinality as m(queue, priority, after_at, after_id, turn)`;
+export const WATERMARKS = `unnest(${opaqueToPlanner('queueNames', 'text[]')}, ${opaqueToPlanner('priorities', 'integer[]')},
+    ${opaqueToPlanner('times', 'timestamptz[]')}, ${opaqueToPlanner('ids', 'bigint[]')}) with ordinality as m(queue, priority, after_at, after_id, turn)`;
 
 /**
- * As {@link QUEUE_PRIORITIES}, with the watermark of each: the beginning of time where there is none. A queue
- * and priority with a watermark is taken to have runs, and the loose index scan goes only between these, so
- * that it does not walk through them. Names of queues begin with a letter or digit, so they lie between ''
- * and '~'. Uses {@link WatermarkParameters}.
+ * As {@link QUEUE_LANES}, with the watermark of each lane: the beginning of time where there is none. A lane
+ * with a watermark counts as one that has runs, and the loose index scan searches only the gaps between these
+ * lanes. Names of queues begin with a letter or digit, so they sort between '' and '~'. Uses
+ * {@link WatermarkParameters}.
  */
-export const QUEUE_PRIORITIES_ABOVE = `recursive watermarks as materialized (
+export const QUEUE_LANES_WITH_WATERMARKS = `recursive watermarks as materialized (
   select m.queue collate "C" as queue, m.priority, m.after_at, m.after_id from ${WATERMARKS}
 ), gaps as materialized (
   select b.queue, b.priority, lead(b.queue, 1, '~') over borders as before_queue, lead(b.priority, 1, 0) over borders as before_priority
@@ -81,21 +79,21 @@ export const QUEUE_PRIORITIES_ABOVE = `recursive watermarks as materialized (
   union all
   select n.queue, n.priority, p.before_queue, p.before_priority
   from others p ${nextBetween('p.queue, p.priority', 'p.before_queue, p.before_priority')}
-), queue_priorities as (
+), queue_lanes as (
   select w.* from watermarks w
   union all
   select o.queue, o.priority, timestamptz '-infinity', 0 from others o
 )`;
 
-/** Whether a run lies above the watermark of its queue and priority, in a row of {@link WATERMARKS}. */
-export const isAbove = (run: string, place: string) =>
-  `(${run}.run_at, ${run}.id) > (${place}.after_at, ${place}.after_id)`;
+/** Whether a run comes after the watermark of its lane: a row with the columns of {@link WATERMARKS}. */
+export const isAfterWatermark = (run: string, lane: string) =>
+  `(${run}.run_at, ${run}.id) > (${lane}.after_at, ${lane}.after_id)`;
 
-/** Whether a queue has a limit of its own; over its row, which may be null. */
+/** Whether a queue has a limit of its own. `queue`: its row, which may be null. */
 export const isQueueLimited = (queue: string) =>
   `(${queue}.concurrency is not null or ${queue}.rate_count is not null)`;
 
-/** Whether a queue is neither paused nor outside of its hours; over its row, which may be null. */
+/** Whether a queue is neither paused nor outside of its hours. `queue`: its row, which may be null. */
 export function isQueueOpen(queue: string): string {
   const time = `(tock.now() at time zone ${queue}.timezone)::time`;
   const from = `split_part(${queue}.active_window, '-', 1)`;
@@ -106,46 +104,46 @@ export function isQueueOpen(queue: string): string {
 }
 
 /**
- * Whether a worker claims from a queue: it names the queue, or it names none and the queue is not relayed.
- * Over the queue's name and its row, which may be null. Uses the parameter :queues.
+ * Whether a worker claims from a queue: the worker names it, or names none and the queue is not relayed.
+ * `queue`: the queue's row, which may be null. Uses the parameter :queues.
  */
 export const isServed = (name: string, queue: string) =>
-  `case when ${hidden('queues', 'text[]')} is null then ${queue}.relayed_to is null else ${name} = any(:queues) end`;
+  `case when ${opaqueToPlanner('queues', 'text[]')} is null then ${queue}.relayed_to is null else ${name} = any(:queues) end`;
 
 /**
- * Whether a queue's next start lies further ahead than its rate ever puts it: the clock was set back since,
- * and the instant does not count. A rate puts it one start's share of the period ahead; a minute more allows
- * for a clock that is corrected by little.
+ * Whether a queue's next start is later than its rate allows: then the clock was set back since, and the
+ * instant does not count. A rate puts the next start one share of the period ahead; a minute more allows for
+ * small corrections of the clock.
  */
 export const isRateVoid = (queue: string) =>
   `${queue}.rate_next_at > tock.now()
     + least(${queue}.rate_period_ms, ${queue}.rate_period_ms / ${queue}.rate_count + 60000) * interval '1 millisecond'`;
 
-/** How many slots a queue with a concurrency has left; null where it has none. */
+/** How many slots a queue with a concurrency has left; null for a queue without one. */
 const freeQueueSlots = (queue: string) =>
   `${queue}.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || ${queue}.name)`;
 
 /**
- * CTE `open`, over {@link QUEUE_PRIORITIES}: those from which runs can be claimed now, and `room`: how many
- * at most. Uses the parameter :queues: only these; null: all that are not relayed.
+ * CTE `open`, over {@link QUEUE_LANES}: the lanes from which runs can be claimed now, and `room`: how many
+ * runs at most. Uses the parameter :queues: only these; null: all that are not relayed.
  *
- * A look at the first due run of each, not EXISTS, which the planner may turn into a join with all runs.
+ * Reads the first due run of each lane, not EXISTS, which the planner may turn into a join with all runs.
  *
- * @param limit SQL for the most that is asked for
- * @param hasWatermarks over {@link QUEUE_PRIORITIES_ABOVE}, with its watermarks. A queue with a limit has
- * none: runs that have long been due start when it lets them
+ * @param limit SQL for the most runs that the caller wants
+ * @param hasWatermarks over {@link QUEUE_LANES_WITH_WATERMARKS}, with its watermarks. In a queue with a limit
+ * they do not count: runs that have long been due start when the limit lets them
  */
-export function openQueuePriorities(limit: string, hasWatermarks = false): string {
+export function openQueueLanes(limit: string, hasWatermarks = false): string {
   const watermark = `case when ${isQueueLimited('q')} then timestamptz '-infinity' else p.after_at end`;
-  const isAboveIt = `(r.run_at, r.id) > (${watermark}, p.after_id)`;
+  const isAfter = `(r.run_at, r.id) > (${watermark}, p.after_id)`;
   return `open as materialized (
   select p.queue, p.priority, ${hasWatermarks ? `${watermark} as after_at, p.after_id, ` : ''}${isQueueLimited('q')} as is_limited,
     least(${limit}, ${freeQueueSlots('q')}) as room, count(*) over (partition by p.priority) as siblings
-  from queue_priorities p left join tock.job_queues q on q.name = p.queue
+  from queue_lanes p left join tock.job_queues q on q.name = p.queue
   where ${isServed('p.queue', 'q')} and ${isQueueOpen('q')}
     and (q.concurrency is null or ${freeQueueSlots('q')} > 0)
     and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or ${isRateVoid('q')})
-    and (select true from tock.job_runs_live r where ${liesIn('r', 'p')} and ${isClaimable('r')}${hasWatermarks ? ` and ${isAboveIt}` : ''}
+    and (select true from tock.job_runs_live r where ${liesIn('r', 'p')} and ${isClaimable('r')}${hasWatermarks ? ` and ${isAfter}` : ''}
       order by r.run_at, r.id limit 1)
 )`;
 }

@@ -1,4 +1,4 @@
-// Notices from a role that may connect and nothing else: they may make a worker look, and order nothing.
+// Notifications from a role that may connect and nothing else: they may make a worker check, and order nothing.
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Daemon, defineJob } from '../../src/index.js';
@@ -62,7 +62,7 @@ const running = async () => {
   );
   return id;
 };
-/** Resolves when the daemon has nothing under way: it has asked nothing between two looks at what it asks. */
+/** Resolves when the daemon has nothing under way: it has asked nothing between two checks of what it asks. */
 const atRest = () => {
   let before = -1;
   return until(() => {
@@ -72,16 +72,16 @@ const atRest = () => {
     return Promise.resolve(isAtRest);
   }, 'the daemon to be at rest');
 };
-const LOOK = /cancel_requested_at is not null as cancel_requested from/;
-const looks = () => recorder.statements().filter(text => LOOK.test(text)).length;
+const POLL = /cancel_requested_at is not null as cancel_requested from/;
+const polls = () => recorder.statements().filter(text => POLL.test(text)).length;
 
 describe('a role that may only connect', () => {
-  it('cancels no run by a notice: the worker looks, and finds that nobody asked', async () => {
+  it('cancels no run by a notification: the worker checks, and finds that nobody asked', async () => {
     const id = await running();
     await expect(stranger.query('select from tock.job_runs')).rejects.toThrow(/permission denied/);
     await stranger.query(`notify tock, 'cancel:${id}'`);
-    await until(() => Promise.resolve(looks() > 0 || signals[0]?.aborted), 'the worker to look');
-    // A later notice is answered when what the first one brought about is over.
+    await until(() => Promise.resolve(polls() > 0 || signals[0]?.aborted), 'the worker to check');
+    // A later notification is answered when what the first one brought about is over.
     await ended(await test.tock.enqueue(quick));
     expect(signals[0]?.aborted).toBe(false);
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'running', cancelRequestedAt: null });
@@ -90,11 +90,11 @@ describe('a role that may only connect', () => {
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'cancelled', skipReason: 'enough' });
   });
 
-  it('makes a worker look a bounded number of times, however many notices it sends', async () => {
+  it('makes a worker check a bounded number of times, however many notifications it sends', async () => {
     const id = await running();
     const before = recorder.statements().length;
     const since = performance.now();
-    // In many transactions: of equal notices in one, PostgreSQL sends the first.
+    // In many transactions: of equal notifications in one, PostgreSQL sends the first.
     for (let batch = 0; batch < 500; batch++)
       await stranger.query(`select pg_notify('tock', p) from generate_series(1, 5) n, unnest(array[
         'queued', 'queued:' || n || ':default', 'queued:0:' || repeat('q', n), 'cancel:' || ${id} + n - 1]) p`);
@@ -102,7 +102,7 @@ describe('a role that may only connect', () => {
     await ended(await test.tock.enqueue(quick));
     const seconds = (performance.now() - since) / 1000;
     const statements = recorder.statements().length - before;
-    // Two kinds of looks, of three statements together: each seven times in the first third of a second, and then four
+    // Two kinds of checks, of three statements together: each seven times in the first third of a second, and then four
     // times a second. And what the run at the end takes.
     expect(statements).toBeLessThan(50 + 15 * seconds);
     expect(signals[0]?.aborted).toBe(false);

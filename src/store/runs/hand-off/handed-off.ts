@@ -1,12 +1,12 @@
-// SQL over runs that are handed over, for the statements that reap and cancel them.
-import { DECIDED_UNTIL, HANDED_OVER } from '../../../model/run/states.js';
+// SQL over runs that are handed off, for the statements that reap and cancel them.
+import { DECIDED_UNTIL, HANDED_OFF } from '../../../model/run/states.js';
 
-/** Whether nobody has decided yet what becomes of a run that is handed over. */
+/** Whether nobody has decided yet what becomes of a run that is handed off. */
 const isUndecided = (run: string) =>
-  `(${run}.status = 'running' and ${run}.locked_by = '${HANDED_OVER}' and ${run}.locked_until < '${DECIDED_UNTIL}')`;
+  `(${run}.status = 'running' and ${run}.locked_by = '${HANDED_OFF}' and ${run}.locked_until < '${DECIDED_UNTIL}')`;
 
 /**
- * Assignments that end the lease of an undecided run that is handed over, and change nothing of other runs:
+ * Assignments that end the lease of an undecided run that is handed off, and change nothing of other runs:
  * reaping takes it back, and cancels it if that was requested.
  */
 export const endLease = (run: string) =>
@@ -14,15 +14,15 @@ export const endLease = (run: string) =>
     run_at = case when ${isUndecided(run)} then ${dueAt(run)} else ${run}.run_at end`;
 
 const noted = (run: string, column: string) =>
-  `(select h.${column} from tock.job_hand_offs h where h.run_id = ${run}.id and h.fence = ${run}.fence and ${run}.locked_by = '${HANDED_OVER}')`;
+  `(select h.${column} from tock.job_hand_offs h where h.run_id = ${run}.id and h.fence = ${run}.fence and ${run}.locked_by = '${HANDED_OFF}')`;
 
-/** When a run was due: while it is handed over, `run_at` is the end of its lease. */
+/** When a run was due: while it is handed off, `run_at` is the end of its lease. */
 export const dueAt = (run: string) => `coalesce(${noted(run, 'due_at')}, ${run}.run_at)`;
 
-/** To whom it was handed over, as text after a verb; empty if that is not known. */
+/** To whom it was handed off, as text after a verb; empty if that is not known. */
 export const receiver = (run: string) => `coalesce(' to ' || ${noted(run, 'handed_to')}, '')`;
 
-/** Whether the outcome of a hand-over was decided and is not written yet. A small partial index has these. */
+/** Whether the outcome of a handoff was decided and is not written yet. A small partial index has these. */
 export const isUnwritten = (handOff: string) =>
   `${handOff}.handed_over_at is not null and ${handOff}.decided_at is not null and ${handOff}.written_at is null`;
 

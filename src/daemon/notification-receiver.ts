@@ -1,0 +1,54 @@
+// What each notification makes a daemon do. Notifications of runs that are due soon have a limiter of their
+// own: a stream of them leads to no claim, and must not hold up notifications of runs that are due.
+import type { EnqueueHint } from '../engine/claim/enqueue-hint.js';
+import { createNotificationLimiter } from '../engine/claim/notification-limiter.js';
+import type { Worker } from '../engine/worker/worker-interface.js';
+import type { Notification } from '../store/connection/notifications.js';
+
+export interface NotificationReceiver {
+  readonly receive: (notification: Notification) => void;
+  /** A claim has found runs, so the next notification takes effect at once. */
+  found(): void;
+  /** Notifications have no effect from now on. */
+  readonly close: () => void;
+}
+
+interface NotificationReceiverOptions {
+  readonly worker: Pick<Worker, 'checkCancel' | 'wake' | 'wakeNotified' | 'expectWaiting'>;
+  readonly hint: EnqueueHint;
+  /** There is something to reap. */
+  readonly onReap: () => void;
+}
+
+export function createNotificationReceiver({
+  worker,
+  hint,
+  onReap,
+}: NotificationReceiverOptions): NotificationReceiver {
+  const due = createNotificationLimiter(worker.wakeNotified);
+  const soon = createNotificationLimiter(worker.wake);
+  const code = createNotificationLimiter(() => worker.expectWaiting());
+  return {
+    receive(notification) {
+      if (notification.kind === 'cancel') worker.checkCancel(notification.runId);
+      else if (notification.kind === 'soon') soon.notified();
+      else if (notification.kind === 'code') code.notified();
+      else if (notification.kind === 'reap') {
+        onReap();
+        // The runs that are taken back may be in any lane.
+        hint.record(null);
+        due.notified();
+      } else if (notification.kind === 'queued' && hint.record(notification.lane)) due.notified();
+    },
+    found() {
+      due.found();
+      soon.found();
+      code.found();
+    },
+    close() {
+      due.close();
+      soon.close();
+      code.close();
+    },
+  };
+}

@@ -1,0 +1,99 @@
+// How far a handler has come (ctx.cursor), kept for its next attempt. Advancing costs no statement: the last
+// value is written with the attempt's reports, or in the transaction of the handler that is open.
+//
+// { n: 7, value: 70000 }   `n` grows, so that a report which is late changes nothing
+import { TockError } from '../../model/errors.js';
+import type { JobTransaction } from '../../model/job/job-database.js';
+import { resultText } from '../../model/job/payload/payload.js';
+import type { Cursor, CursorOptions } from '../../model/job/wait-methods.js';
+import { isStorable, quote } from '../../model/names.js';
+import type { Session } from '../../store/connection/database.js';
+import { isTransient } from '../../store/connection/errors.js';
+import { keepCursor, readEffect } from '../../store/runs/effects.js';
+import type { Engine } from '../engine.js';
+import { retryUntil } from '../finalize/retry-until.js';
+import { type ActiveRun, leaseLost } from './active-run.js';
+
+/**
+ * The transactions that a handler has open by ctx.once and ctx.transaction, and what to undo if one rolls
+ * back.
+ */
+export type OpenTransactions = Map<
+  JobTransaction,
+  { readonly session: Session; readonly undo: (() => void)[] }
+>;
+
+export function openCursors(engine: Engine, active: ActiveRun, workerId: string, open: OpenTransactions) {
+  const { id, fence } = active.run;
+  const names = new Set<string>();
+
+  return async <T>(name: string, initial: T): Promise<Cursor<T>> => {
+    const key = `cursor:${id}:${checkEffectKey(name)}`;
+    const what = `cursor ${quote(name)}`;
+    if (names.has(name))
+      throw new TockError('TOCK_BAD_STATE', `${what} is open already: keep what ctx.cursor returned`);
+    names.add(name);
+    const kept = await retryUntil(
+      () => readEffect.first(engine.database, { key }),
+      error => isTransient(error) && !active.interrupt.isAborted,
+    );
+    const { n: first, value } = kept?.result
+      ? JSON.parse(kept.result)
+      : { n: 0, value: JSON.parse(resultText(initial, what) ?? 'null') };
+    let [n, current]: [number, T] = [first, value];
+
+    return {
+      get value() {
+        return current;
+      },
+      async advance(next, { client } = {}) {
+        const text = resultText(next, what) ?? 'null';
+        const transaction = transactionOf(open, client, what);
+        const [before, result] = [current, `{"n":${n + 1},"value":${text}}`];
+        n++;
+        current = JSON.parse(text);
+        if (transaction === null) {
+          active.cursors ??= new Map();
+          active.cursors.set(key, result);
+          return;
+        }
+        transaction.undo.push(() => {
+          current = before;
+        });
+        const written = await keepCursor.first(transaction.session, { id, fence, workerId, key, result });
+        if (!written) throw leaseLost(active);
+      },
+    };
+  };
+}
+
+function transactionOf(open: OpenTransactions, client: CursorOptions['client'], what: string) {
+  if (client !== undefined) {
+    const named = open.get(client);
+    if (named) return named;
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `${what}: client is no transaction of ctx.once or ctx.transaction that is open`,
+    );
+  }
+  if (open.size > 1)
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `${what} is advanced while ${open.size} transactions of the handler are open: pass the one that it belongs to, advance(next, { client: trx })`,
+    );
+  return open.values().next().value ?? null;
+}
+
+export function checkEffectKey(key: string): string {
+  if (
+    typeof key === 'string' &&
+    isStorable(key) &&
+    Buffer.byteLength(key) >= 1 &&
+    Buffer.byteLength(key) <= 900
+  )
+    return key;
+  throw new TockError(
+    'TOCK_BAD_KEY',
+    `${quote(key)} cannot be the key of an effect: it must have 1 to 900 bytes, without NUL`,
+  );
+}

@@ -1,0 +1,63 @@
+// How often notifications make a worker check.
+import { performance } from 'node:perf_hooks';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import {
+  createNotificationLimiter,
+  type NotificationLimiter,
+} from '../../../src/engine/claim/notification-limiter.js';
+
+let limiter: NotificationLimiter;
+let checks: number;
+let now: number;
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  [now, checks] = [0, 0];
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  limiter = createNotificationLimiter(() => checks++);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+const pass = (ms: number) => {
+  now += ms;
+  vi.advanceTimersByTime(ms);
+};
+
+describe('createNotificationLimiter', () => {
+  it('checks at once, then after pauses that double up to a quarter of a second', () => {
+    limiter.notified();
+    expect(checks).toBe(1);
+    for (const pauseMs of [5, 10, 20, 40, 80, 160, 250, 250]) {
+      const before = checks;
+      limiter.notified();
+      pass(pauseMs - 1);
+      expect(checks).toBe(before);
+      pass(1);
+      expect(checks).toBe(before + 1);
+    }
+  });
+
+  it('checks once for many notifications', () => {
+    for (let count = 0; count < 100; count++) limiter.notified();
+    pass(1000);
+    expect(checks).toBe(2);
+  });
+
+  it('checks at once again after a check that found something', () => {
+    for (let round = 1; round <= 3; round++) {
+      limiter.notified();
+      expect(checks).toBe(round);
+      limiter.found();
+    }
+  });
+
+  it('checks no more once it is closed, not even for a later notification', () => {
+    limiter.notified();
+    limiter.notified();
+    limiter.close();
+    limiter.notified();
+    pass(1000);
+    expect([checks, vi.getTimerCount()]).toEqual([1, 0]);
+  });
+});
