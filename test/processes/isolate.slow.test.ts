@@ -101,6 +101,23 @@ describe('an isolated handler', () => {
     });
   });
 
+  it('waits by Snooze and ctx.sleep, and keeps its cursor', async () => {
+    await start();
+    const run = await ended(await test.tock.enqueue('waits', {}));
+    expect(run).toMatchObject({
+      status: 'succeeded',
+      output: { rows: 5, snoozes: 1, attempt: 1 },
+      waits: [
+        { kind: 'snooze', reason: 'not yet' },
+        { kind: 'sleep', name: 'a', outcome: 'time' },
+      ],
+    });
+    expect(await ended(await test.tock.enqueue('waits', { catches: true }))).toMatchObject({
+      status: 'dead',
+      errors: [{ code: 'TOCK_WAIT_CAUGHT' }],
+    });
+  });
+
   it('forwards its log lines and its progress, also when it never yields again', async () => {
     await start();
     const id = await test.tock.enqueue('compute', {});

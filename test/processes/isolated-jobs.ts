@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { performance } from 'node:perf_hooks';
 import * as z from 'zod';
-import { Cancel, Dead, defineJob, type JobContext, RetryLater } from '../../src/index.js';
+import { Cancel, Dead, defineJob, type JobContext, RetryLater, Snooze } from '../../src/index.js';
 
 interface Tables {
   children: { run_id: string; attempt: number; pid: number; reason: string | null };
@@ -296,6 +296,24 @@ const handsOff = defineJob({
   },
 });
 
+const waits = defineJob({
+  name: 'waits',
+  isolate: true,
+  retry: { maxAttempts: 1 },
+  payload: z.object({ catches: z.boolean().default(false) }),
+  async run(ctx, { catches }) {
+    const rows = await ctx.cursor('rows', 0);
+    if (ctx.snoozes === 0) {
+      await rows.advance(5);
+      throw new Snooze('1s', { reason: 'not yet', giveUpAfter: '1h' });
+    }
+    await ctx.sleep('a', '1s').catch((error: unknown) => {
+      if (!catches) throw error;
+    });
+    return { rows: rows.value, snoozes: ctx.snoozes, attempt: ctx.attempt };
+  },
+});
+
 /** In the worker's own process. */
 const plain = defineJob({ name: 'plain', run: () => process.pid });
 
@@ -314,5 +332,6 @@ export const jobs = [
   late,
   leavesMuch,
   handsOff,
+  waits,
   plain,
 ];

@@ -44,7 +44,7 @@ const GLYPHS: Readonly<Record<AttemptOutcome, string>> = {
   failed: '✕',
   lost: '!',
   released: '↩',
-  waiting: '⏸',
+  waiting: 'z',
   cancelled: '–',
   skipped: '–',
 };

@@ -34,9 +34,9 @@ export function currentWait({ status, waits }: WaitingRun, now: Date): RunWait |
   return waits.findLast(({ outcome, until }) => outcome === null && (until === null || until > now));
 }
 
-/** `the export is not ready`, `it sleeps (trial)`. */
+/** The reason of a snooze, `the export is not ready`; of another wait its name, `trial`. */
 export const waitWords = ({ kind, name, reason }: RunWait) =>
-  kind === 'snooze' ? (reason ?? 'it was snoozed') : `it sleeps (${name})`;
+  kind === 'snooze' ? (reason ?? 'snoozed') : name;
 
 /** `4m more: the export is not ready; snoozed 3 times`. */
 export function waitText(wait: RunWait, snoozes: number, now: Date): string {
