@@ -78,30 +78,30 @@ with candidates as materialized (
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) from tock.job_queues q where q.name = r.queue))
   order by r.priority, r.run_at, r.id
   for update skip locked
-), placed as materialized (
-  select c.*, row_number() over by_key as place, count(*) over by_key as wanted, max(slot_limit) over by_key as key_limit
+), ranked as materialized (
+  select c.*, row_number() over by_key as rank, count(*) over by_key as wanted, max(slot_limit) over by_key as key_limit
   from candidates c where is_simple
   window by_key as (partition by key order by priority, run_at, id rows between unbounded preceding and unbounded following)
-), looked as materialized (
+), locked as materialized (
   select p.*,
-    case when place = 1 then pg_try_advisory_xact_lock(hashtextextended('tock.slots:' || key, 0)) end as locks,
-    case when place = 1 then array(select s.slot from tock.job_slots s where s.concurrency_key = p.key) end as slots
-  from placed p where key_limit > 1
+    case when rank = 1 then pg_try_advisory_xact_lock(hashtextextended('tock.slots:' || key, 0)) end as locks,
+    case when rank = 1 then array(select s.slot from tock.job_slots s where s.concurrency_key = p.key) end as slots
+  from ranked p where key_limit > 1
 ), turns as materialized (
   select l.*, first_value(locks) over by_key as is_locked,
     first_value(cardinality(slots)) over by_key as taken,
     first_value(coalesce((select max(slot) from unnest(slots) slot), 0)) over by_key as highest,
-    first_value(case when place = 1 and cardinality(slots) between 1 and key_limit - 1 then array(
+    first_value(case when rank = 1 and cardinality(slots) between 1 and key_limit - 1 then array(
       select f.slot from generate_series(1, least(key_limit, cardinality(slots) + wanted)) f(slot)
       where f.slot <> all(slots) order by 1) end) over by_key as free
-  from looked l window by_key as (partition by key order by place)
+  from locked l window by_key as (partition by key order by rank)
 ), taken as (
   insert into tock.job_slots (concurrency_key, slot, run_id, fence)
-  select key, 1, id, fence + 1 from placed p where key_limit <= 1 and place = 1 and slot_limit = 1
+  select key, 1, id, fence + 1 from ranked p where key_limit <= 1 and rank = 1 and slot_limit = 1
     and (select count(*) from tock.job_slots s where s.concurrency_key = p.key) = 0
   union all
-  select key, case when taken = 0 then place else free[place] end, id, fence + 1 from turns
-  where is_locked and taken + place <= slot_limit and highest <= slot_limit
+  select key, case when taken = 0 then rank else free[rank] end, id, fence + 1 from turns
+  where is_locked and taken + rank <= slot_limit and highest <= slot_limit
   order by 1, 2
   on conflict do nothing
   returning run_id
@@ -122,7 +122,7 @@ with candidates as materialized (
 ), others as (
   select id, queue, priority, run_at, key, false as is_decided from candidates where not is_simple
   union all
-  select id, queue, priority, run_at, key, true from placed where key_limit <= 1 and id not in (select run_id from taken)
+  select id, queue, priority, run_at, key, true from ranked where key_limit <= 1 and id not in (select run_id from taken)
   union all
   select id, queue, priority, run_at, key, is_locked from turns where id not in (select run_id from taken)
 ), blocked as (
@@ -164,12 +164,12 @@ returning set_config('synchronous_commit', 'off', true) as commit;
 
 -- awaited-jobs
 with recursive awaited as (
-  (select r.blocked_on as key, 1 as place from tock.job_runs_live r where r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1)
+  (select r.blocked_on as key, 1 as number from tock.job_runs_live r where r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1)
   union all
-  select n.key, a.place + 1 from awaited a cross join lateral (
+  select n.key, a.number + 1 from awaited a cross join lateral (
     select r.blocked_on as key from tock.job_runs_live r where r.blocked_on > a.key and r.blocked_on >= 'code:' and r.blocked_on < 'code;'
     order by r.blocked_on limit 1) n
-  where a.place < 1000
+  where a.number < 1000
 )
 select key from awaited;
 
@@ -182,26 +182,6 @@ where d.id = any($1::bigint[]) and (not (d.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]
 select pg_try_advisory_xact_lock(hashtextextended('tock.reap', 0)) as "isMine", ((select r.blocked_on from tock.job_runs_live r where r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1) is not null) as "waitsForCode",
   set_config('jit', 'off', true) as jit,
   set_config('idle_in_transaction_session_timeout', '10s', true) as "atMostIdle";
-
--- below-watermarks
-with turn as materialized (
-  select (select $1::float8) is null or case when now.ms >= last.last_value + $1::float8 or now.ms < last.last_value
-    then setval('tock.swept_at', now.ms) is not null else false end as is_mine
-  from tock.swept_at last, (select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms) now
-), below as materialized (
-  select m.queue, m.priority, b.run_at, b.id
-  from turn t cross join unnest((select $2::text[]), (select $3::integer[]),
-    (select $4::timestamptz[]), (select $5::bigint[])) with ordinality as m(queue, priority, after_at, after_id, turn) left join tock.job_queues q on q.name = m.queue
-  cross join lateral (
-    select r.run_at, r.id from tock.job_runs_live r
-    where t.is_mine and r.queue = m.queue and r.priority = m.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and (r.run_at, r.id) <= (m.after_at, m.after_id)
-    order by r.run_at, r.id limit 1) b
-  where q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
-    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and not (q.concurrency is not null or q.rate_count is not null)
-)
-select set_config('synchronous_commit', 'off', true) as "commit", (select t.is_mine from turn t) as "isMine",
-  (select coalesce(json_agg(json_build_object('queue', b.queue, 'priority', b.priority, 'at', b.run_at, 'id', b.id::text)), '[]') from below b) as found;
 
 -- blocking-keys
 with recursive keys as (
@@ -281,14 +261,14 @@ with recursive watermarks as materialized (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) and (r.queue, r.priority) < (p.before_queue, p.before_priority)
     order by r.queue, r.priority limit 1) n
-), queue_priorities as (
+), queue_lanes as (
   select w.* from watermarks w
   union all
   select o.queue, o.priority, timestamptz '-infinity', 0 from others o
 ), open as materialized (
   select p.queue, p.priority, case when (q.concurrency is not null or q.rate_count is not null) then timestamptz '-infinity' else p.after_at end as after_at, p.after_id, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least($5::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
-  from queue_priorities p left join tock.job_queues q on q.name = p.queue
+  from queue_lanes p left join tock.job_queues q on q.name = p.queue
   where case when (select $6::text[]) is null then q.relayed_to is null else p.queue = any($6) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
@@ -299,12 +279,12 @@ with recursive watermarks as materialized (
       order by r.run_at, r.id limit 1)
 ), shares as materialized (
   select o.*, least(o.room, ceil($5::integer::numeric / o.siblings)::integer) as share,
-    (row_number() over (order by o.priority, o.queue <= $7 collate "C", o.queue))::integer as place
+    (row_number() over (order by o.priority, o.queue <= $7 collate "C", o.queue))::integer as lane
   from open o order by o.priority, o.queue <= $7 collate "C", o.queue
 ), found as materialized (
-  select d.id, d.run_at, d.is_limited, o.place, o.priority, o.share
+  select d.id, d.run_at, d.needs_admission, o.lane, o.priority, o.share
   from shares o cross join lateral (
-    select r.id, r.run_at, o.is_limited or r.slot_keys is not null as is_limited from tock.job_runs_live r
+    select r.id, r.run_at, o.is_limited or r.slot_keys is not null as needs_admission from tock.job_runs_live r
     where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and (r.run_at, r.id) > (o.after_at, o.after_id)
     order by r.run_at, r.id
     limit o.share
@@ -312,14 +292,14 @@ with recursive watermarks as materialized (
   ) d
   limit $5::integer
 ), taken as materialized (
-  select f.priority, f.place, f.share, count(*) as count, max(f.run_at) as at, bool_or(f.is_limited) as needs_slots from found f group by f.priority, f.place, f.share
+  select f.priority, f.lane, f.share, count(*) as count, max(f.run_at) as at, bool_or(f.needs_admission) as needs_admission from found f group by f.priority, f.lane, f.share
 ), due as materialized (
-  select f.id, f.is_limited from found f
+  select f.id, f.needs_admission from found f
   where f.priority <= coalesce((select min(t.priority) from taken t where t.count >= t.share), f.priority)
 ), claimed as (
   update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $8,
     locked_until = tock.now() + $9 * interval '1 millisecond', started_at = tock.now()
-  where r.id = any(array(select id from due where not is_limited))
+  where r.id = any(array(select id from due where not needs_admission))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
     then to_jsonb(r.slot_keys) else
@@ -332,14 +312,14 @@ with recursive watermarks as materialized (
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
-select c.id, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, null::text as ids, null::text as limited, null::json as places, null::json as taken from claimed c
+select c.id, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, null::text as ids, null::text as needs_admission, null::json as lanes, null::json as taken from claimed c
 union all
-select null, null, null, null, null, null, null, null, null, array_agg(d.id)::text, (array_agg(d.id) filter (where d.is_limited))::text,
-  (select json_agg(json_build_array(s.queue, s.priority, s.is_limited) order by s.place) from shares s),
-  (select json_agg(json_build_array(t.place, t.count, t.count >= t.share, t.at, t.needs_slots) order by t.place) from taken t)
+select null, null, null, null, null, null, null, null, null, array_agg(d.id)::text, (array_agg(d.id) filter (where d.needs_admission))::text,
+  (select json_agg(json_build_array(s.queue, s.priority, s.is_limited) order by s.lane) from shares s),
+  (select json_agg(json_build_array(t.lane, t.count, t.count >= t.share, t.at, t.needs_admission) order by t.lane) from taken t)
 from due d having count(*) > 0;
 
--- claim-in-place
+-- claim-in-lane
 with due as materialized (
   select d.id, d.run_at from (
     select r.id, r.run_at from tock.job_runs_live r
@@ -375,7 +355,7 @@ returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_
   case when r.id = (select carrier from carried) then (select ids from carried) end as ids,
   case when r.id = (select carrier from carried) then (select taken from carried) end as taken;
 
--- claim-in-places
+-- claim-in-lanes
 with open as materialized (
   select m.*, ceil($1::integer::numeric / count(*) over (partition by m.priority))::integer as share
   from unnest((select $2::text[]), (select $3::integer[]),
@@ -424,7 +404,7 @@ returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_
 
 -- claim-one
 with due as materialized (
-  select r.id, r.slot_keys is not null or (q.concurrency is not null or q.rate_count is not null) as is_limited
+  select r.id, r.slot_keys is not null or (q.concurrency is not null or q.rate_count is not null) as needs_admission
   from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
   where r.id = $1 and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
@@ -432,7 +412,7 @@ with due as materialized (
   for update of r skip locked
 ), claimed as (
   update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $2,
-    locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now() from due where r.id = due.id and not due.is_limited
+    locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now() from due where r.id = due.id and not due.needs_admission
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
     then to_jsonb(r.slot_keys) else
@@ -445,7 +425,7 @@ with due as materialized (
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
-select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned
+select due.id, due.needs_admission, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned
 from due left join claimed c on c.id = due.id;
 
 -- claim-upkeep
@@ -472,8 +452,8 @@ select case when exists (select from mine) then
 
 -- claim-waiting
 with due as materialized (
-  select d.id, d.is_limited, d.priority, d.run_at from unnest($1::text[]) as k(key) cross join lateral (
-    select r.id, r.priority, r.run_at, r.slot_keys is not null or (q.concurrency is not null or q.rate_count is not null) as is_limited
+  select d.id, d.needs_admission, d.priority, d.run_at from unnest($1::text[]) as k(key) cross join lateral (
+    select r.id, r.priority, r.run_at, r.slot_keys is not null or (q.concurrency is not null or q.rate_count is not null) as needs_admission
     from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
     where r.blocked_on = k.key and r.run_at <= tock.now() and r.status in ('queued', 'failed')
       and case when (select $2::text[]) is null then q.relayed_to is null else r.queue = any($2) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
@@ -483,11 +463,11 @@ with due as materialized (
     for update of r skip locked) d
   order by d.priority, d.run_at, d.id limit $3::integer
 ), unblocked as (
-  update tock.job_runs_live r set blocked_on = null where r.id = any(array(select id from due where is_limited))
+  update tock.job_runs_live r set blocked_on = null where r.id = any(array(select id from due where needs_admission))
 ), claimed as (
   update tock.job_runs_live r set blocked_on = null, status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $4,
     locked_until = tock.now() + $5 * interval '1 millisecond', started_at = tock.now()
-  where r.id = any(array(select id from due where not is_limited))
+  where r.id = any(array(select id from due where not needs_admission))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
     then to_jsonb(r.slot_keys) else
@@ -500,20 +480,20 @@ with due as materialized (
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
-select due.id, due.is_limited, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned
+select due.id, due.needs_admission, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned
 from due left join claimed c on c.id = due.id order by due.priority, due.run_at, due.id;
 
 -- claimable-ids
-with recursive queue_priorities as (
+with recursive queue_lanes as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
   union all
-  select n.queue, n.priority from queue_priorities p cross join lateral (
+  select n.queue, n.priority from queue_lanes p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 ), open as materialized (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least($1::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
-  from queue_priorities p left join tock.job_queues q on q.name = p.queue
+  from queue_lanes p left join tock.job_queues q on q.name = p.queue
   where case when (select $2::text[]) is null then q.relayed_to is null else p.queue = any($2) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
@@ -636,15 +616,15 @@ with ended_runs as (
 )
 select coalesce(sum(run_count), 0)::float8 as runs from figures;
 
--- count-handed-over
-with recursive queue_priorities as (
+-- count-handed-off
+with recursive queue_lanes as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
   union all
-  select n.queue, n.priority from queue_priorities p cross join lateral (
+  select n.queue, n.priority from queue_lanes p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 )
-select coalesce(sum(n.count), 0)::integer as count from queue_priorities p cross join lateral (
+select coalesce(sum(n.count), 0)::integer as count from queue_lanes p cross join lateral (
   select count(*) as count from tock.job_runs_live r
   where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at > tock.now()
     and r.status = 'running' and r.locked_by = '00000000-0000-0000-0000-000000000000') n
@@ -655,10 +635,10 @@ select (select coalesce(jsonb_object_agg(i.id, l.count), '{}') from unnest($1::b
     select count(*) from (select from tock.job_runs_live r where r.definition_id = i.id limit 1000) r) l where l.count > 0) as live;
 
 -- count-waiting-runs
-with recursive queue_priorities as (
+with recursive queue_lanes as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
   union all
-  select n.queue, n.priority from queue_priorities p cross join lateral (
+  select n.queue, n.priority from queue_lanes p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 ), counts as (
@@ -666,7 +646,7 @@ with recursive queue_priorities as (
     select l.queue, l.status, l.run_at from tock.job_runs_live l limit $1) r
   where r.run_at <= tock.now() and r.status in ('queued', 'failed') group by r.queue
 ), oldest as (
-  select p.queue, d.run_at from queue_priorities p cross join lateral (
+  select p.queue, d.run_at from queue_lanes p cross join lateral (
     select r.run_at from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now() and r.status in ('queued', 'failed')
     order by r.run_at, r.id limit 1) d
   union all
@@ -726,7 +706,7 @@ delete from tock.sleepers where worker_id = $1;
 
 -- displace-runs
 -- Waiting runs end at once. From running ones terminate takes the lease: the holder's next write, or its next
--- heartbeat, finds it lost. cancel asks the holder to stop, or ends the lease of a run that is handed over; the
+-- heartbeat, finds it lost. cancel asks the holder to stop, or ends the lease of a run that is handed off; the
 -- new run waits for its slot.
 with target as materialized (
   select r.id, r.status from tock.job_runs_live r
@@ -784,14 +764,14 @@ join tock.job_definitions d on d.id = w.definition_id
 order by d.id;
 
 -- end leases
-with recursive queue_priorities as (
+with recursive queue_lanes as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
   union all
-  select n.queue, n.priority from queue_priorities p cross join lateral (
+  select n.queue, n.priority from queue_lanes p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 ), held as materialized (
-  select h.id from queue_priorities p cross join lateral (
+  select h.id from queue_lanes p cross join lateral (
     select r.id from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = any($1::uuid[]) and r.status = 'running' and r.locked_until > tock.now()
@@ -912,14 +892,14 @@ where r.id = any($1::bigint[]) and r.trigger = 'exec' and r.status in ('dead', '
 order by r.id;
 
 -- expired-ids
-with recursive queue_priorities as (
+with recursive queue_lanes as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
   union all
-  select n.queue, n.priority from queue_priorities p cross join lateral (
+  select n.queue, n.priority from queue_lanes p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 )
-select e.id::text as id from queue_priorities p cross join lateral (
+select e.id::text as id from queue_lanes p cross join lateral (
   select r.id from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null) order by r.run_at, r.id limit $1) e
 limit $1;
@@ -982,7 +962,7 @@ select tock.fail(a.run, a.fence, a.message, a.is_retried, a.retry_at, a.details)
 from unnest($1::bigint[], $2::integer[], $3::text[], $4::boolean[], $5::timestamptz[], $6::jsonb[])
   as a(run, fence, message, is_retried, retry_at, details);
 
--- fail-handed-over
+-- fail-handed-off
 select tock.fail($1::bigint, $2::integer, $3::text, $4::boolean, $5::timestamptz, $6::jsonb) as held;
 
 -- find-keys
@@ -1040,28 +1020,28 @@ with recursive outcome as materialized (
 ), keys as materialized (
   select s.concurrency_key as key, array_agg(s.slot order by s.slot) as slots, max(s.slot) as highest
   from tock.job_slots s where s.run_id = any(array(select id from gone)) and s.concurrency_key like 'job:%' group by 1
-), first_places as materialized (
+), first_queues as materialized (
   select k.key, k.slots, k.highest, n.*, (select r.queue from tock.job_runs_live r where r.blocked_on = k.key order by r.queue desc limit 1) as last_queue
   from keys k cross join lateral (
     select r.queue, r.slot_limits[array_position(r.slot_keys, k.key)] as slot_limit, r.priority, r.run_at, r.id
     from tock.job_runs_live r where r.blocked_on = k.key
     order by r.queue, r.priority, r.run_at, r.id limit 1) n
-), further_places as (
-  select p.key, p.slots, p.highest, n.* from first_places p cross join lateral (
+), further_queues as (
+  select p.key, p.slots, p.highest, n.* from first_queues p cross join lateral (
     select r.queue, r.slot_limits[array_position(r.slot_keys, p.key)] as slot_limit, r.priority, r.run_at, r.id
     from tock.job_runs_live r where r.blocked_on = p.key and r.queue > p.queue
     order by r.queue, r.priority, r.run_at, r.id limit 1) n
   where case when p.queue < p.last_queue then 1 end = 1
   union all
-  select p.key, p.slots, p.highest, n.* from further_places p cross join lateral (
+  select p.key, p.slots, p.highest, n.* from further_queues p cross join lateral (
     select r.queue, r.slot_limits[array_position(r.slot_keys, p.key)] as slot_limit, r.priority, r.run_at, r.id
     from tock.job_runs_live r where r.blocked_on = p.key and r.queue > p.queue
     order by r.queue, r.priority, r.run_at, r.id limit 1) n
-), places as materialized (
-  select p.key, p.slots, p.highest, p.queue, p.slot_limit, p.priority, p.run_at, p.id from first_places p union all select p.key, p.slots, p.highest, p.queue, p.slot_limit, p.priority, p.run_at, p.id from further_places p
+), blocked_queues as materialized (
+  select p.key, p.slots, p.highest, p.queue, p.slot_limit, p.priority, p.run_at, p.id from first_queues p union all select p.key, p.slots, p.highest, p.queue, p.slot_limit, p.priority, p.run_at, p.id from further_queues p
 ), chosen as materialized (
   select distinct on (k.key) k.key, k.slots, k.highest, k.queue
-  from places k left join tock.job_queues q on q.name = k.queue cross join lateral (
+  from blocked_queues k left join tock.job_queues q on q.name = k.queue cross join lateral (
     select r.priority, r.run_at, r.id from tock.job_runs_live r where r.blocked_on = k.key and r.queue = k.queue and r.slot_keys = array[k.key] and r.run_at <= tock.now() and r.status in ('queued', 'failed')
       and r.priority <= (select min(priority) from gone) and r.slot_limits[1] >= k.highest
       and r.slot_limits[1] >= (select count(*) from tock.job_slots s where s.concurrency_key = k.key)
@@ -1086,7 +1066,7 @@ with recursive outcome as materialized (
 ), passed as (
   insert into tock.job_slots (concurrency_key, slot, run_id, fence)
   select key, slot, id, fence + 1 from next where (select count(*) from freed) > 0 order by key, slot
-), successors as (
+), recipients as (
   update tock.job_runs_live r set blocked_on = null, status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $7,
     locked_until = tock.now() + $10 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select id from next))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
@@ -1120,7 +1100,7 @@ with recursive outcome as materialized (
   where e.status = 'succeeded' and (select s.job from tock.alert_states s where s.job is not null order by s.job limit 1) is not null and e.job = any(array(select s.job from tock.alert_states s where s.job is not null order by s.job limit 1000))
   group by e.definition_id, e.job, case when e.definition_id is null and e.id = any(array(select s.run_id from tock.alert_states s where s.job is not null order by s.job limit 1000)) then e.id end
 )
-select null::text[] as ids, null::text[] as freed, null::boolean as "outboxWritten", s.* from successors s
+select null::text[] as ids, null::text[] as freed, null::boolean as "outboxWritten", s.* from recipients s
 union all
 select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids,
   (select array_agg(distinct concurrency_key) from freed where (concurrency_key, slot) not in (select key, slot from next)),
@@ -1163,7 +1143,7 @@ select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id
 delete from tock.alert_flips f where f.id = any(array(
   select o.id from tock.alert_flips o where o.at < tock.now() - interval '90 days' order by o.at limit $1));
 
--- free-left-behind-slots
+-- free-stale-slots
 delete from tock.job_slots s where not exists (
   select from tock.job_runs_live r
   where r.id = s.run_id and (r.status = 'running' or s.concurrency_key like 'definition:%'));
@@ -1188,7 +1168,7 @@ with outcome as materialized (
   on conflict (run_id, fence) do update set handed_over_at = excluded.handed_over_at, handed_to = excluded.handed_to,
     worker_id = excluded.worker_id, due_at = excluded.due_at, lease_until = greatest(excluded.lease_until, h.lease_until)
   returning h.run_id, h.lease_until, h.decided_at is not null as is_decided
-), handed_over as (
+), handed_off as (
   update tock.job_runs_live r set locked_by = '00000000-0000-0000-0000-000000000000',
     locked_until = case when k.is_decided then '9999-12-31T00:00:00Z' else k.lease_until end,
     run_at = case when k.is_decided then r.run_at else k.lease_until end
@@ -1209,8 +1189,8 @@ with outcome as materialized (
   where e.definition_id is not null or 'cancelled' = 'dead'
   returning id
 )
-select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten", (select count(tock.wake(null, 'reap')::text) from handed_over where is_decided) as woken
-from (select id from handed_over union all select id from withdrawn) moved;
+select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten", (select count(tock.wake(null, 'reap')::text) from handed_off where is_decided) as woken
+from (select id from handed_off union all select id from withdrawn) moved;
 
 -- have all ended before
 select pg_snapshot_xmin(pg_current_snapshot()) >= $1::text::xid8 as "haveEnded";
@@ -1379,16 +1359,16 @@ select exists (select from tock.job_runs_live r where r.live_key = 'exec:' || $1
   (select r.trigger from tock.job_runs_finished r where r.job = $1 order by r.id desc limit 1) = 'exec', false) as found;
 
 -- is-idle
-with recursive queue_priorities as (
+with recursive queue_lanes as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
   union all
-  select n.queue, n.priority from queue_priorities p cross join lateral (
+  select n.queue, n.priority from queue_lanes p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 ), open as materialized (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
-  from queue_priorities p left join tock.job_queues q on q.name = p.queue
+  from queue_lanes p left join tock.job_queues q on q.name = p.queue
   where case when (select $1::text[]) is null then q.relayed_to is null else p.queue = any($1) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
@@ -1406,13 +1386,13 @@ with recursive queue_priorities as (
       where fingerprint = $2 and is_current and seen_at <= tock.now() + interval '1 minute')
     and not tock.is_copy()
     and not exists (select from tock.job_definitions where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null)
-    and not exists (select from open) and not (exists (select from queue_priorities p cross join lateral (
+    and not exists (select from open) and not (exists (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
     order by r.run_at, r.id limit 1) e)
   or exists (select w.id from (
     select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
-  where 0 = (select count(*) from (select from queue_priorities p cross join lateral (
+  where 0 = (select count(*) from (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
@@ -1430,16 +1410,16 @@ with recursive queue_priorities as (
 select is_idle as "isIdle", set_config('synchronous_commit', 'off', true) as "commit" from question;
 
 -- is-idle-with-alerts
-with recursive queue_priorities as (
+with recursive queue_lanes as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
   union all
-  select n.queue, n.priority from queue_priorities p cross join lateral (
+  select n.queue, n.priority from queue_lanes p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 ), open as materialized (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
-  from queue_priorities p left join tock.job_queues q on q.name = p.queue
+  from queue_lanes p left join tock.job_queues q on q.name = p.queue
   where case when (select $1::text[]) is null then q.relayed_to is null else p.queue = any($1) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
@@ -1457,13 +1437,13 @@ with recursive queue_priorities as (
       where fingerprint = $2 and is_current and seen_at <= tock.now() + interval '1 minute')
     and not tock.is_copy()
     and not exists (select from tock.job_definitions where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null)
-    and not exists (select from open) and not (exists (select from queue_priorities p cross join lateral (
+    and not exists (select from open) and not (exists (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
     order by r.run_at, r.id limit 1) e)
   or exists (select w.id from (
     select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
-  where 0 = (select count(*) from (select from queue_priorities p cross join lateral (
+  where 0 = (select count(*) from (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
@@ -1472,7 +1452,7 @@ with recursive queue_priorities as (
     or not exists (select from tock.alert_clock c where c.check_at > tock.now() and c.checked_at < tock.now() + interval '1 minute')
     or $4::boolean and coalesce((select min(w.check_at) from tock.alert_watches w) <= tock.now(), false)
     or $5::boolean and exists (select r.id, r.job, r.definition_id, r.started_at, m.max_ms
-  from queue_priorities p cross join lateral (
+  from queue_lanes p cross join lateral (
     select l.id, l.job, l.definition_id, l.started_at, l.status from tock.job_runs_live l
     where l.blocked_on is null and l.queue = p.queue and l.priority = p.priority and l.run_at <= tock.now()
     order by l.run_at, l.id limit 10000
@@ -1482,7 +1462,7 @@ with recursive queue_priorities as (
   ) m
   where r.status = 'running' and r.started_at < tock.now() - m.max_ms * interval '1 millisecond' limit 1)
     or $6::float8 is not null and exists (select p.queue, w.run_at, q.paused_at is not null as is_paused
-  from queue_priorities p left join tock.job_queues q on q.name = p.queue cross join lateral (
+  from queue_lanes p left join tock.job_queues q on q.name = p.queue cross join lateral (
     select r.run_at from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now() - $6::float8 * interval '1 millisecond' and r.status in ('queued', 'failed')
     order by r.run_at, r.id limit 1
@@ -1720,14 +1700,14 @@ with recursive watermarks as materialized (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) and (r.queue, r.priority) < (p.before_queue, p.before_priority)
     order by r.queue, r.priority limit 1) n
-), queue_priorities as (
+), queue_lanes as (
   select w.* from watermarks w
   union all
   select o.queue, o.priority, timestamptz '-infinity', 0 from others o
 ), open as materialized (
   select p.queue, p.priority, case when (q.concurrency is not null or q.rate_count is not null) then timestamptz '-infinity' else p.after_at end as after_at, p.after_id, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
-  from queue_priorities p left join tock.job_queues q on q.name = p.queue
+  from queue_lanes p left join tock.job_queues q on q.name = p.queue
   where case when (select $5::text[]) is null then q.relayed_to is null else p.queue = any($5) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
@@ -1739,19 +1719,19 @@ with recursive watermarks as materialized (
 )
 select
   ((extract(epoch from (select min(next_at) from tock.job_definitions where next_at is not null and paused_at is null and broken_at is null and vanished_at is null)) - extract(epoch from tock.now())) * 1000)::float8 as "occurrenceMs",
-  ((extract(epoch from least((select min(f.run_at) from queue_priorities p cross join lateral (
+  ((extract(epoch from least((select min(f.run_at) from queue_lanes p cross join lateral (
     select r.run_at from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority
       and r.run_at > tock.now()
     order by r.run_at, r.id limit 1) f where case when (select $5::text[]) is null
       then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to is not null) else p.queue = any($5) end),
     (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))) - extract(epoch from tock.now())) * 1000)::float8 as "runMs",
-  exists (select from open) as "isOverdue", case when (select $6::boolean) then (exists (select from queue_priorities p cross join lateral (
+  exists (select from open) as "isOverdue", case when (select $6::boolean) then (exists (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
     order by r.run_at, r.id limit 1) e)
   or exists (select w.id from (
     select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
-  where 0 = (select count(*) from (select from queue_priorities p cross join lateral (
+  where 0 = (select count(*) from (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
@@ -1911,31 +1891,31 @@ select r.id::text as id from (select h.run_id as id, h.fence from tock.job_hand_
 
 -- read-blocking-keys
 with recursive keys as (
-  (select blocked_on as key, 1 as place from tock.job_runs_live where blocked_on is not null order by blocked_on limit 1)
+  (select blocked_on as key, 1 as number from tock.job_runs_live where blocked_on is not null order by blocked_on limit 1)
   union all
-  select n.key, k.place + 1 from keys k cross join lateral (
+  select n.key, k.number + 1 from keys k cross join lateral (
     select r.blocked_on as key from tock.job_runs_live r where r.blocked_on is not null and r.blocked_on > k.key
     order by r.blocked_on limit 1) n
-  where k.place < 200
-), first_places as materialized (
+  where k.number < 200
+), first_queues as materialized (
   select k.key, n.*, (select r.queue from tock.job_runs_live r where r.blocked_on = k.key order by r.queue desc limit 1) as last_queue
   from keys k cross join lateral (
     select r.queue, r.slot_limits[array_position(r.slot_keys, k.key)] as slot_limit, r.priority, r.run_at, r.id
     from tock.job_runs_live r where r.blocked_on = k.key
     order by r.queue, r.priority, r.run_at, r.id limit 1) n
-), further_places as (
-  select p.key, n.* from first_places p cross join lateral (
+), further_queues as (
+  select p.key, n.* from first_queues p cross join lateral (
     select r.queue, r.slot_limits[array_position(r.slot_keys, p.key)] as slot_limit, r.priority, r.run_at, r.id
     from tock.job_runs_live r where r.blocked_on = p.key and r.queue > p.queue
     order by r.queue, r.priority, r.run_at, r.id limit 1) n
   where case when p.queue < p.last_queue then 1 end = 1
   union all
-  select p.key, n.* from further_places p cross join lateral (
+  select p.key, n.* from further_queues p cross join lateral (
     select r.queue, r.slot_limits[array_position(r.slot_keys, p.key)] as slot_limit, r.priority, r.run_at, r.id
     from tock.job_runs_live r where r.blocked_on = p.key and r.queue > p.queue
     order by r.queue, r.priority, r.run_at, r.id limit 1) n
-), places as materialized (
-  select p.key, p.queue, p.slot_limit, p.priority, p.run_at, p.id from first_places p union all select p.key, p.queue, p.slot_limit, p.priority, p.run_at, p.id from further_places p
+), blocked_queues as materialized (
+  select p.key, p.queue, p.slot_limit, p.priority, p.run_at, p.id from first_queues p union all select p.key, p.queue, p.slot_limit, p.priority, p.run_at, p.id from further_queues p
 )
 select k.key, f."limit", h.count as held, coalesce((
     select jsonb_agg(to_jsonb(h) order by h.slot) from (
@@ -1954,7 +1934,7 @@ cross join lateral (
 cross join lateral (
   select r.slot_limits[array_position(r.slot_keys, k.key)] as "limit",
     jsonb_build_object('id', r.id::text, 'job', r.job, 'definition', d.name, 'queue', r.queue) as first, r.queue
-  from places p join tock.job_runs_live r on r.id = p.id left join tock.job_definitions d on d.id = r.definition_id
+  from blocked_queues p join tock.job_runs_live r on r.id = p.id left join tock.job_definitions d on d.id = r.definition_id
   where p.key = k.key order by p.priority, p.run_at, p.id limit 1
 ) f
 cross join lateral (select count(*)::integer as count from tock.job_slots s where s.concurrency_key = k.key) h
@@ -2146,29 +2126,29 @@ where q.concurrency is not null or q.rate_count is not null or q.active_window i
 order by q.name;
 
 -- read-live-figures
-with recursive queue_priorities as (
+with recursive queue_lanes as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
   union all
-  select n.queue, n.priority from queue_priorities p cross join lateral (
+  select n.queue, n.priority from queue_lanes p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 ), heads as materialized (
-  select s.* from queue_priorities p cross join lateral (
+  select s.* from queue_lanes p cross join lateral (
     select r.id, r.status, r.run_at, r.started_at from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
-    order by r.run_at, r.id limit (select least(5001, greatest(20, 6000 / greatest(count(*), 1))) from queue_priorities)) s
+    order by r.run_at, r.id limit (select least(5001, greatest(20, 6000 / greatest(count(*), 1))) from queue_lanes)) s
 ), due as materialized (
-  select s.* from queue_priorities p cross join lateral (
+  select s.* from queue_lanes p cross join lateral (
     select r.id, r.status, r.run_at, r.started_at from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
     order by r.run_at, r.id limit $1) s limit $1
 ), oldest as materialized (
-  select s.* from queue_priorities p cross join lateral (
+  select s.* from queue_lanes p cross join lateral (
     select r.id, r.status, r.run_at, r.started_at from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
     order by r.run_at, r.id limit 1) s
 ), later as materialized (
-  select s.* from queue_priorities p cross join lateral (
+  select s.* from queue_lanes p cross join lateral (
     select r.id, r.status, r.run_at, r.started_at from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at > tock.now()
     order by r.run_at, r.id limit $1) s limit $1
@@ -2200,17 +2180,17 @@ select jsonb_build_object(
 select d.name from tock.job_definitions d where d.name = any($1::text[]) and d.vanished_at is null;
 
 -- read-long-runs
-with recursive queue_priorities as (
+with recursive queue_lanes as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
   union all
-  select n.queue, n.priority from queue_priorities p cross join lateral (
+  select n.queue, n.priority from queue_lanes p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 )
 select distinct on (subject) coalesce(d.name, r.job) as subject, r.id::text as id, (extract(epoch from tock.now()) * 1000)::float8 - (extract(epoch from r.started_at) * 1000)::float8 as "runningMs",
   r.max_ms::float8 as "maxMs"
 from (select r.id, r.job, r.definition_id, r.started_at, m.max_ms
-  from queue_priorities p cross join lateral (
+  from queue_lanes p cross join lateral (
     select l.id, l.job, l.definition_id, l.started_at, l.status from tock.job_runs_live l
     where l.blocked_on is null and l.queue = p.queue and l.priority = p.priority and l.run_at <= tock.now()
     order by l.run_at, l.id limit 10000
@@ -2256,18 +2236,18 @@ select extract(epoch from case when k.at >= '10000-01-01Z'::timestamptz then '99
 ) k(at, name) where k.at is not null order by k.at limit 1;
 
 -- read-orphans
-with recursive queue_priorities as (
+with recursive queue_lanes as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
   union all
-  select n.queue, n.priority from queue_priorities p cross join lateral (
+  select n.queue, n.priority from queue_lanes p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 ), running as materialized (
-  select x.* from queue_priorities p cross join lateral (
+  select x.* from queue_lanes p cross join lateral (
     select r.id, r.job, r.definition_id, r.status, r.started_at, r.progress, r.locked_by, r.locked_until
     from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null
     order by r.run_at, r.id
-    limit (select greatest(20, 10000 / greatest(count(*), 1)) from queue_priorities)) x
+    limit (select greatest(20, 10000 / greatest(count(*), 1)) from queue_lanes)) x
   where x.status = 'running'
 )
 select count(*)::integer as count, extract(epoch from case when max(r.locked_until) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when max(r.locked_until) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else max(r.locked_until) end) as until from running r
@@ -2311,13 +2291,13 @@ select p.name, (extract(epoch from p.low) * 1000)::float8 as low, (extract(epoch
 from tock.finished_partitions() p;
 
 -- read-queue-backlog
-with recursive queue_priorities as (
+with recursive queue_lanes as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
   union all
-  select n.queue, n.priority from queue_priorities p cross join lateral (
+  select n.queue, n.priority from queue_lanes p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
-), mine as materialized (select p.queue, p.priority from queue_priorities p where p.queue = $1)
+), mine as materialized (select p.queue, p.priority from queue_lanes p where p.queue = $1)
 select counted.count, extract(epoch from case when oldest.at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when oldest.at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else oldest.at end) as "oldestAt", (extract(epoch from tock.now() - oldest.at) * 1000)::float8 as "oldestMs"
 from (
   select count(*)::integer as count from (
@@ -2335,7 +2315,7 @@ cross join (
 with relayed as materialized (
   select q.name, q.relayed_to from tock.job_queues q
   where q.relayed_to is not null and ($1::text[] is null or q.name = any($1))
-), handed_over as (
+), handed_off as (
   select substr(h.handed_to, strpos(h.handed_to, '.work.') + 6) as queue, split_part(h.handed_to, ': ', 1) as broker,
     count(*)::integer as count,
     (count(*) filter (where h.decision = 'succeeded'))::integer as completed,
@@ -2351,21 +2331,21 @@ with relayed as materialized (
 select q.name as queue, q.relayed_to as "relayedTo", coalesce(h.count, 0) as "handedOver", coalesce(h.completed, 0) as completed,
   coalesce(h.failed, 0) as failed, coalesce(h.unanswered - h.waiting, 0) as "leaseEnded", coalesce(h.waiting, 0) as waiting,
   coalesce(h.refused, 0) as refused
-from relayed q left join handed_over h on h.queue = q.name and h.broker = q.relayed_to
+from relayed q left join handed_off h on h.queue = q.name and h.broker = q.relayed_to
 order by q.name;
 
 -- read-queue-load
-with recursive queue_priorities as (
+with recursive queue_lanes as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
   union all
-  select n.queue, n.priority from queue_priorities p cross join lateral (
+  select n.queue, n.priority from queue_lanes p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 ), blocked as materialized (
   select r.queue, count(*)::integer as count from (
     select queue from tock.job_runs_live where blocked_on is not null order by blocked_on limit 5001) r group by r.queue
 ), names as (
-  select queue as name from queue_priorities
+  select queue as name from queue_lanes
   union select queue from blocked
   union select name collate "C" from tock.job_queues
 ), chosen as (
@@ -2408,7 +2388,7 @@ cross join lateral (
 ) counts
 cross join lateral (
   -- In each priority the first that can be claimed: they are sorted by run_at.
-  select case when min(f.run_at) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(f.run_at) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(f.run_at) end as at from queue_priorities p cross join lateral (
+  select case when min(f.run_at) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(f.run_at) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(f.run_at) end as at from queue_lanes p cross join lateral (
     select r.run_at from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') order by r.run_at limit 1) f
   where p.queue = c.name
 ) oldest
@@ -2585,12 +2565,12 @@ select * from (
 
 -- read-status
 with recursive awaited as (
-  (select r.blocked_on as key, 1 as place from tock.job_runs_live r where r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1)
+  (select r.blocked_on as key, 1 as number from tock.job_runs_live r where r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1)
   union all
-  select n.key, a.place + 1 from awaited a cross join lateral (
+  select n.key, a.number + 1 from awaited a cross join lateral (
     select r.blocked_on as key from tock.job_runs_live r where r.blocked_on > a.key and r.blocked_on >= 'code:' and r.blocked_on < 'code;'
     order by r.blocked_on limit 1) n
-  where a.place < 1000
+  where a.number < 1000
 ), groups as materialized (
   -- One pass with few groups: of a long backlog a filter for each count takes three times as long.
   select r.queue, r.status, r.run_at <= tock.now() as is_due, r.locked_by, count(*) as count,
@@ -2786,16 +2766,16 @@ from (
 ) v;
 
 -- read-waiting-queues
-with recursive queue_priorities as (
+with recursive queue_lanes as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
   union all
-  select n.queue, n.priority from queue_priorities p cross join lateral (
+  select n.queue, n.priority from queue_lanes p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 )
 select w.queue, (extract(epoch from tock.now()) * 1000)::float8 - (extract(epoch from min(w.run_at)) * 1000)::float8 as "waitedMs", bool_or(w.is_paused) as "isPaused"
 from (select p.queue, w.run_at, q.paused_at is not null as is_paused
-  from queue_priorities p left join tock.job_queues q on q.name = p.queue cross join lateral (
+  from queue_lanes p left join tock.job_queues q on q.name = p.queue cross join lateral (
     select r.run_at from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now() - $1::float8 * interval '1 millisecond' and r.status in ('queued', 'failed')
     order by r.run_at, r.id limit 1
@@ -2806,18 +2786,18 @@ from (select p.queue, w.run_at, q.paused_at is not null as is_paused
     and (q.active_window is null or (((tock.now() at time zone q.timezone)::date + split_part(q.active_window, '-', 1)::time - case when (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 1)::time then interval '1 day' else interval '0' end) at time zone q.timezone) <= tock.now() - $1::float8 * interval '1 millisecond'))) w group by w.queue order by w.queue;
 
 -- read-worker-load
-with recursive queue_priorities as (
+with recursive queue_lanes as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
   union all
-  select n.queue, n.priority from queue_priorities p cross join lateral (
+  select n.queue, n.priority from queue_lanes p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 ), running as materialized (
-  select x.* from queue_priorities p cross join lateral (
+  select x.* from queue_lanes p cross join lateral (
     select r.id, r.job, r.definition_id, r.status, r.started_at, r.progress, r.locked_by, r.locked_until
     from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null
     order by r.run_at, r.id
-    limit (select greatest(20, 10000 / greatest(count(*), 1)) from queue_priorities)) x
+    limit (select greatest(20, 10000 / greatest(count(*), 1)) from queue_lanes)) x
   where x.status = 'running'
 )
 select w.id, w.kind, w.host, w.pid, w.capacity, extract(epoch from case when w.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when w.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else w.started_at end) as "startedAt", extract(epoch from case when w.seen_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when w.seen_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else w.seen_at end) as "seenAt",
@@ -2843,14 +2823,14 @@ cross join (
 group by z.timezone order by z.timezone;
 
 -- reap
-with recursive queue_priorities as (
+with recursive queue_lanes as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
   union all
-  select n.queue, n.priority from queue_priorities p cross join lateral (
+  select n.queue, n.priority from queue_lanes p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 ), expired as materialized (
-  select e.* from queue_priorities p cross join lateral (
+  select e.* from queue_lanes p cross join lateral (
     select r.id, r.job, (r.attempts >= r.max_attempts or r.trigger = 'exec') as is_last from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
@@ -2937,7 +2917,7 @@ with recursive queue_priorities as (
   -- A dead process cannot remove its own row. One that was only cut off inserts its row again.
   delete from tock.workers w where w.id = any(array(select w.id from (
     select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
-  where 0 = (select count(*) from (select from queue_priorities p cross join lateral (
+  where 0 = (select count(*) from (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
@@ -2951,10 +2931,10 @@ select (select count(*) from again)::int as failed, (select count(*) from dead):
     order by blocked_on, queue, priority, run_at, id limit 1) is not null) as has_limits, exists (select from tock.job_outbox) as has_outbox, exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null) as has_decided;
 
 -- reap-these
-with recursive queue_priorities as (
+with recursive queue_lanes as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
   union all
-  select n.queue, n.priority from queue_priorities p cross join lateral (
+  select n.queue, n.priority from queue_lanes p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 ), expired as materialized (
@@ -3041,7 +3021,7 @@ with recursive queue_priorities as (
   -- A dead process cannot remove its own row. One that was only cut off inserts its row again.
   delete from tock.workers w where w.id = any(array(select w.id from (
     select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
-  where 0 = (select count(*) from (select from queue_priorities p cross join lateral (
+  where 0 = (select count(*) from (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
@@ -3338,6 +3318,26 @@ with target as materialized (
 )
 select id from ended;
 
+-- sweep
+with turn as materialized (
+  select (select $1::float8) is null or case when now.ms >= last.last_value + $1::float8 or now.ms < last.last_value
+    then setval('tock.swept_at', now.ms) is not null else false end as is_mine
+  from tock.swept_at last, (select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms) now
+), below as materialized (
+  select m.queue, m.priority, b.run_at, b.id
+  from turn t cross join unnest((select $2::text[]), (select $3::integer[]),
+    (select $4::timestamptz[]), (select $5::bigint[])) with ordinality as m(queue, priority, after_at, after_id, turn) left join tock.job_queues q on q.name = m.queue
+  cross join lateral (
+    select r.run_at, r.id from tock.job_runs_live r
+    where t.is_mine and r.queue = m.queue and r.priority = m.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and (r.run_at, r.id) <= (m.after_at, m.after_id)
+    order by r.run_at, r.id limit 1) b
+  where q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and not (q.concurrency is not null or q.rate_count is not null)
+)
+select set_config('synchronous_commit', 'off', true) as "commit", (select t.is_mine from turn t) as "isMine",
+  (select coalesce(json_agg(json_build_object('queue', b.queue, 'priority', b.priority, 'at', b.run_at, 'id', b.id::text)), '[]') from below b) as found;
+
 -- table-sizes
 select pg_relation_size(to_regclass('tock.job_runs_live'))::float8 as runs, pg_relation_size(to_regclass('tock.job_slots'))::float8 as slots;
 
@@ -3363,27 +3363,27 @@ select set_config('synchronous_commit', 'off', true) as "commit",
 from tock.reap_turn last, (select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms) now;
 
 -- unblock
-with recursive first_places as materialized (
+with recursive first_queues as materialized (
   select k.key, n.*, (select r.queue from tock.job_runs_live r where r.blocked_on = k.key order by r.queue desc limit 1) as last_queue
   from unnest($1::text[]) as k(key) cross join lateral (
     select r.queue, r.slot_limits[array_position(r.slot_keys, k.key)] as slot_limit, r.priority, r.run_at, r.id
     from tock.job_runs_live r where r.blocked_on = k.key
     order by r.queue, r.priority, r.run_at, r.id limit 1) n
-), further_places as (
-  select p.key, n.* from first_places p cross join lateral (
+), further_queues as (
+  select p.key, n.* from first_queues p cross join lateral (
     select r.queue, r.slot_limits[array_position(r.slot_keys, p.key)] as slot_limit, r.priority, r.run_at, r.id
     from tock.job_runs_live r where r.blocked_on = p.key and r.queue > p.queue
     order by r.queue, r.priority, r.run_at, r.id limit 1) n
   where case when p.queue < p.last_queue then 1 end = 1
   union all
-  select p.key, n.* from further_places p cross join lateral (
+  select p.key, n.* from further_queues p cross join lateral (
     select r.queue, r.slot_limits[array_position(r.slot_keys, p.key)] as slot_limit, r.priority, r.run_at, r.id
     from tock.job_runs_live r where r.blocked_on = p.key and r.queue > p.queue
     order by r.queue, r.priority, r.run_at, r.id limit 1) n
-), places as materialized (
-  select p.key, p.queue, p.slot_limit, p.priority, p.run_at, p.id from first_places p union all select p.key, p.queue, p.slot_limit, p.priority, p.run_at, p.id from further_places p
+), blocked_queues as materialized (
+  select p.key, p.queue, p.slot_limit, p.priority, p.run_at, p.id from first_queues p union all select p.key, p.queue, p.slot_limit, p.priority, p.run_at, p.id from further_queues p
 ), free as materialized (
-  select p.*, p.slot_limit - (select count(*) from tock.job_slots s where s.concurrency_key = p.key) as slots from places p
+  select p.*, p.slot_limit - (select count(*) from tock.job_slots s where s.concurrency_key = p.key) as slots from blocked_queues p
 ), wanted as materialized (
   select f.key, f.queue, f.slots - (select count(*) from (
     select from tock.job_runs_live r

@@ -61,7 +61,7 @@ describe('a worker', () => {
     const watched: Database = {
       ...database,
       run(...given) {
-        if (given[0].includes('successors as (')) passedOn++;
+        if (given[0].includes('recipients as (')) passedOn++;
         return database.run(...given);
       },
     };
