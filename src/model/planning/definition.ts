@@ -147,10 +147,16 @@ export function scheduleOfColumns(
   };
 }
 
-/** A hash of any JSON, whatever the order of its keys. */
-export function fingerprintOf(value: unknown): string {
+/**
+ * A hash of any JSON, whatever the order of its keys. Keys of the value itself that are null count as missing: a
+ * column that an upgrade adds does not make an edit of every definition.
+ */
+export function fingerprintOf(value: object): string {
+  const stated = Array.isArray(value)
+    ? value
+    : Object.fromEntries(Object.entries(value).filter(([, each]) => each !== null));
   return createHash('sha256')
-    .update(JSON.stringify(sorted(value)))
+    .update(JSON.stringify(sorted(stated)))
     .digest('hex')
     .slice(0, 32);
 }

@@ -56,7 +56,7 @@ export interface NextDue {
 /**
  * One index look-up for the occurrences, and a few for each queue lane. Locks nothing.
  * @param checksReaping whether to check for work to reap too: a few look-ups more, over all due runs
- * @param watermarks what is overdue below them is not seen
+ * @param watermarks due runs below them are not counted
  */
 export async function readNextDue(
   session: Session,

@@ -169,7 +169,7 @@ export const AFTER_MOVE = `(select array_agg(distinct concurrency_key) from free
 
 /**
  * As {@link AFTER_MOVE}, where the set `gone` has runs that waited: under their keys it may be the turn of
- * those behind them.
+ * the runs that wait after them.
  */
 export const AFTER_WAITING = `(select array_agg(distinct k.key) from (
     select concurrency_key as key from freed union all select unnest(g.slot_keys) from gone g) k) as freed,

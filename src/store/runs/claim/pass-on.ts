@@ -22,7 +22,7 @@ import {
 import { isQueueLimited, isQueueOpen, isServed } from './queue-lanes.js';
 import { blockedQueues } from './waiting/blocked-queues.js';
 
-/** Which runs may take over slots. */
+/** Which runs may get the slots, and how many. */
 export interface Recipients {
   readonly limit: number;
   readonly leaseMs: number;
@@ -32,7 +32,7 @@ export interface Recipients {
 
 type Row = Moved & ClaimedRow;
 
-/** Whether a run `r` may take over a slot of the keys `k`. */
+/** Whether a run `r` may get a slot of the keys `k`. */
 const IS_RECIPIENT = `r.slot_keys = array[k.key] and r.run_at <= tock.now() and r.status in (${statuses('claim')})
       and r.priority <= (select min(priority) from gone) and r.slot_limits[1] >= k.highest
       and r.slot_limits[1] >= (select count(*) from tock.job_slots s where s.concurrency_key = k.key)`;

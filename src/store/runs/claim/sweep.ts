@@ -29,7 +29,7 @@ with turn as materialized (
   select ${opaqueToPlanner('pauseMs', 'float8')} is null or case when now.ms >= last.last_value + :pauseMs::float8 or now.ms < last.last_value
     then setval('tock.swept_at', now.ms) is not null else false end as is_mine
   from tock.swept_at last, (select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms) now
-), below as materialized (
+), missed as materialized (
   select m.queue, m.priority, b.run_at, b.id
   from turn t cross join ${WATERMARKS} left join tock.job_queues q on q.name = m.queue
   cross join lateral (
@@ -39,7 +39,7 @@ with turn as materialized (
   where ${isQueueOpen('q')} and not ${isQueueLimited('q')}
 )
 select set_config('synchronous_commit', 'off', true) as "commit", (select t.is_mine from turn t) as "isMine",
-  (select coalesce(json_agg(json_build_object('queue', b.queue, 'priority', b.priority, 'at', b.run_at, 'id', b.id::text)), '[]') from below b) as found`,
+  (select coalesce(json_agg(json_build_object('queue', b.queue, 'priority', b.priority, 'at', b.run_at, 'id', b.id::text)), '[]') from missed b) as found`,
   { prepared: true },
 );
 
