@@ -3430,7 +3430,7 @@ with turn as materialized (
   select (select $1::float8) is null or case when now.ms >= last.last_value + $1::float8 or now.ms < last.last_value
     then setval('tock.swept_at', now.ms) is not null else false end as is_mine
   from tock.swept_at last, (select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms) now
-), below as materialized (
+), missed as materialized (
   select m.queue, m.priority, b.run_at, b.id
   from turn t cross join unnest((select $2::text[]), (select $3::integer[]),
     (select $4::timestamptz[]), (select $5::bigint[])) with ordinality as m(queue, priority, after_at, after_id, turn) left join tock.job_queues q on q.name = m.queue
@@ -3443,7 +3443,7 @@ with turn as materialized (
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and not (q.concurrency is not null or q.rate_count is not null)
 )
 select set_config('synchronous_commit', 'off', true) as "commit", (select t.is_mine from turn t) as "isMine",
-  (select coalesce(json_agg(json_build_object('queue', b.queue, 'priority', b.priority, 'at', b.run_at, 'id', b.id::text)), '[]') from below b) as found;
+  (select coalesce(json_agg(json_build_object('queue', b.queue, 'priority', b.priority, 'at', b.run_at, 'id', b.id::text)), '[]') from missed b) as found;
 
 -- table-sizes
 select pg_relation_size(to_regclass('tock.job_runs_live'))::float8 as runs, pg_relation_size(to_regclass('tock.job_slots'))::float8 as slots;

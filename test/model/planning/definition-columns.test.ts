@@ -1,7 +1,11 @@
 // Model: the columns of a definition, by their names in the table, in a record, and as options.
 import { describe, expect, it } from 'vitest';
 import { defineJob } from '../../../src/index.js';
-import { describeDefinition, SCHEDULE_OPTIONS } from '../../../src/model/planning/definition.js';
+import {
+  describeDefinition,
+  fingerprintOf,
+  SCHEDULE_OPTIONS,
+} from '../../../src/model/planning/definition.js';
 import { byOption, statedOf } from '../../../src/model/planning/definition-columns.js';
 
 const { columns } = describeDefinition(
@@ -24,5 +28,11 @@ describe('the columns of a definition', () => {
     const instants = Object.entries(columns).flatMap(([name, value]) => (value instanceof Date ? name : []));
     expect(instants.sort()).toEqual(['end_at', 'start_at']);
     expect(columns).toMatchObject({ every_ms: 3_600_000, jitter_ms: 300_000, at: null });
+  });
+
+  it('have a fingerprint that a column which an upgrade adds does not change, where it is null', () => {
+    expect(fingerprintOf({ ...columns, calendar: null })).toBe(fingerprintOf(columns));
+    expect(fingerprintOf({ ...columns, calendar: 'x' })).not.toBe(fingerprintOf(columns));
+    expect(fingerprintOf({ payload: { a: null } })).not.toBe(fingerprintOf({ payload: {} }));
   });
 });
