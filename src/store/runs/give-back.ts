@@ -108,7 +108,7 @@ const DEFER = statement<Deferrals, Moved>(
       run_at = coalesce(o.run_at, r.run_at), blocked_on = o.blocked_on,
       slot_keys = nullif(coalesce(r.slot_keys, '{}') || array(select l.value ->> 'key' from jsonb_array_elements(o.limits) l), '{}'),
       slot_limits = nullif(coalesce(r.slot_limits, '{}') || array(select (l.value ->> 'limit')::integer from jsonb_array_elements(o.limits) l), '{}')`,
-    // Once for the batch: a worker that is there already, and knows the job, looks at once.
+    // Once for the batch: a worker that is there already, and knows the job, claims them at once.
     `, (select tock.notify('code') from given_back join outcome o using (id) where o.blocked_on is not null limit 1) as notified`,
   ),
 );
