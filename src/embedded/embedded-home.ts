@@ -34,7 +34,7 @@ export async function chooseHome(folder: string, account: Account | undefined): 
 }
 
 /** The folder for a copy of the programs, if the package's own cannot be used. */
-export async function settleProgramsCopy(folder: string): Promise<string> {
+export async function ensureProgramsCopy(folder: string): Promise<string> {
   const elsewhere = await folderElsewhere(folder);
   await writeAnew(
     path.join(folder, programsNote),

@@ -7,7 +7,7 @@ import { completeBinaries, copyBinaries, findBinaries } from './embedded-binarie
 import { connectionString, ensureDatabase, psqlCommand } from './embedded-client.js';
 import { prepareCluster } from './embedded-cluster.js';
 import { removeTree, setModeAndOwner } from './embedded-files.js';
-import { canUsePrograms, chooseHome, removeElsewhere, settleProgramsCopy } from './embedded-home.js';
+import { canUsePrograms, chooseHome, ensureProgramsCopy, removeElsewhere } from './embedded-home.js';
 import {
   countUsers,
   newToken,
@@ -215,7 +215,7 @@ async function startServer(cluster: Cluster, options: EmbeddedServerOptions): Pr
 async function usableBinaries(cluster: Cluster, options: EmbeddedServerOptions): Promise<string> {
   const native = options.binaries ?? (await findBinaries(path.dirname(cluster.folder)));
   if ((await completeBinaries(native)) && (await canUsePrograms(native, cluster.account))) return native;
-  const copies = await settleProgramsCopy(cluster.folder);
+  const copies = await ensureProgramsCopy(cluster.folder);
   options.log?.(`copying PostgreSQL's programs to ${copies}`);
   await removeLeftovers(copies);
   return copyBinaries(native, copies);

@@ -3,7 +3,7 @@ import { chmod, chown, lstat, mkdir, mkdtemp, rm, symlink, writeFile } from 'nod
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { settleProgramsCopy } from '../../src/embedded/embedded-home.js';
+import { ensureProgramsCopy } from '../../src/embedded/embedded-home.js';
 
 const isRoot = process.getuid?.() === 0;
 const REFUSED = /^\/var\/tmp\/tock-\w+ already exists, and other users may change it: remove it$/;
@@ -12,7 +12,7 @@ let folder: string;
 let elsewhere: string;
 beforeEach(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'tock-home-'));
-  elsewhere = await settleProgramsCopy(folder);
+  elsewhere = await ensureProgramsCopy(folder);
 });
 afterEach(async () => {
   await rm(elsewhere, { recursive: true, force: true });
@@ -30,7 +30,7 @@ describe('the folder in /var/tmp', () => {
   it('can be changed by this user only, and is the same one the next time', async () => {
     expect(elsewhere).toMatch(/^\/var\/tmp\/tock-\w+$/);
     expect(await modeOf(elsewhere)).toBe(isRoot ? 0o711 : 0o700);
-    expect(await settleProgramsCopy(folder)).toBe(elsewhere);
+    expect(await ensureProgramsCopy(folder)).toBe(elsewhere);
   });
 
   it.each([
@@ -41,15 +41,15 @@ describe('the folder in /var/tmp', () => {
       await mkdir(elsewhere);
       await chmod(elsewhere, mode);
     });
-    await expect(settleProgramsCopy(folder)).rejects.toThrow(REFUSED);
+    await expect(ensureProgramsCopy(folder)).rejects.toThrow(REFUSED);
     expect(await modeOf(elsewhere)).toBe(mode);
   });
 
   it('is refused if it is a file or a link, even to our own folder', async () => {
     await plant(() => symlink(folder, elsewhere));
-    await expect(settleProgramsCopy(folder)).rejects.toThrow(REFUSED);
+    await expect(ensureProgramsCopy(folder)).rejects.toThrow(REFUSED);
     await plant(() => writeFile(elsewhere, ''));
-    await expect(settleProgramsCopy(folder)).rejects.toThrow(REFUSED);
+    await expect(ensureProgramsCopy(folder)).rejects.toThrow(REFUSED);
   });
 
   it.runIf(isRoot)('is refused if it belongs to another user', async () => {
@@ -57,6 +57,6 @@ describe('the folder in /var/tmp', () => {
       await mkdir(elsewhere, { mode: 0o700 });
       await chown(elsewhere, 65_534, 65_534);
     });
-    await expect(settleProgramsCopy(folder)).rejects.toThrow(REFUSED);
+    await expect(ensureProgramsCopy(folder)).rejects.toThrow(REFUSED);
   });
 });

@@ -13,7 +13,7 @@ const MAX_CHARS = 128 * 1024;
 interface Given {
   readonly body: object;
   readonly chars: number;
-  readonly settle: (error: Error | null) => void;
+  readonly resolve: (error: Error | null) => void;
 }
 
 /** An answer alone, or several. */
@@ -47,7 +47,7 @@ export function gatherAnswers(
     const error = await send(body).catch(asError);
     // One that is too large for the broker must not keep the others back.
     if (given.length > 1 && isRefused(error)) await Promise.all(given.map(each => sendGiven([each])));
-    else for (const { settle } of given) settle(error);
+    else for (const { resolve } of given) resolve(error);
   };
   const sendNext = () => {
     isPlanned = false;
@@ -67,8 +67,8 @@ export function gatherAnswers(
 
   return async body => {
     const chars = JSON.stringify(body).length;
-    const error = await new Promise<Error | null>(settle => {
-      waiting.push({ body, chars, settle });
+    const error = await new Promise<Error | null>(resolve => {
+      waiting.push({ body, chars, resolve });
       plan();
     });
     if (error !== null) throw error;

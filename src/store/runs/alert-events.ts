@@ -7,7 +7,7 @@
 //
 // One row for each definition and statement, however many runs fail. Written only where alerts are evaluated.
 // A success is written only for a job that has failed: in a scheduler where nothing is wrong, the condition
-// costs a look at an empty index.
+// costs a look-up in an empty index.
 
 /** The job that delivers alerts: its own failures raise none. */
 export const DELIVERY_JOB = 'tock:deliver-alert';

@@ -154,7 +154,7 @@ const DEFER = statement<Deferrals, Moved>(
       slot_keys = nullif(coalesce(r.slot_keys, '{}') || array(select l.value ->> 'key' from jsonb_array_elements(o.limits) l), '{}'),
       slot_limits = nullif(coalesce(r.slot_limits, '{}') || array(select (l.value ->> 'limit')::integer from jsonb_array_elements(o.limits) l), '{}')`,
     {
-      // Once for the batch: a worker that is there already, and knows the job, looks at once.
+      // Once for the batch: a worker that is there already, and knows the job, claims them at once.
       more: `, (select tock.notify('code') from given_back join outcome o using (id) where o.blocked_on is not null limit 1) as notified`,
     },
   ),

@@ -30,7 +30,7 @@ export type ExecBeginning =
   /** Another process has the key. `status` null: its run was pruned. */
   | { readonly kind: 'taken'; readonly id: string; readonly status: string | null; readonly key: string };
 
-const LOOK_EVERY_MS = 200;
+const POLL_EVERY_MS = 200;
 /** Characters of the command line that are kept with the run. */
 const MAX_COMMAND = 8192;
 
@@ -67,10 +67,10 @@ export async function beginExec(
   const { database, settings } = engine;
   const { name, overlap, maxAttempts } = options;
   await requireOriginal(database);
-  const look = await lookForExec(database, name, options.key);
-  await reapExpired(engine, look.expired);
-  if (overlap === 'cancel_other' && !look.isTaken) await cancelLive(engine, look, options, stop);
-  const { key } = look;
+  const found = await lookForExec(database, name, options.key);
+  await reapExpired(engine, found.expired);
+  if (overlap === 'cancel_other' && !found.isTaken) await cancelLive(engine, found, options, stop);
+  const { key } = found;
   const workerId = randomUUID();
   const payload = payloadOf(options);
   const { id, isBegun } = await beginExecRun(database, {
@@ -86,7 +86,7 @@ export async function beginExec(
     const holder = await readKeyHolder(database, key);
     return { kind: 'taken', id: holder?.id ?? '?', status: holder?.status ?? null, key };
   }
-  if (!isBegun) return { kind: 'overlap', id, liveId: look.liveId };
+  if (!isBegun) return { kind: 'overlap', id, liveId: found.liveId };
   const row = workerRow(engine, workerId, { kind: 'manual', capacity: 1 });
   await row.announce();
   const run = { ...RUN, id, job: name, max_attempts: maxAttempts, payload, idempotency_key: key };
@@ -94,7 +94,7 @@ export async function beginExec(
     kind: 'begun',
     run: new ExecRun(engine, workerId, row, run),
     key,
-    minute: new Date(look.minute),
+    minute: new Date(found.minute),
   };
 }
 
@@ -134,7 +134,7 @@ async function cancelLive(
     const now = await lookForExec(database, options.name, options.key);
     if (now.liveId !== liveId) return;
     await reapExpired(engine, now.expired);
-    await sleep(LOOK_EVERY_MS);
+    await sleep(POLL_EVERY_MS);
   }
 }
 

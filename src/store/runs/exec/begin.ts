@@ -58,7 +58,7 @@ from wanted w`,
 /** What holds now. Locks nothing. @param key in place of the minute */
 export async function lookForExec(session: Session, name: string, key: string | null): Promise<ExecLook> {
   const found = await LOOK.first(session, { name, key });
-  if (!found) throw new Error('the look gave no row');
+  if (!found) throw new Error('the statement gave no row');
   return found;
 }
 
