@@ -148,8 +148,8 @@ export function scheduleOfColumns(
 }
 
 /**
- * A hash of any JSON, whatever the order of its keys. Keys of the value itself that are null count as missing: a
- * column that an upgrade adds does not make an edit of every definition.
+ * A hash of any JSON, whatever the order of its keys. Keys of the value itself that are null count as
+ * missing: a column that an upgrade adds does not make an edit of every definition.
  */
 export function fingerprintOf(value: object): string {
   const stated = Array.isArray(value)
