@@ -107,6 +107,23 @@ describe('ctx.sleep', () => {
     await test.setClock(NOON);
   });
 
+  it('keeps what its run has done and waits for, however old, as long as the run is live', async () => {
+    const id = await test.tock.enqueue(trial, {});
+    await test.tock.tick();
+    await test.sql(`update tock.job_effects set created_at = '2020-01-01'`);
+    await test.sql(`update tock.job_waits set created_at = '2020-01-01'`);
+    const count = async () =>
+      await test.sql(
+        'select (select count(*)::int from tock.job_effects) as effects, (select count(*)::int from tock.job_waits) as waits',
+      );
+    const own = { effects: 1, waits: 1 };
+    await test.tock.prune({ keepKeys: '400d' });
+    expect(await count()).toEqual([own]);
+    await test.tock.runs.cancel(id);
+    await test.tock.prune({ keepKeys: '400d' });
+    expect(await count()).toEqual([{ effects: 0, waits: 0 }]);
+  });
+
   it.each([
     ['swallow', 'TOCK_WAIT_CAUGHT'],
     ['wrap', 'TOCK_WAIT_CAUGHT'],

@@ -45,9 +45,10 @@ export function createWaits(engine: Engine, active: ActiveRun, workerId: string)
     const row = await retryUntil(
       () => openWait.first(engine.database, { id, fence, workerId, kind, name, ...when }),
       error => isTransient(error) && !active.interrupt.isAborted,
-    );
+    ).finally(() => {
+      opening = null;
+    });
     if (!row) throw leaseLost(active);
-    opening = null;
     if (row.outcome !== null) return;
     active.suspension = new Suspension(known, row.until);
     throw active.suspension;
@@ -66,10 +67,7 @@ export function createWaits(engine: Engine, active: ActiveRun, workerId: string)
   };
 }
 
-/**
- * Of what would be undone, done twice, or left open if the handler ended in it. @throws TockError
- * TOCK_BAD_STATE
- */
+/** A handler cannot end in what would be undone or done twice. @throws TockError TOCK_BAD_STATE */
 function refuseWait({ openEffects, suspension }: ActiveRun, opening: string | null, what: string): void {
   if (openEffects > 0)
     throw new TockError(
@@ -93,10 +91,7 @@ function checkWaitName(name: string): string {
   );
 }
 
-/**
- * How an attempt ends whose handler has thrown an error; undefined: it has returned though it was to end to
- * wait.
- */
+/** How an attempt ends whose handler threw; `error` undefined: it returned, though it was to end to wait. */
 export function endingOfThrown(
   { suspension }: ActiveRun,
   error: unknown,
