@@ -109,7 +109,7 @@ const MUTANTS: readonly Mutant[] = [
     changes: [
       {
         file: 'engine/execute/effects.ts',
-        from: 'resultText(await work(trx), effect)',
+        from: 'resultText(await atWork(() => work(trx)), effect)',
         to: 'resultText(await work(database.handlers.db as never), effect)',
       },
     ],
