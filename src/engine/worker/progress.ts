@@ -26,7 +26,10 @@ export async function flushProgress(
   }
 }
 
-/** If this fails, they stay for the next flush. */
+/**
+ * Cursors stay with their run until they are written: an attempt that ends meanwhile writes them once more,
+ * under the same numbers, before its outcome gives up the lease. If this fails, the next flush writes them.
+ */
 export async function flushCursors(
   engine: Engine,
   workerId: string,
@@ -35,15 +38,22 @@ export async function flushCursors(
   const pending = [...activeRuns].flatMap(active => {
     const { cursors, run } = active;
     if (cursors === null || active.isLost || active.isCommitted) return [];
-    active.cursors = null;
-    return [{ id: run.id, fence: run.fence, cursors, active }];
+    return [{ id: run.id, fence: run.fence, cursors: new Map(cursors), active }];
   });
   if (pending.length === 0) return;
   try {
     await keepCursors(engine.database, pending, workerId);
   } catch (error) {
-    if (isUnstorable(error)) return;
-    for (const { active, cursors } of pending)
-      active.cursors = new Map([...cursors, ...(active.cursors ?? [])]);
+    if (!isUnstorable(error)) return;
+    const runs = pending.map(({ id }) => id);
+    engine.logger.error(
+      { event: 'cursor.refused', runs, error: String(error) },
+      `PostgreSQL refused the cursors of runs ${runs.join(', ')}: their next attempts begin with older ones`,
+    );
+  }
+  for (const { active, cursors } of pending) {
+    for (const [key, written] of cursors)
+      if (active.cursors?.get(key) === written) active.cursors.delete(key);
+    if (active.cursors?.size === 0) active.cursors = null;
   }
 }
