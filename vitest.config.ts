@@ -6,21 +6,27 @@ import { temporaryFolder } from './test/support/temporary-folder.js';
 // Every test, and every process and server that it starts, keeps its files in memory where the machine has such a folder.
 process.env['TMPDIR'] = temporaryFolder();
 
-/** No database, no processes. */
+/**
+ * No database, no processes. A project only where it is asked for by name: else one of processes that have loaded the same
+ * sources anyway runs them.
+ */
 const UNIT = [
   'test/{model,import}/**/*.test.ts',
-  'test/{architecture,docs,types,exported-types}.test.ts',
+  'test/{architecture,docs,planted-faults,types,exported-types}.test.ts',
   'test/cli/flags/*.test.ts',
   'test/dashboard/{access,assets,cached,text}.test.ts',
 ];
-/** They start processes, or servers of their own. */
-const PROCESS = ['test/{processes,embedded,cli}/**/*.test.ts'];
 /** The faults: `npm run test:chaos`. */
 const CHAOS = ['test/chaos/**/*.test.ts', 'test/relay/{rabbitmq,jetstream,python,kills}.test.ts'];
 /** What takes long, of rooms that have quicker tests too: `npm run test:exhaustive`, and with it `npm run check`. */
 const EXHAUSTIVE = ['test/**/*.slow.test.ts'];
-
-const DATABASE = { globalSetup: ['./test/support/global-setup.ts'] };
+const isAskedFor = (project: string) =>
+  process.argv.some(each => each === project || each === `--project=${project}`);
+const DATABASE = {
+  globalSetup: ['./test/support/global-setup.ts'],
+  // How often some tests try: see test/support/rounds.ts.
+  env: isAskedFor('exhaustive') || isAskedFor('chaos') ? { TOCK_TEST_ROUNDS: 'many' } : {},
+};
 
 export default defineConfig({
   test: {
@@ -32,14 +38,23 @@ export default defineConfig({
     hookTimeout: 300_000,
     // For a machine that is busy with others; what passed at the second attempt only is marked "retry x1".
     retry: Number(process.env['TOCK_TEST_RETRIES'] ?? 0),
+    // `npm test` leaves out tests with this tag. `npm run test:exhaustive` and `npx vitest run FILE` execute them.
+    tags: [{ name: 'slow', description: 'Takes long: npm test leaves it out.' }],
     projects: [
-      { extends: true, test: { name: 'unit', include: UNIT, exclude: EXHAUSTIVE, isolate: false } },
+      ...(isAskedFor('unit')
+        ? [
+            {
+              extends: true as const,
+              test: { name: 'unit', include: UNIT, exclude: EXHAUSTIVE, isolate: false },
+            },
+          ]
+        : []),
       {
         extends: true,
         test: {
           name: 'engine',
           include: ['test/**/*.test.ts'],
-          exclude: [...UNIT, ...PROCESS, ...CHAOS, ...EXHAUSTIVE],
+          exclude: [...CHAOS, ...EXHAUSTIVE],
           isolate: false,
           ...DATABASE,
         },
@@ -47,14 +62,11 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: 'process',
-          include: PROCESS,
-          exclude: [...UNIT, ...EXHAUSTIVE],
-          isolate: false,
+          name: 'exhaustive',
+          include: EXHAUSTIVE,
           ...DATABASE,
         },
       },
-      { extends: true, test: { name: 'exhaustive', include: EXHAUSTIVE, ...DATABASE } },
       { extends: true, test: { name: 'chaos', include: CHAOS, ...DATABASE } },
     ],
   },

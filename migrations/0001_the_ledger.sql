@@ -25,6 +25,11 @@ create domain tock.payload as jsonb
   constraint payload_of_at_most_32_mib_as_text
   check (pg_column_size(value #> '{}') < 1048576 or octet_length(value::text) <= 33554432);
 
+-- Tags of runs. An index has them, so that longer ones would make the statement fail that ends a run.
+create domain tock.run_tags as text[]
+  constraint tags_are_at_most_10_of_64_bytes
+  check (cardinality(value) between 1 and 10 and array_position(value, null) is null and octet_length(array_to_string(value, '')) <= 640);
+
 -- Definitions ----------------------------------------------------------------------------------------
 
 create table tock.job_definitions (
@@ -37,13 +42,16 @@ create table tock.job_definitions (
   cron                  text,
   every_ms              bigint,
   phase_ms              bigint not null default 0,
-  at                    timestamptz,
+  anchor                text,
+  at                    text,
   after                 jsonb,
+  waits_for             jsonb,
   timezone              text not null default 'UTC',
   dst                   text not null default 'once',
   start_at              timestamptz,
   end_at                timestamptz,
   exclude               jsonb not null default '[]',
+  shift                 text,
   active_window         text,
   outside_window        text not null default 'defer',
 
@@ -57,18 +65,22 @@ create table tock.job_definitions (
   expect_within_ms      bigint,
   max_duration_ms       bigint,
   on_dead               text,
+  keeps_changes         boolean,
 
   queue                 text not null default 'default',
   priority              integer not null default 0,
   max_attempts          integer not null default 10,
+  tags                  tock.run_tags,
 
   cursor                timestamptz not null default tock.now(),
   next_at               timestamptz default '-infinity',
   version               integer not null default 1,
   fingerprint           text,
   has_followers         boolean not null default false,
+  excepted_until        timestamptz,
 
   paused_at             timestamptz,
+  paused_until          timestamptz,
   pause_reason          text,
   pause_id              bigint,
   resumed_at            timestamptz,
@@ -81,20 +93,25 @@ create table tock.job_definitions (
   constraint job_definitions_name_check check (name ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(name) <= 200),
   constraint job_definitions_job_check check (job ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(job) <= 200),
   constraint job_definitions_one_schedule check (num_nonnulls(cron, every_ms, at, after) <= 1),
+  constraint job_definitions_waits_for_check check (waits_for is null or num_nonnulls(cron, every_ms) = 1),
   constraint job_definitions_queue_check check (queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(queue) <= 200),
   constraint job_definitions_every_check check (every_ms >= 1000),
   constraint job_definitions_durations_check check (
     every_ms <= 1000000000000 and phase_ms between 0 and 1000000000000 and catchup_window_ms between 0 and 1000000000000
     and start_deadline_ms between 0 and 1000000000000 and jitter_ms between 0 and 1000000000000),
   constraint job_definitions_times_check check (
-    cursor >= '0001-01-01Z' and cursor < '10000-01-01Z' and at >= '0001-01-01Z' and at < '10000-01-01Z'
+    cursor >= '0001-01-01Z' and cursor < '10000-01-01Z'
     and start_at >= '0001-01-01Z' and start_at < '10000-01-01Z' and end_at >= '0001-01-01Z' and end_at < '10000-01-01Z'
     and (next_at = '-infinity' or next_at >= '0001-01-01Z' and next_at < '10000-01-01Z')),
+  constraint job_definitions_at_check check (at ~ '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9}Z|Z)?$'),
   constraint job_definitions_origin_check check (origin in ('code', 'runtime')),
   constraint job_definitions_dst_check check (dst in ('once', 'skip', 'literal')),
+  constraint job_definitions_shift_check check (shift in ('next', 'previous')),
+  constraint job_definitions_anchor_check check (anchor is null or every_ms is not null and every_ms % 86400000 = 0 and octet_length(anchor) <= 19),
   constraint job_definitions_overlap_check check (overlap in ('skip', 'buffer_one', 'buffer_all', 'cancel_other', 'terminate_other', 'allow_all')),
   constraint job_definitions_catchup_check check (catchup in ('latest', 'all', 'none')),
   constraint job_definitions_outside_window_check check (outside_window in ('defer', 'skip')),
+  constraint job_definitions_pause_check check (paused_until < '10000-01-01Z' and paused_at is not null or paused_until is null),
   constraint job_definitions_remaining_check check (remaining_count >= 0),
   constraint job_definitions_pause_on_failure_check check (pause_on_failure_count >= 1),
   constraint job_definitions_expectations_check check (expect_within_ms between 1000 and 1000000000000 and max_duration_ms between 1000 and 1000000000000),
@@ -107,9 +124,13 @@ comment on column tock.job_definitions.job is 'The job that executes the runs.';
 comment on column tock.job_definitions.payload is 'Payload of the scheduled runs; null where code computes it.';
 comment on column tock.job_definitions.origin is 'code: registered from the job modules; runtime: made by an operator or the app.';
 comment on column tock.job_definitions.cron is 'Cron expression of five or six fields. At most one of cron, every_ms, at, after is set; none means one-off runs only.';
-comment on column tock.job_definitions.every_ms is 'Fixed interval, aligned to the epoch plus phase_ms, never shifted by DST.';
+comment on column tock.job_definitions.every_ms is 'Fixed interval, aligned to the epoch plus phase_ms, never shifted by DST; beside an anchor, of days at its local time.';
+comment on column tock.job_definitions.anchor is 'With every_ms: the local time, as text, from which whole days are counted. Null: aligned to the epoch.';
+comment on column tock.job_definitions.at is 'One time: 2027-11-12T08:00:00.000Z, an instant, or 2027-11-12T08:00:00, a local time in timezone.';
 comment on column tock.job_definitions.after is 'Chain: which definitions'' outcomes start this one.';
+comment on column tock.job_definitions.waits_for is 'Beside cron or every_ms: which definitions'' occurrences in its data interval each run waits for.';
 comment on column tock.job_definitions.dst is 'What happens to civil times in a gap or an overlap: once, skip, literal.';
+comment on column tock.job_definitions.shift is 'Where occurrences on an excluded day go: next, previous; null: they are left out.';
 comment on column tock.job_definitions.active_window is 'Local time window such as 23:00-06:00 in which runs may start.';
 comment on column tock.job_definitions.overlap is 'What an occurrence does while an earlier run of the definition is live.';
 comment on column tock.job_definitions.catchup is 'What happens to occurrences that were missed: the latest one, all, none.';
@@ -118,14 +139,18 @@ comment on column tock.job_definitions.start_deadline_ms is 'A run that would st
 comment on column tock.job_definitions.jitter_ms is 'Upper bound of the fixed delay that spreads definitions with equal schedules.';
 comment on column tock.job_definitions.remaining_count is 'How many scheduled runs are still to be made; null: no limit.';
 comment on column tock.job_definitions.pause_on_failure_count is 'After this many dead runs in a row the definition is paused; null: never.';
+comment on column tock.job_definitions.tags is 'Tags of its runs; of a job''s own definition, those that its one-off runs have too.';
 comment on column tock.job_definitions.expect_within_ms is 'Alerts expect a success this long after each occurrence; null: they expect none.';
 comment on column tock.job_definitions.max_duration_ms is 'Attempts that take longer raise an alert; null: none do.';
 comment on column tock.job_definitions.on_dead is 'Job that is enqueued for each dead run of the job of this name.';
+comment on column tock.job_definitions.keeps_changes is 'What becomes of its runs is kept in job_changes; of a job''s own definition, of its one-off runs too. Null: not.';
 comment on column tock.job_definitions.cursor is 'The last occurrence considered. Occurrences are computed from here, never from now. Only `tock reset-cursor` moves it back.';
 comment on column tock.job_definitions.next_at is 'The next occurrence after the cursor; null: none; -infinity: the next tick computes it.';
 comment on column tock.job_definitions.version is 'Grows with each edit.';
 comment on column tock.job_definitions.fingerprint is 'Hash of the definition as code states it: equal means nothing to register.';
-comment on column tock.job_definitions.has_followers is 'Some definition runs after this one: its outcomes are written to job_outbox.';
+comment on column tock.job_definitions.has_followers is 'Some definition runs after this one, or waits for its occurrences: its outcomes are written to job_outbox.';
+comment on column tock.job_definitions.excepted_until is 'Once the cursor has reached this, no exception of it matters any more; null: it has none.';
+comment on column tock.job_definitions.paused_until is 'When the pause ends by itself; null: it holds until somebody resumes the definition.';
 comment on column tock.job_definitions.pause_id is 'The act that paused it together with others: the first row of it in tock.audit. Null: it is paused by itself or on its own.';
 comment on column tock.job_definitions.resumed_at is 'Runs that ended before this do not count towards pause_on_failure_count.';
 comment on column tock.job_definitions.broken_at is 'Since when the stored definition cannot be evaluated. It gets no runs until it is fixed.';
@@ -140,8 +165,126 @@ create index job_definitions_job on tock.job_definitions (job);
 create index job_definitions_stopped on tock.job_definitions (name)
   where vanished_at is null and (broken_at is not null or pause_reason like 'paused by itself %');
 -- For resuming what one act has paused.
+create index job_definitions_pause_ends on tock.job_definitions (paused_until) where paused_until is not null;
 create index job_definitions_paused_together on tock.job_definitions (pause_id, name) where pause_id is not null;
 create index job_definitions_after on tock.job_definitions using gin ((after -> 'definitions')) where after is not null;
+create index job_definitions_waits_for on tock.job_definitions using gin ((waits_for -> 'definitions')) where waits_for is not null;
+
+-- Versions of definitions ------------------------------------------------------------------------
+
+-- What was in force from which cursor on, so that `tock prove` can compute each occurrence again. Triggers, since
+-- definitions are written in many ways. What ticks write (cursor, next_at, remaining_count) is not among their columns.
+create table tock.definition_versions (
+  definition_id bigint not null,
+  number        integer not null,
+  change        text not null,
+  version       integer not null,
+  since         timestamptz not null,
+  left_count    integer,
+  stop          text,
+  void_until    bigint,
+  stated        jsonb not null,
+  written_at    timestamptz not null default tock.now(),
+  primary key (definition_id, number)
+);
+
+comment on table tock.definition_versions is 'Each version of a definition, and each of its pauses: what decides its occurrences after `since`, until the next one.';
+comment on column tock.definition_versions.number is 'Counts within the definition.';
+comment on column tock.definition_versions.change is 'Why the one before it ended: edit, rename, pause, resume, broken, vanished, return, removal, reset-cursor; made for the first.';
+comment on column tock.definition_versions.version is 'That of the definition; a pause, for one, does not change it.';
+comment on column tock.definition_versions.since is 'The cursor at which it began: occurrences after it are its own.';
+comment on column tock.definition_versions.left_count is 'What remaining_count of the one before it was in the end.';
+comment on column tock.definition_versions.stop is 'Why it makes no runs: broken, vanished, paused. Null: it makes runs.';
+comment on column tock.definition_versions.void_until is 'After a reset of the cursor: skipped rows up to this id, of occurrences after since, no longer count.';
+comment on column tock.definition_versions.stated is 'The columns of the definition from which occurrences are computed, without nulls.';
+
+create function tock.why_stopped(definition tock.job_definitions) returns text
+language sql immutable set search_path = pg_catalog
+as $$
+  select case when definition.broken_at is not null then 'broken' when definition.vanished_at is not null then 'vanished'
+    when definition.paused_at is not null then 'paused' end
+$$;
+
+comment on function tock.why_stopped(tock.job_definitions) is 'Why a definition makes no runs; null where it makes runs.';
+
+-- All but what has no part in which occurrences there are: a column that is added is kept by itself.
+create function tock.stated_of(definition tock.job_definitions) returns jsonb
+language sql stable set search_path = pg_catalog
+as $$
+  select jsonb_strip_nulls(to_jsonb(definition) - '{id,job,payload,origin,waits_for,overlap,catchup,catchup_window_ms,start_deadline_ms,jitter_ms,
+    pause_on_failure_count,expect_within_ms,max_duration_ms,on_dead,keeps_changes,queue,priority,max_attempts,tags,cursor,next_at,version,fingerprint,
+    has_followers,excepted_until,paused_at,paused_until,pause_reason,pause_id,resumed_at,broken_at,broken_reason,vanished_at,created_at,updated_at}'::text[])
+$$;
+
+comment on function tock.stated_of(tock.job_definitions) is 'What decides the occurrences of a definition.';
+
+create function tock.keep_first_versions() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into tock.definition_versions (definition_id, number, change, version, since, stop, stated)
+  select m.id, coalesce((select max(v.number) from tock.definition_versions v where v.definition_id = m.id), 0) + 1, 'made', m.version,
+    m.cursor, tock.why_stopped(m), tock.stated_of(m)
+  from made m;
+  return null;
+end $$;
+
+comment on function tock.keep_first_versions() is 'Keeps the first version of each definition that is made.';
+
+create function tock.keep_version() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into tock.definition_versions (definition_id, number, change, version, since, left_count, stop, void_until, stated)
+  select new.id, coalesce(max(v.number), 0) + 1, case
+      when new.cursor < old.cursor then 'reset-cursor'
+      when new.vanished_at is not null and new.version > old.version then 'removal'
+      when old.vanished_at is null and new.vanished_at is not null then 'vanished'
+      when old.vanished_at is not null and new.vanished_at is null then 'return'
+      when new.version > old.version then 'edit'
+      when old.broken_at is null and new.broken_at is not null then 'broken'
+      when old.paused_at is null and new.paused_at is not null then 'pause'
+      when old.paused_at is not null and new.paused_at is null then 'resume'
+      when old.name <> new.name then 'rename'
+      else 'edit' end,
+    new.version, new.cursor, old.remaining_count, tock.why_stopped(new),
+    case when new.cursor < old.cursor then (select s.last_value from tock.job_runs_id_seq s) end, tock.stated_of(new)
+  from tock.definition_versions v where v.definition_id = new.id;
+  return null;
+end $$;
+
+comment on function tock.keep_version() is 'Keeps the version of a definition that begins.';
+
+create trigger keep_first_versions after insert on tock.job_definitions referencing new table as made
+  for each statement execute function tock.keep_first_versions();
+
+create trigger keep_version after update of version, name, paused_at, broken_at, vanished_at, resumed_at on tock.job_definitions
+  for each row when (old.version <> new.version or old.name <> new.name or new.cursor < old.cursor
+    or (old.paused_at is null) <> (new.paused_at is null) or (old.broken_at is null) <> (new.broken_at is null)
+    or (old.vanished_at is null) <> (new.vanished_at is null))
+  execute function tock.keep_version();
+
+revoke execute on function tock.keep_first_versions, tock.keep_version from public;
+
+-- The offsets by which stored instants were computed, so that hosts with different zone data agree, and so that an update of
+-- the data finds out which instants move.
+create table tock.zones (
+  timezone      text primary key,
+  zone_data     text collate "C" not null,
+  offsets       jsonb not null,
+  previous_data text collate "C",
+  previous      jsonb,
+  moved_count   bigint,
+  moved_at      timestamptz,
+  noted_at      timestamptz not null default tock.now()
+);
+
+comment on table tock.zones is 'A time zone of definitions, and its offsets: the newest that any host has had.';
+comment on column tock.zones.zone_data is 'The release of the time zone data that they are from, such as 2025c.';
+comment on column tock.zones.offsets is 'The years from and to, the first offset, and the changes as pairs of epoch and offset, in seconds.';
+comment on column tock.zones.previous_data is 'The release before the last change of them; null: they have not changed.';
+comment on column tock.zones.previous is 'The offsets before their last change.';
+comment on column tock.zones.moved_count is 'How many definitions the last change has moved.';
 
 create table tock.registrations (
   fingerprint   text primary key,
@@ -167,6 +310,27 @@ create table tock.job_occurrences (
 
 comment on table tock.job_occurrences is 'Every occurrence that was ever materialized, and its run. Outlives the run, so that no occurrence is materialized twice.';
 
+-- Nothing marks an exception as done: it is to come while the definition's cursor has not reached `due_at`, as an occurrence
+-- is. Written under the definition's lock only.
+create table tock.job_exceptions (
+  definition_id bigint not null,
+  scheduled_for timestamptz not null,
+  kind          text not null,
+  due_at        timestamptz not null,
+  note          text,
+  operator      text not null default current_user,
+  created_at    timestamptz not null default tock.now(),
+  primary key (definition_id, scheduled_for),
+  constraint job_exceptions_kind_check check (kind in ('skip', 'move')),
+  constraint job_exceptions_times_check check (
+    scheduled_for >= '0001-01-01Z' and scheduled_for < '10000-01-01Z' and due_at >= '0001-01-01Z' and due_at < '10000-01-01Z')
+);
+
+comment on table tock.job_exceptions is 'An occurrence that an operator has skipped, or moved to another time.';
+comment on column tock.job_exceptions.scheduled_for is 'The occurrence, which keeps its name: its run, or its skipped row, is under this instant in job_occurrences.';
+comment on column tock.job_exceptions.due_at is 'When it is decided. move: when its run is due. skip: when its skipped row is due, which is the occurrence itself unless it had been moved before.';
+comment on column tock.job_exceptions.operator is 'Who made it, as in tock.audit.';
+
 create table tock.job_keys (
   idempotency_key text primary key,
   run_id          bigint not null,
@@ -180,7 +344,7 @@ comment on table tock.job_keys is 'Every idempotency key that a caller has used,
 
 create sequence tock.job_runs_id_seq as bigint;
 
--- When a worker last looked below its watermarks, in milliseconds since 1970. Only a hint: a sequence, because it is read
+-- When a worker last swept below its watermarks, in milliseconds since 1970. Only a hint: a sequence, because it is read
 -- and set outside of transactions, and leaves no dead rows. Logged, although nothing is lost with it: where a standby of
 -- PostgreSQL 15 is promoted, an unlogged sequence may be unreadable ("bad magic number in sequence").
 create sequence tock.swept_at as bigint minvalue -9223372036854775808 start 0;
@@ -248,7 +412,11 @@ create table tock.job_runs (
   last_traceparent     text,
   is_awaited           boolean,
   began_at             tock.instant,
-  snoozes              integer
+  snoozes              integer,
+  has_waiters          boolean,
+  has_parents          boolean,
+  tags                 tock.run_tags,
+  keeps_changes        boolean
 ) partition by list (status);
 
 comment on table tock.job_runs is 'One row per run. Live and finished runs are separate partitions: a run that ends is moved, so that claims never read history.';
@@ -276,6 +444,10 @@ comment on column tock.job_runs.traceparent is 'The span of the call that enqueu
 comment on column tock.job_runs.last_traceparent is 'The span of its last attempt, if that was traced and something may follow from the run.';
 comment on column tock.job_runs.began_at is 'When its handler was called first; written when a handler ends to wait, and null in all other runs.';
 comment on column tock.job_runs.snoozes is 'How often its handler has thrown Snooze. Such attempts do not count.';
+comment on column tock.job_runs.has_waiters is 'Other runs wait for its end, which is written to job_outbox.';
+comment on column tock.job_runs.has_parents is 'It follows runs of a flow, and its handler gets what became of them.';
+comment on column tock.job_runs.tags is 'Words by which people find it; null: none.';
+comment on column tock.job_runs.keeps_changes is 'What becomes of the live run is kept in job_changes. Null: not; also of each run that has ended.';
 comment on column tock.job_runs.is_awaited is 'Somebody waits for the end of the live run, and is notified of it.';
 
 -- A batch claims neighbouring rows, so each page needs room for a second version of every row. At a fillfactor of 70,
@@ -303,14 +475,24 @@ create table tock.job_runs_finished partition of tock.job_runs for values in ('s
   partition by range (finished_at);
 alter table tock.job_runs_finished add primary key (id, finished_at);
 create index job_runs_finished_definition on tock.job_runs_finished (definition_id, scheduled_for) where definition_id is not null;
+-- For what waits for the occurrences of an interval: which skipped spans reach into it.
+create index job_runs_finished_spans on tock.job_runs_finished (definition_id, scheduled_for)
+  where status = 'skipped' and occurrence_count > 1;
 create index job_runs_finished_dead on tock.job_runs_finished (finished_at) where status = 'dead';
--- Ranges without a summary are read by every query. Vacuum makes summaries, but comes to such a table only when a fifth has
--- been added; autosummarize makes them within a minute.
-create index job_runs_finished_at on tock.job_runs_finished using brin (finished_at) with (autosummarize = on);
+-- Not BRIN: small rows go into what large ones left free in old pages, and soon each range of pages has an end of today.
+create index job_runs_finished_at on tock.job_runs_finished (finished_at);
 -- For people who look for runs, newest first: those of a job, also a rare one, and those that did not succeed. Jobs in byte
 -- order: each run that ends is put in its place there, and other orders take several times as long to compare.
 create index job_runs_finished_job on tock.job_runs_finished (job collate "C", id);
 create index job_runs_finished_unsuccessful on tock.job_runs_finished (status, id) where status in ('dead', 'cancelled', 'skipped');
+-- Costs nothing for runs without tags.
+create index job_runs_finished_tags on tock.job_runs_finished using gin (tags) where tags is not null;
+-- For people who look for the runs of a deploy, by the ids of its workers; what it costs a run that ends is not measurable.
+-- Several ranges of ids each: those of one deploy begin alike. The other has only runs of which an attempt has failed.
+create index job_runs_finished_worker on tock.job_runs_finished using brin (locked_by uuid_minmax_multi_ops)
+  with (pages_per_range = 32, autosummarize = on);
+create index job_runs_finished_failed_in on tock.job_runs_finished using gin (jsonb_path_query_array(errors, '$[*].deploy'))
+  where errors <> '[]';
 create table tock.job_runs_finished_default partition of tock.job_runs_finished default;
 
 comment on table tock.job_runs_finished is 'Runs that have ended, in partitions by month or day of their end. Retention drops whole partitions.';
@@ -318,29 +500,96 @@ comment on table tock.job_runs_finished is 'Runs that have ended, in partitions 
 -- Queues and slots: what a claim must respect -----------------------------------------------------
 
 create table tock.job_queues (
-  name           text primary key,
-  concurrency    integer,
-  rate_count     integer,
-  rate_period_ms bigint,
-  rate_next_at   timestamptz,
-  active_window  text,
-  timezone       text not null default 'UTC',
-  paused_at      timestamptz,
-  pause_reason   text,
-  relayed_to     text,
-  created_at     timestamptz not null default tock.now(),
-  updated_at     timestamptz not null default tock.now(),
+  name             text primary key,
+  concurrency      integer,
+  rate_count       integer,
+  rate_period_ms   bigint,
+  rate_next_at     timestamptz,
+  active_window    text,
+  timezone         text not null default 'UTC',
+  paused_at        timestamptz,
+  paused_until     timestamptz,
+  pause_reason     text,
+  closed_until     timestamptz,
+  relayed_to       text,
+  in_code          jsonb,
+  overrides        jsonb not null default '{}',
+  override_ends_at timestamptz,
+  created_at       timestamptz not null default tock.now(),
+  updated_at       timestamptz not null default tock.now(),
   constraint job_queues_name_check check (name ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(name) <= 200),
   constraint job_queues_concurrency_check check (concurrency between 0 and 1000000),
   constraint job_queues_rate_check check ((rate_count is null) = (rate_period_ms is null)
     and rate_count between 1 and 1000000 and rate_period_ms between 1 and 1000000000000),
   constraint job_queues_rate_next_check check (rate_next_at >= '0001-01-01Z' and rate_next_at < '10000-01-01Z'),
+  constraint job_queues_pause_check check (paused_until < '10000-01-01Z' and paused_at is not null or paused_until is null),
+  constraint job_queues_closed_check check (closed_until < '10000-01-01Z'),
+  constraint job_queues_code_check check (jsonb_typeof(in_code) = 'object' and jsonb_typeof(overrides) = 'object'),
+  constraint job_queues_override_check check (override_ends_at < '10000-01-01Z'),
   constraint job_queues_relay_check check (relayed_to ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(relayed_to) <= 100),
   constraint job_queues_window_check check (active_window ~ '^([01][0-9]|2[0-3]):[0-5][0-9]-(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$')
 );
 
 comment on table tock.job_queues is 'Limits and pauses of queues, over all hosts. A queue without a row has none.';
-comment on column tock.job_queues.relayed_to is 'The broker to which its runs are handed over. Only a worker that names the queue claims from it. Null: workers execute its runs.';
+comment on column tock.job_queues.in_code is 'What the code in force states of it; the other columns are what holds. Null: it is not in code.';
+comment on column tock.job_queues.overrides is 'What an operator has set on top of the code: by its name, who did and until when.';
+comment on column tock.job_queues.override_ends_at is 'When the first of them ends; then what code states holds again. Null: none ends by itself.';
+comment on column tock.job_queues.paused_until is 'When the pause ends by itself; null: it holds until somebody resumes the queue.';
+comment on column tock.job_queues.closed_until is 'A handler has closed it until then: none of its runs is claimed.';
+comment on column tock.job_queues.relayed_to is 'The broker to which its runs are handed off. Only a worker that names the queue claims from it. Null: workers execute its runs.';
+
+-- A claim reads whether a row is open. Without one, that is a look into an empty index.
+create table tock.freezes (
+  id       bigint generated always as identity primary key,
+  began_at timestamptz not null default tock.now(),
+  until    timestamptz not null,
+  ramp_ms  bigint not null default 0,
+  note     text not null,
+  operator text not null default session_user,
+  ended_at timestamptz,
+  constraint freezes_until_check check (until < '10000-01-01Z'),
+  constraint freezes_ramp_check check (ramp_ms between 0 and 86400000),
+  constraint freezes_note_check check (octet_length(note) between 1 and 4000)
+);
+create unique index freezes_one_open on tock.freezes ((true)) where ended_at is null;
+
+comment on table tock.freezes is 'Spans in which nothing starts on any host, by `tock freeze`. At most one is open.';
+comment on column tock.freezes.until is 'When it ends by itself, or ended by `tock thaw`. With a ramp it goes on until what waits is spread.';
+comment on column tock.freezes.ramp_ms is 'Over how long what waits starts once it has ended; 0: at once.';
+comment on column tock.freezes.operator is 'Who froze, or changed it last, as their program named them; by default the role.';
+comment on column tock.freezes.ended_at is 'When it was over; null: it is open. Written by thawing, and by the reaping after its end.';
+
+-- In plpgsql, so that the planner takes it for cheap: statements ask it of few rows.
+create function tock.frozen_ms(since timestamptz) returns float8
+language plpgsql stable strict
+as $$
+begin
+  return coalesce((
+    select sum(greatest(0, extract(epoch from least(s.over_at, tock.now())) - extract(epoch from greatest(s.began_at, frozen_ms.since)))) * 1000
+    from (
+      select f.began_at, case when f.ended_at is not null then f.ended_at + f.ramp_ms * interval '1 millisecond'
+        when f.ramp_ms > 0 then tock.now() else f.until end as over_at
+      from tock.freezes f
+    ) s
+    where s.over_at > frozen_ms.since and isfinite(frozen_ms.since)), 0);
+end
+$$;
+
+comment on function tock.frozen_ms(timestamptz) is 'For how many milliseconds, from an instant until now, everything was frozen, or what waited was being spread over a ramp.';
+
+create table tock.job_calendars (
+  name       text primary key,
+  dates      jsonb not null default '[]',
+  version    integer not null default 0,
+  created_at timestamptz not null default tock.now(),
+  updated_at timestamptz not null default tock.now(),
+  constraint job_calendars_name_check check (name ~ '^[A-Za-z][A-Za-z0-9._:@-]*$' and octet_length(name) <= 200),
+  constraint job_calendars_dates_check check (jsonb_typeof(dates) = 'array')
+);
+
+comment on table tock.job_calendars is 'Named sets of dates. The definitions that name one hold its dates in their own rows (exclude), and are edited with it.';
+comment on column tock.job_calendars.dates is 'Local dates as YYYY-MM-DD, in their order; each definition reads them in its own zone.';
+comment on column tock.job_calendars.version is 'Grows with each edit.';
 
 create table tock.job_slots (
   concurrency_key text not null,
@@ -351,10 +600,118 @@ create table tock.job_slots (
 );
 
 comment on table tock.job_slots is 'Slots that are held under concurrency limits. The primary key enforces the limit.';
-comment on column tock.job_slots.concurrency_key is 'definition:<id> is held until the run has ended; queue:<name>, job:<name>/<key> and isolated only while it is running.';
+comment on column tock.job_slots.concurrency_key is 'definition:<id> and a strict key, ~!<queue>/<job>/<key>, are held until the run has ended; queue:<name>, job:<name>/<key>, ~<queue>/<job>/<key> and isolated only while it is running.';
 
 -- Slots are freed by run.
 create index job_slots_run on tock.job_slots (run_id);
+
+-- Fair shares: keys that share the workers ---------------------------------------------------------
+
+create table tock.fair_scopes (
+  queue          text collate "C" not null default '',
+  job            text collate "C" not null default '',
+  path           jsonpath not null,
+  slot_limit     integer,
+  rate_count     integer,
+  rate_period_ms bigint,
+  rate_burst     integer,
+  is_strict      boolean not null default false,
+  primary key (queue, job),
+  constraint fair_scopes_of_check check ((queue = '') <> (job = '')),
+  constraint fair_scopes_limit_check check (slot_limit between 1 and 10000 and (slot_limit = 1 or not is_strict)),
+  constraint fair_scopes_rate_check check ((rate_count is null) = (rate_period_ms is null) and (rate_count is null) = (rate_burst is null)
+    and rate_count between 1 and 1000000 and rate_period_ms between 1 and 1000000000000 and rate_burst between 1 and 1000000)
+);
+
+comment on table tock.fair_scopes is 'Queues, and jobs, whose runs share the workers by a key in their payload.';
+comment on column tock.fair_scopes.path is 'Where the key is in the payload. A run without one has no key: it waits for nobody.';
+comment on column tock.fair_scopes.slot_limit is 'The most runs of each key at once.';
+comment on column tock.fair_scopes.rate_burst is 'How many starts a key may save up.';
+comment on column tock.fair_scopes.is_strict is 'A run of a key starts once the run before it has ended, over all its attempts.';
+
+create table tock.key_settings (
+  key            text collate "C" primary key,
+  weight         float8 not null default 1,
+  slot_limit     integer,
+  rate_count     integer,
+  rate_period_ms bigint,
+  rate_burst     integer,
+  constraint key_settings_weight_check check (weight between 0.001 and 1000),
+  constraint key_settings_limit_check check (slot_limit between 1 and 10000),
+  constraint key_settings_rate_check check ((rate_count is null) = (rate_period_ms is null) and (rate_count is null) = (rate_burst is null)
+    and rate_count between 1 and 1000000 and rate_period_ms between 1 and 1000000000000 and rate_burst between 1 and 1000000)
+);
+
+comment on table tock.key_settings is 'What an operator has set for single keys, in place of what their jobs and queues say.';
+
+-- A key that has runs, or whose tag its peers have not reached yet. `tag` grows by 1 / weight with each run that starts: the
+-- least is served first. Written by claims, so the pages have room.
+create table tock.fair_keys (
+  name         text collate "C" primary key,
+  queue        text collate "C" not null,
+  job          text collate "C" not null,
+  key          text collate "C" not null,
+  tag          float8 not null default 0,
+  arrivals     bigint not null default 1,
+  is_ready     boolean not null default true,
+  ready_at     timestamptz,
+  rate_next_at timestamptz,
+  closed_until timestamptz,
+  held_on      text collate "C"
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+
+create index fair_keys_ready on tock.fair_keys (queue, job, tag, name) where is_ready;
+create index fair_keys_waiting on tock.fair_keys (ready_at) where not is_ready and ready_at is not null;
+create index fair_keys_resting on tock.fair_keys (queue, job, tag) where not is_ready;
+create index fair_keys_held on tock.fair_keys (held_on) where held_on is not null;
+create index fair_keys_key on tock.fair_keys (key);
+create index fair_keys_closed on tock.fair_keys (closed_until) where closed_until is not null;
+
+comment on table tock.fair_keys is 'Keys that have waiting runs, and keys whose tag the others have not reached yet.';
+comment on column tock.fair_keys.name is 'What its runs are blocked on: ~queue/job/key, and ~!queue/job/key where the order is strict. The job is empty where the whole queue is shared.';
+comment on column tock.fair_keys.tag is 'Grows by 1 / weight with each run that starts. The key with the least tag is served next.';
+comment on column tock.fair_keys.arrivals is 'Grows whenever runs of it have come. Who has not seen the last of them does not take it for empty.';
+comment on column tock.fair_keys.held_on is 'Another limit under which its next run would wait: when a slot of it is free, the key is ready.';
+comment on column tock.fair_keys.ready_at is 'Not ready before: its next run is due, its rate allows a start, or it is open again. Null: it is ready, or has no runs.';
+
+-- What the runs of a queue and job are blocked on, by their payload; null: they have no key. The names sort after all other keys.
+create function tock.fair_key(queue text, job text, payload jsonb) returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+  select case when s.is_strict then '~!' else '~' end || fair_key.queue || '/' || s.job || '/' || left(v.value, 300)
+  from (select f.job, f.path, f.is_strict from tock.fair_scopes f
+    where (f.queue = '' and f.job = fair_key.job) or (f.queue = fair_key.queue and f.job = '') order by f.queue limit 1) s
+  cross join lateral (select jsonb_path_query_first(coalesce(fair_key.payload, '{}'), s.path, '{}', true) #>> '{}' as value) v
+  where v.value <> ''
+$$;
+
+comment on function tock.fair_key(text, text, jsonb) is 'The fair key of a run of this queue, job and payload; null: it has none.';
+
+-- A run's slot keys with its fair key before them, and their limits: under a fair key the limit is that of the key, not of the run.
+create function tock.fair_slots(slot_keys text[], queue text, job text, payload jsonb) returns text[]
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+  select case when exists (select from tock.fair_scopes)
+    then nullif(array_remove(array[tock.fair_key(queue, job, payload)], null) || coalesce(slot_keys, '{}'), '{}') else slot_keys end
+$$;
+
+create function tock.fair_limits(slot_keys text[], slot_limits integer[]) returns integer[]
+language sql immutable set search_path = pg_catalog, pg_temp
+as $$ select case when slot_keys[1] like '~%' and cardinality(slot_keys) > coalesce(cardinality(slot_limits), 0) then array_prepend(1, slot_limits) else slot_limits end $$;
+
+comment on function tock.fair_slots(text[], text, text, jsonb) is 'The concurrency keys of a new run: its fair key, if it has one, and those of its job.';
+comment on function tock.fair_limits(text[], integer[]) is 'The limits of these keys.';
+
+-- Runs that wait for these fair keys were inserted: once that is committed, the keys are ready.
+create function tock.fair_runs_come(names text[]) returns void
+language plpgsql volatile set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into tock.job_outbox (kind, fair_keys) values ('fair', names);
+  perform tock.notify('fair');
+end $$;
+
+comment on function tock.fair_runs_come(text[]) is 'For what enqueues: notes that runs of these fair keys have come.';
 
 -- Workers -----------------------------------------------------------------------------------------
 
@@ -377,6 +734,24 @@ comment on table tock.workers is 'Processes that execute runs, each under a new 
 comment on column tock.workers.heartbeat_ms is 'How often it renews its leases. After two and a half times as long without a sign it counts as dead.';
 comment on column tock.workers.process is 'Identifies the process beyond its pid: boot, namespaces of pids and of time, and when it began. Null where the system does not say.';
 comment on column tock.workers.queues is 'The queues that it claims from; null: all that are not relayed.';
+
+-- Which version of the app executed an attempt. The ids of a deploy's workers begin with its code, and each run keeps the
+-- id of its last worker: neither runs nor workers have a column for it.
+create table tock.deploys (
+  name          text primary key,
+  code          text not null unique,
+  first_seen_at timestamptz,
+  marked_at     timestamptz,
+  marked_by     text,
+  note          text,
+  constraint deploys_name_check check (octet_length(name) between 1 and 100 and name !~ '[[:space:][:cntrl:]]'),
+  constraint deploys_code_check check (code ~ '^[0-9a-f]{8}-[0-9a-f]{4}$'),
+  constraint deploys_seen_check check (num_nonnulls(first_seen_at, marked_at) >= 1)
+);
+
+comment on table tock.deploys is 'Versions of the app: those that a worker had (TOCK_DEPLOY), and those that an operator has marked.';
+comment on column tock.deploys.code is 'What the ids of its workers begin with: the first 48 bits of the SHA-256 of its name.';
+comment on column tock.deploys.first_seen_at is 'When the first worker of it was there; null: none was.';
 
 -- A daemon has a row from before it first sleeps, and none while it has been finding work without a pause. So a row that
 -- was left behind costs a needless notification, and none is missing for a daemon that could sleep.
@@ -403,6 +778,7 @@ create table tock.ticks (
   zone_data  text not null,
   clock_ms   bigint not null,
   stopped_at timestamptz,
+  silences   tstzmultirange,
   primary key (host, folder, kind),
   constraint ticks_kind_check check (kind in ('tick', 'daemon', 'library'))
 ) with (fillfactor = 50);
@@ -413,6 +789,7 @@ comment on column tock.ticks.tick_count is 'How many ticks were noted. A host th
 comment on column tock.ticks.version is 'Of Tock.';
 comment on column tock.ticks.zone_data is 'Of Node''s time zone data, such as 2025c.';
 comment on column tock.ticks.clock_ms is 'The host''s clock minus that of the database, in milliseconds.';
+comment on column tock.ticks.silences is 'When it did not tick for longer than usual, of the last week; null: never yet. In what all rows have in common, nothing ticked.';
 comment on column tock.ticks.stopped_at is 'When a daemon was stopped in order; it is not missed.';
 
 -- Effects -----------------------------------------------------------------------------------------
@@ -432,28 +809,103 @@ comment on table tock.job_effects is 'The ledger of effects that must happen onc
 
 -- Waits: what a run waits for whose handler has ended ----------------------------------------------
 
+-- Runs may wait for an event. It is matched with their waits once its transaction has committed.
+create table tock.job_events (
+  id         bigint generated always as identity primary key,
+  name       tock.short_name not null,
+  key        text not null default '',
+  payload    tock.payload,
+  created_at tock.instant not null default tock.now(),
+  constraint job_events_key_check check (octet_length(key) <= 512)
+);
+
+create index job_events_name on tock.job_events (name, key, id);
+
+comment on table tock.job_events is 'Events that were emitted by tock.emit. Runs wait for them by ctx.waitFor. An event is not used up.';
+
 -- The run is queued, and due when its wait is over; its handler is then called again from its top. A row stays as long as its
 -- run, so that a wait that is over is not waited for again.
 create table tock.job_waits (
+  id         bigint generated always as identity primary key,
   run_id     bigint not null,
   kind       text not null,
   name       text not null,
+  key        text not null default '',
   created_at tock.instant not null default tock.now(),
   until      tock.instant,
+  since      tock.instant,
+  needs_success boolean,
+  cancels    boolean,
   reason     text,
   outcome    text,
+  result     jsonb,
   ended_at   tock.instant,
-  primary key (run_id, kind, name),
-  constraint job_waits_name_check check (octet_length(name) <= 1024),
-  constraint job_waits_kind_check check (kind in ('snooze', 'sleep')),
+  unique (run_id, kind, name, key),
+  constraint job_waits_name_check check (octet_length(name) <= 1024 and octet_length(key) <= 512),
+  constraint job_waits_kind_check check (kind in ('snooze', 'sleep', 'event', 'runs', 'group')),
   constraint job_waits_outcome_check check ((outcome is null) = (ended_at is null)),
-  constraint job_waits_outcomes_check check (outcome = any (array['time']))
+  constraint job_waits_outcomes_check check (outcome in ('time', 'timeout', 'event', 'ended'))
 );
 
+create index job_waits_event on tock.job_waits (name, key) where kind = 'event' and outcome is null;
+
 comment on table tock.job_waits is 'What runs wait for whose handlers have ended to wait, and what they have waited for.';
-comment on column tock.job_waits.name is 'Its name in the handler; empty for a Snooze, of which a run has one row.';
+comment on column tock.job_waits.name is 'Its name in the handler, or that of the event; empty for a Snooze, of which a run has one row.';
+comment on column tock.job_waits.key is 'The key of the event.';
 comment on column tock.job_waits.until is 'When the run goes on; null: not at a time.';
-comment on column tock.job_waits.outcome is 'Why the wait is over: time. Null: it lasts.';
+comment on column tock.job_waits.since is 'Events that were emitted before do not count.';
+comment on column tock.job_waits.needs_success is 'Of a group, and of a run of a flow: it is over once all of its runs have succeeded.';
+comment on column tock.job_waits.cancels is 'Of a run of a flow: one of its runs that does not succeed cancels the run that waits.';
+comment on column tock.job_waits.outcome is 'Why the wait is over: its time has come, its timeout is over, there was an event, or its runs have ended. Null: it lasts.';
+comment on column tock.job_waits.result is 'The event: id, payload, emittedAt.';
+
+-- Volatile, so that it sees what was committed while its statement waited for the lock of the run.
+create function tock.wait_is_over(wait_id bigint) returns boolean
+language sql volatile
+as $$ select exists (select from tock.job_waits w where w.id = wait_is_over.wait_id and w.outcome is not null) $$;
+
+comment on function tock.wait_is_over(bigint) is 'Whether a wait has ended by now, and not only when the statement began.';
+
+-- The runs that a wait of the kind `runs` or `group` is for, in order. How each has ended is copied here, so that it may be pruned
+-- before the last one ends.
+create table tock.job_awaited_runs (
+  wait_id  bigint not null references tock.job_waits on delete cascade,
+  position integer not null,
+  run_id   bigint not null,
+  status   text,
+  output   jsonb,
+  error    text,
+  name     text,
+  primary key (wait_id, position)
+) with (fillfactor = 45);
+
+create index job_awaited_runs_run on tock.job_awaited_runs (run_id);
+
+comment on index tock.job_awaited_runs_run is 'No index mentions how a run has ended: noting it is a HOT update, for which the pages have room.';
+
+comment on table tock.job_awaited_runs is 'Which runs a wait is for, and how each has ended.';
+comment on column tock.job_awaited_runs.status is 'The state in which the run has ended, or pruned; null: it has not ended, or that is not noted yet.';
+comment on column tock.job_awaited_runs.error is 'Why it did not succeed.';
+comment on column tock.job_awaited_runs.name is 'Of a parent in a flow: under which name its child has it.';
+
+-- From the last one backwards, since it mostly ends last: so that not all of a large group are read for each batch of ends. By a
+-- cursor, which is planned for its first row; for LIMIT the planner would sort them. Stable: it sees what its statement sees.
+create function tock.has_live_runs(wait_id bigint) returns boolean
+language plpgsql stable
+as $$
+declare
+  live cursor for select 1 from tock.job_awaited_runs a
+    where a.wait_id = has_live_runs.wait_id and a.status is null
+      and (exists (select from tock.job_runs_live l where l.id = a.run_id) or exists (select from tock.job_successors s where s.run_id = a.run_id))
+    order by a.position desc;
+begin
+  for one in live loop
+    return true;
+  end loop;
+  return false;
+end $$;
+
+comment on function tock.has_live_runs(bigint) is 'Whether some run that a wait is for is still to end.';
 
 -- The outbox: what follows from ended runs --------------------------------------------------------
 
@@ -462,17 +914,23 @@ comment on column tock.job_waits.outcome is 'Why the wait is over: time. Null: i
 create table tock.job_outbox (
   id            bigint generated always as identity primary key,
   kind          text not null,
-  run_id        bigint not null,
+  run_id        bigint,
+  event_id      bigint,
+  fair_keys     text[] collate "C",
+  run_ids       bigint[],
   generation    integer not null default 1,
   definition_id bigint,
   scheduled_for timestamptz,
   created_at    timestamptz not null default tock.now(),
-  constraint job_outbox_kind_check check (kind in ('chain', 'dead'))
+  constraint job_outbox_kind_check check (kind in ('chain', 'dead', 'end', 'wait', 'interval', 'event', 'fair')),
+  constraint job_outbox_of_check check ((kind = 'event') = (event_id is not null) and (kind in ('end', 'wait')) = (run_ids is not null)
+    and (kind = 'fair') = (fair_keys is not null) and (kind in ('chain', 'dead')) = (run_id is not null))
 );
 
-comment on table tock.job_outbox is 'Ended runs whose followers are still to be made.';
+comment on table tock.job_outbox is 'Ended runs whose followers are still to be made, and ended runs and events for which runs may wait.';
 comment on column tock.job_outbox.generation is 'Which end of the run it was, since a dead run may be retried. With the run id it identifies the follower.';
-comment on column tock.job_outbox.kind is 'chain: definitions run after it; dead: its job has an onDead.';
+comment on column tock.job_outbox.kind is 'chain: definitions run after it; dead: its job has an onDead; end: runs wait for these; wait: runs have begun to wait for these, which they do not know; interval: runs of the definition wait for occurrences of others; event: runs may wait for it; fair: runs of a fair key have come.';
+comment on column tock.job_outbox.run_ids is 'The runs that one statement has ended and that others wait for; or that others have begun to wait for.';
 
 -- Successors: what was enqueued to replace a run that has begun --------------------------------------
 
@@ -504,7 +962,9 @@ create table tock.job_successors (
   slot_keys   tock.slot_keys,
   slot_limits tock.slot_limits,
   traceparent text,
-  created_at  tock.instant not null default tock.now()
+  created_at  tock.instant not null default tock.now(),
+  tags        tock.run_tags,
+  keeps_changes boolean
 );
 
 comment on table tock.job_successors is 'What becomes a run when the live run of its key ends: the last that was enqueued to replace it after it had begun.';
@@ -524,9 +984,11 @@ begin
   if found then
     next.run_at := greatest(next.run_at, due);
     insert into tock.job_runs_live (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits,
-      traceparent, created_at, status)
+      traceparent, created_at, tags, keeps_changes, has_waiters, status)
     values (next.run_id, next.job, next.payload, next.live_key, next.live_key, next.run_at, next.queue, next.priority, next.max_attempts, next.trigger,
-      next.slot_keys, next.slot_limits, next.traceparent, next.created_at, 'queued');
+      next.slot_keys, next.slot_limits, next.traceparent, next.created_at, next.tags, next.keeps_changes,
+      -- A wait for it may be begun now, unseen from here.
+      true, 'queued');
     perform tock.wake_for(next.run_at, array[next.queue]);
   end if;
   return null;
@@ -561,7 +1023,174 @@ create trigger tell_of_end after delete on tock.job_runs_live for each row when 
 
 revoke execute on function tock.start_successor, tock.tell_of_end from public;
 
--- Runs that are handed over ----------------------------------------------------------------------
+-- Changes: what has become of runs, for those who follow it -------------------------------------------
+
+-- Readers go by position. A change gets its position after its transaction has committed, from whoever reads next, one at a
+-- time. So positions come into sight in their order and without a gap, whatever transactions are open, and one that stays
+-- open holds up its own changes only.
+--
+--   worker A                        worker B                     reader
+--   run 1 ends: a change
+--                                   run 2 ends: a change
+--                                   commits
+--                                                                numbers what it sees: run 2 is 1; reads after 0
+--   commits
+--                                                                numbers what it sees: run 1 is 2; reads after 1
+create table tock.job_changes (
+  id            bigint generated always as identity primary key,
+  position      bigint unique,
+  kind          text not null,
+  run_id        bigint not null,
+  job           text not null,
+  definition_id bigint,
+  status        text not null,
+  attempts      integer not null,
+  generation    integer not null,
+  at            timestamptz not null default tock.now(),
+  constraint job_changes_kind_check check (kind in ('ended', 'failed', 'waiting'))
+);
+create index job_changes_new on tock.job_changes (id) where position is null;
+
+comment on table tock.job_changes is 'What has become of runs whose job has `changes`, for seven days. Written in the statement that changes the run.';
+comment on column tock.job_changes.position is 'By which readers go, without a gap; null until its transaction has committed and somebody reads.';
+comment on column tock.job_changes.kind is 'ended: in the state `status`; failed: an attempt, and another follows; waiting: its handler has ended to wait.';
+
+-- Who numbers holds the lock of the row.
+create table tock.changes_head (
+  is_only    boolean primary key default true,
+  origin     text not null default substr(md5(random()::text || clock_timestamp()::text), 1, 8),
+  position   bigint not null default 0,
+  kept_after bigint not null default 0,
+  given_in   xid8,
+  constraint changes_head_one_row check (is_only)
+);
+insert into tock.changes_head default values;
+
+comment on table tock.changes_head is 'How far the changes of runs are numbered; one row.';
+comment on column tock.changes_head.origin is 'Stands in each cursor: that of another database is refused. `tock adopt` makes a new one.';
+comment on column tock.changes_head.position is 'The last position that was given.';
+comment on column tock.changes_head.given_in is 'The transaction that has given the last positions: it may still undo them, so it reads none of them.';
+comment on column tock.changes_head.kept_after is 'Changes up to this position have been deleted.';
+
+create table tock.change_webhooks (
+  job      text primary key,
+  position bigint not null
+) with (fillfactor = 50);
+
+comment on table tock.change_webhooks is 'How far the webhooks of jobs have come. A job whose name is new here begins at the last position, or where an alias of it is.';
+comment on column tock.change_webhooks.position is 'Changes of the job up to this one were taken by its receiver, or are not for it.';
+
+create function tock.note_end() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+  -- The trigger comes after the whole statement, which has moved the run. The time keeps to the newest partitions.
+  insert into tock.job_changes (kind, run_id, job, definition_id, status, attempts, generation)
+  select 'ended', f.id, f.job, f.definition_id, f.status, f.attempts, f.generation
+  from tock.job_runs_finished f
+  where f.id = old.id and f.finished_at > tock.now() - interval '1 day';
+  return null;
+end $$;
+
+comment on function tock.note_end() is 'Keeps the change that a run has ended.';
+
+-- Every way in which a run ends deletes it from the live runs. For runs of jobs that do not ask, the condition is all that
+-- this costs.
+create trigger note_end after delete on tock.job_runs_live for each row when (old.keeps_changes)
+  execute function tock.note_end();
+
+create function tock.tell_of_changes() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform tock.notify('changes');
+  return null;
+end $$;
+
+comment on function tock.tell_of_changes() is 'Notifies those that follow changes.';
+
+-- For each row: a statement without a change must not notify. Notifications of one transaction that are alike are one.
+create trigger tell_of_changes after insert on tock.job_changes for each row execute function tock.tell_of_changes();
+
+-- With the owner's rights, so that readers need not write. Gives the last position. Does not wait long for another that
+-- numbers, whose transaction may stay open: what has been numbered is there to read all the same.
+create function tock.number_changes() returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s'
+as $$
+declare
+  last bigint;
+begin
+  if not (pg_is_in_recovery() or current_setting('transaction_read_only') = 'on')
+    and exists (select from tock.job_changes c where c.position is null) and not tock.is_copy() then
+    begin
+      select h.position into last from tock.changes_head h for update;
+    exception when lock_not_available then
+    end;
+  end if;
+  if last is null then
+    return (select h.position from tock.changes_head h);
+  end if;
+  -- A statement of its own: it sees what was numbered while it waited for the lock.
+  with numbered as (
+    update tock.job_changes c set position = last + n.place
+    from (select f.id, row_number() over (order by f.id) as place from (
+      select u.id from tock.job_changes u where u.position is null order by u.id limit 10000) f) n
+    where c.id = n.id and c.position is null
+    returning c.position
+  )
+  select last + count(*) into last from numbered;
+  update tock.changes_head h set position = last, given_in = pg_current_xact_id() where h.position < last;
+  return last;
+end $$;
+
+comment on function tock.number_changes() is 'Gives positions to the changes whose transactions have committed, and returns the last one.';
+
+create function tock.changes(after text default null, jobs text[] default null, count integer default 1000)
+returns table (cursor text, kind text, run_id bigint, job text, definition_id bigint, status text, attempts integer, at timestamptz)
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  head tock.changes_head;
+  place bigint;
+begin
+  if changes.count is null or changes.count not between 1 and 10000 then
+    raise exception 'count must be between 1 and 10000' using errcode = 'invalid_parameter_value';
+  end if;
+  select h.* into head from tock.changes_head h;
+  if head.given_in = pg_current_xact_id_if_assigned() then
+    raise exception 'this transaction has called tock.number_changes, which it may still undo: commit that first, then read'
+      using errcode = 'object_not_in_prerequisite_state';
+  end if;
+  place := case when changes.after is null then head.kept_after
+    when changes.after ~ '^[0-9a-f]{8}-[0-9]{1,18}$' then substr(changes.after, 10)::bigint end;
+  if place is null or place > head.position or left(changes.after, 8) <> head.origin then
+    raise exception 'the cursor % is none of this database: begin with null, from the oldest change that is kept', quote_literal(left(changes.after, 60))
+      using errcode = 'invalid_parameter_value';
+  end if;
+  return query
+  select head.origin || '-' || c.position, c.kind, c.run_id, c.job, c.definition_id, c.status, c.attempts, c.at
+  from tock.job_changes c
+  where c.position > place and c.position <= head.position and (changes.jobs is null or c.job = any(changes.jobs))
+  order by c.position limit changes.count;
+  -- Asked last: what was deleted meanwhile is missed too.
+  if changes.after is not null and exists (select from tock.changes_head h where h.kept_after > place) then
+    raise exception 'changes after the cursor % have been deleted: read the runs themselves, then begin with null, from the oldest change that is kept', changes.after
+      using errcode = 'object_not_in_prerequisite_state';
+  end if;
+end $$;
+
+comment on function tock.changes(text, text[], integer) is 'The numbered changes after a cursor, oldest first, of these jobs; null: from the oldest that is kept. Without a gap: what is committed later comes later.';
+
+create function tock.changes_cursor() returns text
+language sql stable set search_path = pg_catalog, pg_temp
+as $$ select h.origin || '-' || h.position from tock.changes_head h $$;
+
+comment on function tock.changes_cursor() is 'The cursor of the last numbered change: where to go on, if changes after the one before were none or few.';
+
+revoke execute on function tock.note_end, tock.tell_of_changes, tock.number_changes, tock.changes, tock.changes_cursor from public;
+
+-- Runs that are handed off ----------------------------------------------------------------------
 
 -- A handler may end while its run goes on elsewhere. The row is kept after its end, so that what comes too late is seen
 -- and counted. A decision waits here until a tick or a daemon writes it, by the statements for all outcomes.
@@ -592,11 +1221,11 @@ create index job_hand_offs_decided on tock.job_hand_offs (run_id, fence)
 -- For the figures of the last day; next to nothing to keep, since rows are added in the order of time.
 create index job_hand_offs_created on tock.job_hand_offs using brin (created_at) with (pages_per_range = 16);
 
-comment on table tock.job_hand_offs is 'Attempts that were handed over to another system, and what it has decided. Such a run is running, locked by the id of zeros.';
+comment on table tock.job_hand_offs is 'Attempts that were handed off to another system, and what it has decided. Such a run is running, locked by the id of zeros.';
 comment on column tock.job_hand_offs.handed_over_at is 'Null: not yet, or never. The other side may be quicker than the handler.';
 comment on column tock.job_hand_offs.handed_to is 'For people: who is to complete it.';
 comment on column tock.job_hand_offs.worker_id is 'The worker that has handed it over.';
-comment on column tock.job_hand_offs.due_at is 'When the run was due. While it is handed over, its run_at is the end of its lease.';
+comment on column tock.job_hand_offs.due_at is 'When the run was due. While it is handed off, its run_at is the end of its lease.';
 comment on column tock.job_hand_offs.lease_until is 'The end of the lease, as the handler or tock.extend has set it.';
 comment on column tock.job_hand_offs.decision is 'failed: it is tried again while attempts are left; dead: it is not.';
 comment on column tock.job_hand_offs.output is 'Until it is written: then the run has it. Likewise error.';
@@ -726,10 +1355,12 @@ create table tock.alert_mutes (
   name       text primary key,
   until      timestamptz not null,
   note       text,
+  muted_by   text not null default session_user,
   created_at timestamptz not null default tock.now()
 );
 
 comment on table tock.alert_mutes is 'Rules and subjects that send no notifications until a time.';
+comment on column tock.alert_mutes.muted_by is 'The operator who wrote it last.';
 
 create table tock.alert_clock (
   is_only    boolean primary key default true,
@@ -755,7 +1386,7 @@ end $$;
 
 comment on function tock.notify(text) is 'Wakes listening daemons, unless pg_tock.notify is off.';
 
--- Called after the runs are inserted. A daemon that falls asleep inserts its row, and then looks until all transactions
+-- Called after the runs are inserted. A daemon that falls asleep inserts its row, and then polls until all transactions
 -- have ended that had an id at that moment. So it finds the runs of those that did not see its row, if each read the table
 -- after it had its id, with a snapshot taken then: under REPEATABLE READ the snapshot may be older, and all are notified.
 create function tock.wake(queues text[], payload text) returns void
@@ -771,25 +1402,25 @@ end $$;
 
 comment on function tock.wake(text[], text) is 'Wakes listening daemons, if one that claims from any of the queues may be asleep. Null: from all queues.';
 
--- A daemon that sleeps looks every five seconds. What is due before its next look wakes it to look now, so that it knows when
--- to claim. One second more is for the look itself.
-create function tock.next_look_at() returns timestamptz
+-- A daemon that sleeps polls every five seconds. What is due before its next poll wakes it to poll now, so that it knows when
+-- to claim. One second more is for the poll itself.
+create function tock.next_poll_at() returns timestamptz
 language sql stable parallel safe
 as $$ select tock.now() + interval '6 seconds' $$;
 
-comment on function tock.next_look_at() is 'A run that is due by then wakes sleeping daemons when it is enqueued; a later one is found by their next look.';
+comment on function tock.next_poll_at() is 'A run that is due by then wakes sleeping daemons when it is enqueued; a later one is found by their next poll.';
 
 -- `due_payload` is for a run that is due now. One that is due soon has the payload `soon`, so that daemons need not hurry.
 create function tock.wake_for(run_at timestamptz, queues text[], due_payload text default 'queued') returns void
 language plpgsql volatile
 as $$
 begin
-  if wake_for.run_at <= tock.next_look_at() then
+  if wake_for.run_at <= tock.next_poll_at() then
     perform tock.wake(wake_for.queues, case when wake_for.run_at <= tock.now() then due_payload else 'soon' end);
   end if;
 end $$;
 
-comment on function tock.wake_for(timestamptz, text[], text) is 'Wakes listening daemons for a new run, if it is due before their next look and one that claims from any of the queues may be asleep.';
+comment on function tock.wake_for(timestamptz, text[], text) is 'Wakes listening daemons for a new run, if it is due before their next poll and one that claims from any of the queues may be asleep.';
 
 -- SQL and the library enqueue through the functions below, never by an insert of their own. They run with the owner's
 -- rights: a role that enqueues needs EXECUTE on them and no right on any table, and cannot choose what they have no
@@ -800,7 +1431,7 @@ create function tock.refuse_name(name text, what text) returns boolean
 language plpgsql immutable
 as $$
 begin
-  raise exception '% cannot be the name of a %', coalesce(quote_literal(left(name, 60)), 'null'), what
+  raise exception '% cannot be the name of % %', coalesce(quote_literal(left(name, 60)), 'null'), case when what ~ '^[aeiou]' then 'an' else 'a' end, what
     using errcode = 'invalid_parameter_value',
       hint = 'Use letters, digits and . _ : @ -, beginning with a letter or digit, at most 200 bytes, and no name that every object of JavaScript has.';
 end $$;
@@ -845,7 +1476,48 @@ begin
   return true;
 end $$;
 
--- Null options take the defaults of the job's definition.
+create function tock.require_payload(payload jsonb) returns boolean
+language plpgsql immutable
+as $$
+begin
+  if octet_length(payload::text) > 1048576 then
+    raise exception 'payload of % bytes is over the limit of 1 MiB', octet_length(payload::text)
+      using errcode = 'program_limit_exceeded', hint = 'Store the data in a table and pass its id.';
+  end if;
+  if jsonb_path_exists(payload, 'strict $.**{201}') then
+    raise exception 'the payload is nested deeper than 200 levels'
+      using errcode = 'program_limit_exceeded', hint = 'Store the data in a table and pass its id.';
+  end if;
+  -- Handlers read it as JavaScript does.
+  if jsonb_path_exists(payload, '$.** ? (@.type() == "number" && (@ > 9007199254740991 || @ < -9007199254740991))') then
+    raise exception 'the payload holds a number over 2^53, which would lose digits'
+      using errcode = 'invalid_parameter_value', hint = 'Pass it as text.';
+  end if;
+  return true;
+end $$;
+
+comment on function tock.require_payload(jsonb) is 'True for a payload that handlers can read, or null; else an error.';
+
+-- The rule for tags; src/model/run/tags.ts has the same. Those that are there twice count once.
+create function tock.require_tags(tags text[]) returns text[]
+language plpgsql immutable
+as $$
+declare
+  distinct_tags constant text[] := array(select t.tag from unnest(tags) with ordinality t(tag, place) group by t.tag order by min(t.place));
+begin
+  if exists (select from unnest(distinct_tags) t(tag) where t.tag is null or octet_length(t.tag) not between 1 and 64 or t.tag ~ '[[:space:][:cntrl:],]') then
+    raise exception 'a tag must have between 1 and 64 bytes, without blanks and commas' using errcode = 'invalid_parameter_value';
+  end if;
+  if cardinality(distinct_tags) > 10 then
+    raise exception 'a run can have 10 tags, not %', cardinality(distinct_tags)
+      using errcode = 'invalid_parameter_value', hint = 'Those of its job count too.';
+  end if;
+  return nullif(distinct_tags, '{}');
+end $$;
+
+comment on function tock.require_tags(text[]) is 'Valid tags of a run, each once; null for none; else an error.';
+
+-- Null options take the defaults of the job's definition. Tags are added to those of the definition.
 create function tock.enqueue(
   job             text,
   payload         jsonb default '{}',
@@ -857,7 +1529,8 @@ create function tock.enqueue(
   traceparent     text default null,
   unique_live     boolean default false,
   replace         boolean default false,
-  debounce        interval default null
+  debounce        interval default null,
+  tags            text[] default null
 ) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -868,21 +1541,10 @@ declare
   kept_id bigint;
   defaults record;
   new_queue text;
+  keys text[];
+  new_tags text[];
 begin
-  perform tock.require_name(enqueue.job, 'job'), tock.require_name(coalesce(enqueue.queue, 'default'), 'queue');
-  if enqueue.payload is not null and octet_length(enqueue.payload::text) > 1048576 then
-    raise exception 'payload of % bytes is over the limit of 1 MiB', octet_length(enqueue.payload::text)
-      using errcode = 'program_limit_exceeded', hint = 'Store the data in a table and pass its id.';
-  end if;
-  if jsonb_path_exists(enqueue.payload, 'strict $.**{201}') then
-    raise exception 'the payload is nested deeper than 200 levels'
-      using errcode = 'program_limit_exceeded', hint = 'Store the data in a table and pass its id.';
-  end if;
-  -- Handlers read it as JavaScript does.
-  if jsonb_path_exists(enqueue.payload, '$.** ? (@.type() == "number" && (@ > 9007199254740991 || @ < -9007199254740991))') then
-    raise exception 'the payload holds a number over 2^53, which would lose digits'
-      using errcode = 'invalid_parameter_value', hint = 'Pass it as text.';
-  end if;
+  perform tock.require_name(enqueue.job, 'job'), tock.require_name(coalesce(enqueue.queue, 'default'), 'queue'), tock.require_payload(enqueue.payload);
   if enqueue.idempotency_key is not null and octet_length(enqueue.idempotency_key) not between 1 and 512 then
     raise exception 'idempotency key must have between 1 and 512 bytes'
       using errcode = 'invalid_parameter_value';
@@ -917,49 +1579,66 @@ begin
     end if;
   end if;
 
-  select d.queue, d.priority, d.max_attempts into defaults from tock.job_definitions d where d.name = enqueue.job;
+  select d.queue, d.priority, d.max_attempts, d.tags, d.keeps_changes into defaults from tock.job_definitions d where d.name = enqueue.job;
   new_queue := coalesce(enqueue.queue, defaults.queue, 'default');
+  if enqueue.tags is not null or defaults.tags is not null then
+    new_tags := tock.require_tags(defaults.tags || enqueue.tags);
+  end if;
+  keys := tock.fair_slots(null, new_queue, enqueue.job, enqueue.payload);
   if is_live then
     return (tock.enqueue_newest(row(enqueue.idempotency_key, new_id, enqueue.job, coalesce(enqueue.payload, '{}'), due, new_queue,
-      coalesce(enqueue.priority, defaults.priority, 0), coalesce(enqueue.max_attempts, defaults.max_attempts, 10), 'api', null, null,
-      tock.valid_traceparent(enqueue.traceparent), tock.now())::tock.job_successors,
+      coalesce(enqueue.priority, defaults.priority, 0), coalesce(enqueue.max_attempts, defaults.max_attempts, 10), 'api', keys, tock.fair_limits(keys, null),
+      tock.valid_traceparent(enqueue.traceparent), tock.now(), new_tags, defaults.keeps_changes)::tock.job_successors,
       coalesce(enqueue.replace, false) or enqueue.debounce is not null, 10000 * extract(epoch from enqueue.debounce)::float8)).id;
   end if;
-  insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, traceparent, status)
+  insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, traceparent, tags, keeps_changes, slot_keys, slot_limits,
+    blocked_on, status)
   values (
     new_id, enqueue.job, coalesce(enqueue.payload, '{}'), enqueue.idempotency_key, due,
     new_queue, coalesce(enqueue.priority, defaults.priority, 0),
-    coalesce(enqueue.max_attempts, defaults.max_attempts, 10), 'api', tock.valid_traceparent(enqueue.traceparent), 'queued');
-  perform tock.wake_for(due, array[new_queue]);
+    coalesce(enqueue.max_attempts, defaults.max_attempts, 10), 'api', tock.valid_traceparent(enqueue.traceparent), new_tags, defaults.keeps_changes, keys, tock.fair_limits(keys, null),
+    keys[1], 'queued');
+  if keys is null then
+    perform tock.wake_for(due, array[new_queue]);
+  else
+    perform tock.fair_runs_come(keys[1:1]);
+  end if;
   return new_id;
 end $$;
 
-comment on function tock.enqueue(text, jsonb, text, timestamptz, text, integer, integer, text, boolean, boolean, interval) is 'Enqueues one run in the caller''s transaction and returns its id. With a key that was used before it enqueues nothing and returns the id of the run that has the key. With unique_live the key is free again when its run has ended; with replace or debounce, what is enqueued last under it is executed last.';
+comment on function tock.enqueue(text, jsonb, text, timestamptz, text, integer, integer, text, boolean, boolean, interval, text[]) is 'Enqueues one run in the caller''s transaction and returns its id. With a key that was used before it enqueues nothing and returns the id of the run that has the key. With unique_live the key is free again when its run has ended; with replace or debounce, what is enqueued last under it is executed last.';
 
 -- For the library: one run without a key, the most frequent case. A plain insert and a notification. Null run_at: now.
 create function tock.enqueue_one(
   job text, payload jsonb, run_at timestamptz, delay_ms float8, queue text, priority integer, max_attempts integer, trigger text,
-  traceparent text default null
+  traceparent text default null, tags text[] default null
 ) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   made record;
+  keys constant text[] := case when exists (select from tock.fair_scopes)
+    then tock.fair_slots(null, enqueue_one.queue, enqueue_one.job, enqueue_one.payload) end;
 begin
-  insert into tock.job_runs_live as r (job, payload, run_at, queue, priority, max_attempts, trigger, traceparent, status)
+  insert into tock.job_runs_live as r (job, payload, run_at, queue, priority, max_attempts, trigger, traceparent, tags, slot_keys, slot_limits, blocked_on, status)
   select
     enqueue_one.job, enqueue_one.payload,
     coalesce(enqueue_one.run_at, tock.now() + enqueue_one.delay_ms * interval '1 millisecond', tock.now()),
     enqueue_one.queue, enqueue_one.priority, enqueue_one.max_attempts, enqueue_one.trigger,
-    tock.valid_traceparent(enqueue_one.traceparent), 'queued'
+    tock.valid_traceparent(enqueue_one.traceparent), case when enqueue_one.tags is not null then tock.require_tags(enqueue_one.tags) end,
+    keys, case when keys is not null then array[1] end, keys[1], 'queued'
   where tock.require_name(enqueue_one.job, 'job') and tock.require_name(enqueue_one.queue, 'queue')
     and (enqueue_one.trigger = 'api' or tock.require_trigger(enqueue_one.trigger))
   returning r.id, r.run_at into made;
-  perform tock.wake_for(made.run_at, array[enqueue_one.queue], 'queued:' || enqueue_one.priority || ':' || enqueue_one.queue);
+  if keys is null then
+    perform tock.wake_for(made.run_at, array[enqueue_one.queue], 'queued:' || enqueue_one.priority || ':' || enqueue_one.queue);
+  else
+    perform tock.fair_runs_come(keys[1:1]);
+  end if;
   return made.id;
 end $$;
 
-comment on function tock.enqueue_one(text, jsonb, timestamptz, float8, text, integer, integer, text, text) is 'For the library: enqueues one run that has no key and needs no slot, in the caller''s transaction.';
+comment on function tock.enqueue_one(text, jsonb, timestamptz, float8, text, integer, integer, text, text, text[]) is 'For the library: enqueues one run that has no key and needs no slot, in the caller''s transaction.';
 
 -- For the library: many runs in one statement.
 --
@@ -980,13 +1659,22 @@ as $$
 #variable_conflict use_column
 begin
   return query
-with input as materialized (
-  select nextval('tock.job_runs_id_seq') as id, l.payload, l.key, s.job, s.queue, s.priority, s.max_attempts, s.trigger, s.slot, s.slot_limit, s.traceparent,
-    coalesce(s.at, tock.now() + s.delay_ms * interval '1 millisecond', tock.now()) as run_at
+-- As tock.fair_slots does it, which would be called for each run.
+with shapes as materialized (
+  select g.payloads, s.*, case when s.slot_limit is not null then array['job:' || s.job || coalesce('/' || s.slot, '')] end as slot_keys, f.path, f.prefix
   from rows from (unnest(string_to_array((select payload_lines), chr(10) || chr(10))), unnest(string_to_array((select shape_lines), chr(10)))) as g(payloads, shape),
     jsonb_to_record(g.shape::jsonb) as s(
-      job text, at timestamptz, delay_ms float8, queue text, priority integer, max_attempts integer, trigger text, slot text, slot_limit integer, traceparent text, keys jsonb),
-    rows from (unnest(string_to_array(g.payloads, chr(10))), jsonb_array_elements_text(s.keys)) as l(payload, key)
+      job text, at timestamptz, delay_ms float8, queue text, priority integer, max_attempts integer, trigger text, slot text, slot_limit integer, traceparent text, has_waiters boolean, tags text[], keeps_changes boolean, keys jsonb)
+  left join lateral (
+    select c.path, case when c.is_strict then '~!' else '~' end || s.queue || '/' || c.job || '/' as prefix from tock.fair_scopes c
+    where (c.queue = '' and c.job = s.job) or (c.queue = s.queue and c.job = '') order by c.queue limit 1) f on true
+), input as materialized (
+  select nextval('tock.job_runs_id_seq') as id, l.payload, l.key, s.job, s.queue, s.priority, s.max_attempts, s.trigger, s.slot_limit, s.traceparent, s.has_waiters, s.tags, s.keeps_changes,
+    case when s.path is null then s.slot_keys
+      else nullif(array_remove(array[s.prefix || left(nullif(jsonb_path_query_first(l.payload::jsonb, s.path, '{}', true) #>> '{}', ''), 300)], null)
+        || coalesce(s.slot_keys, '{}'), '{}') end as slot_keys,
+    coalesce(s.at, tock.now() + s.delay_ms * interval '1 millisecond', tock.now()) as run_at
+  from shapes s, rows from (unnest(string_to_array(s.payloads, chr(10))), jsonb_array_elements_text(s.keys)) as l(payload, key)
   where tock.require_name(s.job, 'job') and tock.require_name(s.queue, 'queue')
     and (s.trigger = 'api' or tock.require_trigger(s.trigger))
 ), keyed as (
@@ -994,14 +1682,17 @@ with input as materialized (
   on conflict do nothing
   returning run_id
 ), made as (
-  insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, status)
-  select i.id, i.job, i.payload::jsonb, i.key, i.run_at, i.queue, i.priority, i.max_attempts, i.trigger,
-    case when i.slot_limit is not null then array['job:' || i.job || coalesce('/' || i.slot, '')] end,
-    case when i.slot_limit is not null then array[i.slot_limit] end, tock.valid_traceparent(i.traceparent), 'queued'
+  insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, blocked_on,
+    traceparent, has_waiters, tags, keeps_changes, status)
+  select i.id, i.job, i.payload::jsonb, i.key, i.run_at, i.queue, i.priority, i.max_attempts, i.trigger, i.slot_keys,
+    case when i.slot_keys[1] like '~%' then array_prepend(1, case when i.slot_limit is not null then array[i.slot_limit] end)
+      when i.slot_limit is not null then array[i.slot_limit] end,
+    case when i.slot_keys[1] like '~%' then i.slot_keys[1] end, tock.valid_traceparent(i.traceparent),
+    i.has_waiters, case when i.tags is not null then tock.require_tags(i.tags) end, i.keeps_changes, 'queued'
   from input i left join keyed k on k.run_id = i.id
   where i.key is null or k.run_id is not null
   order by i.id
-  returning run_at
+  returning run_at, blocked_on
 )
 select (select string_agg(id::text, ',' order by id) from input) as ids,
   case when count(*) < (select count(*) from input) then (
@@ -1010,7 +1701,8 @@ select (select string_agg(id::text, ',' order by id) from input) as ids,
     from input i left join keyed k on k.run_id = i.id
     where i.key is not null and k.run_id is null) end as refused,
   -- Once per statement.
-  tock.wake_for(min(run_at), case when count(*) <= 100 then array(select distinct i.queue from input i) end)::text as woken
+  tock.wake_for(min(run_at) filter (where blocked_on is null), case when count(*) <= 100 then array(select distinct i.queue from input i) end)::text
+    || case when count(blocked_on) > 0 then tock.fair_runs_come(array_agg(distinct blocked_on) filter (where blocked_on is not null))::text end as woken
 from made;
 end $$;
 
@@ -1036,61 +1728,69 @@ declare
   run record;
   due timestamptz;
 begin
-  -- Again, if the run has moved on since it was read.
+  -- Again, if the run has moved on since it was read. Without what it has locked meanwhile: a lock of the run that is kept while
+  -- it waits for other callers is a deadlock, since the first of them waits for the run.
   loop
-    select r.id, r.job, r.status, r.run_at, tock.is_replaceable(r.status, r.attempts, r.releases, r.generation, r.began_at) as is_replaceable into run
-    from tock.job_runs_live r where r.live_key = next.live_key;
-    if not found then
-      insert into tock.job_runs_live as r (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits,
-        traceparent, status)
-      values (next.run_id, next.job, next.payload, next.live_key, next.live_key, next.run_at, next.queue, next.priority, next.max_attempts, next.trigger,
-        next.slot_keys, next.slot_limits, next.traceparent, 'queued')
-      on conflict (live_key) where live_key is not null do nothing
-      returning r.id, true, false into enqueue_newest.id, made, replaced;
-      due := next.run_at;
-    elsif not replaces then
-      select run.id, false, false into enqueue_newest.id, made, replaced;
-    elsif run.status = 'running' or run.job <> next.job then
-      -- Callers one by one: of several that share the run, none could end it, and its end would wait for all to come.
-      perform pg_advisory_xact_lock(hashtextextended('tock.live_key:' || next.live_key, 0));
-      perform from tock.job_runs_live r where r.id = run.id and (r.status = 'running' or r.job <> next.job) for key share;
-      if found then
-        insert into tock.job_successors as s select next.*
-        on conflict (live_key) do update set (job, payload, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent) =
-          (excluded.job, excluded.payload, least(excluded.run_at, s.created_at + max_ms * interval '1 millisecond'), excluded.queue, excluded.priority,
-           excluded.max_attempts, excluded.trigger, excluded.slot_keys, excluded.slot_limits, excluded.traceparent)
-        returning s.run_id, s.run_id = next.run_id, s.run_id <> next.run_id into enqueue_newest.id, made, replaced;
+    begin
+      select r.id, r.job, r.status, r.run_at, tock.is_replaceable(r.status, r.attempts, r.releases, r.generation, r.began_at) as is_replaceable into run
+      from tock.job_runs_live r where r.live_key = next.live_key;
+      if not found then
+        insert into tock.job_runs_live as r (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits,
+          traceparent, tags, keeps_changes, status)
+        values (next.run_id, next.job, next.payload, next.live_key, next.live_key, next.run_at, next.queue, next.priority, next.max_attempts, next.trigger,
+          next.slot_keys, next.slot_limits, next.traceparent, next.tags, next.keeps_changes, 'queued')
+        on conflict (live_key) where live_key is not null do nothing
+        returning r.id, true, false into enqueue_newest.id, made, replaced;
+        due := next.run_at;
+      elsif not replaces then
+        select run.id, false, false into enqueue_newest.id, made, replaced;
+      elsif run.status = 'running' or run.job <> next.job then
+        -- Callers one by one: of several that share the run, none could end it, and its end would wait for all to come.
+        perform pg_advisory_xact_lock(hashtextextended('tock.live_key:' || next.live_key, 0));
+        perform from tock.job_runs_live r where r.id = run.id and (r.status = 'running' or r.job <> next.job) for key share;
+        if found then
+          insert into tock.job_successors as s select next.*
+          on conflict (live_key) do update set (job, payload, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, tags, keeps_changes) =
+            (excluded.job, excluded.payload, least(excluded.run_at, s.created_at + max_ms * interval '1 millisecond'), excluded.queue, excluded.priority,
+             excluded.max_attempts, excluded.trigger, excluded.slot_keys, excluded.slot_limits, excluded.traceparent, excluded.tags, excluded.keeps_changes)
+          returning s.run_id, s.run_id = next.run_id, s.run_id <> next.run_id into enqueue_newest.id, made, replaced;
+        end if;
+      elsif run.is_replaceable then
+        update tock.job_runs_live r
+        set payload = next.payload, priority = next.priority, queue = next.queue, max_attempts = next.max_attempts,
+          slot_keys = next.slot_keys, slot_limits = next.slot_limits, traceparent = next.traceparent, tags = next.tags,
+          blocked_on = null, unblocked_on = null, run_at = least(next.run_at, r.created_at + max_ms * interval '1 millisecond')
+        where r.id = run.id and r.job = next.job and tock.is_replaceable(r.status, r.attempts, r.releases, r.generation, r.began_at)
+        returning r.id, false, true, nullif(r.run_at, greatest(r.run_at, run.run_at)) into enqueue_newest.id, made, replaced, due;
+      else
+        -- It holds no slot, and no definition follows it: runs under live keys have none. start_successor makes the new run.
+        with gone as (
+          delete from tock.job_runs_live r where r.id = run.id and r.status in ('queued', 'failed') returning r.*
+        ), waiting as (
+          insert into tock.job_successors as s select next.* from gone
+          on conflict (live_key) do update set (job, payload, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, tags, keeps_changes) =
+            (excluded.job, excluded.payload, excluded.run_at, excluded.queue, excluded.priority, excluded.max_attempts, excluded.trigger, excluded.slot_keys,
+             excluded.slot_limits, excluded.traceparent, excluded.tags, excluded.keeps_changes)
+          returning s.run_id
+        ), ended as (
+          insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count,
+            scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress,
+            slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, tags, skip_reason, status, finished_at)
+          select g.id, g.definition_id, g.run_at, g.priority, g.attempts, g.max_attempts, g.fence, g.releases, g.generation, g.occurrence_count,
+            g.scheduled_for, g.interval_start, g.start_by, g.locked_by, g.created_at, g.started_at, g.job, g.queue, g.trigger, g.idempotency_key, g.payload,
+            g.errors, g.progress, g.slot_keys, g.slot_limits, g.live_key, g.traceparent, g.last_traceparent, g.began_at, g.snoozes, g.has_waiters, g.tags, 'replaced by run ' || w.run_id, 'cancelled', tock.now()
+          from gone g cross join waiting w
+          returning 1
+        ), noted as (
+          insert into tock.job_outbox (kind, run_ids) select 'end', array[g.id] from gone g where g.has_waiters
+          returning tock.notify('outbox')
+        )
+        select w.run_id, true, true into enqueue_newest.id, made, replaced from waiting w;
       end if;
-    elsif run.is_replaceable then
-      update tock.job_runs_live r
-      set payload = next.payload, priority = next.priority, queue = next.queue, max_attempts = next.max_attempts,
-        slot_keys = next.slot_keys, slot_limits = next.slot_limits, traceparent = next.traceparent,
-        blocked_on = null, run_at = least(next.run_at, r.created_at + max_ms * interval '1 millisecond')
-      where r.id = run.id and r.job = next.job and tock.is_replaceable(r.status, r.attempts, r.releases, r.generation, r.began_at)
-      returning r.id, false, true, nullif(r.run_at, greatest(r.run_at, run.run_at)) into enqueue_newest.id, made, replaced, due;
-    else
-      -- It holds no slot, and nothing follows from it: runs under live keys have no definition. start_successor makes the new run.
-      with gone as (
-        delete from tock.job_runs_live r where r.id = run.id and r.status in ('queued', 'failed') returning r.*
-      ), waiting as (
-        insert into tock.job_successors as s select next.* from gone
-        on conflict (live_key) do update set (job, payload, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent) =
-          (excluded.job, excluded.payload, excluded.run_at, excluded.queue, excluded.priority, excluded.max_attempts, excluded.trigger, excluded.slot_keys,
-           excluded.slot_limits, excluded.traceparent)
-        returning s.run_id
-      ), ended as (
-        insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count,
-          scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress,
-          slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, skip_reason, status, finished_at)
-        select g.id, g.definition_id, g.run_at, g.priority, g.attempts, g.max_attempts, g.fence, g.releases, g.generation, g.occurrence_count,
-          g.scheduled_for, g.interval_start, g.start_by, g.locked_by, g.created_at, g.started_at, g.job, g.queue, g.trigger, g.idempotency_key, g.payload,
-          g.errors, g.progress, g.slot_keys, g.slot_limits, g.live_key, g.traceparent, g.last_traceparent, g.began_at, g.snoozes, 'replaced by run ' || w.run_id, 'cancelled', tock.now()
-        from gone g cross join waiting w
-        returning 1
-      )
-      select w.run_id, true, true into enqueue_newest.id, made, replaced from waiting w;
-    end if;
-    exit when enqueue_newest.id is not null;
+      exit when enqueue_newest.id is not null;
+      raise exception using errcode = 'TK001', message = 'the run has moved on';
+    exception when sqlstate 'TK001' then
+    end;
   end loop;
   if due is not null then
     perform tock.wake_for(due, array[next.queue]);
@@ -1111,12 +1811,14 @@ as $$
 begin
   return query
 with input as materialized (
-  select nextval('tock.job_runs_id_seq') as id, i.*, coalesce(i.at, tock.now() + i.delay_ms * interval '1 millisecond', tock.now()) as run_at,
-    case when i.slot_limit is not null then array['job:' || i.job || coalesce('/' || i.slot, '')] end as slot_keys,
-    case when i.slot_limit is not null then array[i.slot_limit] end as slot_limits
+  select nextval('tock.job_runs_id_seq') as id, i.*, case when i.tags is not null then tock.require_tags(i.tags) end as own_tags, coalesce(i.at, tock.now() + i.delay_ms * interval '1 millisecond', tock.now()) as run_at,
+    f.slot_keys, tock.fair_limits(f.slot_keys, case when i.slot_limit is not null then array[i.slot_limit] end) as slot_limits
   from jsonb_to_recordset(run_list::jsonb) as i(
     place integer, job text, payload jsonb, key text, is_live boolean, replaces boolean, max_ms float8, at timestamptz,
-    delay_ms float8, queue text, priority integer, max_attempts integer, trigger text, slot text, slot_limit integer, traceparent text)
+    delay_ms float8, queue text, priority integer, max_attempts integer, trigger text, slot text, slot_limit integer, traceparent text, tags text[], keeps_changes boolean)
+  -- Called once for each row.
+  cross join lateral (select tock.fair_slots(case when i.slot_limit is not null then array['job:' || i.job || coalesce('/' || i.slot, '')] end,
+    i.queue, i.job, i.payload) as slot_keys offset 0) f
   where tock.require_name(i.job, 'job') and tock.require_name(i.queue, 'queue')
     and (i.trigger = 'api' or tock.require_trigger(i.trigger))
   order by i.place
@@ -1125,8 +1827,8 @@ with input as materialized (
   on conflict do nothing
   returning idempotency_key, run_id
 ), made as (
-  insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, status)
-  select i.id, i.job, i.payload, i.key, i.run_at, i.queue, i.priority, i.max_attempts, i.trigger, i.slot_keys, i.slot_limits, tock.valid_traceparent(i.traceparent), 'queued'
+  insert into tock.job_runs_live (id, job, payload, idempotency_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, tags, keeps_changes, status)
+  select i.id, i.job, i.payload, i.key, i.run_at, i.queue, i.priority, i.max_attempts, i.trigger, i.slot_keys, i.slot_limits, tock.valid_traceparent(i.traceparent), i.own_tags, i.keeps_changes, 'queued'
   from input i left join keyed k on k.run_id = i.id
   where i.key is null or k.run_id is not null
   order by i.id
@@ -1142,13 +1844,13 @@ with input as materialized (
     select not (tock.is_replaceable(r.status, r.attempts, r.releases, r.generation, r.began_at) and r.job = c.job) from tock.job_runs_live r where r.live_key = c.key), false) as is_late
   from chosen c order by key
 ), live as (
-  insert into tock.job_runs_live as r (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, status)
-  select id, job, payload, key, key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, tock.valid_traceparent(traceparent), 'queued'
+  insert into tock.job_runs_live as r (id, job, payload, idempotency_key, live_key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, tags, keeps_changes, status)
+  select id, job, payload, key, key, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, tock.valid_traceparent(traceparent), own_tags, keeps_changes, 'queued'
   from untried where not is_late order by key
   on conflict (live_key) where live_key is not null do update
   set payload = excluded.payload, priority = excluded.priority, queue = excluded.queue, max_attempts = excluded.max_attempts,
-    slot_keys = excluded.slot_keys, slot_limits = excluded.slot_limits, traceparent = excluded.traceparent,
-    blocked_on = null, run_at = least(excluded.run_at,
+    slot_keys = excluded.slot_keys, slot_limits = excluded.slot_limits, traceparent = excluded.traceparent, tags = excluded.tags,
+    blocked_on = null, unblocked_on = null, run_at = least(excluded.run_at,
       r.created_at + ((select bounds from replacing) ->> excluded.live_key)::float8 * interval '1 millisecond')
   where tock.is_replaceable(r.status, r.attempts, r.releases, r.generation, r.began_at) and r.job = excluded.job and (select bounds from replacing) -> excluded.live_key is not null
   returning r.id, r.live_key, r.run_at
@@ -1157,9 +1859,9 @@ with input as materialized (
 ), newest as materialized (
   select c.id as of, c.key, n.* from (select * from untried where replaces and not (select keys from placed) ? key order by key) c
   cross join lateral tock.enqueue_newest(row(c.key, c.id, c.job, c.payload, c.run_at, c.queue, c.priority, c.max_attempts, c.trigger, c.slot_keys, c.slot_limits,
-    tock.valid_traceparent(c.traceparent), tock.now())::tock.job_successors, true, c.max_ms) n
+    tock.valid_traceparent(c.traceparent), tock.now(), c.own_tags, c.keeps_changes)::tock.job_successors, true, c.max_ms) n
 ), woken as (
-  -- Once per statement. A run that was replaced, and is due no sooner than before, wakes none: daemons look when it would have
+  -- Once per statement. A run that was replaced, and is due no sooner than before, wakes none: daemons poll when it would have
   -- been due.
   select tock.wake_for(min(w.run_at), case when (select count(*) from input) <= 100 then array(select distinct i.queue from input i) end) from (
     select run_at from made
@@ -1200,18 +1902,147 @@ end $$;
 
 comment on function tock.find_keys(text, text) is 'For the library: the runs that have these idempotency keys, and the live runs that have these live keys.';
 
-revoke execute on function tock.enqueue, tock.enqueue_one, tock.enqueue_many, tock.enqueue_newest, tock.enqueue_live, tock.find_keys, tock.require_name, tock.refuse_name,
-  tock.valid_traceparent, tock.require_trigger
+-- Groups and flows ---------------------------------------------------------------------------------
+
+-- What waits for other runs is a run from the start. All are made in one transaction: nobody sees it, or the end of what it
+-- waits for, before the wait is there. Only `others` are older. They are marked after the commit, with the outbox: their locks
+-- would hold up the heartbeats and outcomes of their workers for as long as the caller's transaction lasts.
+create function tock.join_runs(joins bigint[], policies text[], waiting bigint[], awaited bigint[], names text[] default null, others bigint[] default '{}')
+returns bigint[]
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  unknown constant bigint[] := array(select distinct o.id from unnest(others) as o(id)
+    where not exists (select from tock.job_runs r where r.id = o.id) and not exists (select from tock.job_successors s where s.run_id = o.id));
+  at_once constant bigint[] := array(select unnest(joins) except select unnest(waiting));
+  joined bigint;
+begin
+  if cardinality(unknown) > 0 then
+    return unknown;
+  end if;
+  update tock.job_runs_live r
+  set run_at = case when r.id = any(at_once) then tock.now() else r.run_at end, has_parents = case when names is not null then true end
+  where r.id = any(joins) and r.status = 'queued' and r.run_at = '9999-12-31' and not exists (select from tock.job_waits w where w.run_id = r.id);
+  get diagnostics joined = row_count;
+  if joined <> cardinality(joins) then
+    raise exception 'not all of these runs are new, and due at 9999-12-31, as what waits for others must be: %', joins[1:10]
+      using errcode = 'invalid_parameter_value';
+  end if;
+  with made as (
+    insert into tock.job_waits (run_id, kind, name, needs_success, cancels, outcome, ended_at)
+    select j.id, 'group', '', j.policy <> 'run', case when j.policy = 'cancel' then true end,
+      case when j.id = any(at_once) then 'ended' end, case when j.id = any(at_once) then tock.now() end
+    from unnest(joins, policies) as j(id, policy)
+    returning id, run_id
+  )
+  insert into tock.job_awaited_runs (wait_id, position, run_id, name)
+  select m.id, a.position, a.run_id, a.name
+  from unnest(waiting, awaited, names) with ordinality as a(waiting_id, run_id, name, position) join made m on m.run_id = a.waiting_id;
+  update tock.job_runs_live r set has_waiters = true
+  where r.id = any(awaited) and not exists (select from unnest(others) as o(id) where o.id = r.id) and r.has_waiters is null;
+  if cardinality(others) > 0 then
+    insert into tock.job_outbox (kind, run_ids) values ('wait', others);
+    perform tock.notify('reap');
+  end if;
+  if cardinality(at_once) > 0 then
+    perform tock.wake(null, 'queued');
+  end if;
+  return '{}';
+end $$;
+
+comment on function tock.join_runs(bigint[], text[], bigint[], bigint[], text[], bigint[]) is 'For what enqueues groups and flows: makes new runs wait for others. policies: what becomes of each where one of its runs does not succeed: wait, cancel, run. Returns the ids in others of which there is no run; then nothing was done.';
+
+create function tock.enqueue_group(
+  runs jsonb, then_job text, then_payload jsonb default '{}', on_end text default 'success', idempotency_key text default null, depth integer default 1
+) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  last_id constant bigint := nextval('tock.job_runs_id_seq');
+  join_id bigint;
+  member jsonb;
+  members bigint[] := '{}';
+  member_id bigint;
+begin
+  if jsonb_typeof(runs) is distinct from 'array' or jsonb_array_length(runs) > 100000 then
+    raise exception 'runs must be an array of at most 100000 objects with job and payload' using errcode = 'invalid_parameter_value';
+  end if;
+  if on_end is null or on_end not in ('success', 'completion') then
+    raise exception 'on_end must be success or completion' using errcode = 'invalid_parameter_value';
+  end if;
+  join_id := tock.enqueue(then_job, then_payload, enqueue_group.idempotency_key, '9999-12-31');
+  if join_id < last_id or exists (select from tock.job_waits w where w.run_id = join_id) then
+    return join_id;
+  end if;
+  if depth > 32 then
+    raise exception 'groups are nested deeper than 32 levels' using errcode = 'invalid_parameter_value';
+  end if;
+  for member in select r.value from jsonb_array_elements(runs) r(value) loop
+    if member ? 'runs' then
+      if member - array['runs', 'then', 'on'] <> '{}' or jsonb_typeof(member -> 'then') is distinct from 'object' then
+        raise exception 'a group as a member has runs, then and on, and no other field' using errcode = 'invalid_parameter_value';
+      end if;
+      members := members || tock.enqueue_group(member -> 'runs', member #>> '{then,job}', coalesce(member #> '{then,payload}', '{}'),
+        coalesce(member ->> 'on', 'success'), depth => enqueue_group.depth + 1);
+      continue;
+    end if;
+    member_id := tock.enqueue(member ->> 'job', member -> 'payload', member ->> 'key', (member ->> 'run_at')::timestamptz, member ->> 'queue',
+      (member ->> 'priority')::integer, (member ->> 'max_attempts')::integer,
+      tags => case when member ? 'tags' then array(select jsonb_array_elements_text(member -> 'tags')) end);
+    if member_id < last_id then
+      raise exception 'the key % of a member was used by run %: members of a group are new runs', member ->> 'key', member_id
+        using errcode = 'unique_violation';
+    end if;
+    members := members || member_id;
+  end loop;
+  perform tock.join_runs(array[join_id], array[case on_end when 'success' then 'wait' else 'run' end],
+    array_fill(join_id, array[cardinality(members)]), members);
+  return join_id;
+end $$;
+
+comment on function tock.enqueue_group(jsonb, text, jsonb, text, text, integer) is 'Enqueues runs, objects with job, payload, key, run_at, queue, priority, max_attempts and tags, or with runs, then and on for a group as a member; and one that runs when all have succeeded, or ended (on_end: completion). Returns the id of that one; with a key that was used before, of the run that has it, and enqueues nothing.';
+
+-- Events -----------------------------------------------------------------------------------------
+
+-- What waits for the event is looked for after this transaction's commit: a wait that begins meanwhile looks for events once
+-- it is committed itself. So one of the two finds the other.
+--
+--   caller                                   worker, its handler waits
+--   inserts the event, writes the outbox
+--                                            inserts the wait, commits; looks: there is no event
+--   commits
+--   outbox: the event meets the wait, whose run is due now
+create function tock.emit(name text, key text default '', payload jsonb default null) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  new_id bigint;
+begin
+  perform tock.require_name(emit.name, 'event'), tock.require_payload(emit.payload);
+  if octet_length(emit.key) > 512 then
+    raise exception 'the key of an event must have at most 512 bytes' using errcode = 'invalid_parameter_value';
+  end if;
+  insert into tock.job_events (name, key, payload) values (emit.name, coalesce(emit.key, ''), emit.payload) returning id into new_id;
+  insert into tock.job_outbox (kind, event_id) values ('event', new_id);
+  perform tock.notify('outbox');
+  return new_id;
+end $$;
+
+comment on function tock.emit(text, text, jsonb) is 'Emits an event in the caller''s transaction, and returns its id. Runs that wait for it by ctx.waitFor go on once the transaction has committed.';
+
+revoke execute on function tock.emit, tock.join_runs, tock.enqueue_group, tock.enqueue, tock.enqueue_one, tock.enqueue_many, tock.enqueue_newest, tock.enqueue_live, tock.find_keys, tock.require_name, tock.refuse_name,
+  tock.require_payload, tock.valid_traceparent, tock.require_trigger, tock.require_tags
   from public;
 
--- Completing what was handed over ------------------------------------------------------------------
+-- Completing what was handed off ------------------------------------------------------------------
 
--- Another system names a run and the fence under which it was handed over. All functions lock the run first:
+-- Another system names a run and the fence under which it was handed off. All functions lock the run first:
 -- a reaping, a cancel, a hand-over or its end comes before or after, never between. They return false, and
 -- change nothing, where the run is not under this fence any more, or is decided already. They run with the owner's rights:
 -- a role that completes runs needs EXECUTE on them and no right on any table.
 
--- Whether the run is under this fence, its lease lasts and nothing is decided. Locks the run until the transaction ends.
+-- Whether the run is under this fence, its lease lasts and nothing is decided. What is offered to workers that speak SQL, and
+-- not claimed, has no lease. Locks the run until the transaction ends.
 -- `handed_over` is false while the handler that is about to hand it over still executes. The end of such a run waits for the
 -- lock, its heartbeats do not: FOR KEY SHARE conflicts with a delete and with FOR UPDATE only.
 create function tock.lock_handed_over(run bigint, fence integer, out held boolean, out handed_over boolean)
@@ -1225,14 +2056,14 @@ begin
   if handed_over then
     select true into held from tock.job_runs_live r
     where r.id = lock_handed_over.run and r.fence = lock_handed_over.fence and r.status = 'running' and r.trigger <> 'exec'
-      and r.locked_until >= tock.now() and r.locked_until < '9999-12-31Z'
+      and r.locked_until >= tock.now() and r.locked_until < '9999-12-30Z'
     for update;
   else
-    -- Callers one by one; it may be handed over meanwhile.
+    -- Callers one by one; it may be handed off meanwhile.
     perform pg_advisory_xact_lock(hashtextextended('tock.hand_off:' || lock_handed_over.run, 0));
     select true, r.locked_by = nobody into held, handed_over from tock.job_runs_live r
     where r.id = lock_handed_over.run and r.fence = lock_handed_over.fence and r.status = 'running' and r.trigger <> 'exec'
-      and r.locked_until >= tock.now() and r.locked_until < '9999-12-31Z'
+      and r.locked_until >= tock.now() and r.locked_until < '9999-12-30Z'
     for key share;
   end if;
   if held and not exists (
@@ -1246,7 +2077,7 @@ begin
   where h.run_id = lock_handed_over.run and h.fence = lock_handed_over.fence;
 end $$;
 
-comment on function tock.lock_handed_over(bigint, integer) is 'For the functions that complete what was handed over. Counts a call that comes too late.';
+comment on function tock.lock_handed_over(bigint, integer) is 'For the functions that complete what was handed off. Counts a call that comes too late.';
 
 create function tock.decide(run bigint, fence integer, decision text, output jsonb, error jsonb, retry_at timestamptz) returns boolean
 language plpgsql
@@ -1276,7 +2107,7 @@ begin
   return true;
 end $$;
 
-comment on function tock.decide(bigint, integer, text, jsonb, jsonb, timestamptz) is 'For tock.complete and tock.fail: keeps what becomes of a run that is handed over.';
+comment on function tock.decide(bigint, integer, text, jsonb, jsonb, timestamptz) is 'For tock.complete and tock.fail: keeps what becomes of a run that is handed off.';
 
 create function tock.complete(run bigint, fence integer, result jsonb default null) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -1298,7 +2129,7 @@ begin
   return tock.decide(complete.run, complete.fence, 'succeeded', complete.result, null, null);
 end $$;
 
-comment on function tock.complete(bigint, integer, jsonb) is 'Completes a run that was handed over, in the caller''s transaction: it has succeeded, with this result. False: it is too late, or the fence is another; nothing was changed.';
+comment on function tock.complete(bigint, integer, jsonb) is 'Completes a run that was handed off, in the caller''s transaction: it has succeeded, with this result. False: it is too late, or the fence is another; nothing was changed.';
 
 create function tock.fail(
   run bigint, fence integer, message text, retry boolean default true, retry_at timestamptz default null, details jsonb default null
@@ -1323,7 +2154,7 @@ begin
     fail.retry_at);
 end $$;
 
-comment on function tock.fail(bigint, integer, text, boolean, timestamptz, jsonb) is 'Ends the attempt of a run that was handed over as failed, in the caller''s transaction: it is tried again by its job''s backoff, or at retry_at, while attempts are left; with retry false it is dead. False: too late; nothing was changed.';
+comment on function tock.fail(bigint, integer, text, boolean, timestamptz, jsonb) is 'Ends the attempt of a run that was handed off as failed, in the caller''s transaction: it is tried again by its job''s backoff, or at retry_at, while attempts are left; with retry false it is dead. False: too late; nothing was changed.';
 
 create function tock.extend(run bigint, fence integer, lease interval) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -1349,7 +2180,7 @@ begin
   return true;
 end $$;
 
-comment on function tock.extend(bigint, integer, interval) is 'Prolongs the lease of a run that was handed over: it ends this long from now at the earliest. False: too late; nothing was changed.';
+comment on function tock.extend(bigint, integer, interval) is 'Prolongs the lease of a run that was handed off: it ends this long from now at the earliest. False: too late; nothing was changed.';
 
 create function tock.progress(run bigint, fence integer, fraction float8, note text default null) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -1364,7 +2195,7 @@ begin
   if not state.held then
     return false;
   end if;
-  -- Until it is handed over, its handler reports.
+  -- Until it is handed off, its handler reports.
   if state.handed_over then
     update tock.job_runs_live r set progress = jsonb_build_object(
       'fraction', least(1, greatest(0, progress.fraction)), 'stage', left(progress.note, 200),
@@ -1374,9 +2205,151 @@ begin
   return true;
 end $$;
 
-comment on function tock.progress(bigint, integer, float8, text) is 'Records how far a run is that was handed over: a fraction of 0 to 1, and a word for the stage. False: too late; nothing was changed.';
+comment on function tock.progress(bigint, integer, float8, text) is 'Records how far a run is that was handed off: a fraction of 0 to 1, and a word for the stage. False: too late; nothing was changed.';
 
 revoke execute on function tock.lock_handed_over, tock.decide, tock.complete, tock.fail, tock.extend, tock.progress from public;
+
+-- Offers to workers that speak SQL ------------------------------------------------------------------
+
+-- A queue that is relayed to `sql`: ticks and daemons claim its runs, with all limits, and offer each here, in the statement that
+-- hands it off. An offer has no lease: its run is locked by the id of zeros until 9999-12-30, so neither a reaping nor an answer
+-- changes it. `tock.claim` gives it to a worker, with a lease; from then on it is like any other run that is handed off.
+--
+--   daemon                                worker A                              worker B
+--   claims run 1 under fence 1
+--   locks it, offers 1.1, commits
+--                                         claim: locks the offer, deletes it;
+--                                         locks run 1, starts its lease
+--                                                                               claim: skips the locked offer
+--                                         commits
+create table tock.job_offers (
+  id         bigint generated always as identity,
+  queue      text collate "C" not null,
+  priority   integer not null,
+  run_id     bigint not null,
+  fence      integer not null,
+  payload    jsonb,
+  created_at timestamptz not null default tock.now(),
+  primary key (queue, priority, id)
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+
+comment on table tock.job_offers is 'Runs that are offered to workers that speak SQL, in the order in which tock.claim gives them out.';
+comment on column tock.job_offers.fence is 'That of the attempt. A run that has another is not given out.';
+comment on column tock.job_offers.payload is 'As code has computed it; null: the run has it.';
+
+create table tock.queue_roles (
+  queue text collate "C" not null,
+  role  text collate "C" not null,
+  primary key (queue, role),
+  constraint queue_roles_queue_check check (queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(queue) <= 200)
+);
+
+comment on table tock.queue_roles is 'From which queues a role, and its members, may claim by tock.claim. The owner writes it.';
+
+create function tock.worker_of(queue text) returns boolean
+language sql stable security definer set search_path = pg_catalog, pg_temp
+as $$
+  select pg_has_role(session_user, current_user, 'MEMBER') or exists (
+    select from tock.queue_roles q join pg_roles p on p.rolname = q.role
+    where q.queue = worker_of.queue and pg_has_role(session_user, p.oid, 'MEMBER'))
+$$;
+
+comment on function tock.worker_of(text) is 'Whether the role of this session may claim runs of the queue: it, or a role of which it is a member, is in queue_roles, or is the owner.';
+
+-- NOTIFY takes a lock that all who notify share, so once for a batch.
+create function tock.tell_of_offers(queues text[]) returns void
+language plpgsql volatile
+set search_path = pg_catalog
+as $$
+begin
+  if current_setting('pg_tock.notify', true) is distinct from 'off' then
+    perform pg_notify('tock_offers', q.name) from (select distinct unnest(queues) as name order by 1) q;
+  end if;
+end $$;
+
+comment on function tock.tell_of_offers(text[]) is 'Notifies workers that speak SQL, on the channel tock_offers, unless pg_tock.notify is off.';
+
+create function tock.claim(queue text, count integer default 1, lease interval default '1 minute')
+returns table (run_id bigint, fence integer, job text, payload jsonb, attempt integer, locked_until timestamptz)
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  nobody constant uuid := '00000000-0000-0000-0000-000000000000';
+  offered_until constant timestamptz := '9999-12-30Z';
+  lease_end timestamptz;
+  state record;
+  given integer := 0;
+  found_count integer;
+begin
+  perform tock.require_name(claim.queue, 'queue');
+  if claim.count is null or claim.count not between 1 and 1000 then
+    raise exception 'count must be from 1 to 1000, and is %', coalesce(claim.count::text, 'null')
+      using errcode = 'invalid_parameter_value', hint = 'Claim as many runs as you can begin at once.';
+  end if;
+  if claim.lease is null or claim.lease < interval '1 second' or claim.lease > interval '366 days' then
+    raise exception 'the lease must be between 1 second and 366 days'
+      using errcode = 'invalid_parameter_value', hint = 'Take a minute, and prolong it by extend while you work.';
+  end if;
+  if not tock.worker_of(claim.queue) then
+    raise exception 'role % may not claim from queue %', session_user, claim.queue
+      using errcode = 'insufficient_privilege',
+        hint = format('As the owner of the schema: insert into tock.queue_roles (queue, role) values (%L, %L);', claim.queue, session_user);
+  end if;
+  if tock.is_copy() then
+    raise exception 'this database is a copy of another, whose runs are not to be executed twice'
+      using errcode = 'object_not_in_prerequisite_state', hint = 'Run: tock adopt';
+  end if;
+  select q.relayed_to = 'sql' as is_relayed,
+    q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and not exists (
+      select from tock.freezes f where f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0)) as is_open
+  into state from tock.job_queues q where q.name = claim.queue;
+  if state.is_relayed is not true then
+    raise exception 'queue % is not relayed to SQL', claim.queue
+      using errcode = 'object_not_in_prerequisite_state', hint = format('Run: tock queue set %s --relay sql', claim.queue);
+  end if;
+  if not state.is_open then
+    return;
+  end if;
+  lease_end := tock.now() + claim.lease;
+  loop
+    return query
+    with chosen as materialized (
+      select o.priority, o.id from tock.job_offers o where o.queue = claim.queue
+      order by o.priority, o.id limit claim.count - given for update skip locked
+    ), taken as materialized (
+      delete from tock.job_offers o using chosen c where o.queue = claim.queue and o.priority = c.priority and o.id = c.id
+      returning o.priority, o.id, o.run_id, o.fence, o.payload
+    ), held as materialized (
+      -- An offer whose run was cancelled, or has another fence by now, is dropped.
+      select r.id from tock.job_runs_live r join taken t on t.run_id = r.id and t.fence = r.fence
+      where r.id = any(array(select t.run_id from taken t)) and r.status = 'running' and r.locked_by = nobody
+        and r.locked_until = offered_until and r.cancel_requested_at is null
+      order by r.id for update of r
+    ), leased as (
+      update tock.job_runs_live r set locked_until = lease_end, run_at = lease_end, started_at = tock.now()
+      from held where r.id = held.id
+      returning r.id, r.fence, r.job, r.payload, r.attempts
+    ), noted as (
+      update tock.job_hand_offs h set lease_until = lease_end, handed_over_at = tock.now()
+      from leased l where h.run_id = l.id and h.fence = l.fence
+    )
+    select l.id::bigint, l.fence::integer, l.job::text, coalesce(t.payload, l.payload)::jsonb, l.attempts::integer, lease_end
+    from leased l join taken t on t.run_id = l.id and t.fence = l.fence order by t.priority, t.id;
+    get diagnostics found_count = row_count;
+    given := given + found_count;
+    exit when given >= claim.count;
+    perform from tock.job_offers o where o.queue = claim.queue order by o.priority, o.id limit 1 for update skip locked;
+    exit when not found;
+  end loop;
+  -- Daemons put in more before it runs out.
+  if given > 0 and (select count(*) from (select from tock.job_offers o where o.queue = claim.queue limit 500) few) < 500 then
+    perform tock.wake(array[claim.queue], 'queued');
+  end if;
+end $$;
+
+comment on function tock.claim(text, integer, interval) is 'Gives out runs that are offered in a queue which is relayed to sql, the most urgent first, and starts their leases. Locks them until the transaction ends: commit at once. Who has them answers by tock.complete, tock.fail, tock.extend and tock.progress.';
+
+revoke execute on function tock.worker_of, tock.tell_of_offers, tock.claim from public;
 
 -- Partitions of the finished runs, and retention ------------------------------------------------------
 --
@@ -1754,7 +2727,7 @@ create table tock.audit (
   details       jsonb not null default '{}',
   part_of       bigint,
   constraint audit_operator_check check (octet_length(operator) between 1 and 800),
-  constraint audit_via_check check (via in ('page', 'cli', 'api', 'alert')),
+  constraint audit_via_check check (via in ('page', 'cli', 'api', 'agent', 'alert')),
   constraint audit_action_check check (octet_length(action) between 1 and 200),
   constraint audit_count_check check (count >= 1),
   constraint audit_details_check check (jsonb_typeof(details) = 'object')
@@ -1762,7 +2735,7 @@ create table tock.audit (
 
 comment on table tock.audit is 'Who did what. Each row is written in the transaction of the action; only retention removes rows.';
 comment on column tock.audit.operator is 'Who acted, as their program named them; by default the role.';
-comment on column tock.audit.via is 'page: the dashboard; cli: the command line; api: the library; alert: a rule.';
+comment on column tock.audit.via is 'page: the dashboard; cli: the command line; api: the library; agent: tock mcp; alert: a rule.';
 comment on column tock.audit.action is 'The method of a Tock: runs.retry, queues.pause and so on';
 comment on column tock.audit.targets is 'Names of definitions or queues, ids of runs; the first 100.';
 comment on column tock.audit.count is 'How many targets were changed.';
@@ -1871,7 +2844,7 @@ create table tock.upkeep (
 insert into tock.upkeep (kind) values ('partitions');
 
 comment on table tock.upkeep is 'When maintenance was last done. One process at a time does it, once an hour.';
-comment on column tock.upkeep.kind is 'partitions: makes those that are missing.';
+comment on column tock.upkeep.kind is 'partitions: makes those that are missing. pruned-runs, pruned-keys: up to when retention has deleted.';
 
 -- The identity of the database --------------------------------------------------------------------
 

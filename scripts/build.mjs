@@ -143,6 +143,7 @@ export async function bundleOptions() {
       index: 'src/index.ts',
       adapters: 'src/adapters.ts',
       dashboard: 'src/dashboard.ts',
+      http: 'src/http.ts',
       relay: 'src/relay.ts',
       testing: 'src/testing.ts',
       'testing-server-reaper': 'src/testing/server-reaper.ts',
@@ -223,7 +224,7 @@ async function minifyPackages(outputs) {
  */
 async function writeRequireable() {
   const files = [];
-  for (const name of ['index', 'adapters', 'dashboard', 'relay', 'testing']) {
+  for (const name of ['index', 'adapters', 'dashboard', 'http', 'relay', 'testing']) {
     files.push(path.join('dist', `${name}.cjs`));
     await writeFile(
       files.at(-1),
@@ -302,7 +303,7 @@ async function makeBuild(quiet) {
       },
     );
     if (tsc.status !== 0) process.exit(tsc.status ?? 1);
-    await finishDeclarations(['index', 'adapters', 'dashboard', 'relay', 'testing']);
+    await finishDeclarations(['index', 'adapters', 'dashboard', 'http', 'relay', 'testing']);
     console.log(`built dist/ in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
   }
 }

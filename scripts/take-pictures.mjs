@@ -14,6 +14,7 @@ const BOTH_THEMES = {
   'schedule-each-minute': 'schedules-ordinary-minutely',
   why: 'schedules-ordinary-why',
   backfill: 'schedules-ordinary-backfill',
+  'new-schedule': 'schedules-ordinary-new',
   runs: 'runs-ordinary-runs',
   run: 'runs-ordinary-dead',
   'run-at-work': 'runs-ordinary-running',
@@ -23,6 +24,7 @@ const BOTH_THEMES = {
   load: 'schedules-ordinary-load',
   audit: 'ordinary-audit',
   doctor: 'ordinary-doctor',
+  alerts: 'alerts-down',
   'now-new': 'new-now',
   'now-disaster': 'disaster-now',
   'errors-disaster': 'runs-disaster-errors',
@@ -62,8 +64,8 @@ try {
 }
 
 async function takeShots(folder) {
-  const tests = ['browser', 'schedules-browser', 'runs-browser'].map(
-    name => `test/dashboard/${name}.test.ts`,
+  const tests = ['browser', 'schedules-browser', 'runs-browser', 'alerts-browser'].map(
+    name => `test/dashboard/${name}.slow.test.ts`,
   );
   const child = spawn(
     process.execPath,
@@ -74,7 +76,7 @@ async function takeShots(folder) {
       'exhaustive',
       ...tests,
       '-t',
-      'whole and free of barriers',
+      'whole and free of barriers|as one types|fits each window',
     ],
     { cwd: root, stdio: 'inherit', env: { ...process.env, TOCK_SHOTS: folder, TOCK_NEEDS_BROWSER: '1' } },
   );

@@ -118,12 +118,12 @@ HOLD
   say 'starting an embedded PostgreSQL'
   "$node" "$work/hold.mjs" "$work" "${users[@]}" &
   server_pid=$!
-  for _ in $(seq 300); do
+  for _ in $(seq 900); do
     [ -e "$work/ready" ] && break
     kill -0 "$server_pid" 2> /dev/null || fail 'the embedded server did not start'
     sleep 0.2
   done
-  [ -e "$work/ready" ] || fail 'the embedded server did not start within 60 s'
+  [ -e "$work/ready" ] || fail 'the embedded server did not start within 180 s'
 fi
 
 # Fills in the placeholders of crontab.example: the folder, node's folder, the address's file, the logs' folder.

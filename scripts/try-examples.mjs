@@ -1,7 +1,7 @@
 // Does with each project of examples/ what its README says: installs it, with the package that is built here, runs its
 // tests, executes its jobs by a tick or a worker, and looks at what they have done. All at once; about half a minute.
 //
-//   scripts/with-debian-postgres.sh node scripts/try-examples.mjs [invoices backups web-crawler]
+//   scripts/with-debian-postgres.sh node scripts/try-examples.mjs [invoices backups web-crawler waiting webhooks]
 //
 // Needs a build (npm run build), and a server: TOCK_TEST_DATABASE_URL or DATABASE_URL, whose role may create databases.
 import { spawn, spawnSync } from 'node:child_process';
@@ -21,7 +21,13 @@ if (server === undefined) {
   process.exit(2);
 }
 const DAY_MS = 86_400_000;
-const EXAMPLES = { invoices: tryInvoices, backups: tryBackups, 'web-crawler': tryCrawler };
+const EXAMPLES = {
+  invoices: tryInvoices,
+  backups: tryBackups,
+  'web-crawler': tryCrawler,
+  waiting: tryWaiting,
+  webhooks: tryWebhooks,
+};
 const asked = process.argv.slice(2);
 const unknown = asked.find(name => !Object.hasOwn(EXAMPLES, name));
 if (unknown !== undefined) {
@@ -199,7 +205,8 @@ async function tryCrawler(example, { sql }) {
   const { openSmallSite } = await import(pathToFileURL(path.join(example.folder, 'lib/small-site.js')).href);
   await example.asWritten('npm run setup');
   const small = await openSmallSite({ pages: 40 });
-  const large = await openSmallSite({ pages: 300, delayMs: 100 });
+  // Four visits a second at most: the command that cancels is a new process, which takes seconds on a busy machine.
+  const large = await openSmallSite({ pages: 300, delayMs: 500 });
   closing.push(small.close, large.close);
   const worker = example.beginScript('start', { REPORT_URL: `${small.url}report` });
   closing.push(worker.kill);
@@ -233,6 +240,40 @@ async function tryCrawler(example, { sql }) {
   equal('the reports', small.reports.length, 1);
   await worker.stop();
   say(example.name, 'a crawl that is cancelled stops');
+}
+
+async function tryWaiting(example, { sql }) {
+  await sql('create table shipments (order_id text primary key, cents integer not null)');
+  await example.asWritten('npm run setup');
+  const beginWorker = async () => {
+    const worker = example.beginScript('start');
+    closing.push(worker.kill);
+    await worker.until(/running on/);
+    return worker;
+  };
+  const first = await beginWorker();
+  await example.asWritten(`npx tock run ship-order --payload '{"order": "o-1"}'`);
+  await until('it waits', async () =>
+    (await example.asWritten('npx tock show 1')).includes('for event paid of o-1'),
+  );
+  await first.stop();
+  const second = await beginWorker();
+  await example.asWritten(`npx tock emit paid --key o-1 --payload '{"cents": 500}'`);
+  await until(
+    'it was shipped',
+    async () => (await sql('select from shipments where cents = 500')).length === 1,
+  );
+  await second.stop();
+  say(example.name, 'an order is shipped once it is paid, by another worker than the one that began to wait');
+}
+
+async function tryWebhooks(example, { sql }) {
+  await example.asWritten('npm run setup');
+  const printed = await example.asWritten('npm run compare');
+  if (!/without fair.*\n.*with fair/.test(printed)) throw new Error(`no table:\n${printed}`);
+  const ended = await sql('select job, count(*)::integer as count from tock.job_runs_finished group by job');
+  equal('all are delivered', ended.map(({ count }) => count).join(), '95,95');
+  say(example.name, 'the customers with few webhooks do not wait for the one that has many and answers 429');
 }
 
 async function serve(answer) {

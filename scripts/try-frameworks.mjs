@@ -3,22 +3,17 @@
 //   scripts/with-debian-postgres.sh node scripts/try-frameworks.mjs [express fastify hono nest next]
 //
 // Needs a build (npm run build) and a server: TOCK_TEST_DATABASE_URL or DATABASE_URL.
-import { spawn, spawnSync } from 'node:child_process';
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { installApps, runIn, startApp } from './support/apps.mjs';
 
-const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 const url = process.env.TOCK_TEST_DATABASE_URL ?? process.env.DATABASE_URL;
 if (url === undefined) {
   console.error('set TOCK_TEST_DATABASE_URL, or run this by scripts/with-debian-postgres.sh');
   process.exit(2);
 }
 const SESSION = 'a-session';
-const START_LIMIT_MS = 120_000;
 const APPS = {
   express: ['express.mjs'],
   fastify: ['fastify.mjs'],
@@ -35,8 +30,8 @@ if (unknown !== undefined) {
 
 const folder = await mkdtemp(path.join(tmpdir(), 'tock-frameworks-'));
 try {
-  await install();
-  run('node', ['--input-type=module', '-e', MIGRATE()], { DATABASE_URL: url });
+  await installApps('dashboard', folder);
+  runIn(folder, 'node', ['--input-type=module', '-e', MIGRATE()], { DATABASE_URL: url });
   for (const name of asked.length > 0 ? asked : Object.keys(APPS)) await tryApp(name);
 } finally {
   await rm(folder, { recursive: true, force: true });
@@ -46,50 +41,17 @@ function MIGRATE() {
   return `import { tock } from './tock.mjs'; await tock.migrate(); await tock.register(); await tock.close();`;
 }
 
-/** As a user has it: the examples, with the packed project in place of a version from the registry. */
-async function install() {
-  const examples = path.join(root, 'examples', 'dashboard');
-  await cp(examples, folder, { recursive: true, filter: from => !/node_modules|[\\/]\.next/.test(from) });
-  const packed = spawnSync('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder], {
-    cwd: root,
-    encoding: 'utf8',
-  });
-  if (packed.status !== 0) throw new Error(`npm pack: ${packed.stderr}`);
-  const manifest = path.join(folder, 'package.json');
-  const read = JSON.parse(await readFile(manifest, 'utf8'));
-  read.dependencies['pg-tock'] = `file:./${packed.stdout.trim().split('\n').at(-1)}`;
-  await writeFile(manifest, JSON.stringify(read));
-  run('npm', ['install', '--no-audit', '--no-fund', '--silent']);
-}
-
-function run(command, args, env = {}) {
-  const { status, stdout, stderr } = spawnSync(command, args, {
-    cwd: folder,
-    encoding: 'utf8',
-    env: { ...process.env, NEXT_TELEMETRY_DISABLED: '1', ...env },
-  });
-  if (status !== 0) throw new Error(`${command} ${args[0]} failed (${status}):\n${stdout}\n${stderr}`);
-}
-
 async function tryApp(name) {
-  const env = { DATABASE_URL: url, SESSION, PORT: `${await freePort()}` };
-  if (name === 'next') run('node', ['node_modules/next/dist/bin/next', 'build', 'next'], env);
-  let printed = '';
-  const app = spawn(process.execPath, APPS[name], {
-    cwd: folder,
-    env: { ...process.env, NEXT_TELEMETRY_DISABLED: '1', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  for (const stream of [app.stdout, app.stderr]) stream.on('data', chunk => (printed += chunk));
-  const base = `http://127.0.0.1:${env.PORT}`;
+  const env = { DATABASE_URL: url, SESSION };
+  if (name === 'next') runIn(folder, 'node', ['node_modules/next/dist/bin/next', 'build', 'next'], env);
+  const app = await startApp(folder, APPS[name], env);
   try {
-    await until(async () => (await fetch(base)).ok, `${name} to answer`);
-    await useDashboard(base);
+    await useDashboard(app.base);
     console.log(`${name}: the pages, a form and the refusals are as they should be`);
   } catch (error) {
-    throw new Error(`${name}: ${error.message}\n${printed}`, { cause: error });
+    throw new Error(`${name}: ${error.message}\n${app.printed()}`, { cause: error });
   } finally {
-    app.kill('SIGKILL');
+    app.child.kill('SIGKILL');
   }
 }
 
@@ -131,21 +93,4 @@ async function useDashboard(base) {
   const queues = await (await ask(`${page}/queues`, { headers: { cookie } })).text();
   if (!queues.includes('tried by a script')) throw new Error('the reason of the pause is not on the page');
   is('the form that undoes it', await ask(`${page}/queues/default/resume`, form), 303);
-}
-
-async function until(answers, what) {
-  const end = Date.now() + START_LIMIT_MS;
-  while (!(await answers().catch(() => false))) {
-    if (Date.now() > end) throw new Error(`waited for ${what}`);
-    await setTimeout(200);
-  }
-}
-
-async function freePort() {
-  return await new Promise(resolve => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
-  });
 }

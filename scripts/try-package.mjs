@@ -41,12 +41,13 @@ export const hooks: Hooks = { onFailure: (run, { error }) => console.warn(run.jo
 const USES = `import { createTock, type Tock } from 'pg-tock';
 import { fromKysely, fromKnex } from 'pg-tock/adapters';
 import { createDashboard } from 'pg-tock/dashboard';
+import { tickHandler } from 'pg-tock/http';
 import { createRelay } from 'pg-tock/relay';
 import { openTestTock } from 'pg-tock/testing';
 import { jobs } from './JOBS';
 
 export const tock: Tock<typeof jobs> = createTock({ connectionString: process.env['DATABASE_URL'] ?? '', jobs });
-export const uses: readonly unknown[] = [fromKysely, fromKnex, createDashboard, createRelay, openTestTock];
+export const uses: readonly unknown[] = [fromKysely, fromKnex, createDashboard, tickHandler, createRelay, openTestTock];
 `;
 const STRICT = {
   strict: true,
@@ -100,6 +101,7 @@ function pack() {
     'dist/index.cjs',
     'dist/types/src/index.d.ts',
     'docs/jobs.md',
+    'llms.txt',
     'README.md',
   ])
     if (!files.includes(`package/${name}`)) throw new Error(`the package lacks ${name}`);

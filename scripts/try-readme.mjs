@@ -91,6 +91,7 @@ async function checkTypesIn(folder, examples) {
         'pg-tock': ['../src/index.ts'],
         'pg-tock/adapters': ['../src/adapters.ts'],
         'pg-tock/dashboard': ['../src/dashboard.ts'],
+        'pg-tock/http': ['../src/http.ts'],
         'pg-tock/testing': ['../src/testing.ts'],
       },
     },

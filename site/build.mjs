@@ -24,7 +24,7 @@ if (process.argv.includes('--dev')) {
 /** The reference of all exported types and functions, one page each. */
 async function writeApi() {
   const app = await Application.bootstrapWithPlugins({
-    entryPoints: ['index', 'testing', 'adapters', 'dashboard'].map(name =>
+    entryPoints: ['index', 'testing', 'adapters', 'dashboard', 'http'].map(name =>
       path.join(root, 'src', `${name}.ts`),
     ),
     tsconfig: path.join(site, 'tsconfig.json'),

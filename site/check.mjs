@@ -26,6 +26,8 @@ const LOOKS = [
   { theme: 'light', width: 360, height: 740, searchBarriers: false },
   { theme: 'dark', width: 360, height: 740, searchBarriers: true },
 ];
+/** For each step in the browser: CI tries the package beside it, on two cores. */
+const LIMIT_MS = 120_000;
 /** While one page waits until its requests have ended, others are looked at. */
 const AT_ONCE = 3;
 /** Pages of the reference are made alike, and so are decisions: these stand for all. */
@@ -111,12 +113,14 @@ async function lookAtPages(executablePath) {
 }
 
 async function openContext(browser, { theme, width, height }) {
-  return await browser.newContext({
+  const context = await browser.newContext({
     colorScheme: theme,
     viewport: { width, height },
     reducedMotion: 'reduce',
     locale: 'en-GB',
   });
+  context.setDefaultTimeout(LIMIT_MS);
+  return context;
 }
 
 async function openPage(context) {
@@ -160,6 +164,11 @@ async function findFlaws(contexts, base, name) {
   return flaws;
 }
 
+/** The page's own script listens: before that, a click on what the server has written does nothing. */
+async function listening(page) {
+  await page.waitForFunction("document.querySelector('#app').__vue_app__ !== undefined");
+}
+
 /** Diagrams are drawn a moment after the page. */
 async function drawn(page) {
   const texts = page.locator('pre.diagram');
@@ -192,14 +201,15 @@ async function search(browser, base, look) {
   const { context, page, complaints } = await open(browser, look);
   try {
     await page.goto(`${base}/index.html`, { waitUntil: 'networkidle' });
+    await listening(page);
     await page.locator('.VPNavBarSearch button').first().click();
     await page.locator('.VPLocalSearchBox input').fill('overlap');
     const found = page.locator('.VPLocalSearchBox .result').filter({ hasText: 'Overlap' });
-    await found.first().waitFor({ timeout: 10_000 });
+    await found.first().waitFor();
     const flaws = (await findBarriers(page)).map(text => `the results: ${text}`);
     await takePicture(page, `search-${look.theme}-${look.width}`);
     await found.filter({ hasText: 'Schedules' }).first().click();
-    await page.waitForURL('**/schedules.html#overlap', { timeout: 10_000 });
+    await page.waitForURL('**/schedules.html#overlap');
     return [...flaws, ...complaints];
   } catch (error) {
     return [...complaints, String(error)];
@@ -212,10 +222,11 @@ async function openMenu(browser, base) {
   const { context, page, complaints } = await open(browser, { theme: 'light', width: 360, height: 740 });
   try {
     await page.goto(`${base}/jobs.html`, { waitUntil: 'networkidle' });
+    await listening(page);
     await page.locator('.VPLocalNav .menu').click();
     await takePicture(page, 'menu-light-360');
     await page.locator('.VPSidebar').getByText('Schedules', { exact: true }).click();
-    await page.waitForURL('**/schedules.html', { timeout: 10_000 });
+    await page.waitForURL('**/schedules.html');
     return complaints;
   } catch (error) {
     return [...complaints, String(error)];

@@ -5,6 +5,7 @@ const NAMES = {
   index: 'pg-tock',
   adapters: 'pg-tock/adapters',
   dashboard: 'pg-tock/dashboard',
+  http: 'pg-tock/http',
   testing: 'pg-tock/testing',
 };
 

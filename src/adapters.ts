@@ -1,4 +1,5 @@
-// `pg-tock/adapters`: transactions of Kysely, Drizzle, Prisma and Knex as the client that `enqueue` takes.
+// `pg-tock/adapters`: transactions of Kysely, Drizzle, Prisma, Knex and Postgres.js, and Neon's queries over
+// HTTP, as the client that `enqueue` takes.
 // None of these libraries is imported: each is described by the few members that are called here.
 import { questionMarks } from './adapters/question-marks.js';
 import { TockError } from './model/errors.js';
@@ -31,6 +32,24 @@ export interface PrismaLike {
 /** The part of a Knex transaction that {@link fromKnex} uses. */
 export interface KnexLike {
   raw(sql: string, bindings: readonly string[]): PromiseLike<unknown>;
+  transaction: unknown;
+}
+
+/** The part of a transaction of Postgres.js that {@link fromPostgresJs} uses. */
+export interface PostgresJsLike {
+  // biome-ignore lint/suspicious/noExplicitAny: its own type of a parameter
+  // oxlint-disable-next-line typescript/no-explicit-any
+  unsafe(text: string, values: any[]): PromiseLike<readonly unknown[]>;
+  // biome-ignore lint/suspicious/noExplicitAny: its own type of a parameter
+  // oxlint-disable-next-line typescript/no-explicit-any
+  typed(value: any, oid: number): unknown;
+}
+
+/** The part of Neon's `neon(url)` that {@link fromNeon} uses. */
+export interface NeonLike {
+  // biome-ignore lint/suspicious/noExplicitAny: its rows differ by its options
+  // oxlint-disable-next-line typescript/no-explicit-any
+  query(text: string, values?: any[]): PromiseLike<any>;
   transaction: unknown;
 }
 
@@ -99,6 +118,37 @@ export function fromKnex(trx: KnexLike): QueryClient {
   };
 }
 
+/** The type `unknown`: the server infers the real one, and Postgres.js sends the text as it is. */
+const UNKNOWN_TYPE = 705;
+
+/**
+ * Makes a client of the `tx` of Postgres.js, for `tock.enqueue(job, payload, { client: fromPostgresJs(tx)
+ * })`. With a `sql` that is no transaction, the run is committed at once. Not for a `sql` that renames
+ * columns (`transform`).
+ * @throws TockError TOCK_BAD_OPTION if it is no `sql` of Postgres.js
+ */
+export function fromPostgresJs(tx: PostgresJsLike): QueryClient {
+  requireMembers(tx, ['unsafe', 'typed'], POSTGRES_JS);
+  // Without the type, it would put what is JSON already into quotes once more.
+  const sent = (value: unknown) => (typeof value === 'string' ? tx.typed(value, UNKNOWN_TYPE) : value);
+  return {
+    query: async (text, values) => ({
+      rows: rowsOf(await tx.unsafe(text, values.map(sent)), POSTGRES_JS),
+    }),
+  };
+}
+
+/**
+ * Makes a client of Neon's `neon(url)`, which sends each statement over HTTP, for `tock.enqueue(job, payload,
+ * { client: fromNeon(sql) })`: the run is committed at once. A client of Neon's `Pool` needs no adapter, and
+ * has transactions.
+ * @throws TockError TOCK_BAD_OPTION if it is not what `neon()` returns
+ */
+export function fromNeon(sql: NeonLike): QueryClient {
+  requireMembers(sql, ['query', 'transaction'], NEON);
+  return { query: async (text, values) => ({ rows: rowsOf(await sql.query(text, values), NEON) }) };
+}
+
 /** An adapter's name, and where its transaction comes from. */
 interface Adapter {
   readonly name: string;
@@ -109,6 +159,8 @@ const KYSELY = { name: 'fromKysely', source: 'the trx of db.transaction().execut
 const DRIZZLE = { name: 'fromDrizzle', source: 'the tx of db.transaction(async tx => …)' };
 const PRISMA = { name: 'fromPrisma', source: 'the tx of prisma.$transaction(async tx => …)' };
 const KNEX = { name: 'fromKnex', source: 'the trx of knex.transaction(async trx => …)' };
+const POSTGRES_JS = { name: 'fromPostgresJs', source: 'the tx of sql.begin(async tx => …)' };
+const NEON = { name: 'fromNeon', source: 'the sql of neon(url)' };
 
 function requireMembers(given: unknown, members: readonly string[], { name, source }: Adapter): void {
   const has = (member: string) =>

@@ -5,16 +5,15 @@ import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTock, Dead, defineJob, type Tock } from '../src/index.js';
-import { createTestDatabase, type TestDatabase } from './support/embedded-database.js';
-import { openTestTock, type TestTock } from './support/test-tock.js';
+import { createTestDatabase } from './support/embedded-database.js';
+import { openOnce } from './support/open.js';
+import { openTestTock } from './support/test-tock.js';
 
 const greet = defineJob({ name: 'greet', concurrency: { limit: 1 }, run: () => null });
-let test: TestTock;
-beforeAll(async () => {
-  test = await openTestTock([greet]);
-  await test.tock.register();
-});
-afterAll(() => test.close());
+const test = openOnce(
+  () => openTestTock([greet]),
+  ({ tock }) => tock.register(),
+);
 
 const connected = async <T>(work: (client: pg.Client) => Promise<T>): Promise<T> => {
   const client = new pg.Client({ connectionString: test.url });
@@ -54,7 +53,7 @@ describe('docs/database.md', () => {
   const roles = ['owner', 'worker', 'enqueuer', 'app', 'completer', 'reader'] as const;
   type Role = (typeof roles)[number];
   const nameOf = (role: Role) => `tock_${role}_${suffix}`;
-  let home: TestDatabase;
+  const home = openOnce(createTestDatabase);
   let owner: Tock;
   const opened: Tock[] = [];
   const urlAs = (role: Role) => {
@@ -112,7 +111,6 @@ describe('docs/database.md', () => {
   ];
 
   beforeAll(async () => {
-    home = await createTestDatabase();
     const [make = '', grant = ''] = [
       ...(readFileSync(path.join(import.meta.dirname, '..', 'docs', 'database.md'), 'utf8')
         .split('## Roles')[1]
@@ -139,7 +137,6 @@ describe('docs/database.md', () => {
       for (const role of roles) await client.query(`drop owned by ${nameOf(role)} cascade`);
       for (const role of roles) await client.query(`drop role ${nameOf(role)}`);
     });
-    await home.drop();
   });
 
   const tables = async () =>
@@ -367,9 +364,23 @@ describe('docs/database.md', () => {
       ])),
       await app.enqueue(greet, {}, { key: 'c', unique: 'live', delay: '1h' }),
     ];
+    await owner.queues.set('shared', { fair: '$.tenant' });
+    const shared = { job: greet, queue: 'shared', payload: { tenant: 7 } } as never;
+    const all: string[] = [...ids];
+    all.push(
+      ...(await app.enqueueMany([shared, shared])),
+      await app.enqueue('greet', { tenant: 8 }, { queue: 'shared' }),
+      await app.enqueue('greet', { tenant: 8 }, { queue: 'shared', key: 'd', unique: 'live' }),
+    );
+    expect((await owner.runs.list({ queue: 'shared' })).map(run => run.blockedOn)).toEqual([
+      null,
+      '~shared//8',
+      '~shared//7',
+      '~shared//7',
+    ]);
     expect(await app.enqueue(greet, {}, { key: 'b' })).toBe(ids[1]);
     expect(await app.enqueue(greet, {}, { key: 'c', unique: 'live', replace: true })).toBe(ids[3]);
-    for (const id of ids) expect(await owner.runs.get(id)).toMatchObject({ status: 'queued' });
+    for (const id of all) expect(await owner.runs.get(id)).toMatchObject({ status: 'queued' });
     await as('app', async client => {
       await client.query('begin');
       await app.enqueue(greet, {}, { client });

@@ -1,12 +1,13 @@
 // Every type in a public signature has a name that can be imported, and every export says what it is for.
-// In: src/index.ts, src/testing.ts, src/adapters.ts, src/dashboard.ts and src/relay.ts, read by the compiler. Out: the names that are missing.
+// In: the package's entries (index, testing, adapters, dashboard, relay and http in src/), read by the compiler.
+// Out: the names that are missing.
 import path from 'node:path';
 import { isBlock, type Node, SyntaxKind } from 'typescript/unstable/ast';
 import { API, type Symbol as CompilerSymbol, type Project, SymbolFlags } from 'typescript/unstable/sync';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const ROOT = path.join(import.meta.dirname, '..');
-const ENTRIES = ['src/index.ts', 'src/testing.ts', 'src/adapters.ts', 'src/dashboard.ts', 'src/relay.ts'];
+const ENTRIES = ['index', 'testing', 'adapters', 'dashboard', 'relay', 'http'].map(name => `src/${name}.ts`);
 
 let api: API;
 let project: Project;

@@ -8,6 +8,9 @@ import { z } from 'zod';
 import { fromKysely } from '../src/adapters.js';
 import {
   type AnyJob,
+  type BatchContext,
+  type BatchRun,
+  type BatchRuns,
   type CatchupPolicy,
   createTock,
   type DeadRun,
@@ -26,6 +29,7 @@ import {
   type OutputOf,
   type OutsideWindow,
   type OverlapPolicy,
+  type Parents,
   type PayloadOf,
   RetryLater,
   type RetryPolicy,
@@ -713,6 +717,57 @@ describe('the methods of a Tock in a context', () => {
   });
 });
 
+describe('enqueueFlow and enqueueGroup', () => {
+  it('take each run with the payload of its own job, and give ids with its output', () => {
+    compiledWithJobs(async tock => {
+      const flow = await tock.enqueueFlow({
+        first: { job: 'mail', payload: { userId: 1 } },
+        second: { job: optional, after: ['first', '812'], ifParentFails: 'cancel' },
+      });
+      expectTypeOf(Object.keys(flow)).toEqualTypeOf<string[]>();
+      expectTypeOf((await tock.runs.wait(flow.first)).output).toEqualTypeOf<OutputOf<typeof mail>>();
+      expectTypeOf((await tock.runs.wait(flow.second)).output).toEqualTypeOf<null>();
+      // @ts-expect-error there is no such run
+      void flow.third;
+      // @ts-expect-error userId is a number
+      void tock.enqueueFlow({ first: { job: 'mail', payload: { userId: '1' } } });
+      // @ts-expect-error the payload is required
+      void tock.enqueueFlow({ first: { job: mail } });
+      // @ts-expect-error there is no such job
+      void tock.enqueueFlow({ first: { job: 'mial' } });
+      // @ts-expect-error there is no such option
+      void tock.enqueueFlow({ first: { job: optional, unique: 'live', key: 'k' } });
+      // @ts-expect-error there is no such policy
+      void tock.enqueueFlow({ first: { job: optional }, next: { job: optional, ifParentFails: 'no' } });
+      void tock.enqueueGroup(
+        [
+          { job: 'mail', payload: { userId: 1 } },
+          { runs: [{ job: 'optional' }], then: { job: optional } },
+        ],
+        { then: { job: 'optional' } },
+      );
+      void tock.enqueueGroup(
+        [1, 2].map(userId => ({ job: mail, payload: { userId } })),
+        {
+          then: { job: 'optional' },
+        },
+      );
+      // @ts-expect-error userId is a number
+      void tock.enqueueGroup([{ job: 'mail', payload: { userId: '1' } }], { then: { job: 'optional' } });
+      // @ts-expect-error the payload is required
+      void tock.enqueueGroup([{ job: mail }], { then: { job: 'optional' } });
+    });
+  });
+
+  it('give handlers what became of their parents, typed where their jobs are known', () => {
+    compiled((_tock, ctx) => {
+      expectTypeOf(ctx.parents['fetch']?.output).toBeUnknown();
+      const { sent } = ctx.parents as Parents<{ sent: typeof mail }>;
+      expectTypeOf(sent.output).toEqualTypeOf<OutputOf<typeof mail> | null>();
+    });
+  });
+});
+
 describe('schedules.upsertMany', () => {
   it('checks each schedule by its own job', () => {
     compiledWithJobs(async tock => {
@@ -778,5 +833,52 @@ describe('Json', () => {
     expectTypeOf<Date>().not.toExtend<Json>();
     expectTypeOf<bigint>().not.toExtend<Json>();
     expectTypeOf<undefined>().not.toExtend<Json>();
+  });
+});
+
+describe('a job with batch', () => {
+  it('gets runs with its payload, and a context without what belongs to one run', () => {
+    const job = defineJob({
+      name: 'index',
+      payload: schema,
+      batch: { size: 100, within: '200ms', key: payload => payload.userId },
+      async run(ctx, runs) {
+        expectTypeOf(ctx).toEqualTypeOf<BatchContext>();
+        expectTypeOf(runs).toEqualTypeOf<BatchRuns<Output>>();
+        expectTypeOf(runs.map(({ payload }) => payload)).toEqualTypeOf<Output[]>();
+        for (const run of runs) {
+          expectTypeOf(run).toEqualTypeOf<BatchRun<Output>>();
+          runs.fail(run, new Error('no'));
+          runs.succeed(run);
+          runs.succeed(run, { id: run.id });
+          // @ts-expect-error: no JSON
+          runs.succeed(run, new Date());
+        }
+        expectTypeOf(await ctx.transaction(async () => 1)).toEqualTypeOf<number>();
+        // @ts-expect-error: of a single run
+        void ctx.step;
+        // @ts-expect-error: of a single run
+        void ctx.runId;
+      },
+    });
+    expectTypeOf<PayloadOf<typeof job>>().toEqualTypeOf<Input>();
+    expectTypeOf<OutputOf<typeof job>>().toEqualTypeOf<Json | null>();
+    const enqueue = (tock: Tock<readonly [typeof job, typeof typed]>) => [
+      tock.enqueue(job, { userId: 1, when: '', amount: '1' }),
+      tock.enqueue('index', { userId: 1, when: '', amount: '1' }),
+      // @ts-expect-error: no such payload
+      tock.enqueue(job, { user: 1 }),
+    ];
+    void enqueue;
+  });
+
+  it('takes no isolate, and its handler no single payload', () => {
+    const refused = () => [
+      // @ts-expect-error: they do not go together
+      defineJob({ name: 'a', batch: { size: 2 }, isolate: true, run: () => null }),
+      // @ts-expect-error: it gets runs
+      defineJob({ name: 'b', batch: { size: 2 }, run: (_, payload: { readonly id: number }) => payload.id }),
+    ];
+    void refused;
   });
 });

@@ -1,6 +1,6 @@
 // BullMQ on its PostgreSQL backend (`createPostgresBackend`), and on Redis.
 // In: the URL of a database, or of Redis. Out: what every contestant gives (see contestants/index.mjs).
-import { createPostgresBackend, Queue, Worker } from 'bullmq';
+import { createPostgresBackend, FlowProducer, Queue, Worker } from 'bullmq';
 
 const QUEUE = 'noop';
 
@@ -47,8 +47,20 @@ export const bull = {
   },
   producer: async url => {
     const queue = openQueue(url);
-    await queue.waitUntilReady();
-    return producerOf(queue);
+    const flows = logErrors(
+      new FlowProducer({ connection: { connectionString: url } }, createPostgresBackend),
+    );
+    await Promise.all([queue.waitUntilReady(), flows.waitUntilReady()]);
+    return {
+      ...producerOf(queue, async () => await flows.close()),
+      addGroup: async payloads =>
+        await flows.add({
+          name: 'noop',
+          queueName: QUEUE,
+          data: {},
+          children: payloads.map(data => ({ name: 'noop', queueName: QUEUE, data })),
+        }),
+    };
   },
   worker: async (url, { handler, workers: count, concurrency, connections, lockMs, removes = false }) => {
     const options = {

@@ -18,7 +18,8 @@ export const graphile = {
     await utils.migrate();
     await utils.release();
   },
-  producer: async url => {
+  /** `named`: each job is in the queue of its payload's `tenant`, which works off one at a time. */
+  producer: async (url, { named = false } = {}) => {
     const utils = await makeWorkerUtils({ preset: preset(url) });
     return {
       add: async (payload, options) => await utils.addJob('noop', payload, options),
@@ -27,6 +28,7 @@ export const graphile = {
           payloads.map(payload => ({
             identifier: 'noop',
             payload,
+            ...(named ? { queueName: String(payload.tenant) } : {}),
             ...(keys ? { jobKey: `bench-${payload.n}` } : {}),
           })),
         ),

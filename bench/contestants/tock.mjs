@@ -9,12 +9,26 @@ export async function tockFrom(dist) {
 
 /**
  * `limit`: so many of its runs at once for each value of `key` in the payload. `lines`: so many that each run logs, of
- * `length` characters; `logs`: which of them are kept.
+ * `length` characters; `logs`: which of them are kept. `waitFor`: an event for which each run waits, by the `n` of its
+ * payload; the handler gets what the event tells. `inserts`: each run inserts a row, `by` `db` or `transaction`; `batch`:
+ * so many runs by one call. `fair`, `rate`, `changes`: as a job has them.
  */
 function open(
   { createTock, defineJob },
   url,
-  { handler = () => null, connections = 10, limit, lines = 0, length = 100, logs = true } = {},
+  {
+    handler = () => null,
+    connections = 10,
+    limit,
+    lines = 0,
+    length = 100,
+    logs = true,
+    waitFor,
+    inserts,
+    fair,
+    rate,
+    changes,
+  } = {},
 ) {
   const text = 'x'.repeat(length);
   const speak = ({ log }) => {
@@ -24,17 +38,23 @@ function open(
   return createTock({
     connectionString: url,
     jobs: [
-      defineJob({
-        name: 'noop',
-        ...(concurrency ? { concurrency } : {}),
-        run:
-          lines === 0
-            ? (_, payload) => handler(payload)
-            : (ctx, payload) => {
-                speak(ctx);
-                return handler(payload);
-              },
-      }),
+      inserts
+        ? defineJob(inserting(inserts, handler))
+        : defineJob({
+            name: 'noop',
+            ...(concurrency ? { concurrency } : {}),
+            ...(fair ? { fair } : {}),
+            ...(rate ? { rate } : {}),
+            ...(changes ? { changes } : {}),
+            run: waitFor
+              ? async (ctx, { n }) => handler((await ctx.waitFor(waitFor, { key: String(n) })).payload)
+              : lines === 0
+                ? (_, payload) => handler(payload)
+                : (ctx, payload) => {
+                    speak(ctx);
+                    return handler(payload);
+                  },
+          }),
     ],
     connections,
     logs,
@@ -42,11 +62,41 @@ function open(
   });
 }
 
+function inserting({ by, batch }, handler) {
+  const insert = (db, values) => db.insertInto('public.inserted').values(values).execute();
+  const work = async (ctx, values) => {
+    if (by === 'db') await insert(ctx.db, values);
+    else
+      await ctx.transaction(async trx => {
+        await insert(trx, values);
+      });
+  };
+  if (batch === undefined)
+    return {
+      name: 'noop',
+      run: async (ctx, { n }) => {
+        await work(ctx, { n });
+        handler();
+      },
+    };
+  return {
+    name: 'noop',
+    batch: { size: batch },
+    run: async (ctx, runs) => {
+      await work(
+        ctx,
+        runs.map(({ payload: { n } }) => ({ n })),
+      );
+      for (const { payload } of runs) handler(payload);
+    },
+  };
+}
+
 const contestantOf = openAt => ({
   name: 'pg-tock',
   settings: { concurrency: 100 },
-  install: async url => {
-    const each = openAt(url);
+  install: async (url, jobs) => {
+    const each = openAt(url, jobs);
     await each.migrate();
     await each.register();
     await each.close();
@@ -64,6 +114,12 @@ const contestantOf = openAt => ({
             ...(keys ? { key: `bench-${payload.n}` } : {}),
           })),
         ),
+      addGroup: async payloads =>
+        await each.enqueueGroup(
+          payloads.map(payload => ({ job: 'noop', payload })),
+          { then: { job: 'noop', payload: {} } },
+        ),
+      emit: async (event, key, payload) => await each.emit(event, { key, payload }),
       close: async () => await each.close(),
     };
   },

@@ -53,24 +53,29 @@ ${row.rounds.length > 1 ? `<line class="span" x1="${x(row.low)}" x2="${x(row.hig
   return [drawn.join('\n'), TOP + rows.length * ROW + 4];
 }
 
-function lines({ lines: each, unit }) {
+/** Lines that are to be somewhere (`ideal`) have a dashed one there, are of one kind, and are named at their ends. */
+function lines({ lines: each, unit, xUnit = 'runs' }) {
   const points = each.flatMap(line => line.points);
   const [mostX, mostY] = [0, 1].map(axis => Math.max(...points.map(point => point[axis])));
-  const [left, right, bottom] = [56, WIDTH - 16, TOP + LINES_HEIGHT];
+  const classes = ['own', 'other', 'third'];
+  const hasIdeals = each.every(line => line.ideal !== undefined);
+  const [left, right, bottom] = [56, WIDTH - (hasIdeals ? 90 : 16), TOP + LINES_HEIGHT];
   const x = value => (left + (value / mostX) * (right - left)).toFixed(1);
   const y = value => (bottom - (value / mostY) * LINES_HEIGHT).toFixed(1);
-  const classes = ['own', 'other', 'third'];
   const drawn = each.map((line, index) => {
     const path = line.points.map(([at, value]) => `${x(at)},${y(value)}`).join(' ');
-    const kind = classes[index % classes.length];
+    const kind = hasIdeals ? 'own' : classes[index % classes.length];
     const key = left + 12 + index * 180;
-    return `<polyline class="line ${kind}" style="fill:none" points="${path}"/>
-<rect class="${kind}" x="${key}" y="${bottom + 26}" width="12" height="4"/><text x="${key + 18}" y="${bottom + 33}">${escape(line.label)}</text>`;
+    const label = hasIdeals
+      ? `<text x="${right + 8}" y="${Number(y(line.ideal)) + 4}">${escape(line.label)}</text>
+<line class="axis" stroke-dasharray="4 4" x1="${left}" x2="${right}" y1="${y(line.ideal)}" y2="${y(line.ideal)}"/>`
+      : `<rect class="${kind}" x="${key}" y="${bottom + 26}" width="12" height="4"/><text x="${key + 18}" y="${bottom + 33}">${escape(line.label)}</text>`;
+    return `<polyline class="line ${kind}" style="fill:none" points="${path}"/>\n${label}`;
   });
   const axes = `<line class="axis" x1="${left}" x2="${right}" y1="${bottom}" y2="${bottom}"/>
 <text x="${left - 6}" y="${TOP + 6}" text-anchor="end">${figure(mostY)}</text><text x="${left - 6}" y="${bottom + 4}" text-anchor="end">0</text>
-<text x="${right}" y="${bottom + 16}" text-anchor="end">${figure(mostX)} runs</text><text x="${left}" y="${bottom + 16}">${escape(unit)}</text>`;
-  return [`${axes}\n${drawn.join('\n')}`, bottom + 44];
+<text x="${right}" y="${bottom + 16}" text-anchor="end">${figure(mostX)} ${xUnit}</text><text x="${left}" y="${bottom + 16}">${escape(unit)}</text>`;
+  return [`${axes}\n${drawn.join('\n')}`, bottom + (hasIdeals ? 24 : 44)];
 }
 
 const PANEL = { columns: 2, width: 330, height: 92, gap: 34 };

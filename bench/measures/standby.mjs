@@ -1,4 +1,4 @@
-// What it costs that claims and heartbeats wait for a synchronous standby, 2 ms away. An experiment: see ADR 0037.
+// What it costs that claims and heartbeats wait for a synchronous standby, 2 ms away. An experiment: see docs/claims.md.
 // In: nothing; it starts servers of its own. Out: enqueue to the start of the handler, p50 and p99; runs/s.
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import os from 'node:os';

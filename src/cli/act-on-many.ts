@@ -1,23 +1,21 @@
 // Retries or cancels all runs that match a filter.
 
+import { formatSpan, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
-import { quote } from '../model/names.js';
-import { MAX_COUNTED, type RunMatch } from '../model/run/run-match.js';
-import type { ManyResult } from '../model/run/run-methods.js';
+import { cappedText, MAX_COUNTED, type RunMatch } from '../model/run/match/run-match.js';
+import type { ManyResult, RetryRate } from '../model/run/run-methods.js';
 import type { RunStatus } from '../model/run/states.js';
+import { stopSignal } from '../runtime/stop-signal.js';
 import type { Tock } from '../tock/types.js';
 import { isConfirmed } from './confirm.js';
+import { FILTER_NAMES, type FilterFlags, isFiltered, matchOfFlags, scopeText } from './flags/filter-flags.js';
 import { type CommonOptions, type Shell, withTock } from './shell.js';
 import { cleanLine } from './terminal.js';
 import { requireKnown } from './unknown-names.js';
 import { createProgressView } from './views/progress-view.js';
+import { localTime, relative } from './views/time-text.js';
 
-export interface ManyFlags extends CommonOptions {
-  readonly status?: RunStatus[];
-  readonly job?: string;
-  readonly definition?: string;
-  readonly queue?: string;
-  readonly error?: string;
+export interface ManyFlags extends CommonOptions, FilterFlags {
   readonly limit?: number;
   readonly yes?: true;
 }
@@ -27,6 +25,7 @@ export interface ManyCall {
   readonly dryRun?: boolean;
   readonly limit?: number;
   readonly onProgress?: (done: number) => void;
+  readonly signal?: AbortSignal;
 }
 
 export interface RunAction {
@@ -35,49 +34,45 @@ export interface RunAction {
   readonly from: readonly RunStatus[];
   /** The states chosen if no --status is given. */
   readonly defaultFrom: readonly RunStatus[];
+  /** At which rate they start; undefined: at once. */
+  readonly rate?: RetryRate;
   readonly act: (tock: Tock, match: RunMatch, call: ManyCall) => Promise<ManyResult>;
 }
 
-const FILTERS = ['status', 'job', 'definition', 'queue', 'error'] as const;
-
 /** Whether flags choose the runs. @throws TockError TOCK_BAD_OPTION for ids and flags, or neither */
 export function isByFilter(command: string, flags: ManyFlags, ids: readonly string[]): boolean {
-  const isFiltered = FILTERS.some(name => flags[name] !== undefined);
-  const names = '--status, --job, --definition, --queue or --error';
-  if (isFiltered && ids.length > 0) throw usage(`give run ids or a filter (${names}), not both`);
-  if (!isFiltered && ids.length === 0)
+  const isByFlags = isFiltered(flags);
+  const names = `${FILTER_NAMES.slice(0, -1).join(', ')} or ${FILTER_NAMES.at(-1) ?? ''}`;
+  if (isByFlags && ids.length > 0) throw usage(`give run ids or a filter (${names}), not both`);
+  if (!isByFlags && ids.length === 0)
     throw usage(`give run ids, or a filter: ${names} (see tock ${command} --help)`);
-  if (!isFiltered && (flags.limit !== undefined || flags.yes))
+  if (!isByFlags && (flags.limit !== undefined || flags.yes))
     throw usage(`--limit and --yes need a filter: ${names}`);
-  return isFiltered;
+  return isByFlags;
 }
 
 /** Says how many runs match, asks, and acts in batches. Exit code 1 if any run failed. */
 export async function actOnMany(shell: Shell, flags: ManyFlags, runAction: RunAction): Promise<number> {
-  const { verb, from, defaultFrom, act } = runAction;
+  const { verb, from, defaultFrom, rate, act } = runAction;
   const statuses = flags.status ?? defaultFrom;
   const wrong = statuses.find(status => !from.includes(status));
   if (wrong !== undefined)
     throw usage(`only ${listText(from)} runs can be ${verbed(verb)}, not ${wrong} ones`);
-  const match: RunMatch = {
-    status: statuses,
-    ...Object.fromEntries(
-      FILTERS.flatMap(name =>
-        name === 'status' || flags[name] === undefined ? [] : [[name, flags[name]] as const],
-      ),
-    ),
-  };
+  const match: RunMatch = { ...matchOfFlags(flags), status: statuses };
+  const scope = scopeText(flags);
   const limited = flags.limit === undefined ? {} : { limit: flags.limit };
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
-    const { matched } = await act(tock, match, { ...limited, dryRun: true });
+    const { matched, pausedQueues } = await act(tock, match, { ...limited, dryRun: true });
     if (matched === 0) await requireKnown(shell, tock, flags);
     const isCapped = matched > MAX_COUNTED;
     const number = isCapped ? `more than ${MAX_COUNTED}` : matched;
-    const what = `${number} ${listText(statuses)} ${matched === 1 ? 'run' : 'runs'}${scopeText(flags)}`;
+    const what = `${number} ${listText(statuses)} ${matched === 1 ? 'run' : 'runs'}${scope}${pausedText(pausedQueues)}${paceText(rate, Math.min(matched, MAX_COUNTED))}`;
     if (matched > 0 && !(await isConfirmed(shell, flags.yes, `${verb} ${what}`))) {
       shell.note('nothing was changed');
       return 1;
     }
+    // From here on, Ctrl-C ends the work between two batches.
+    const stop = stopSignal();
     const view = createProgressView(shell);
     const onProgress = (done: number) =>
       view.show(
@@ -85,15 +80,41 @@ export async function actOnMany(shell: Shell, flags: ManyFlags, runAction: RunAc
         Math.max(done, matched),
         isCapped ? `${done}` : `${done} of ${Math.max(done, matched)}`,
       );
-    const result = await act(tock, match, { ...limited, onProgress }).finally(() => view.end());
+    const result = await act(tock, match, { ...limited, onProgress, signal: stop }).finally(() => view.end());
     const { done, passed, failed, failedCount } = result;
-    shell.document({ matched: result.matched, done, passed, failed });
-    if (result.matched === 0) shell.say(`no ${listText(statuses)} runs${scopeText(flags)}`);
+    const { isStopped, lastDueAt } = result;
+    const left = isStopped ? (await act(tock, match, { dryRun: true })).matched : 0;
+    shell.document({
+      matched: result.matched,
+      done,
+      passed,
+      failed,
+      ...(isStopped ? { stopped: true, left } : {}),
+      ...(lastDueAt === undefined ? {} : { lastDueAt }),
+    });
+    if (result.matched === 0) shell.say(`no ${listText(statuses)} runs${scope}`);
     else shell.say(resultText(result, runAction));
+    if (lastDueAt)
+      shell.say(
+        `the last of them is due at ${localTime(lastDueAt)}, ${relative(lastDueAt)}; to stop those that have not started: tock cancel --status queued, with the same filter`,
+      );
+    if (isStopped) shell.note(leftText(left, verb));
     for (const { id, message } of failed.slice(0, 10))
       if (!shell.json) shell.note(message.startsWith(`run ${id} `) ? message : `run ${id}: ${message}`);
-    return failedCount === 0 ? 0 : 1;
+    return failedCount === 0 && !isStopped ? 0 : 1;
   });
+}
+
+const leftText = (left: number, verb: RunAction['verb']) =>
+  left === 0
+    ? 'stopped; none is left'
+    : `stopped; ${cappedText(left)} are left as they were: the same tock ${verb} again goes on with them`;
+
+/** How long they take to start. */
+function paceText(rate: RetryRate | undefined, matched: number): string {
+  if (rate === undefined) return '';
+  const ms = (matched / rate.count) * parseDuration(rate.per);
+  return `, at most ${rate.count} per ${rate.per}${ms < 2000 ? '' : `: that takes ${formatSpan(ms)}`}`;
 }
 
 const verbed = (verb: RunAction['verb']) => (verb === 'retry' ? 'retried' : 'cancelled');
@@ -108,15 +129,12 @@ function listText(statuses: readonly RunStatus[]): string {
     : `${statuses.slice(0, -1).join(', ')} or ${statuses.at(-1) ?? ''}`;
 }
 
-function scopeText({ job, definition, queue, error }: ManyFlags): string {
-  const parts = [
-    job === undefined ? null : `job ${quote(job)}`,
-    definition === undefined ? null : `definition ${quote(definition)}`,
-    queue === undefined ? null : `queue ${quote(queue)}`,
-    error === undefined ? null : `error ${quote(error)}`,
-  ];
-  const named = parts.filter(part => part !== null);
-  return named.length === 0 ? '' : ` of ${cleanLine(named.join(' and '))}`;
+/** Retried runs of a paused queue do not start. */
+function pausedText(paused: ManyResult['pausedQueues']): string {
+  const each = paused.map(
+    ({ queue, runs }) => `${cappedText(runs)} in the queue ${cleanLine(queue)}, which is paused`,
+  );
+  return each.length === 0 ? '' : ` (${each.join('; ')})`;
 }
 
 function resultText({ done, passed, failedCount }: ManyResult, { verb }: RunAction): string {

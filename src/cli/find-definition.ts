@@ -1,17 +1,18 @@
 // Finds a job in code, or a definition in the database, by name.
 
+import type { DefinitionRecord } from '../answers/schedules/lists.js';
+import { calendarsNamed, withCalendarDates } from '../model/calendar/calendar-entries.js';
 import { formatDuration, parseDuration } from '../model/duration.js';
-import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job/job.js';
-import { quote } from '../model/names.js';
-import { didYouMean } from '../model/nearest.js';
 import type { Chain } from '../model/planning/chain.js';
 import { chainOfJob, scheduleOfRecord } from '../model/planning/schedule-words.js';
+import { withExclusions } from '../model/schedule/exclusions.js';
 import type { ScheduleSpec } from '../model/schedule/spec.js';
-import type { DefinitionRecord } from '../store/reads/runs.js';
 import { jobsInCode } from './jobs-in-code.js';
 import { type Shell, withTock } from './shell.js';
 import { cleanLine, paint } from './terminal.js';
+import { unknownName } from './unknown-names.js';
+import { localTime } from './views/time-text.js';
 
 export interface Found {
   /** Null: it has no schedule of its own. */
@@ -20,11 +21,14 @@ export interface Found {
   readonly remarks: readonly string[];
 }
 
-/** Looks in code first, which needs no database. @throws TockError TOCK_UNKNOWN_JOB with near misses */
+/**
+ * Looks in the code first. That needs no database, unless the schedule there names a calendar.
+ * @throws TockError TOCK_UNKNOWN_JOB with near misses
+ */
 export async function findDefinition(shell: Shell, name: string): Promise<Found> {
   const jobs = await jobsInCode(shell);
   const job = jobs.find(candidate => candidate.name === name);
-  if (job) return ofJob(job);
+  if (job) return await withCalendars(shell, ofJob(job));
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
     const [record] = await tock.schedules.list({ name });
     if (record) return ofRecord(record);
@@ -32,11 +36,16 @@ export async function findDefinition(shell: Shell, name: string): Promise<Found>
       ...jobs.map(each => each.name),
       ...(await tock.schedules.list()).map(each => each.name),
     ]);
-    throw new TockError(
-      'TOCK_UNKNOWN_JOB',
-      `there is no definition ${quote(name)}, neither in code nor in the database${didYouMean(name, known) || ' (tock jobs lists them)'}`,
-    );
+    throw unknownName('definition', name, known);
   });
+}
+
+/** A calendar's dates are in the database: it is asked only where one is named. */
+async function withCalendars(shell: Shell, found: Found): Promise<Found> {
+  const { spec } = found;
+  if (spec === null || calendarsNamed(spec.exclude).length === 0) return found;
+  const calendars = await withTock(shell, { needsJobs: false }, ({ tock }) => tock.calendars.list());
+  return { ...found, spec: withCalendarDates(spec, calendars) };
 }
 
 function ofJob(job: AnyJob): Found {
@@ -44,17 +53,17 @@ function ofJob(job: AnyJob): Found {
   const remark = `each run starts up to ${formatDuration(jitter)} later (jitter)`;
   const after = chainOfJob(job);
   return {
-    spec: after ? null : (job.schedule ?? null),
+    spec: after || job.schedule === undefined ? null : withExclusions(job.schedule),
     after,
     remarks: jitter > 0 ? [paint('dim', remark)] : [],
   };
 }
 
 function ofRecord(record: DefinitionRecord): Found {
-  const { pausedAt, pauseReason, vanishedAt, brokenReason } = record;
+  const { pausedAt, pausedUntil, pauseReason, vanishedAt, brokenReason } = record;
   const remarks = [
     pausedAt
-      ? `paused${pauseReason === null ? '' : ` (${pauseReason})`}: no runs are made until it is resumed`
+      ? `paused${pauseReason === null ? '' : ` (${pauseReason})`}: no runs are made until ${pausedUntil === null ? 'it is resumed' : localTime(pausedUntil)}`
       : null,
     vanishedAt ? 'vanished from code: no runs are made' : null,
     brokenReason === null ? null : `broken: ${brokenReason}`,

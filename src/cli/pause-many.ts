@@ -10,11 +10,12 @@ import { localTime } from './views/time-text.js';
 export interface ManyPauseFlags extends CommonOptions {
   readonly job?: string;
   readonly note?: string;
+  readonly until?: string | Date;
   readonly yes?: true;
 }
 
 /** Those of a job, or all. */
-export async function pauseMany(shell: Shell, { job, note, yes }: ManyPauseFlags): Promise<number> {
+export async function pauseMany(shell: Shell, { job, note, until, yes }: ManyPauseFlags): Promise<number> {
   const match = job === undefined ? {} : { job };
   const ofJob = job === undefined ? '' : ` of ${cleanLine(job)}`;
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
@@ -25,7 +26,10 @@ export async function pauseMany(shell: Shell, { job, note, yes }: ManyPauseFlags
       shell.note('nothing was changed');
       return 1;
     }
-    const result = await tock.schedules.pauseMany(match, note === undefined ? {} : { note });
+    const result = await tock.schedules.pauseMany(match, {
+      ...(note === undefined ? {} : { note }),
+      ...(until === undefined ? {} : { until }),
+    });
     shell.document(result);
     const { pause, paused } = result;
     shell.say(

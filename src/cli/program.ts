@@ -11,38 +11,50 @@ import { addMigrate } from './commands/database/migrate.js';
 import { addPrune } from './commands/database/prune.js';
 import { addSchema } from './commands/database/schema.js';
 import { addUninstall } from './commands/database/uninstall.js';
+import { addDeploy } from './commands/deploy.js';
 import { addDoctor } from './commands/doctor.js';
+import { addErrors } from './commands/errors.js';
+import { addFreeze, addThaw } from './commands/freeze.js';
 import { addImport } from './commands/import.js';
 import { addInit } from './commands/init.js';
+import { addKey } from './commands/key.js';
 import { addMetrics } from './commands/metrics.js';
 import { addCrontab } from './commands/processes/crontab.js';
 import { addDashboard } from './commands/processes/dashboard.js';
+import { addMcp } from './commands/processes/mcp.js';
 import { addRelay } from './commands/processes/relay.js';
 import { addStart } from './commands/processes/start.js';
 import { addTick } from './commands/processes/tick.js';
 import { addQueue } from './commands/queue.js';
 import { addCancel, addRetry } from './commands/runs/act.js';
 import { addComplete, addFail } from './commands/runs/complete.js';
+import { addEmit } from './commands/runs/emit.js';
 import { addExec } from './commands/runs/exec.js';
+import { addGroup } from './commands/runs/group.js';
 import { addRun } from './commands/runs/run.js';
 import { addRuns } from './commands/runs/runs.js';
 import { addShow } from './commands/runs/show.js';
 import { addWhy } from './commands/runs/why.js';
 import { addAdopt } from './commands/schedules/adopt.js';
 import { addBackfill } from './commands/schedules/backfill.js';
+import { addCalendar } from './commands/schedules/calendar.js';
+import { addMove, addSkip } from './commands/schedules/except.js';
 import { addJobs } from './commands/schedules/jobs.js';
 import { addNext } from './commands/schedules/next.js';
 import { addPause, addResume } from './commands/schedules/pause.js';
+import { addPlan } from './commands/schedules/plan.js';
+import { addProve } from './commands/schedules/prove.js';
 import { addResetCursor } from './commands/schedules/reset-cursor.js';
 import { addSchedule } from './commands/schedules/schedule.js';
 import { addSimulate } from './commands/schedules/simulate.js';
+import { addZones } from './commands/schedules/zones.js';
 import { addStatus } from './commands/status.js';
 import { withSettings } from './flags/common-flags.js';
 import { lastExitCode, printError } from './shell.js';
 import { hasColours } from './terminal.js';
 
 const GROUPS: readonly (readonly [string, readonly ((program: Command) => Command)[]])[] = [
-  ['Run the scheduler:', [addTick, addStart, addRelay, addDashboard, addPrune]],
+  ['Run the scheduler:', [addTick, addStart, addRelay, addDashboard, addMcp, addPrune]],
   [
     'Inspect:',
     [
@@ -51,22 +63,43 @@ const GROUPS: readonly (readonly [string, readonly ((program: Command) => Comman
       addJobs,
       addNext,
       addRuns,
+      addErrors,
       addShow,
+      addGroup,
       addWhy,
+      addProve,
+      addPlan,
+      addZones,
       addSimulate,
       addAlerts,
       addAudit,
+      addDeploy,
       addMetrics,
       addCapacity,
     ],
   ],
-  ['Act:', [addRun, addExec, addRetry, addCancel, addComplete, addFail, addBackfill]],
-  ['Plan:', [addSchedule, addPause, addResume, addQueue, addResetCursor]],
+  ['Act:', [addRun, addExec, addRetry, addCancel, addComplete, addFail, addEmit, addBackfill]],
+  [
+    'Plan:',
+    [
+      addSchedule,
+      addCalendar,
+      addPause,
+      addResume,
+      addSkip,
+      addMove,
+      addFreeze,
+      addThaw,
+      addQueue,
+      addKey,
+      addResetCursor,
+    ],
+  ],
   ['Set up:', [addInit, addCrontab, addImport, addMigrate, addSchema, addCompletion, addAdopt, addUninstall]],
 ];
 
 /** Their exit code is that of their work, and what they print is only about it. */
-const WORKERS: readonly string[] = ['tick', 'start', 'relay', 'dashboard', 'prune', 'exec'];
+const WORKERS: readonly string[] = ['tick', 'start', 'relay', 'dashboard', 'mcp', 'prune', 'exec'];
 
 /** Whether the command is called for its work, not for its answer. */
 export function isWorker([command = '', flag = '']: readonly string[]): boolean {

@@ -87,8 +87,8 @@ export function printError(
   );
 }
 
-/** What a job module prints on standard output would spoil the JSON document. */
-function keepStandardOutputClean(): void {
+/** What a job module prints on standard output would spoil a JSON document, or a protocol. */
+export function keepStandardOutputClean(): void {
   const toStandardError = console.error.bind(console);
   Object.assign(console, { log: toStandardError, info: toStandardError, debug: toStandardError });
 }

@@ -1,90 +1,81 @@
-// The definitions that `tock simulate` uses, from code and from the database.
+// The definitions that `tock simulate` and `tock next` use, from code and from the database.
+
 import { existsSync } from 'node:fs';
+import { readPlanFacts } from '../answers/plan/read-facts.js';
 import { TockError, type TockErrorCode } from '../model/errors.js';
-import type { AnyJob } from '../model/job/job.js';
-import { quote } from '../model/names.js';
-import { didYouMean } from '../model/nearest.js';
-import { describeDefinition } from '../model/planning/definition.js';
-import { chainOfJob, scheduleOfRecord } from '../model/planning/schedule-words.js';
-import { reasonNotSimulated, type SimulatedDefinition } from '../model/planning/simulate.js';
-import type { DefinitionRecord } from '../store/reads/runs.js';
+import { createRegistry } from '../model/job/registry.js';
+import type { SharedLimits } from '../model/plan/slot-keys.js';
+import type { SimulatedDefinition } from '../model/plan/walk.js';
+import { noFacts, type PlanFacts, queuesWithCode, withCodeOf } from '../model/plan/with-code.js';
+import { databaseOf } from '../tock/database-of.js';
 import { jobsInCode } from './jobs-in-code.js';
 import { type Shell, withTock } from './shell.js';
+import { unknownName } from './unknown-names.js';
 
 export interface Simulated {
   readonly definitions: readonly SimulatedDefinition[];
+  readonly limits: SharedLimits;
   readonly leftOut: readonly { readonly name: string; readonly reason: string }[];
 }
 
 /** After one of these errors, the definitions in code are simulated alone. */
-const NO_DATABASE: readonly TockErrorCode[] = [
+export const NO_DATABASE: readonly TockErrorCode[] = [
   'TOCK_DATABASE_UNREACHABLE',
   'TOCK_EMBEDDED_SERVER_FAILED',
   'TOCK_NO_EMBEDDED_SERVER',
   'TOCK_FOLDER_NOT_WRITABLE',
   'TOCK_NOT_MIGRATED',
 ];
-const MAX_DEFINITIONS = 100_000;
 
-/** Finds the definitions, or only those of `names`. @throws TockError TOCK_UNKNOWN_JOB with near misses */
-export async function findSimulated(shell: Shell, names: readonly string[]): Promise<Simulated> {
-  const [jobs, records] = [await jobsInCode(shell), await recordsIn(shell)];
-  const known = new Set([...jobs.map(({ name }) => name), ...records.map(({ name }) => name)]);
+/**
+ * Finds the definitions, or only those of `names`.
+ * @param options hasDurations false: how long runs take is not asked
+ * @throws TockError TOCK_UNKNOWN_JOB with near misses
+ */
+export async function findSimulated(
+  shell: Shell,
+  names: readonly string[],
+  { hasDurations = true } = {},
+): Promise<Simulated> {
+  const [registry, facts] = [createRegistry(await jobsInCode(shell)), await storedIn(shell, hasDurations)];
+  const pairs = withCodeOf(facts, registry);
+  const vanished = facts.definitions.filter(
+    ({ name, vanished_at, origin }) =>
+      vanished_at !== null && origin === 'code' && !pairs.some(pair => pair.name === name),
+  );
+  const known = new Set([...pairs, ...vanished].map(({ name }) => name));
   const unknown = names.find(name => !known.has(name));
-  if (unknown !== undefined) {
-    throw new TockError(
-      'TOCK_UNKNOWN_JOB',
-      `there is no definition ${quote(unknown)}, neither in code nor in the database${didYouMean(unknown, known) || ' (tock jobs lists them)'}`,
-    );
-  }
-  const wanted = (name: string) => names.length === 0 || names.includes(name);
-  const byName = new Map(records.map(record => [record.name, record]));
-  const inCode = new Map(jobs.map(job => [job.name, job]));
-  const definitions: SimulatedDefinition[] = [];
-  const leftOut: { name: string; reason: string }[] = [];
-  for (const name of [...known].filter(wanted).sort()) {
-    const [record, job] = [byName.get(name), inCode.get(name)];
-    const isStored = job === undefined || record?.origin === 'runtime';
-    const chain = isStored ? (record?.after ?? null) : chainOfJob(job);
-    const reason = reasonNotSimulated({
-      isPaused: Boolean(record?.pausedAt),
-      isBroken: typeof record?.brokenReason === 'string',
-      isVanished: Boolean(record?.vanishedAt) && job === undefined,
-      remaining: record?.remaining ?? null,
-      chain,
-    });
-    const definition = isStored ? ofRecord(record) : ofJob(job, record);
-    if (definition === null && chain === null) continue;
-    if (reason === null && definition !== null) definitions.push(definition);
-    else leftOut.push({ name, reason: reason ?? '' });
-  }
-  return { definitions, leftOut };
+  if (unknown !== undefined) throw unknownName('definition', unknown, known);
+  const isWanted = ({ name }: { readonly name: string }) => names.length === 0 || names.includes(name);
+  // One that this code lacks may be another project's.
+  const wanted = pairs.filter(isWanted).flatMap(({ before, after }) => after ?? before ?? []);
+  const leftOut = [
+    ...wanted.flatMap(({ name, reason }) => (reason === null ? [] : [{ name, reason }])),
+    ...vanished.filter(isWanted).map(({ name }) => ({ name, reason: 'vanished from code' })),
+  ];
+  return {
+    definitions: wanted.flatMap(({ simulated }) => simulated ?? []),
+    limits: { queues: queuesWithCode(facts, createRegistry([])).before, workers: facts.workers },
+    leftOut: leftOut.sort((one, other) => (one.name < other.name ? -1 : 1)),
+  };
 }
 
-/** Without a database: none, and no embedded server is created. */
-async function recordsIn(shell: Shell): Promise<readonly DefinitionRecord[]> {
-  const { databaseUrl, isEmbedded, dataFolder } = shell.config;
-  if (databaseUrl === null && !(isEmbedded && existsSync(dataFolder))) return [];
+/** Whether a database is named, or an embedded one was made. */
+export function hasDatabase({ config: { databaseUrl, isEmbedded, dataFolder } }: Shell): boolean {
+  return databaseUrl !== null || (isEmbedded && existsSync(dataFolder));
+}
+
+/** Without a database: nothing, and no embedded server is created. */
+async function storedIn(shell: Shell, hasDurations: boolean): Promise<PlanFacts> {
+  const nothing = noFacts(new Date());
+  if (!hasDatabase(shell)) return nothing;
   try {
-    return await withTock(shell, { needsJobs: false }, ({ tock }) =>
-      tock.schedules.list({ limit: MAX_DEFINITIONS }),
+    return await withTock(shell, { needsJobs: false, onlyReads: true }, async ({ tock }) =>
+      readPlanFacts(await databaseOf(tock), { hasDurations }),
     );
   } catch (error) {
     if (!(error instanceof TockError) || !NO_DATABASE.includes(error.code)) throw error;
     shell.note(`only the definitions in code: ${error.message}`);
-    return [];
+    return nothing;
   }
-}
-
-function ofRecord(record: DefinitionRecord | undefined): SimulatedDefinition | null {
-  const spec = record === undefined ? null : scheduleOfRecord(record);
-  return record === undefined || spec === null ? null : { ...record, spec };
-}
-
-function ofJob(job: AnyJob, record: DefinitionRecord | undefined): SimulatedDefinition | null {
-  if (job.schedule === undefined || job.schedule.after !== undefined) return null;
-  const { columns } = describeDefinition(job);
-  const remaining = record?.remaining ?? columns.remaining_count;
-  const { jitter_ms: jitterMs, active_window: window, outside_window: outsideWindow } = columns;
-  return { name: job.name, spec: job.schedule, jitterMs, remaining, window, outsideWindow };
 }

@@ -6,7 +6,8 @@ import type { Tock } from '../tock/types.js';
 import { jobsInCode } from './jobs-in-code.js';
 import type { Shell } from './shell.js';
 
-const MAX_DEFINITIONS = 100_000;
+/** The most definitions that are listed. */
+export const MAX_DEFINITIONS = 100_000;
 
 /** Calls what fails with TOCK_NOT_FOUND for an unknown definition. @throws TockError TOCK_UNKNOWN_JOB */
 export async function onDefinition<T>(tock: Tock, name: string, call: () => Promise<T>): Promise<T> {
@@ -47,14 +48,16 @@ export async function requireKnown(
   // Perhaps not registered yet. A module that cannot be loaded is the concern of other commands.
   const inCode = (await jobsInCode(shell).catch(() => [])).map(each => each.name);
   const names = [...inCode, ...records.map(each => each.name)];
-  if (definition !== undefined && !names.includes(definition)) throw unknown('definition', definition, names);
+  if (definition !== undefined && !names.includes(definition))
+    throw unknownName('definition', definition, names);
   const jobs = new Set([...inCode, ...records.map(each => each.job)]);
   if (job === undefined || jobs.has(job)) return;
   // One-off runs of a job that is no longer in code.
-  if ((await tock.runs.list({ job, limit: 1 })).length === 0) throw unknown('job', job, jobs);
+  if ((await tock.runs.list({ job, limit: 1 })).length === 0) throw unknownName('job', job, jobs);
 }
 
-function unknown(what: string, name: string, known: Iterable<string>): TockError {
+/** What neither code nor the database has. */
+export function unknownName(what: string, name: string, known: Iterable<string>): TockError {
   return new TockError(
     'TOCK_UNKNOWN_JOB',
     `there is no ${what} ${quote(name)}, neither in code nor in the database${didYouMean(name, known) || ' (tock jobs lists them)'}`,

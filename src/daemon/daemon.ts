@@ -4,12 +4,15 @@ import { startListener } from '../engine/claim/listen.js';
 import { register } from '../engine/definitions/register.js';
 import type { Engine } from '../engine/engine.js';
 import { noteOwnStop, noteOwnTick } from '../engine/note-tick.js';
+import { createOffering } from '../engine/offer/offering.js';
+import { lookForWebhooks } from '../engine/webhooks/look.js';
 import { openWorker } from '../engine/worker/worker.js';
 import type { Worker } from '../engine/worker/worker-interface.js';
 import { checkGivenPayloads } from '../model/job/payload/given-payloads.js';
 import type { OutcomeCounts } from '../model/run/outcome-counts.js';
+import type { Notification } from '../store/connection/notifications.js';
+import { type Background, createBackground } from './background.js';
 import { type BeatOptions, startBeat } from './beat.js';
-import { type Beside, createBeside } from './beside.js';
 import { createDatabaseLog } from './database-log.js';
 import { beginListening } from './listening.js';
 import { createMemoryHint } from './memory-hint.js';
@@ -30,6 +33,8 @@ export interface StartOptions {
 export interface DaemonOptions extends StartOptions {
   /** Default `daemon`. */
   readonly kind?: 'daemon' | 'relay';
+  /** Whether it offers the runs of queues that are relayed to sql. Default: if it names no queues. */
+  readonly offers?: boolean;
 }
 
 /** A daemon that was started in this process. */
@@ -56,7 +61,9 @@ export async function startDaemon(
   longestSleepMs?: number,
   beatOptions: BeatOptions = {},
 ): Promise<Daemon> {
-  const queues = options.queues ?? null;
+  const { offers = options.queues === undefined } = options;
+  // Who offers is to be woken for any queue.
+  const queues = offers ? null : (options.queues ?? null);
   const listening = beginListening(engine, options.listen !== false);
   const { isOn: isNotified } = listening;
   const pollMs = longestSleepMs ?? listening.pollMs;
@@ -74,6 +81,8 @@ export async function startDaemon(
   try {
     await checkGivenPayloads(engine.registry);
     await register(engine);
+    // As in a tick, before the first claim: what ends from now on is for a webhook that is new, too.
+    await lookForWebhooks(engine);
   } catch (error) {
     listening.end();
     await worker.stop();
@@ -84,12 +93,24 @@ export async function startDaemon(
   await noteOwnTick(engine, 'daemon').catch(() => undefined);
 
   const stopping = new AbortController();
-  const beside = createBeside(engine, stopping.signal);
-  const passes = new Passes(engine, { worker, sleeper, queues, isNotified, pollMs });
+  const background = createBackground(engine, stopping.signal, isNotified);
+  const onOffered = () => {
+    passes.notifications.found();
+    worker.wake();
+  };
+  const offering = offers ? createOffering(engine, stopping.signal, onOffered) : null;
+  const passes = new Passes(engine, { worker, sleeper, queues, isNotified, pollMs, offering });
+  const receive = (notification: Notification) => {
+    if (notification.kind === 'changes') background.changed();
+    else passes.notifications.receive(notification);
+  };
   const listener = isNotified
-    ? startListener(engine, passes.notifications.receive, () => sleeper.announceAgain())
+    ? startListener(engine, receive, () => {
+        sleeper.announceAgain();
+        background.changed();
+      })
     : null;
-  const parts: Parts = { worker, passes, beside, listener };
+  const parts: Parts = { worker, passes, background, listener };
   // The beat computes its calendar while the first pass waits for the database.
   const beat = startBeat(onBeatOf(engine, parts), engine.logger, beatOptions);
 
@@ -103,9 +124,11 @@ export async function startDaemon(
     worker.wake();
     await working;
     const noted = noteOwnStop(engine);
-    await worker.stop(engine.settings.drainMs).finally(() => listening.end());
+    await Promise.all([worker.stop(engine.settings.drainMs), offering?.done()]).finally(() =>
+      listening.end(),
+    );
     await noted;
-    await beside.done();
+    await background.done();
   };
   let ended: Promise<void> | null = null;
   const stop = () => (ended ??= end());
@@ -117,16 +140,16 @@ export async function startDaemon(
 interface Parts {
   readonly worker: Worker;
   readonly passes: Passes;
-  readonly beside: Beside;
+  readonly background: Background;
   /** Null: the daemon polls. */
   readonly listener: ReturnType<typeof startListener> | null;
 }
 
-function onBeatOf(engine: Engine, { worker, passes, beside }: Parts): () => void {
+function onBeatOf(engine: Engine, { worker, passes, background }: Parts): () => void {
   const hintAtMemory = createMemoryHint(engine.logger);
   return () => {
     passes.beat();
-    beside.beat();
+    background.beat();
     hintAtMemory(worker.outcomeCounts.claimed);
     worker.wake();
   };
@@ -135,7 +158,7 @@ function onBeatOf(engine: Engine, { worker, passes, beside }: Parts): () => void
 /** Passes and sleeps by turns, until the signal aborts. @param stop called if no later pass can work */
 async function work(
   engine: Engine,
-  { worker, passes, beside, listener }: Parts,
+  { worker, passes, background, listener }: Parts,
   signal: AbortSignal,
   stop: () => void,
 ): Promise<void> {
@@ -147,12 +170,12 @@ async function work(
       // After an outage the listener may pause for long before it tries again.
       if (log.works() === 'back' && listener?.isListening === false) listener.renew();
       pauseMs = FIRST_PAUSE_MS;
-      if (await beside.afterPass(passes.isHealthy)) passes.claimNext();
+      if (await background.afterPass(passes.isHealthy)) passes.claimNext();
       else if (!signal.aborted) await passes.sleep(ms);
     } catch (error) {
       if (log.fails(error) === 'ended') return stop();
       passes.failed();
-      beside.afterFailure();
+      background.afterFailure();
       await worker.change(pauseMs);
       pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
     }

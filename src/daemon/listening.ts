@@ -1,7 +1,7 @@
 // Whether a daemon listens. Listening takes a connection of its own, and a small pool has none to spare.
 import type { Engine } from '../engine/engine.js';
 
-/** `tock.next_look_at()` uses this time and a second more. */
+/** `tock.next_poll_at()` uses this time and a second more. */
 export const POLL_LISTENING_MS = 5000;
 const POLL_MS = 1000;
 

@@ -8,6 +8,8 @@ export interface Plan {
   readonly claimAt: number;
   /** From then on, a poll also asks whether there is anything to reap. */
   readonly checkReapAt: number;
+  /** How long the last reaping took, or the poll that checked for it, in milliseconds. */
+  readonly reapTookMs: number;
   /** How soon to claim again when overdue runs could not be claimed. */
   readonly retryMs: number;
   /** When the next poll is due, even if nothing else is. */
@@ -32,6 +34,7 @@ export const FIRST_PLAN: Plan = {
   materializeAt: 0,
   claimAt: 0,
   checkReapAt: 0,
+  reapTookMs: 0,
   retryMs: FIRST_RETRY_MS,
   pollBy: 0,
   knowsAll: false,
@@ -67,16 +70,18 @@ export interface Poll {
   readonly isNotified: boolean;
 }
 
-/** Late enough that checks take no more than their share of the time. */
-const nextCheckAt = (startedAt: number, endedAt: number) =>
-  startedAt + Math.max(REAP_EVERY_MS, REAP_SHARE * (endedAt - startedAt));
+/**
+ * Late enough that checks take no more than their share of the time. Counts the shorter of the last two,
+ * since a single one may have waited for a connection or a lock.
+ */
+function nextCheck({ reapTookMs }: Plan, startedAt: number, endedAt: number) {
+  const tookMs = endedAt - startedAt;
+  const checkReapAt = startedAt + Math.max(REAP_EVERY_MS, REAP_SHARE * Math.min(tookMs, reapTookMs));
+  return { checkReapAt: Math.max(checkReapAt, endedAt), reapTookMs: tookMs };
+}
 
 export function afterReap(plan: Plan, startedAt: number, endedAt: number): Plan {
-  return {
-    ...plan,
-    reapAt: Number.POSITIVE_INFINITY,
-    checkReapAt: nextCheckAt(startedAt, endedAt),
-  };
+  return { ...plan, reapAt: Number.POSITIVE_INFINITY, ...nextCheck(plan, startedAt, endedAt) };
 }
 
 /**
@@ -153,7 +158,9 @@ export function afterPoll(
     reapAt: due.needsReaping ? askedAt : plan.reapAt,
     materializeAt: answeredAt + materializeInMs,
     claimAt: hasRuns ? answeredAt + claimInMs : Number.POSITIVE_INFINITY,
-    checkReapAt: checksReaping(plan, askedAt) ? nextCheckAt(askedAt, answeredAt) : plan.checkReapAt,
+    checkReapAt: plan.checkReapAt,
+    reapTookMs: plan.reapTookMs,
+    ...(checksReaping(plan, askedAt) && nextCheck(plan, askedAt, answeredAt)),
     retryMs,
     pollBy: answeredAt + pollMs,
     knowsAll: isNotified && pass.hasRoom,

@@ -18,12 +18,18 @@ interface NotificationReceiverOptions {
   readonly hint: EnqueueHint;
   /** There is something to reap. */
   readonly onReap: () => void;
+  /** The outbox has rows. */
+  readonly onOutbox: () => void;
+  /** Runs of fair keys have come. */
+  readonly onFair: () => void;
 }
 
 export function createNotificationReceiver({
   worker,
   hint,
   onReap,
+  onOutbox,
+  onFair,
 }: NotificationReceiverOptions): NotificationReceiver {
   const due = createNotificationLimiter(worker.wakeNotified);
   const soon = createNotificationLimiter(worker.wake);
@@ -33,7 +39,13 @@ export function createNotificationReceiver({
       if (notification.kind === 'cancel') worker.checkCancel(notification.runId);
       else if (notification.kind === 'soon') soon.notified();
       else if (notification.kind === 'code') code.notified();
-      else if (notification.kind === 'reap') {
+      else if (notification.kind === 'outbox') {
+        onOutbox();
+        due.notified();
+      } else if (notification.kind === 'fair') {
+        onFair();
+        due.notified();
+      } else if (notification.kind === 'reap') {
         onReap();
         // The runs that are taken back may be in any lane.
         hint.record(null);

@@ -4,8 +4,10 @@ import { performance } from 'node:perf_hooks';
 import { createEnqueueHint, type EnqueueHint } from '../engine/claim/enqueue-hint.js';
 import { register } from '../engine/definitions/register.js';
 import type { Engine } from '../engine/engine.js';
+import { fairKeysCome, resumeForEmitted } from '../engine/materialize/follow-chains.js';
 import { materialize } from '../engine/materialize/materialize.js';
 import { noteOwnTick } from '../engine/note-tick.js';
+import type { Offering } from '../engine/offer/offering.js';
 import type { Worker } from '../engine/worker/worker-interface.js';
 import { readNextDue } from '../store/reads/next-due.js';
 import type { Listening } from './listening.js';
@@ -36,6 +38,8 @@ export interface PassesOptions extends Pick<Listening, 'pollMs'> {
   readonly queues: readonly string[] | null;
   /** Whether the daemon is notified of each run that is enqueued. */
   readonly isNotified: boolean;
+  /** Null: the daemon names its queues, and offers nothing. */
+  readonly offering: Offering | null;
 }
 
 export class Passes {
@@ -46,20 +50,33 @@ export class Passes {
   private readonly hint: EnqueueHint;
   private plan = FIRST_PLAN;
   private mustRegister = false;
+  /** Events were emitted. */
+  private mustResume = false;
+  /** Runs of fair keys have come. */
+  private mustArrive = false;
   private couldMaterialize = true;
+  private relaysToSql = false;
 
   /** Before the first pass everything is due, except reaping. */
   constructor(engine: Engine, options: PassesOptions) {
     const { worker, queues } = options;
     this.engine = engine;
     this.options = options;
-    this.steps = stepsOf(engine);
     this.hint = createEnqueueHint(queues);
+    this.steps = stepsOf(engine, this.hint, relaysToSql => {
+      this.relaysToSql = relaysToSql;
+    });
     this.notifications = createNotificationReceiver({
       worker,
       hint: this.hint,
       onReap: () => {
         this.plan = afterReapNotification(this.plan, performance.now());
+      },
+      onOutbox: () => {
+        this.mustResume = true;
+      },
+      onFair: () => {
+        this.mustArrive = true;
       },
     });
   }
@@ -114,11 +131,19 @@ export class Passes {
 
   /** Registers, reaps and materializes if that is due. */
   private async prepare(startedAt: number): Promise<DueSteps> {
-    const { reapIfDue, registerOrGoOn, materializeOrGoOn } = this.steps;
+    const { reapIfDue, registerOrGoOn, materializeOrGoOn, resumeOrGoOn, arriveOrGoOn } = this.steps;
     const isBeat = this.mustRegister;
     this.mustRegister = false;
     if (isBeat) await registerOrGoOn();
     if (dueSteps(this.plan, startedAt).reaps) this.plan = await reapIfDue(this.plan);
+    if (this.mustResume) {
+      this.mustResume = false;
+      await resumeOrGoOn();
+    }
+    if (this.mustArrive) {
+      this.mustArrive = false;
+      await arriveOrGoOn();
+    }
     const steps = dueSteps(this.plan, startedAt);
     this.couldMaterialize = !steps.materializes || (await materializeOrGoOn());
     if (isBeat && this.couldMaterialize) await noteOwnTick(this.engine, 'daemon');
@@ -127,8 +152,9 @@ export class Passes {
 
   /** Claims if that is due, or if notifications have named runs. */
   private async claim({ materializes, claims }: DueSteps) {
-    const { worker, sleeper } = this.options;
+    const { worker, sleeper, offering } = this.options;
     if (!claims && this.hint.isEmpty) return { claimed: 0, claimedEverywhere: false };
+    if (this.relaysToSql) offering?.start();
     const lane = this.hint.take();
     // An idle worker claims only in the lane that was named, and in the others once that run has started.
     const mustBeEverywhere = materializes || worker.running > 0 || sleeper.isAwake;
@@ -140,24 +166,43 @@ export class Passes {
 
   /** Asks what is due next. */
   private async poll(done: Omit<PassResult, 'hasRoom'>): Promise<void> {
-    const { worker, sleeper, queues, isNotified, pollMs } = this.options;
+    const { worker, sleeper, queues, isNotified, pollMs, offering } = this.options;
     await sleeper.beforePoll();
     const askedAt = performance.now();
     const checks = checksReaping(this.plan, askedAt);
     const due = await readNextDue(this.engine.database, queues, checks, worker.watermarks);
+    if (due.isFairDue) worker.expectFair();
+    // Not with reaping alone, which may be put off for long.
+    if (due.waitsForCode) worker.expectWaiting();
+    if (due.isOfferDue) {
+      this.relaysToSql = true;
+      offering?.start();
+    }
     const answer = { askedAt, answeredAt: performance.now(), due, isNotified };
     this.plan = afterPoll(this.plan, answer, { ...done, hasRoom: worker.claimable > 0 }, pollMs);
   }
 }
 
 /** The steps that the server may refuse, without stopping the others. */
-function stepsOf(engine: Engine) {
+function stepsOf(engine: Engine, hint: EnqueueHint, onReaped: (relaysToSql: boolean) => void) {
   return {
-    reapIfDue: createReapStep(engine),
+    reapIfDue: createReapStep(engine, onReaped),
     registerOrGoOn: refusableStep(
       engine,
       { name: 'register', consequence: 'the jobs cannot be registered now' },
       () => register(engine),
+    ),
+    resumeOrGoOn: refusableStep(
+      engine,
+      { name: 'outbox', consequence: 'runs that wait for events cannot go on now' },
+      async () => {
+        for (const lane of await resumeForEmitted(engine)) hint.record(lane);
+      },
+    ),
+    arriveOrGoOn: refusableStep(
+      engine,
+      { name: 'fair_keys', consequence: 'runs of fair keys cannot start now' },
+      async () => void (await fairKeysCome(engine)),
     ),
     materializeOrGoOn: refusableStep(
       engine,

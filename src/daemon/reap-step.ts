@@ -1,7 +1,7 @@
 // The step that reaps: at once where there is reason to, in turn with other daemons where only time has
 // passed.
 import { performance } from 'node:perf_hooks';
-import { type Engine, expectWaiting } from '../engine/engine.js';
+import { type Engine, expectFair, expectWaiting } from '../engine/engine.js';
 import { reap } from '../engine/reap.js';
 import { keepReapTurn, takeReapTurn } from '../store/runs/reap/reap-turn.js';
 import {
@@ -14,12 +14,18 @@ import {
 } from './next-pass.js';
 import { refusableStep } from './refusable-step.js';
 
-/** Reaps, unless it is another daemon's turn. Returns the plan after that. */
-export function createReapStep(engine: Engine): (plan: Plan) => Promise<Plan> {
+/**
+ * Reaps, unless it is another daemon's turn. Returns the plan after that.
+ * @param onReaped with whether there are queues that are relayed to sql
+ */
+export function createReapStep(
+  engine: Engine,
+  onReaped: (relaysToSql: boolean) => void,
+): (plan: Plan) => Promise<Plan> {
   const reapOrGoOn = refusableStep(
     engine,
     { name: 'reap', consequence: 'runs whose lease has expired cannot be taken back now' },
-    () => reap(engine),
+    async () => onReaped((await reap(engine)).relays_to_sql),
   );
   return async plan => {
     const { database } = engine;
@@ -28,6 +34,7 @@ export function createReapStep(engine: Engine): (plan: Plan) => Promise<Plan> {
     const turn = inTurn ? await takeReapTurn(database, REAP_EVERY_MS) : null;
     if (turn !== null && turn.waitMs > 0) {
       if (turn.waitsForCode) expectWaiting(engine);
+      if (turn.hasFair) expectFair(engine);
       return afterOthersTurn(plan, performance.now() + turn.waitMs);
     }
     const isDone = await reapOrGoOn();

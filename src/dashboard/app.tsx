@@ -1,8 +1,11 @@
 // The pages behind one function from Request to Response: who may come in, what they see, what goes wrong.
+
 import { type Context, Hono } from 'hono';
+import { readPulse } from '../answers/now/figures.js';
+import type { Session } from '../answers/reads.js';
 import type { Logger } from '../model/logger.js';
 import { includesRole, type Operator } from '../model/operator.js';
-import type { Session } from '../store/connection/database.js';
+import { databaseOf, hearChanges } from '../tock/database-of.js';
 import type { Tock } from '../tock/types.js';
 import type { Access } from './access/access.js';
 import { methodsByPath } from './access/allowed-methods.js';
@@ -22,6 +25,8 @@ import { type Explained, explainError } from './explain-error.js';
 import { addHealthz } from './healthz.js';
 import { Page } from './layout/page.js';
 import { makeLink, withoutBase } from './links.js';
+import type { OpenStreams } from './live/text-stream.js';
+import { createWatch } from './live/watch.js';
 import { makeViews } from './make-view.js';
 import { checkQuery } from './query.js';
 import { addPages } from './routes.js';
@@ -34,6 +39,7 @@ export interface AppOptions {
   readonly basePath: string;
   readonly access: Access;
   readonly among: Among | null;
+  readonly streams: OpenStreams;
 }
 
 type Handler = Context<{ Variables: { view: View } }>;
@@ -53,7 +59,15 @@ export function createApp(options: AppOptions): App {
   if (access.signIn) addSignIn(app, access.signIn, link, bare);
   requireSameOrigin(app, bare);
 
-  const views = makeViews(options, assets);
+  const watch = createWatch({
+    look: async last => {
+      // Throws once the Tock is closed, also where a replica is read.
+      await databaseOf(options.tock);
+      return await readPulse(await options.reads(), last);
+    },
+    hear: async wake => await hearChanges(options.tock, wake),
+  });
+  const views = makeViews(options, assets, watch);
   let pages: ReadonlySet<string> = new Set();
   let methods: (path: string) => readonly string[] = () => [];
   app.use(async (c, next) => {
@@ -69,7 +83,7 @@ export function createApp(options: AppOptions): App {
     c.set('view', await views(c, user, pages));
     return await next();
   });
-  addPages(app);
+  addPages(app, watch, options.streams);
   methods = methodsByPath(app.routes);
   pages = new Set(app.routes.filter(({ method }) => method === 'GET').map(({ path }) => path));
 

@@ -1,6 +1,6 @@
 // Before any page: headers, the host's name, the files, the one-time links, requests of other sites.
 import type { Context, Env, Hono } from 'hono';
-import { setCookie } from 'hono/cookie';
+import { deleteCookie, setCookie } from 'hono/cookie';
 import { showHiddenInPage } from '../model/hidden-characters.js';
 import type { Access } from './access/access.js';
 import { isSameOrigin } from './access/same-origin.js';
@@ -103,17 +103,25 @@ export function addSignIn<E extends Env>(
     setCookie(c, signIn.cookie, result.cookie, { path: link('/'), httpOnly: true, sameSite: 'Strict' });
     return c.redirect(link('/'), 303);
   });
+  app.post('/sign-out', c => {
+    if (!isSameOrigin(c.req.raw)) return fromElsewhere(c, bare);
+    signIn.end(c.req.raw);
+    deleteCookie(c, signIn.cookie, { path: link('/') });
+    return c.redirect(link('/'), 303);
+  });
 }
+
+const fromElsewhere = (c: Context, bare: Bare) =>
+  bare(
+    c,
+    403,
+    'This came from another site',
+    'A change is accepted only from a page of this dashboard. Open the page, and press the button there.',
+  );
 
 export function requireSameOrigin<E extends Env>(app: Hono<E>, bare: Bare): void {
   app.use(async (c, next) => {
-    if (!isSafe(c.req.method) && !isSameOrigin(c.req.raw))
-      return bare(
-        c,
-        403,
-        'This came from another site',
-        'A change is accepted only from a page of this dashboard. Open the page, and press the button there.',
-      );
+    if (!isSafe(c.req.method) && !isSameOrigin(c.req.raw)) return fromElsewhere(c, bare);
     return await next();
   });
 }

@@ -1,6 +1,6 @@
 // What an error means to the reader of a page: a status, a title, a sentence, and what to do.
+import { explainDatabaseError, isStoppedStatement } from '../answers/reads.js';
 import { TockError } from '../model/errors.js';
-import { explainDatabaseError, isStoppedStatement } from '../store/connection/errors.js';
 
 export interface Explained {
   readonly status: 400 | 403 | 404 | 409 | 500 | 503;

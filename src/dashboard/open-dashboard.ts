@@ -1,9 +1,10 @@
 // The dashboard of a Tock behind any door: for createDashboard, and for the server of its own.
-import { openReadSession, type ReadSession } from '../store/connection/read-only.js';
+import { openReadSession, type ReadSession } from '../answers/reads.js';
 import { databaseOf } from '../tock/database-of.js';
 import type { Tock } from '../tock/types.js';
 import type { Access } from './access/access.js';
 import { createApp } from './app.js';
+import { countStreams } from './live/text-stream.js';
 import { type NodeListener, nodeListener } from './node-listener.js';
 import type { Among } from './view.js';
 
@@ -21,7 +22,10 @@ export interface OpenDashboardOptions {
 export interface Dashboard {
   readonly fetch: (request: Request) => Promise<Response>;
   readonly listener: NodeListener;
-  /** Ends the connections to the replica, if there are any. The Tock stays open. */
+  /**
+   * Ends the streams that open pages follow, and the connections to the replica, if there are any. Call it
+   * before the server's own `close`, which waits for the streams. The Tock stays open.
+   */
   close(): Promise<void>;
 }
 
@@ -31,8 +35,10 @@ export function openDashboard(options: OpenDashboardOptions): Dashboard {
   let opening: Promise<ReadSession> | null = null;
   const open = async () =>
     openReadSession(await databaseOf(tock), { connectionString: readConnectionString ?? undefined });
+  const streams = countStreams();
   const app = createApp({
     ...options,
+    streams,
     among: options.among ?? null,
     reads: async () => {
       opening ??= open();
@@ -49,6 +55,7 @@ export function openDashboard(options: OpenDashboardOptions): Dashboard {
     fetch,
     listener: nodeListener(fetch),
     close: async () => {
+      streams.close();
       await (await opening?.catch(() => null))?.close();
     },
   };

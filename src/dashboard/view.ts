@@ -1,8 +1,9 @@
 // What a page is given: the Tock, the reads, who looks, from which zone, and when.
+
 import type { Hono } from 'hono';
+import type { Frame } from '../answers/now/figures.js';
+import type { Session } from '../answers/reads.js';
 import type { Operator } from '../model/operator.js';
-import type { Session } from '../store/connection/database.js';
-import type { Frame } from '../store/reads/now/frame.js';
 import type { Tock } from '../tock/types.js';
 
 /** What an action says on the page that follows it. */
@@ -26,6 +27,8 @@ export interface View {
   /** Read-only transactions with a statement timeout of 5 s; on a replica where one is configured. */
   readonly reads: Session;
   readonly user: Operator;
+  /** Whether there is a session that can be ended: a button for it. */
+  readonly canSignOut: boolean;
   /** The reader's IANA zone; `UTC` until the script has sent it. */
   readonly zone: string;
   /** The database's time when the request began. */
@@ -35,6 +38,8 @@ export interface View {
   /** Path and query of this page, under the base path. */
   readonly here: string;
   readonly frame: Frame;
+  /** Raised whenever open pages are told of something new: what was read before is not new enough. */
+  readonly version: number;
   /** Paths of the pages that exist. */
   readonly pages: ReadonlySet<string>;
   readonly assets: { readonly style: string; readonly script: string; readonly icon: string };

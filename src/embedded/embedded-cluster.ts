@@ -6,7 +6,7 @@ import path from 'node:path';
 import { TockError } from '../model/errors.js';
 import { program } from './embedded-binaries.js';
 import {
-  handOver,
+  giveTo,
   openForAppending,
   readOwned,
   removeTree,
@@ -37,7 +37,7 @@ export async function prepareCluster(cluster: Cluster, native: string): Promise<
   ]);
   if (found?.trim() === ours) {
     // Files of root here are a copy that root made.
-    if (cluster.account !== undefined) await handOver(await realpath(dataDirectory), cluster.account);
+    if (cluster.account !== undefined) await giveTo(await realpath(dataDirectory), cluster.account);
     return;
   }
   if (found !== undefined) {

@@ -153,10 +153,10 @@ async function isRootsAlone(folder: string): Promise<boolean> {
  * Gives a tree of root to `account`. The outermost folder comes last: until then only root can enter, so
  * nothing can be replaced with a link.
  */
-export async function handOver(tree: string, account: Account): Promise<void> {
+export async function giveTo(tree: string, account: Account): Promise<void> {
   const found = await lstat(tree);
   if (found.uid !== 0) return;
   if (found.isDirectory())
-    for (const name of await readdir(tree)) await handOver(path.join(tree, name), account);
+    for (const name of await readdir(tree)) await giveTo(path.join(tree, name), account);
   await lchown(tree, account.uid, account.gid);
 }

@@ -1,18 +1,20 @@
 // What every part of the engine gets: the database, the jobs, the logger, the settings.
 
 import type { Alerting } from '../model/alerts/read-alerts.js';
+import { checkDeploy } from '../model/deploys/deploys.js';
 import { type Duration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { Hooks } from '../model/job/hooks.js';
-import type { JobContext, RetryPolicy } from '../model/job/job.js';
+import type { JobContext } from '../model/job/job.js';
 import { type LogLimits, type LogsOption, readLogsOption } from '../model/job/logs-option.js';
 import { DEFAULT_MAX_PAYLOAD_BYTES, MAX_PAYLOAD_BYTES } from '../model/job/payload/payload.js';
 import { knownJob, type Registry } from '../model/job/registry.js';
 import type { Logger } from '../model/logger.js';
 import { checkName } from '../model/names.js';
 import type { Operator } from '../model/operator.js';
-import { checkRetryPolicy } from '../model/run/retry.js';
+import { checkRetryPolicy, type RetryPolicy } from '../model/run/retry.js';
 import type { Database } from '../store/connection/database.js';
+import type { ClaimedRun } from '../store/runs/claim/claimed-run.js';
 import type { Lowered } from './claim/watermarks.js';
 import type { Isolation } from './execute/isolate/isolation.js';
 import type { RelaySeam } from './execute/relay-seam.js';
@@ -46,7 +48,7 @@ export interface Engine {
 /** The methods of a Tock that handlers get too. */
 export type HandlerMethods = Pick<
   JobContext,
-  'enqueueMany' | 'complete' | 'fail' | 'extend' | 'runs' | 'queues'
+  'enqueueMany' | 'emit' | 'complete' | 'fail' | 'extend' | 'runs' | 'queues'
 >;
 
 /**
@@ -59,6 +61,19 @@ export function lowerWatermarks({ workers }: Engine, lanes: readonly Lowered[]):
 /** Runs may wait for this code: the workers of this process claim those whose jobs it has. */
 export function expectWaiting({ workers }: Pick<Engine, 'workers'>): void {
   for (const worker of workers) worker.expectWaiting();
+}
+
+/** Fair keys may be ready: the workers of this process claim their runs. */
+export function expectFair({ workers }: Pick<Engine, 'workers'>): void {
+  for (const worker of workers) worker.expectFair();
+}
+
+/** The workers of this process release prefetched runs: those for which `shares` is true. */
+export function releasePrefetched(
+  { workers }: Pick<Engine, 'workers'>,
+  shares: (run: ClaimedRun) => boolean,
+): void {
+  for (const worker of workers) worker.releasePrefetched(shares);
 }
 
 /** All durations in milliseconds. */
@@ -75,6 +90,8 @@ export interface Settings {
   readonly maxPayloadBytes: number;
   /** What is kept of the logs of runs, unless their job says otherwise; null: nothing. */
   readonly logs: LogLimits | null;
+  /** The deploy that this process is of; null: none is known. */
+  readonly deploy: string | null;
   /** Whether a registration may let most definitions vanish. */
   readonly allowVanishing: boolean;
 }
@@ -98,6 +115,12 @@ export interface SettingsInput {
   /** Which lines of `ctx.log` are kept with each attempt, unless its job says otherwise. Default `true`. */
   readonly logs?: LogsOption;
   /**
+   * Which version of the app this is, such as a tag or a commit: kept with what its workers execute. At most
+   * 100 bytes, without blanks. Default: `TOCK_DEPLOY`, or the commit that the platform names in the
+   * environment. Null: none.
+   */
+  readonly deploy?: string | null;
+  /**
    * Whether to register these jobs even if most definitions of the schema would vanish: two or more, and over
    * half. Otherwise that is refused (TOCK_WOULD_VANISH), since the jobs or the database are probably wrong.
    * Default false.
@@ -115,6 +138,7 @@ export function readSettings(input: SettingsInput): Settings {
     retry: input.retry ?? {},
     maxPayloadBytes: input.maxPayloadBytes ?? DEFAULT_MAX_PAYLOAD_BYTES,
     logs: readLogsOption(input.logs),
+    deploy: typeof input.deploy === 'string' ? checkDeploy(input.deploy) : null,
     allowVanishing: input.allowVanishing ?? false,
   };
   if (settings.heartbeatMs < 10) throw new TockError('TOCK_BAD_OPTION', 'heartbeat must be at least 10ms');

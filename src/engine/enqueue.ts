@@ -1,10 +1,7 @@
 // Puts one-off runs into the queue, perhaps in the caller's own transaction.
 
-import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
-import { isWithinYears } from '../model/instant-bounds.js';
-import { checkPriority } from '../model/job/define-job.js';
-import type { EnqueueCallOptions, EnqueueTrigger, QueryClient } from '../model/job/enqueue-options.js';
+import type { ChildOptions, EnqueueCallOptions, QueryClient } from '../model/job/enqueue-options.js';
 import type { AnyJob, NewRun } from '../model/job/job.js';
 import { payloadText } from '../model/job/payload/payload.js';
 import { findJob, parsePayloadFor } from '../model/job/registry.js';
@@ -12,7 +9,9 @@ import type { Enqueued, EnqueuedOr } from '../model/job/run-id.js';
 import { checkKey, checkName, quote } from '../model/names.js';
 import { checkOptions, optionNames } from '../model/options.js';
 import { jobLimit, type Limit, slotOf } from '../model/run/limits.js';
+import { checkedPriority, checkTime, checkTrigger, checkUniqueness } from '../model/run/new-run.js';
 import { checkMaxAttempts } from '../model/run/retry.js';
+import { joinTags } from '../model/run/tags.js';
 import type { Session } from '../store/connection/database.js';
 import { enqueueRuns } from '../store/runs/enqueue/enqueue.js';
 import type { EnqueuedRow, RunShape } from '../store/runs/enqueue/enqueued-run.js';
@@ -30,9 +29,11 @@ const RUN_OPTIONS = {
   queue: true,
   priority: true,
   maxAttempts: true,
+  tags: true,
   trigger: true,
 } as const;
 const ENQUEUE_OPTIONS = optionNames<EnqueueCallOptions>({ ...RUN_OPTIONS, client: true, details: true });
+const NEW_RUN_OPTIONS = optionNames<ChildOptions>(RUN_OPTIONS);
 const NEW_RUN = optionNames<NewRun>({ ...RUN_OPTIONS, job: true, payload: true });
 
 /**
@@ -56,6 +57,12 @@ export async function enqueue<Details extends boolean = false, Output = unknown>
   return (details === true ? enqueued : enqueued.id) as EnqueuedOr<Details, Output>;
 }
 
+/** The options of a child. @throws TockError TOCK_BAD_OPTION */
+export function checkChildOptions(job: string | AnyJob, options: ChildOptions = {}): ChildOptions {
+  checkOptions(options, NEW_RUN_OPTIONS, `enqueue of job ${quote(nameOf(job))}`);
+  return options;
+}
+
 /** Enqueues many runs in one statement, all or none. The answers are in the order of the input. */
 export async function enqueueMany(
   engine: Engine,
@@ -63,23 +70,13 @@ export async function enqueueMany(
   client?: QueryClient,
 ): Promise<Enqueued[]> {
   if (runs.length === 0) return [];
-  const checked = runs.map(run => checkRun(engine, run));
-  const limits = checked.map(limitOf);
-  const known = areKnown(limits) ? limits : await Promise.all(limits.map(wait));
-  const write = async (session: Session) => {
-    const writeUnder = async (traceparent: string | null) =>
-      await enqueueRuns(session, rowsOf(engine, checked, known, traceparent));
-    const enqueued = engine.tracing
-      ? await engine.tracing.enqueueing(batchOf(checked), writeUnder, made => made.map(({ id }) => id))
-      : await writeUnder(null);
-    return enqueued.map(({ id, made, replaced }) => ({ id, isNew: made, isReplaced: replaced }));
-  };
+  const write = await enqueueing(engine, runs);
   // What an app enqueues by itself is no operator's action.
   if (engine.operator === null)
     return await write(client === undefined ? engine.database : sessionOfClient(engine, client));
   const writeAudited = async (session: Session) => {
     const enqueued = await write(session);
-    const jobs = [...new Set(checked.map(({ job }) => job.name))];
+    const jobs = [...new Set(runs.map(({ job }) => findJob(engine.registry, job).name))];
     const targets = enqueued.filter(({ isNew, isReplaced }) => isNew || isReplaced).map(({ id }) => id);
     await audit(session, engine, {
       action: 'enqueue',
@@ -90,6 +87,31 @@ export async function enqueueMany(
   };
   if (client !== undefined) return await writeAudited(sessionOfClient(engine, client));
   return await engine.database.transaction(writeAudited);
+}
+
+/**
+ * What enqueues these runs in a session, once they are checked. `hasWaiters`: others are to wait for them.
+ * @throws TockError as {@link enqueue} does
+ */
+export async function enqueueing(
+  engine: Engine,
+  runs: readonly NewRun[],
+  hasWaiters = false,
+): Promise<(session: Session) => Promise<Enqueued[]>> {
+  const checked = runs.map(run => checkRun(engine, run));
+  const limits = checked.map(limitOf);
+  const known = areKnown(limits) ? limits : await Promise.all(limits.map(wait));
+  return async session => {
+    const writeUnder = async (traceparent: string | null) =>
+      await enqueueRuns(
+        session,
+        rowsOf(engine, checked, known, { traceparent, ...(hasWaiters ? { has_waiters: true } : {}) }),
+      );
+    const enqueued = engine.tracing
+      ? await engine.tracing.enqueueing(batchOf(checked), writeUnder, made => made.map(({ id }) => id))
+      : await writeUnder(null);
+    return enqueued.map(({ id, made, replaced }) => ({ id, isNew: made, isReplaced: replaced }));
+  };
 }
 
 interface CheckedRun {
@@ -158,7 +180,7 @@ function rowsOf(
   engine: Engine,
   checked: readonly CheckedRun[],
   limits: Limits,
-  traceparent: string | null,
+  ofAll: Pick<RunShape, 'traceparent' | 'has_waiters'>,
 ): EnqueuedRow[] {
   const latest = new Map<AnyJob, { run: NewRun; limit: Limit | null; shape: RunShape }>();
   return checked.map(({ run, job, payload, key }, place) => {
@@ -172,7 +194,7 @@ function rowsOf(
       (key !== null || !like.shape.is_live)
     )
       return { shape: like.shape, payload, key };
-    const shape = { ...shapeOf(engine, run, job, limit), traceparent };
+    const shape = { ...shapeOf(engine, run, job, limit), ...ofAll };
     latest.set(job, { run, limit, shape });
     return { shape, payload, key };
   });
@@ -183,6 +205,7 @@ function isShapedLike(run: NewRun, other: NewRun): boolean {
     run.queue === other.queue &&
     run.priority === other.priority &&
     run.maxAttempts === other.maxAttempts &&
+    haveSameTags(run.tags, other.tags) &&
     run.trigger === other.trigger &&
     run.runAt === other.runAt &&
     run.delay === other.delay &&
@@ -191,6 +214,9 @@ function isShapedLike(run: NewRun, other: NewRun): boolean {
     run.debounce === other.debounce
   );
 }
+
+const haveSameTags = (tags: NewRun['tags'], others: NewRun['tags']) =>
+  tags === others || (Array.isArray(tags) && Array.isArray(others) && tags.join() === others.join());
 
 function shapeOf(engine: Engine, run: NewRun, job: AnyJob, limit: Limit | null): RunShape {
   return {
@@ -205,67 +231,9 @@ function shapeOf(engine: Engine, run: NewRun, job: AnyJob, limit: Limit | null):
       run.maxAttempts ?? job.retry?.maxAttempts ?? engine.settings.retry.maxAttempts ?? 10,
     ),
     trigger: checkTrigger(run.trigger ?? 'api'),
+    tags: joinTags(job.tags, run.tags),
+    ...(job.changes ? { keeps_changes: true } : {}),
   };
-}
-
-const MAX_DEBOUNCES = 10;
-
-function checkUniqueness({ key, unique, replace, debounce }: NewRun) {
-  if (unique !== undefined && unique !== 'ever' && unique !== 'live')
-    throw new TockError('TOCK_BAD_OPTION', `unique ${quote(unique)} is none of ever, live`);
-  if (debounce !== undefined && unique === 'ever')
-    throw new TockError(
-      'TOCK_BAD_OPTION',
-      "debounce goes with unique: 'live', not with 'ever': a key that is used up for good keeps its run as it was",
-    );
-  const isLive = unique === 'live' || debounce !== undefined;
-  if (isLive && key === undefined)
-    throw new TockError(
-      'TOCK_BAD_OPTION',
-      `${debounce === undefined ? "unique: 'live'" : 'debounce'} needs a key: what must not be there twice`,
-    );
-  if (replace && !isLive)
-    throw new TockError(
-      'TOCK_BAD_OPTION',
-      "replace needs unique: 'live': a key that is used up for good keeps its run as it was",
-    );
-  return {
-    is_live: isLive,
-    replaces: replace === true || debounce !== undefined,
-    max_ms: debounce === undefined ? null : MAX_DEBOUNCES * parseDuration(debounce, 'debounce'),
-  };
-}
-
-function checkedPriority(priority: number | undefined): number | undefined {
-  checkPriority(priority);
-  return priority;
-}
-
-/** The other triggers are those of runs that Tock makes. */
-const ENQUEUED_BY: readonly EnqueueTrigger[] = ['api', 'manual'];
-
-function checkTrigger(trigger: string): string {
-  if ((ENQUEUED_BY as readonly string[]).includes(trigger)) return trigger;
-  throw new TockError('TOCK_BAD_OPTION', `trigger ${quote(trigger)} is none of ${ENQUEUED_BY.join(', ')}`);
-}
-
-function checkTime({ runAt, delay, debounce }: Pick<NewRun, 'runAt' | 'delay' | 'debounce'>) {
-  if (debounce !== undefined && (runAt !== undefined || delay !== undefined))
-    throw new TockError('TOCK_BAD_TIME', 'debounce says when; leave runAt and delay out');
-  if (debounce !== undefined) return { at: null, delay_ms: parseDuration(debounce, 'debounce') };
-  if (runAt !== undefined && delay !== undefined)
-    throw new TockError('TOCK_BAD_TIME', 'give runAt or delay, not both');
-  if (delay !== undefined) return { at: null, delay_ms: parseDuration(delay, 'delay') };
-  if (runAt === undefined) return { at: null, delay_ms: null };
-  const ms = runAt instanceof Date || typeof runAt === 'string' ? new Date(runAt).getTime() : Number.NaN;
-  if (!isWithinYears(ms)) {
-    const why = Number.isNaN(ms) ? 'is not a time' : 'is not between the years 0001 and 9999';
-    throw new TockError(
-      'TOCK_BAD_TIME',
-      `runAt ${quote(String(runAt))} ${why}; write it as 2026-03-08T07:30:00Z`,
-    );
-  }
-  return { at: new Date(ms).toISOString(), delay_ms: null };
 }
 
 /** The caller's own transaction. @throws TockError TOCK_BAD_OPTION */
@@ -285,6 +253,6 @@ export function requireClient(client: QueryClient): QueryClient {
   if (typeof (client as QueryClient | null)?.query === 'function') return client;
   throw new TockError(
     'TOCK_BAD_OPTION',
-    'client has no query(text, values): pass a pg client, or wrap the transaction with fromKysely, fromDrizzle, fromPrisma or fromKnex of pg-tock/adapters',
+    'client has no query(text, values): pass a pg client, or wrap the transaction with fromKysely, fromDrizzle, fromPrisma, fromKnex or fromPostgresJs of pg-tock/adapters',
   );
 }

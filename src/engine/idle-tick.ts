@@ -1,6 +1,9 @@
-// A tick with nothing to do: one statement, without loading the rest of the engine.
+// A tick with nothing to do: one statement, and one more where jobs have webhooks. The rest of the engine is
+// not loaded.
 import type * as pg from 'pg';
 import { processIdentity } from '../environment/process-identity.js';
+import { WEBHOOK_PREFIX } from '../model/changes/changes-option.js';
+import { webhooksOf } from '../model/changes/webhook.js';
 import type { Registry } from '../model/job/registry.js';
 import { noOutcomes } from '../model/run/outcome-counts.js';
 import type { AlertLimits } from '../store/alerts/conditions.js';
@@ -8,6 +11,7 @@ import { queryWithin } from '../store/connection/deadline.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
 import { inSchema } from '../store/connection/schema-name.js';
 import { sharesOf } from '../store/connection/shares/pool-shares.js';
+import { areWebhooksDue } from '../store/reads/changes/webhooks.js';
 import { askWhetherIdle } from '../store/reads/next-due.js';
 import { MIGRATION_NAMES } from '../store/schema/migration-names.js';
 import type { TickKind } from '../store/schema/tables.js';
@@ -50,6 +54,8 @@ export async function askIdleTick(options: IdleTickOptions): Promise<TickSummary
       )) as Row[],
   };
   try {
+    const webhooks = webhooksOf(registry).map(({ job }) => job);
+    if (webhooks.length > 0 && (await areWebhooksDue(session, webhooks, WEBHOOK_PREFIX))) return null;
     const { fingerprint } = registry;
     const migrations = MIGRATION_NAMES;
     const ticker = { ...processIdentity(), kind: options.kind };

@@ -1,8 +1,8 @@
 // The second step of a tick: takes back runs whose lease has expired, so recovery needs no schedule.
 import { parseDuration } from '../model/duration.js';
-import type { RetryPolicy } from '../model/job/job.js';
-import { DEFAULT_BASE, DEFAULT_MAX } from '../model/run/retry.js';
+import { DEFAULT_BASE, DEFAULT_MAX, type RetryPolicy } from '../model/run/retry.js';
 import { fixSlots } from '../store/runs/claim/unblock.js';
+import { forgetFairKeys } from '../store/runs/fair/arrive.js';
 import {
   type ReapedBatch,
   type ReapedRuns,
@@ -12,10 +12,12 @@ import {
   type StoredBackoff,
 } from '../store/runs/reap/reap.js';
 import { isDataError } from '../store/runs/set-aside.js';
-import { type Engine, expectWaiting, lowerWatermarks, retryPolicyOf } from './engine.js';
+import { endAll } from './definitions/ends.js';
+import { type Engine, expectFair, expectWaiting, lowerWatermarks, retryPolicyOf } from './engine.js';
 import { afterCommit } from './finalize/after-commit.js';
 import { writeDecided } from './finalize/decided.js';
 import { notifyDead } from './finalize/hooks.js';
+import { takeBackOffers } from './finalize/take-back-offers.js';
 import { oneByOne } from './set-aside.js';
 
 const BATCH_SIZE = 500;
@@ -23,10 +25,13 @@ const BATCH_SIZE = 500;
 /**
  * Reaps every expired lease, in batches, each in its own transaction: a tick that is killed in between loses
  * nothing. The attempt was counted at its claim, so a run that kills its workers ends dead. Also writes what
- * was decided elsewhere about runs that are handed off. Where runs wait for code, the workers of this
- * process check whether they know the jobs.
+ * was decided elsewhere about runs that are handed off, and ends freezes, pauses and what was set in queues
+ * where their time has come, and takes back what is offered in queues that are closed. Where runs wait for
+ * code, the workers of this process check whether they know the jobs.
  */
-export async function reap(engine: Engine): Promise<ReapedRuns & Pick<ReapedBatch, 'waits_for_code'>> {
+export async function reap(
+  engine: Engine,
+): Promise<ReapedRuns & Pick<ReapedBatch, 'waits_for_code' | 'has_fair' | 'relays_to_sql'>> {
   const { backoff, base, max } = storedBackoff(engine.settings.retry);
   const options = {
     limit: BATCH_SIZE,
@@ -38,6 +43,10 @@ export async function reap(engine: Engine): Promise<ReapedRuns & Pick<ReapedBatc
   };
   const total = { failed: 0, dead: 0, cancelled: 0 };
   let waitsForCode = false;
+  let hasFair = false;
+  let hasEnded = false;
+  let hasOffers = false;
+  let relaysToSql = false;
   for (;;) {
     const batch = await reapBatch(engine, options);
     total.failed += batch.failed;
@@ -53,6 +62,10 @@ export async function reap(engine: Engine): Promise<ReapedRuns & Pick<ReapedBatc
     if (batch.has_decided) await writeDecided(engine);
     if (batch.has_limits) lowerWatermarks(engine, await fixSlots(engine.database));
     waitsForCode ||= batch.waits_for_code;
+    hasFair ||= batch.has_fair;
+    hasEnded ||= batch.has_ended;
+    hasOffers ||= batch.has_offers;
+    relaysToSql ||= batch.relays_to_sql;
     if (batch.failed + batch.dead + batch.cancelled < BATCH_SIZE) break;
   }
   const count = total.failed + total.dead + total.cancelled;
@@ -62,8 +75,14 @@ export async function reap(engine: Engine): Promise<ReapedRuns & Pick<ReapedBatc
       `took back ${count} ${count === 1 ? 'run' : 'runs'} whose lease had expired, ${total.dead} of them dead, ${total.cancelled} cancelled`,
     );
   }
+  if (hasEnded) await endAll(engine);
+  if (hasOffers) await takeBackOffers(engine);
   if (waitsForCode) expectWaiting(engine);
-  return { ...total, waits_for_code: waitsForCode };
+  if (hasFair) {
+    await forgetFairKeys(engine.database);
+    expectFair(engine);
+  }
+  return { ...total, waits_for_code: waitsForCode, has_fair: hasFair, relays_to_sql: relaysToSql };
 }
 
 /**
@@ -106,6 +125,10 @@ async function reapBatch(engine: Engine, options: ReapOptions): Promise<ReapedBa
     has_outbox: batches.some(batch => batch.has_outbox),
     has_decided: batches.some(batch => batch.has_decided),
     waits_for_code: batches.some(batch => batch.waits_for_code),
+    has_fair: batches.some(batch => batch.has_fair),
+    has_ended: batches.some(batch => batch.has_ended),
+    has_offers: batches.some(batch => batch.has_offers),
+    relays_to_sql: batches.some(batch => batch.relays_to_sql),
   };
 }
 

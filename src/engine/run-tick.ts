@@ -1,23 +1,30 @@
-// One tick: register → reap → materialize → claim → execute → finalize.
+// One tick: register → reap → materialize → offer → claim → execute → finalize.
 import { performance } from 'node:perf_hooks';
-import type { OutcomeCounts } from '../model/run/outcome-counts.js';
+import { noOutcomes, type OutcomeCounts } from '../model/run/outcome-counts.js';
 import type { ReapedRuns } from '../store/runs/reap/reap.js';
 import { evaluateAlerts } from './alerts/evaluate.js';
 import { type RegisterResult, register } from './definitions/register.js';
 import type { Engine } from './engine.js';
+import { fairKeysCome } from './materialize/follow-chains.js';
 import { type MaterializeResult, materialize } from './materialize/materialize.js';
 import { createRollUp } from './metrics/roll-up.js';
 import { noteOwnTick } from './note-tick.js';
+import { addTo, offerDue } from './offer/offering.js';
 import { reap } from './reap.js';
 import { beginUpkeep } from './retention/coming-partitions.js';
+import { lookForWebhooks } from './webhooks/look.js';
 import { openWorker } from './worker/worker.js';
 import type { Worker } from './worker/worker-interface.js';
 
 export interface TickOptions {
   /** How long new runs are claimed, in milliseconds. Then the tick waits for the runs it has. */
   readonly budgetMs: number;
+  /** When runs that have not ended are given back, in milliseconds. Default: they are waited for. */
+  readonly endMs?: number | undefined;
   readonly concurrency?: number | undefined;
   readonly queues?: readonly string[] | undefined;
+  /** Whether it offers the runs of queues that are relayed to sql. Default: if it names no queues. */
+  readonly offers?: boolean;
   /** When it aborts, the tick stops claiming, drains, and releases runs that do not end. */
   readonly signal?: AbortSignal | undefined;
   readonly kind?: 'tick' | 'library';
@@ -44,10 +51,23 @@ const CLAIM_AGAIN_MS = 1000;
 export async function runTick(engine: Engine, options: TickOptions): Promise<TickSummary> {
   const startedAt = performance.now();
   const registered = await register(engine);
-  const { waits_for_code: waitsForCode, ...reaped } = await reap(engine);
+  const {
+    waits_for_code: waitsForCode,
+    has_fair: hasFair,
+    relays_to_sql: relaysToSql,
+    ...reaped
+  } = await reap(engine);
   const materialized = await materialize(engine);
   await noteOwnTick(engine, options.kind ?? 'tick');
-  const execution = await executeDue(engine, options, startedAt + options.budgetMs, waitsForCode);
+  const offers = relaysToSql && (options.offers ?? options.queues === undefined);
+  const offered = offers ? await offerDue(engine, options.signal) : noOutcomes();
+  const execution = await executeDue(engine, options, startedAt, {
+    waitsForCode,
+    hasFair,
+  });
+  // What has come since, and what there was no room for: workers have claimed meanwhile.
+  if (offers) addTo(offered, await offerDue(engine, options.signal));
+  addTo(execution.executed, offered);
   if (!options.signal?.aborted) await createRollUp(engine)(options.signal);
   return {
     registered,
@@ -61,9 +81,11 @@ export async function runTick(engine: Engine, options: TickOptions): Promise<Tic
 async function executeDue(
   engine: Engine,
   options: TickOptions,
-  until: number,
-  waitsForCode: boolean,
+  startedAt: number,
+  { waitsForCode, hasFair }: { readonly waitsForCode: boolean; readonly hasFair: boolean },
 ): Promise<{ executed: OutcomeCounts; stoppedEarly: boolean }> {
+  const until = startedAt + options.budgetMs;
+  const leftMs = () => Math.max(0, startedAt + (options.endMs ?? Infinity) - performance.now());
   const upkeep = await beginUpkeep(engine, options.signal);
   const worker = openWorker(engine, {
     kind: options.kind ?? 'tick',
@@ -71,40 +93,54 @@ async function executeDue(
     queues: options.queues,
   });
   if (waitsForCode) worker.expectWaiting();
+  if (hasFair) worker.expectFair();
   const { signal } = options;
+  const end = new AbortController();
+  const timer = options.endMs === undefined ? undefined : setTimeout(() => end.abort(), leftMs());
   signal?.addEventListener('abort', worker.wake);
   try {
     try {
+      await lookForWebhooks(engine);
       let stoppedEarly = await claimUntilIdle(engine, worker, until, signal);
-      // This tick delivers the notifications itself, unless it has no time left.
-      if (!signal?.aborted && (await evaluateAlerts(engine)) > 0 && !stoppedEarly)
-        stoppedEarly = await claimUntilIdle(engine, worker, until, signal);
+      // This tick delivers the notifications and changes itself, unless it has no time left.
+      if (!signal?.aborted) {
+        const flips = await evaluateAlerts(engine);
+        const { enqueued } = await lookForWebhooks(engine);
+        if (flips + enqueued > 0 && !stoppedEarly)
+          stoppedEarly = await claimUntilIdle(engine, worker, until, signal);
+      }
       return { executed: worker.outcomeCounts, stoppedEarly };
     } finally {
       // Runs that are executing end normally even if a claim failed.
       worker.close();
-      await Promise.race([worker.idle(), aborted(signal)]);
+      await Promise.race([worker.idle(), aborted(signal), aborted(end.signal)]);
     }
   } finally {
+    clearTimeout(timer);
     signal?.removeEventListener('abort', worker.wake);
-    await worker.stop(engine.settings.drainMs);
+    await worker.stop(Math.min(engine.settings.drainMs, leftMs()));
     await upkeep?.done;
   }
 }
 
 async function claimUntilIdle(
-  { database }: Engine,
+  engine: Engine,
   worker: Worker,
   until: number,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   for (;;) {
-    if (signal?.aborted || performance.now() >= until || database.shares.isEnding) return true;
+    if (signal?.aborted || performance.now() >= until || engine.database.shares.isEnding) return true;
     // A run that ended during the claim may be due again, or have unblocked another, without the claim having
     // seen it; all the more if the claim was under way before.
     const wasBusy = worker.running > 0 || worker.isClaiming;
     const claimed = await worker.claim();
-    if (claimed === 0 && !wasBusy && worker.running === 0) return false;
+    if (claimed === 0 && !wasBusy && worker.running === 0) {
+      // Its own runs may have enqueued others, of which no notification tells a tick.
+      if (worker.outcomeCounts.claimed === 0 || !worker.usesFair || !(await fairKeysCome(engine)))
+        return false;
+      continue;
+    }
     if (worker.running > 0)
       await worker.change(Math.min(CLAIM_AGAIN_MS, Math.max(1, until - performance.now())));
   }

@@ -114,7 +114,7 @@ export async function admitDespiteBadRows(
   lease: Lease,
 ): Promise<Admitted> {
   const admit = (some: readonly string[]) => admitRuns(engine.database, some, lease);
-  let first: Admitted = { admitted: [], unblocked: [], failure: null };
+  let first: Admitted = { admitted: [], unblocked: [], failure: null, waitsForTurn: false };
   try {
     const answer = await admit(ids);
     if (answer.failure === null || !isDataError(answer.failure.error)) return answer;
@@ -149,6 +149,7 @@ async function admitSingly(
     admitted: [...first.admitted, ...done.flatMap(admission => admission.admitted)],
     unblocked: [...first.unblocked, ...done.flatMap(admission => admission.unblocked)],
     failure: failure ?? done.find(admission => admission.failure !== null)?.failure ?? null,
+    waitsForTurn: [first, ...done].some(admission => admission.waitsForTurn),
   };
 }
 

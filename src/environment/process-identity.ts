@@ -1,5 +1,6 @@
 // Who this process is, for the record of ticks.
 import { hostname } from 'node:os';
+import { zoneDataVersion } from '../model/schedule/zone/zone-data.js';
 import { packageVersion, projectFolder } from './paths.js';
 
 /** The host, the checkout, and what runs there. */
@@ -22,7 +23,7 @@ export function processIdentity(): ProcessIdentity {
     folder: projectFolder(),
     version: packageVersion(),
     node: process.versions.node,
-    zoneData: process.versions['tz'] ?? 'unknown',
+    zoneData: zoneDataVersion() || 'unknown',
     hostMs: Date.now(),
   };
 }

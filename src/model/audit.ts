@@ -70,7 +70,7 @@ export function changesBetween(
 }
 
 /** As JSON; keys in their own order, since jsonb does not keep that of the input. */
-function canonical(value: unknown): string {
+export function canonical(value: unknown): string {
   return JSON.stringify(value, (_, each: unknown) =>
     typeof each === 'object' && each !== null && !Array.isArray(each)
       ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -25,6 +25,8 @@ export interface HealthSentence {
   readonly text: string;
   /** What to do; null: nothing, or wait. */
   readonly remedy: string | null;
+  /** `remedy` for the reader of a page, without commands for what its button does. */
+  readonly pageRemedy: string | null;
   /** The command that does it, or that shows more. */
   readonly command: string | null;
   /** The dashboard's page about it, below its base path. */
@@ -48,16 +50,17 @@ export function healthOf(status: SchedulerStatus, limits: Partial<ProblemLimits>
   const text = `Nothing is wrong: ${[lastTickText(status), workersText(status)].filter(Boolean).join(', ')}`;
   return {
     level: 'ok',
-    sentences: [{ level: 'ok', code: null, text, remedy: null, command: null, link: null }],
+    sentences: [{ level: 'ok', code: null, text, remedy: null, pageRemedy: null, command: null, link: null }],
   };
 }
 
-function sentenceOf({ text, remedy, level, code, command, link }: Problem): HealthSentence {
+function sentenceOf({ text, remedy, pageRemedy, level, code, command, link }: Problem): HealthSentence {
   return {
     level,
     code,
     text: capital(text),
     remedy: remedy === null ? null : capital(remedy),
+    pageRemedy: pageRemedy === null ? null : capital(pageRemedy),
     command,
     link,
   };

@@ -14,7 +14,7 @@ export function checkName(name: unknown, what: string, code: TockErrorCode = 'TO
   if (isName(name)) return name;
   throw new TockError(
     code,
-    `${quote(name)} cannot be the name of a ${what}: use letters, digits and . _ : @ -, beginning with a letter or digit, at most 200 bytes`,
+    `${quote(name)} cannot be the name of ${/^[aeiou]/.test(what) ? 'an' : 'a'} ${what}: use letters, digits and . _ : @ -, beginning with a letter or digit, at most 200 bytes`,
   );
 }
 
@@ -40,6 +40,15 @@ export function checkKey(key: unknown): string {
   throw new TockError(
     'TOCK_BAD_KEY',
     `${quote(key)} cannot be an idempotency key: it must have 1 to 512 bytes and neither NUL nor a lone surrogate`,
+  );
+}
+
+/** Checks the key of an event: at most 512 bytes of text without NUL or lone surrogates; empty: no key. */
+export function checkEventKey(key: unknown): string {
+  if (typeof key === 'string' && isStorable(key) && Buffer.byteLength(key) <= 512) return key;
+  throw new TockError(
+    'TOCK_BAD_KEY',
+    `${quote(key)} cannot be the key of an event: it must be text of at most 512 bytes, with neither NUL nor a lone surrogate`,
   );
 }
 

@@ -8,8 +8,11 @@ export const ROLES = ['view', 'operate', 'admin'] as const;
 /** What an operator may do: look, operate, or administer. Each includes those before it. */
 export type Role = (typeof ROLES)[number];
 
-/** What the operator acted through. `api`: the library. `alert`: a rule that acts by itself. */
-export const VIAS = ['page', 'cli', 'api', 'alert'] as const;
+/**
+ * What the operator acted through. `api`: the library. `agent`: the Model Context Protocol. `alert`: a rule
+ * that acts by itself.
+ */
+export const VIAS = ['page', 'cli', 'api', 'agent', 'alert'] as const;
 /** What an operator acts through. */
 export type Via = (typeof VIAS)[number];
 
@@ -26,6 +29,10 @@ export interface Operator {
 /** Every action that is audited, by its method of a Tock, and the role that it needs. */
 export const ACTIONS = {
   enqueue: 'operate',
+  emit: 'operate',
+  'groups.continue': 'operate',
+  'groups.retry': 'operate',
+  'groups.cancel': 'operate',
   complete: 'operate',
   fail: 'operate',
   extend: 'operate',
@@ -33,17 +40,30 @@ export const ACTIONS = {
   'runs.cancel': 'operate',
   'schedules.pause': 'operate',
   'schedules.resume': 'operate',
+  'schedules.skip': 'operate',
+  'schedules.move': 'operate',
+  'schedules.restore': 'operate',
   'schedules.backfill': 'operate',
   'queues.pause': 'operate',
   'queues.resume': 'operate',
+  'keys.open': 'operate',
   'alerts.mute': 'operate',
   'alerts.unmute': 'operate',
+  'alerts.test': 'operate',
+  'deploys.mark': 'operate',
   forgetHost: 'operate',
   'schedules.upsert': 'admin',
   'schedules.remove': 'admin',
   'schedules.resetCursors': 'admin',
+  freeze: 'admin',
+  thaw: 'admin',
   'queues.set': 'admin',
+  'queues.reset': 'admin',
   'queues.remove': 'admin',
+  'calendars.set': 'admin',
+  'calendars.remove': 'admin',
+  'keys.set': 'admin',
+  'keys.reset': 'admin',
   prune: 'admin',
   adopt: 'admin',
   migrate: 'admin',
@@ -51,11 +71,10 @@ export const ACTIONS = {
 /** An action that is audited. */
 export type Action = keyof typeof ACTIONS;
 
-/** What executes runs, registers jobs and tries channels. It is the scheduler's own work, and not audited. */
+/** What executes runs and registers jobs. It is the scheduler's own work, and not audited. */
 export const WORK = {
   'runs.wait': 'operate',
   progress: 'operate',
-  'alerts.test': 'operate',
   tick: 'operate',
   start: 'operate',
   register: 'admin',

@@ -1,5 +1,6 @@
 // The problems of a scheduler in words: what is wrong, what to do, and the command that does it.
 import { formatSpan } from './duration.js';
+import { cappedText } from './run/match/run-match.js';
 import { utcText } from './schedule/instant-text.js';
 import type { LastTick, MissedOccurrences, SchedulerStatus, ZoneDisagreement } from './scheduler-view.js';
 import { shellWord } from './shell-word.js';
@@ -8,11 +9,13 @@ import { shellWord } from './shell-word.js';
 export interface Words {
   readonly text: string;
   readonly remedy: string | null;
+  /** The same for the reader of a page, beside a button that leads there. Not given: `remedy`. */
+  readonly onPage?: string | null;
   readonly command: string | null;
   readonly link: string | null;
 }
 
-const START_TICKING = 'check the line in the crontab, or run tock start';
+export const START_TICKING = 'check the line in the crontab, or run tock start';
 
 /** Since the last tick or beat of all, in milliseconds; 0 if nothing has ever ticked. */
 export function silenceMs({ ticks, at }: Pick<SchedulerStatus, 'ticks' | 'at'>): number {
@@ -118,31 +121,11 @@ export function stuckRuns(count: number): Words {
   return { text, remedy, command: 'tock tick', link: '/runs?status=running' };
 }
 
-export function longWait({ oldestWaitMs, runs, workers }: SchedulerStatus, isPaused: boolean): Words {
-  const wait = `the oldest due run has waited for ${formatSpan(oldestWaitMs)} (${runs.waiting} waiting)`;
-  const link = '/queues';
-  if (isPaused) return { text: `${wait}; a queue is paused`, remedy: null, command: 'tock queue', link };
-  if (workers.length === 0)
-    return { text: `${wait}, and no worker claims runs`, remedy: START_TICKING, command: 'tock tick', link };
-  return {
-    text: `${wait}: the workers do not keep up`,
-    remedy: 'Raise --concurrency, or start another worker with tock start',
-    command: 'tock start',
-    link,
-  };
-}
-
-export function pausedQueue(names: readonly string[]): Words {
-  const [first = ''] = names;
-  const queues = names.length === 1 ? `queue ${first} holds` : `queues ${names.join(', ')} hold`;
-  const command = `tock queue resume ${shellWord(first)}`;
-  return { text: `the paused ${queues} back due runs`, remedy: command, command, link: '/queues' };
-}
-
 export function deadRuns(count: number): Words {
   return {
-    text: `${count === 1 ? '1 run ended' : `${count} runs ended`} dead in the last 24 hours`,
+    text: `${count === 1 ? '1 run ended' : `${cappedText(count)} runs ended`} dead in the last 24 hours`,
     remedy: 'list them with tock runs --status dead, fix the cause, then run tock retry',
+    onPage: 'Fix the cause, then retry them',
     command: 'tock runs --status dead',
     link: '/errors',
   };
@@ -153,6 +136,7 @@ export function badRows(count: number): Words {
   return {
     text: `${runs} set aside because of bad data in the row`,
     remedy: 'tock show says what it is. Find out which program writes to Tock’s tables directly',
+    onPage: 'The page of each run says what it is. Find out which program writes to Tock’s tables directly',
     command: 'tock runs --status dead',
     link: '/errors',
   };
@@ -189,6 +173,7 @@ export function brokenDefinitions(count: number): Words {
   return {
     text: `${cannot} be evaluated, so no runs are made`,
     remedy: 'tock jobs says why',
+    onPage: 'The page of each schedule says why',
     command: 'tock jobs',
     link: '/schedules',
   };

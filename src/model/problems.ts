@@ -1,6 +1,9 @@
 // What is wrong with a scheduler, and how to fix it.
 import { awaitedJobs, unknownJobs } from './explain/awaited.js';
-import { relayAway } from './explain/relayed.js';
+import { blockedRuns, lateQueue, longWait, moreLateQueues, pausedQueue } from './explain/late-queues.js';
+import { LATE_MS } from './explain/queue-state.js';
+import { needsRelay, relayAway } from './explain/relayed.js';
+import { frozenWords } from './freeze/frozen-words.js';
 import {
   badRows,
   brokenDefinitions,
@@ -9,12 +12,10 @@ import {
   deadRuns,
   endOfPartitions,
   isUnseen,
-  longWait,
   manyDeadRows,
   nothingKnown,
   nothingTicks,
   oldSnapshot,
-  pausedQueue,
   silenceMs,
   silentHost,
   silentText,
@@ -30,11 +31,13 @@ import type { SchedulerStatus } from './scheduler-view.js';
 /** What kind of problem it is; scripts may rely on it. */
 export type ProblemCode =
   | 'database-copy'
+  | 'frozen'
   | 'silent-tick'
   | 'silent-host'
   | 'nothing-known'
   | 'stuck-runs'
   | 'long-wait'
+  | 'blocked-runs'
   | 'paused-queue'
   | 'relay-away'
   | 'unknown-jobs'
@@ -63,6 +66,8 @@ export interface Problem {
   readonly text: string;
   /** What to do; null: wait. */
   readonly remedy: string | null;
+  /** `remedy` on a page, without commands for what a button there does; null: the button says it. */
+  readonly pageRemedy: string | null;
   /** The command that does it, or that shows more; null: there is none. */
   readonly command: string | null;
   /** The dashboard's page about it, below its base path; null: there is none. */
@@ -86,7 +91,7 @@ export interface ProblemLimits {
 }
 
 export const DEFAULT_LIMITS: ProblemLimits = {
-  oldestWaitMs: 5 * 60_000,
+  oldestWaitMs: LATE_MS,
   silentTickMs: 5 * 60_000,
   stuckRuns: 1,
   deadRuns: 1,
@@ -103,7 +108,7 @@ export function findProblems(status: SchedulerStatus, limits: Partial<ProblemLim
   const { runs, lastDay, definitions, oldestSnapshot, deadRows, partitions, workers } = status;
   const pausedQueues = status.queues.filter(({ paused, waiting }) => paused && waiting > 0);
   const unrelayed = status.queues.filter(
-    ({ relayedTo, named, paused, waiting }) => relayedTo !== null && !named && !paused && waiting > 0,
+    ({ relayedTo, named, paused, waiting }) => needsRelay(relayedTo) && !named && !paused && waiting > 0,
   );
   const unknown = status.awaitedJobs.filter(({ isKnown }) => !isKnown);
   const awaited = status.awaitedJobs.filter(({ isKnown, waitMs }) => isKnown && waitMs > limit.oldestWaitMs);
@@ -115,6 +120,8 @@ export function findProblems(status: SchedulerStatus, limits: Partial<ProblemLim
     if (isProblem) problems.push(problemOf(code, level, words()));
   };
   report('database-copy', 'failing', status.isCopy, databaseCopy);
+  const { frozen, at } = status;
+  if (frozen !== null) report('frozen', 'warning', true, () => frozenWords(frozen, at));
   report('silent-tick', 'failing', isSilent, () => silentTick(status));
   if (!isSilent)
     for (const tick of silentTicks(status, limit.silentTickMs))
@@ -123,10 +130,20 @@ export function findProblems(status: SchedulerStatus, limits: Partial<ProblemLim
   report('stuck-runs', 'warning', runs.stuck > 0 && runs.stuck >= limit.stuckRuns, () =>
     stuckRuns(runs.stuck),
   );
+  const late = status.queues
+    .filter(each => isOpen(each) && each.oldestWaitMs > limit.oldestWaitMs)
+    .sort((a, b) => b.oldestWaitMs - a.oldestWaitMs);
+  for (const queue of late.slice(0, MAX_LATE))
+    report('long-wait', queue.isClaimed ? 'warning' : 'failing', true, () =>
+      lateQueue(queue, workers.length > 0),
+    );
+  report('long-wait', 'warning', late.length > MAX_LATE, () => moreLateQueues(late.length - MAX_LATE));
+  const blocked = status.blockingKeys.filter(({ waitMs }) => waitMs > limit.oldestWaitMs);
+  for (const key of blocked) report('blocked-runs', 'warning', true, () => blockedRuns(key));
   report(
     'long-wait',
     workers.length === 0 && pausedQueues.length === 0 ? 'failing' : 'warning',
-    status.oldestWaitMs > limit.oldestWaitMs,
+    late.length === 0 && blocked.length === 0 && status.oldestWaitMs > limit.oldestWaitMs,
     () => longWait(status, pausedQueues.length > 0),
   );
   report('paused-queue', 'warning', pausedQueues.length > 0, () =>
@@ -159,8 +176,17 @@ export function findProblems(status: SchedulerStatus, limits: Partial<ProblemLim
   return problems;
 }
 
+/** Queues that are behind and named one by one. */
+const MAX_LATE = 5;
+
+/** Neither paused nor without its relay: these are problems of their own. */
+const isOpen = ({ paused, relayedTo, named }: SchedulerStatus['queues'][number]) =>
+  !paused && (!needsRelay(relayedTo) || named);
+
 function problemOf(code: ProblemCode, level: ProblemLevel, words: Words): Problem {
-  const { text, remedy } = words;
+  const { onPage, ...kept } = words;
+  const { text, remedy } = kept;
   const joint = remedy !== null && /^[A-Z]/.test(remedy) ? '. ' : ': ';
-  return { code, level, message: remedy === null ? text : `${text}${joint}${remedy}`, ...words };
+  const message = remedy === null ? text : `${text}${joint}${remedy}`;
+  return { code, level, message, ...kept, pageRemedy: onPage === undefined ? remedy : onPage };
 }

@@ -1,24 +1,40 @@
 // What a Tock, and a handler, does with queues, and what each method promises.
 import type { Duration } from './duration.js';
+import type { FairScope } from './job/fair/fair.js';
+import type { QueueLimits, QueueOverrides, QueueSettings } from './queue/queue-limits.js';
 
 /** `tock.queues`, and `ctx.queues`. */
 export interface QueueMethods {
   /** Queues that have limits or a pause, or live runs. */
   list(): Promise<QueueRecord[]>;
   /**
-   * Sets limits: concurrency, rate, window. Absent ones stay; null removes a limit.
-   * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION, TOCK_BAD_SCHEDULE
+   * Sets limits: concurrency, rate, window. Absent ones stay; null removes a limit. In a queue that is in
+   * code they lie on top of what code states, until `until`, or until `reset`.
+   * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION, TOCK_BAD_SCHEDULE, TOCK_BAD_TIME; TOCK_BAD_STATE
+   * for `until` where the queue is not in code
    */
-  set(name: string, limits: QueueLimits): Promise<QueueRecord>;
-  /** Starts none of its runs until it is resumed; running ones go on. */
+  set(name: string, limits: SetQueueOptions): Promise<QueueRecord>;
+  /**
+   * Resets a queue to its code: what was set on top ends, and what code states holds again. A pause
+   * stays.
+   * @throws TockError TOCK_BAD_STATE if the queue is not in code
+   */
+  reset(name: string): Promise<QueueRecord>;
+  /**
+   * Starts none of its runs until it is resumed, or until `until`; running ones go on. What is paused already
+   * has the new end, or none. @throws TockError TOCK_BAD_TIME, TOCK_BAD_DURATION
+   */
   pause(name: string, options?: PauseOptions): Promise<QueueRecord>;
   /**
-   * Ends a pause: what waits starts, at a `rate` if one is given, which the queue keeps until it is changed.
-   * With `dryRun` it only tells what waits. @throws TockError TOCK_BAD_STATE for a rate where the queue is
-   * not paused, or has one; TOCK_BAD_OPTION
+   * Ends a pause, or what a handler has closed: what waits starts, at a `rate` if one is given, which the
+   * queue keeps until it is changed. With `dryRun` it only tells what waits. @throws TockError TOCK_BAD_STATE
+   * for a rate where the queue is not paused, or has one; TOCK_BAD_OPTION
    */
   resume(name: string, options?: ResumeQueueOptions): Promise<ResumedQueue>;
-  /** Removes all its limits and its pause; resolves to whether it had any. Its runs stay. */
+  /**
+   * Removes all its limits and its pause; resolves to whether it had any. Its runs stay.
+   * @throws TockError TOCK_BAD_STATE if the queue is in code
+   */
   remove(name: string): Promise<boolean>;
 }
 
@@ -33,9 +49,19 @@ export interface QueueRecord {
   readonly window: string | null;
   readonly timezone: string;
   readonly pausedAt: Date | null;
+  /** When its pause ends by itself; null: it is not paused, or until it is resumed. */
+  readonly pausedUntil: Date | null;
   readonly pauseReason: string | null;
+  /** A handler has closed it until then; null: it is open. */
+  readonly closedUntil: Date | null;
+  /** By which key its runs share the workers; null: by none. */
+  readonly fair: FairScope | null;
   /** The broker to which a relay hands its runs off; null: workers execute them. */
   readonly relayedTo: string | null;
+  /** What code states of it; null: it is not in code. */
+  readonly inCode: QueueSettings | null;
+  /** What was set on top of the code, by its name: by whom, and until when. */
+  readonly overrides: QueueOverrides;
   /** Due and not claimed, including runs that wait for a slot. */
   readonly waiting: number;
   readonly running: number;
@@ -51,30 +77,25 @@ export interface QueueBacklog {
   readonly oldestMs: number | null;
 }
 
-/** Limits of a queue, over all hosts. Absent ones stay as they are; null removes a limit. */
-export interface QueueLimits {
-  /** Most runs at once; 0 lets none start. */
-  readonly concurrency?: number | null;
+/** Options of `queues.set`. */
+export interface SetQueueOptions extends QueueLimits {
   /**
-   * Most starts per period, such as `{ count: 100, per: '1m' }`: spread evenly, one every 600ms; unused
-   * starts are kept for one second at most.
+   * When what is set ends, and what code states holds again: a Date, text such as `2026-03-01T12:00:00Z`, or
+   * a duration from now, `'2h'`. Only for a queue that is in code. Default: when it is reset.
    */
-  readonly rate?: { readonly count: number; readonly per: Duration } | null;
-  /** Local hours in which runs may start, such as `23:00-06:00`. */
-  readonly window?: string | null;
-  /** The zone of those hours: an IANA name. Default UTC. */
-  readonly timezone?: string;
-  /**
-   * The broker to which a relay hands its runs off, such as `rabbitmq`: then only workers that name the
-   * queue claim from it. Null: all workers execute its runs.
-   */
-  readonly relay?: string | null;
+  readonly until?: Date | Duration;
 }
 
 /** Options of `schedules.pause` and `queues.pause`. */
 export interface PauseOptions {
   /** Shown with the pause; at most 500 characters. */
   readonly note?: string;
+  /**
+   * When it ends by itself, by the database's clock: a Date, text such as `2026-03-01T10:20:00Z`, or a
+   * duration from now, `'2h'`. A few seconds later with a daemon, with the next tick otherwise. Default: when
+   * it is resumed.
+   */
+  readonly until?: Date | Duration;
 }
 
 /** Options of `queues.resume`. */

@@ -1,5 +1,6 @@
 // The scheduler as a job, the app and `tock status` see it.
 import type { Duration } from './duration.js';
+import type { Freeze } from './freeze/freeze.js';
 
 /** Figures of the scheduler at one moment. Times in milliseconds. */
 export interface SchedulerStatus {
@@ -8,6 +9,8 @@ export interface SchedulerStatus {
   readonly isCopy: boolean;
   /** How far the replica that was read is behind, in milliseconds; null: it is the primary. */
   readonly replicaLagMs: number | null;
+  /** Nothing starts on any host; null: nothing is frozen. Waits do not count that time. */
+  readonly frozen: Freeze | null;
   readonly definitions: {
     readonly scheduled: number;
     readonly due: number;
@@ -68,7 +71,13 @@ export interface SchedulerStatus {
     readonly relayedTo: string | null;
     /** A live worker names it: a relay, or a daemon. Only such a one claims from a relayed queue. */
     readonly named: boolean;
+    /** A live worker claims from it. */
+    readonly isClaimed: boolean;
+    /** How long the longest-waiting of its due runs has waited, those that wait for a slot aside. */
+    readonly oldestWaitMs: number;
   }[];
+  /** Limits under which runs wait for a slot, fair keys aside: those with most runs first, 5 at most. */
+  readonly blockingKeys: readonly BlockedRuns[];
   /**
    * Jobs that runs wait for, because no worker that claimed them has these: those with most runs first, 100
    * at most.
@@ -91,6 +100,17 @@ export interface SchedulerStatus {
   };
   /** Zones in use whose offsets differ between this process and the server within the next 400 days. */
   readonly zoneDisagreements: readonly ZoneDisagreement[];
+}
+
+/** The runs that wait for a slot under one key. */
+export interface BlockedRuns {
+  /** What is limited: `job:load/tenant-7`, `definition:12`. */
+  readonly key: string;
+  /** The name of the definition that the key stands for; null: it stands for something else. */
+  readonly definition: string | null;
+  readonly runs: number;
+  /** How long the longest-waiting of them has been due. */
+  readonly waitMs: number;
 }
 
 /** A job that runs wait for. */
@@ -219,6 +239,8 @@ export interface PruneOptions {
   readonly keepKeys?: Duration | undefined;
   /** Of the audit: who did what. Default `365d`. */
   readonly keepAudit?: Duration | undefined;
+  /** Of events, for waits that begin later. Default `7d`. */
+  readonly keepEvents?: Duration | undefined;
   /**
    * Of the logs of runs, which go as whole partitions: up to a tenth of this later. Default: the longest
    * `keep`.
@@ -252,6 +274,7 @@ export interface PruneResult {
   /** Of callers and of occurrences. */
   readonly deletedKeys: number;
   readonly deletedEffects: number;
+  readonly deletedEvents: number;
   /** Rows of the audit. */
   readonly deletedAudit: number;
   readonly madePartitions: number;

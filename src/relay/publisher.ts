@@ -1,5 +1,6 @@
 // Publishes attempts in batches: those that become ready in the same turn go together. What no broker has
 // confirmed is given back, and published again under the next fence.
+
 import { performance } from 'node:perf_hooks';
 import type { ActiveRun } from '../engine/execute/active-run.js';
 import type { RelaySeam } from '../engine/execute/relay-seam.js';
@@ -11,7 +12,7 @@ import type { Database } from '../store/connection/database.js';
 import { readAnswered, readBatchFacts } from '../store/runs/hand-off/relayed.js';
 import { afterFailure, type Breaker, delayMs, isOpen, WORKING } from './breaker.js';
 import { type Broker, isRefused } from './broker.js';
-import { within } from './driver/deadline.js';
+import { asError, within } from './driver/deadline.js';
 import { messageOf, receiverOf } from './message-of.js';
 import type { RelayMessage } from './messages.js';
 
@@ -234,8 +235,6 @@ function textOf(payload: unknown): string {
     throw new TockError('TOCK_UNPUBLISHED', reason, { cause });
   }
 }
-
-const asError = (error: unknown) => (error instanceof Error ? error : new Error(String(error)));
 
 function batchesOf(entries: readonly Entry[]): Entry[][] {
   const batches: Entry[][] = [];

@@ -1,7 +1,7 @@
 // Starts a relay: a daemon whose attempts are published in place of being executed, and what takes answers.
 import { type Daemon, startDaemon } from '../daemon/daemon.js';
 import type { Engine } from '../engine/engine.js';
-import { relayQueues } from '../engine/operate/queues.js';
+import { relayQueues } from '../engine/operate/relay-queues.js';
 import { readQueueHandOffs } from '../store/reads/queue-hand-offs.js';
 import { startWithEngine } from '../tock/engine-of.js';
 import { Answers } from './answers.js';

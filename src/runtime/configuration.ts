@@ -38,6 +38,8 @@ export interface Config {
   /** Requested after each healthy tick or beat, instead of that of the job module. */
   readonly heartbeatUrl: string | undefined;
   readonly heartbeatFailUrl: string | undefined;
+  /** The dashboard's address, for links in alerts, instead of that of the job module. */
+  readonly dashboardUrl: string | undefined;
   /** The operator's name in the audit. */
   readonly operator: string | undefined;
   readonly logLevel: string | undefined;
@@ -74,6 +76,12 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   TOCK_TRACING: 'on: make spans with OpenTelemetry; needs the package @opentelemetry/api (default off)',
   TOCK_HEARTBEAT_URL: 'a URL to request (GET) after each healthy tick or beat, for an external monitor',
   TOCK_HEARTBEAT_FAIL_URL: 'a URL to request after a tick that failed',
+  TOCK_DASHBOARD_URL:
+    'the address of the dashboard, to which alerts link, such as https://ops.example.com/tock',
+  TOCK_DEPLOY:
+    'the version of the app, kept with each attempt (default: the commit of the platform; off: none)',
+  TOCK_HTTP_ALLOW:
+    'private hosts and networks that requests of schedules (--url) may reach, separated by commas (default none)',
   TOCK_OPERATOR: 'the operator’s name in the audit (default: the user of the operating system)',
   TOCK_LOG_LEVEL: 'debug, info, warn, error, silent (default: info for start, otherwise warn)',
   TOCK_LOG_FORMAT: 'json or pretty (default json)',
@@ -145,6 +153,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     tracing: readSwitch('TOCK_TRACING', read('TOCK_TRACING')),
     heartbeatUrl: read('TOCK_HEARTBEAT_URL'),
     heartbeatFailUrl: read('TOCK_HEARTBEAT_FAIL_URL'),
+    dashboardUrl: read('TOCK_DASHBOARD_URL'),
     operator: readOperator(read('TOCK_OPERATOR')),
     logLevel: read('TOCK_LOG_LEVEL'),
     logFormat: readFormat(read('TOCK_LOG_FORMAT')),

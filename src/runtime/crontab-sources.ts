@@ -81,7 +81,7 @@ async function readOne(file: string, hasUser: boolean): Promise<CrontabSource> {
 }
 
 /** Whether cron reads a file of /etc/cron.d with this name. */
-export function isRead(name: string, kind: CronKind): boolean {
+function isRead(name: string, kind: CronKind): boolean {
   return kind === 'debian' ? /^[\w-]+$/.test(name) : !/^\.|^#|~$|\.rpm(?:save|orig|new)$/.test(name);
 }
 

@@ -8,10 +8,13 @@ import { TockError } from '../model/errors.js';
 import { isJob } from '../model/job/define-job.js';
 import type { Hooks } from '../model/job/hooks.js';
 import type { AnyJob } from '../model/job/job.js';
+import type { DefinedQueue } from '../model/queue/define-queue.js';
 import { JOB_MODULES } from './job-module-path.js';
 
 export interface JobModule {
   readonly jobs: readonly AnyJob[];
+  /** Undefined if the module exports none. */
+  readonly queues: readonly DefinedQueue[] | undefined;
   /** Empty if the module exports none. */
   readonly hooks: Hooks;
   /** Undefined if the module exports none. */
@@ -42,7 +45,7 @@ export async function loadJobModule(modulePath: string | null, limitMs = MAX_LOA
   const loaded = await importModule(modulePath, limitMs);
   const exported: Record<string, unknown> =
     loaded['jobs'] === undefined ? { ...(loaded['default'] as object) } : loaded;
-  const { jobs, hooks = {}, alerts } = exported;
+  const { jobs, queues, hooks = {}, alerts } = exported;
   if (typeof hooks !== 'object' || hooks === null)
     throw new TockError(
       'TOCK_JOBS_NOT_FOUND',
@@ -50,7 +53,12 @@ export async function loadJobModule(modulePath: string | null, limitMs = MAX_LOA
     );
   // What is in it is checked by createTock.
   if (Array.isArray(jobs) && jobs.every(isJob))
-    return { jobs: jobs as readonly AnyJob[], hooks, alerts: alerts as AlertOptions | undefined };
+    return {
+      jobs: jobs as readonly AnyJob[],
+      queues: queues as readonly DefinedQueue[] | undefined,
+      hooks,
+      alerts: alerts as AlertOptions | undefined,
+    };
   const { noJobsExported } = await import('./job-module-failure.js');
   throw noJobsExported(modulePath, loaded, jobs);
 }

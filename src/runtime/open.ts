@@ -58,7 +58,7 @@ export interface OpenTock {
   readonly close: () => Promise<void>;
 }
 
-const NO_JOBS: JobModule = { jobs: [], hooks: {}, alerts: undefined };
+const NO_JOBS: JobModule = { jobs: [], queues: undefined, hooks: {}, alerts: undefined };
 
 /** Opens Tock. Errors are explained for people; exit-codes.ts maps them to exit codes. */
 export async function openTock(options: OpenOptions): Promise<OpenTock> {
@@ -82,7 +82,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
     }
   };
   try {
-    const { jobs, hooks, alerts } =
+    const { jobs, queues, hooks, alerts } =
       options.needsJobs === false ? NO_JOBS : await loadJobModule(config.jobsModule);
     if (config.databaseUrl === null) server = await startServer(config, options.onStep);
     const connectionString = config.databaseUrl ?? server?.connectionString ?? '';
@@ -91,6 +91,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
       {
         connectionString,
         jobs,
+        ...(queues === undefined ? {} : { queues }),
         hooks,
         ...alertsOf(alerts, config),
         ...(jobsModule === null ? {} : { jobsModule }),
@@ -199,12 +200,16 @@ async function prepare(tock: Tock, { config, migrate, onStep }: OpenOptions): Pr
   return await tock.migrate();
 }
 
-/** The environment's heartbeat takes the place of the module's. */
+/** The environment's heartbeat, and its address of the dashboard, take the place of the module's. */
 function alertsOf(alerts: AlertOptions | undefined, config: Config): { alerts?: AlertOptions } {
-  const { heartbeatUrl: url, heartbeatFailUrl: failUrl } = config;
-  if (url === undefined) return alerts === undefined ? {} : { alerts };
-  const heartbeat = { url, ...(failUrl === undefined ? {} : { failUrl }) };
-  return { alerts: { ...alerts, heartbeat } };
+  const { heartbeatUrl: url, heartbeatFailUrl: failUrl, dashboardUrl: dashboard } = config;
+  const stated = {
+    ...(url === undefined ? {} : { heartbeat: { url, ...(failUrl === undefined ? {} : { failUrl }) } }),
+    // Alone it asks for no alerts.
+    ...(dashboard === undefined || alerts === undefined ? {} : { dashboard }),
+  };
+  if (alerts === undefined && Object.keys(stated).length === 0) return {};
+  return { alerts: { ...alerts, ...stated } };
 }
 
 function settingsOf(config: Config) {

@@ -7,7 +7,10 @@ import type { LogLine } from './captured-logs.js';
 
 /** Options of `drain`. */
 export interface DrainOptions {
-  /** The most attempts before TOCK_BAD_STATE: jobs seem to enqueue each other forever. Default 1000. */
+  /**
+   * The most attempts of one run, and a hundred times as many of all runs, before TOCK_BAD_STATE: jobs seem
+   * to enqueue each other forever. Default 1000.
+   */
   readonly limit?: number;
   /** Most runs at once. Default 10. */
   readonly concurrency?: number;
@@ -23,6 +26,7 @@ export interface Drained {
 }
 
 const DEFAULT_LIMIT = 1000;
+const ALL_RUNS = 100;
 
 /** Records the runs that have ended, so that each drain finds the new ones. */
 export const CREATE_ENDED_RUNS =
@@ -34,7 +38,7 @@ returning run_id::text as id`;
 /**
  * Ticks at the clock's current time until a tick finds nothing to do. Returns the runs that ended meanwhile,
  * in that order.
- * @throws TockError TOCK_BAD_STATE after more than `limit` attempts; it names the job
+ * @throws TockError TOCK_BAD_STATE after too many attempts, see `limit`; it names the job
  */
 export async function drain(
   { tock, database, listen }: Drained,
@@ -42,18 +46,21 @@ export async function drain(
 ): Promise<RunRecord[]> {
   await database.run(RECORD_ENDED);
   const controller = new AbortController();
-  const claims = new Map<string, number>();
+  const ofJobs = new Map<string, number>();
+  const ofRuns = new Map<string, number>();
+  const most = limit * ALL_RUNS;
   let total = 0;
+  let isOver = false;
   const unlisten = listen(({ event, fields }) => {
     if (event !== 'run.claimed') return;
-    const job = String(fields['job']);
-    claims.set(job, (claims.get(job) ?? 0) + 1);
-    if (++total > limit) controller.abort();
+    if (count(ofRuns, fields['run_id']) > limit || ++total > most) isOver = true;
+    count(ofJobs, fields['job']);
+    if (isOver) controller.abort();
   });
   try {
     for (let ticks = 1; ; ticks++) {
       const summary = await tock.tick({ budget: '1h', ...rest, signal: controller.signal });
-      if (total > limit || ticks > limit) throw withoutEnd(limit, claims);
+      if (isOver || ticks > limit) throw withoutEnd(total, ofJobs);
       const { executed, materialized, reaped } = summary;
       const taken = reaped.failed + reaped.dead + reaped.cancelled;
       if (executed.claimed + materialized.definitions + taken === 0) break;
@@ -75,11 +82,17 @@ function byEnd(a: RunRecord, b: RunRecord): number {
   return apart === 0 ? Number(BigInt(a.id) - BigInt(b.id)) : apart;
 }
 
-function withoutEnd(limit: number, claims: ReadonlyMap<string, number>): TockError {
-  const [most] = [...claims].sort(([, a], [, b]) => b - a);
+function count(counts: Map<string, number>, of: unknown): number {
+  const counted = (counts.get(String(of)) ?? 0) + 1;
+  counts.set(String(of), counted);
+  return counted;
+}
+
+function withoutEnd(total: number, ofJobs: ReadonlyMap<string, number>): TockError {
+  const [most] = [...ofJobs].sort(([, a], [, b]) => b - a);
   const what = most ? `, ${most[1]} of them of job ${most[0]}` : '';
   return new TockError(
     'TOCK_BAD_STATE',
-    `the drain has executed over ${limit} attempts${what}, and more are due: if jobs do not enqueue each other forever, raise its limit`,
+    `the drain has executed ${total} attempts${what}, and more are due: if jobs do not enqueue each other forever, raise its limit`,
   );
 }

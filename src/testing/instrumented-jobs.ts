@@ -1,4 +1,5 @@
 // Wraps the jobs under test, so that a test can make them fail or change their context.
+import type { BatchRuns } from '../model/job/batch/batch-job.js';
 import type { AnyJob, JobContext } from '../model/job/job.js';
 
 /** Replaces members of a handler's context: `ctx => ({ db: other })`. */
@@ -14,12 +15,16 @@ export interface InstrumentedJobs {
   changeContextOf(runId: string, change: ChangeContext): void;
 }
 
+/** The job as it is, but that what a test makes of it is posted to no receiver. */
+export const withoutWebhook = <J extends AnyJob>(job: J): J =>
+  typeof job?.changes === 'object' ? { ...job, changes: true } : job;
+
 export function instrumentJobs(jobs: readonly AnyJob[]): InstrumentedJobs {
   const failures = new Map<string, unknown[]>();
   const ofJobs = new Map<string, ChangeContext>();
   const ofRuns = new Map<string, ChangeContext>();
   const instrumented = (job: AnyJob): AnyJob => ({
-    ...job,
+    ...withoutWebhook(job),
     // Isolated handlers run in this process too, because a test cannot reach into another.
     isolate: false,
     async run(ctx: JobContext, payload: unknown): Promise<unknown> {
@@ -27,7 +32,9 @@ export function instrumentJobs(jobs: readonly AnyJob[]): InstrumentedJobs {
       if (injected !== undefined && injected.length > 0) throw injected.shift();
       let changed = ctx;
       // Not spread: methods of the prototype would be lost.
-      for (const change of [ofJobs.get(job.name), ofRuns.get(ctx.runId)])
+      // The context of a batch is that of all its runs.
+      const ids = job.batch === undefined ? [ctx.runId] : (payload as BatchRuns).map(({ id }) => id);
+      for (const change of [ofJobs.get(job.name), ...ids.map(id => ofRuns.get(id))])
         if (change) changed = Object.create(changed, Object.getOwnPropertyDescriptors(change(changed)));
       return (await job.run(changed, payload)) as unknown;
     },

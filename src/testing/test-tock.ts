@@ -7,6 +7,7 @@ import type { EnqueueOptions } from '../model/job/enqueue-options.js';
 import type { AnyJob, JobReference, OutputFor, PayloadAndOptions } from '../model/job/job.js';
 import type { JobDatabase } from '../model/job/job-database.js';
 import { createRegistry } from '../model/job/registry.js';
+import type { EmitOptions } from '../model/job/wait-methods.js';
 import type { RunRecord } from '../model/run/run-record.js';
 import { isFinished } from '../model/run/states.js';
 import { openDatabase } from '../store/connection/database.js';
@@ -16,7 +17,7 @@ import type { Tock } from '../tock/types.js';
 import { advanceTo, untilNext } from './advance.js';
 import { capturingLogger, type LogLine } from './captured-logs.js';
 import { CREATE_ENDED_RUNS, type DrainOptions, drain } from './drain.js';
-import { type ChangeContext, instrumentJobs } from './instrumented-jobs.js';
+import { type ChangeContext, instrumentJobs, withoutWebhook } from './instrumented-jobs.js';
 import { installClock, type TestClock } from './test-clock.js';
 import { createTestPlace, type TestServer } from './test-database.js';
 import { sharedServer } from './test-server.js';
@@ -75,6 +76,8 @@ export interface TestTock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> ex
     definition: string | { readonly name: string },
     options?: DrainOptions,
   ) => Promise<RunRecord[]>;
+  /** Emits an event, as `tock.emit` does, and drains: what waits for it goes on. */
+  readonly emit: (event: string, options?: EmitOptions & DrainOptions) => Promise<RunRecord[]>;
   /** Moves the clock on to an instant, and drains whenever something is due on the way. */
   readonly advanceTo: (instant: Date | string, options?: DrainOptions) => Promise<RunRecord[]>;
   /** Makes the next attempt of a job fail with an error, before its handler is called. */
@@ -188,6 +191,14 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
       if (context) instruments.changeContextOf(id, context);
       return await executeOnce(engine, tock, id);
     }) as TestTock['runOnce'],
+    emit: async (event, { key, payload, client, ...drainOptions } = {}) => {
+      await tock.emit(event, {
+        ...(key === undefined ? {} : { key }),
+        ...(client === undefined ? {} : { client }),
+        payload,
+      });
+      return await drain(kit, drainOptions);
+    },
     untilNext: async (definition, drainOptions) => await untilNext(kit, nameOf(definition), drainOptions),
     advanceTo: async (instant, drainOptions) => await advanceTo(kit, instant, drainOptions),
     failOnce: (job, error = new Error('injected by failOnce')) => instruments.failOnce(nameOf(job), error),
@@ -208,7 +219,7 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
         ...rest,
         ...more,
         ...reach,
-        jobs: others ?? jobs,
+        jobs: others?.map(withoutWebhook) ?? jobs,
         logger: otherLogger === undefined ? logger : otherLogger,
       });
       opened.push(other);

@@ -1,22 +1,30 @@
 // The options that createTock and each method of a Tock take; refuses those that do not exist.
 
 import type { DoctorOptions } from '../answers/doctor/examine.js';
+import type { PlanOptions } from '../answers/plan/plan.js';
+import type { ProveOptions } from '../answers/prove/prove.js';
 import type { StartOptions } from '../daemon/daemon.js';
+import type { ExceptionOptions } from '../engine/definitions/except.js';
 import type { PauseManyOptions, ResumeManyOptions } from '../engine/definitions/pause-many.js';
 import type { ResetCursorsOptions } from '../engine/definitions/reset-cursors.js';
 import type { UpsertManyOptions, UpsertOptions, VersionGuard } from '../engine/definitions/schedules.js';
 import type { BackfillOptions } from '../engine/materialize/backfill.js';
 import type { WaitOptions } from '../engine/operate/wait.js';
+import type { CalendarOptions } from '../model/calendar/calendar.js';
 import type { CapacityOptions } from '../model/capacity/options.js';
+import type { SubscribeOptions } from '../model/changes/change.js';
+import type { MarkOptions } from '../model/deploys/deploys.js';
 import type { Duration } from '../model/duration.js';
+import type { FreezeOptions, ThawOptions } from '../model/freeze/freeze.js';
+import type { EnqueueManyOptions } from '../model/job/enqueue-options.js';
+import type { KeySettings } from '../model/job/fair/key-methods.js';
 import type { CompleteOptions, FailOptions } from '../model/job/hand-off-methods.js';
 import type { Hooks } from '../model/job/hooks.js';
-import type { EnqueueManyOptions } from '../model/job/job.js';
 import type { MetricsOptions } from '../model/metrics/options.js';
 import { checkOptions, optionNames } from '../model/options.js';
 import type { ProblemLimits } from '../model/problems.js';
-import type { PauseOptions, QueueLimits, ResumeQueueOptions } from '../model/queue-methods.js';
-import type { RunMatch } from '../model/run/run-match.js';
+import type { PauseOptions, ResumeQueueOptions, SetQueueOptions } from '../model/queue-methods.js';
+import type { RunMatch } from '../model/run/match/run-match.js';
 import type {
   CancelManyOptions,
   CancelOptions,
@@ -29,7 +37,14 @@ import type { Keep, PruneOptions } from '../model/scheduler-view.js';
 import type { ScheduleMatch } from '../store/definitions/schedule-match.js';
 import type { AuditFilter } from '../store/reads/audit.js';
 import type { DefinitionFilter } from '../store/reads/runs.js';
-import type { AdoptOptions, MuteOptions, TickCallOptions, TockOptions } from './options.js';
+import type {
+  AdoptOptions,
+  DeliveriesOptions,
+  FlipsOptions,
+  MuteOptions,
+  TickCallOptions,
+  TockOptions,
+} from './options.js';
 
 const TOCK_OPTIONS = optionNames<TockOptions>({
   connectionString: true,
@@ -38,6 +53,7 @@ const TOCK_OPTIONS = optionNames<TockOptions>({
   connections: true,
   statementTimeout: true,
   jobs: true,
+  queues: true,
   hooks: true,
   alerts: true,
   jobsModule: true,
@@ -50,6 +66,7 @@ const TOCK_OPTIONS = optionNames<TockOptions>({
   retry: true,
   maxPayloadBytes: true,
   logs: true,
+  deploy: true,
   allowVanishing: true,
   operator: true,
 });
@@ -67,28 +84,41 @@ const MATCH = {
   job: true,
   definition: true,
   queue: true,
+  group: true,
   key: true,
+  tag: true,
+  deploy: true,
   error: true,
   errorGroup: true,
   payload: true,
   from: true,
   to: true,
+  zone: true,
 } as const;
 const MANY = { dryRun: true, limit: true, onProgress: true, signal: true } as const;
 const METHODS = {
   complete: optionNames<CompleteOptions>({ client: true, note: true }),
   fail: optionNames<FailOptions>({ retry: true, retryAt: true, client: true }),
   enqueueMany: optionNames<EnqueueManyOptions>({ client: true, details: true }),
-  tick: optionNames<TickCallOptions>({ budget: true, concurrency: true, queues: true, signal: true }),
+  tick: optionNames<TickCallOptions>({
+    budget: true,
+    within: true,
+    concurrency: true,
+    queues: true,
+    signal: true,
+  }),
   start: optionNames<StartOptions>({ concurrency: true, queues: true, listen: true }),
-  'runs.list': optionNames<RunFilter>({ ...MATCH, limit: true, before: true }),
+  'runs.list': optionNames<RunFilter>({ ...MATCH, limit: true, before: true, order: true }),
   'runs.match': optionNames<RunMatch>(MATCH),
-  'runs.retryMany': optionNames<RetryManyOptions>({ ...MANY, attempts: true }),
+  'runs.retryMany': optionNames<RetryManyOptions>({ ...MANY, attempts: true, rate: true }),
   'runs.cancelMany': optionNames<CancelManyOptions>({ ...MANY, reason: true }),
   'runs.retry': optionNames<RetryOptions>({ attempts: true }),
+  retryGroup: optionNames<RetryOptions>({ attempts: true }),
+  cancelGroup: optionNames<CancelOptions>({ reason: true }),
   'runs.cancel': optionNames<CancelOptions>({ reason: true }),
   'runs.log': optionNames<LogOptions>({ attempt: true }),
   'runs.wait': optionNames<WaitOptions>({ execute: true, onChange: true, signal: true }),
+  'changes.subscribe': optionNames<SubscribeOptions>({ from: true, jobs: true, run: true, signal: true }),
   'schedules.list': optionNames<DefinitionFilter>({
     name: true,
     job: true,
@@ -100,7 +130,8 @@ const METHODS = {
   'schedules.upsert': optionNames<UpsertOptions>({ ifVersion: true, client: true }),
   'schedules.upsertMany': optionNames<UpsertManyOptions>({ client: true }),
   'schedules.remove': optionNames<VersionGuard>({ ifVersion: true }),
-  'schedules.pause': optionNames<PauseOptions>({ note: true }),
+  'schedules.pause': optionNames<PauseOptions>({ note: true, until: true }),
+  'schedules.skip': optionNames<ExceptionOptions>({ note: true }),
   'schedules.match': optionNames<ScheduleMatch>({
     names: true,
     pause: true,
@@ -108,7 +139,12 @@ const METHODS = {
     job: true,
     state: true,
   }),
-  'schedules.pauseMany': optionNames<PauseManyOptions>({ note: true, dryRun: true, signal: true }),
+  'schedules.pauseMany': optionNames<PauseManyOptions>({
+    note: true,
+    until: true,
+    dryRun: true,
+    signal: true,
+  }),
   'schedules.resumeMany': optionNames<ResumeManyOptions>({ dryRun: true, signal: true }),
   'schedules.backfill': optionNames<BackfillOptions>({
     from: true,
@@ -117,15 +153,23 @@ const METHODS = {
     onProgress: true,
   }),
   'schedules.resetCursors': optionNames<ResetCursorsOptions>({ names: true, dryRun: true }),
-  'queues.set': optionNames<QueueLimits>({
+  'calendars.set': optionNames<CalendarOptions>({ dates: true, dryRun: true }),
+  'queues.set': optionNames<SetQueueOptions>({
     concurrency: true,
     rate: true,
     window: true,
     timezone: true,
     relay: true,
+    fair: true,
+    until: true,
   }),
-  'queues.pause': optionNames<PauseOptions>({ note: true }),
+  'keys.set': optionNames<KeySettings>({ weight: true, limit: true, rate: true }),
+  'queues.pause': optionNames<PauseOptions>({ note: true, until: true }),
   'queues.resume': optionNames<ResumeQueueOptions>({ rate: true, dryRun: true }),
+  freeze: optionNames<FreezeOptions>({ until: true, note: true, ramp: true }),
+  thaw: optionNames<ThawOptions>({ ramp: true }),
+  'deploys.list': optionNames<{ readonly limit?: number }>({ limit: true }),
+  'deploys.mark': optionNames<MarkOptions>({ at: true, note: true }),
   'audit.list': optionNames<AuditFilter>({
     operator: true,
     action: true,
@@ -138,21 +182,33 @@ const METHODS = {
   }),
   metrics: optionNames<MetricsOptions>({ format: true, maxJobs: true, maxSchedules: true }),
   capacity: optionNames<CapacityOptions>({ disk: true, cores: true }),
+  plan: optionNames<PlanOptions>({
+    from: true,
+    to: true,
+    timezone: true,
+    days: true,
+    check: true,
+    maxStartsPerMinute: true,
+    noVanishing: true,
+  }),
+  prove: optionNames<ProveOptions>({ from: true, to: true, names: true, onProgress: true, signal: true }),
   prune: optionNames<PruneOptions>({
     keep: true,
     keepKeys: true,
     keepLogs: true,
     keepAudit: true,
+    keepEvents: true,
     partition: true,
     onProgress: true,
     signal: true,
   }),
+  'alerts.flips': optionNames<FlipsOptions>({ limit: true, before: true }),
+  'alerts.deliveries': optionNames<DeliveriesOptions>({ each: true }),
   'alerts.mute': optionNames<MuteOptions>({ until: true, note: true }),
   adopt: optionNames<AdoptOptions>({ dryRun: true }),
   health: PROBLEM_LIMITS,
   doctor: optionNames<DoctorOptions>({ limits: true, keepKeys: true }),
 };
-const RATE = optionNames<NonNullable<QueueLimits['rate']>>({ count: true, per: true });
 const KEEP = optionNames<Exclude<Keep, Duration>>({
   succeeded: true,
   dead: true,
@@ -176,9 +232,7 @@ export function checkTockOptions(options: TockOptions): void {
 export function checkMethodOptions(method: keyof typeof METHODS, options: unknown): void {
   if (options === undefined) return;
   checkOptions(options, METHODS[method], method);
-  const { rate, keep, limits } = options as Readonly<Record<string, unknown>>;
-  if (['queues.set', 'queues.resume'].includes(method) && rate !== undefined && rate !== null)
-    checkOptions(rate, RATE, 'rate');
+  const { keep, limits } = options as Readonly<Record<string, unknown>>;
   if (method === 'doctor' && limits !== undefined) checkOptions(limits, PROBLEM_LIMITS, 'limits');
   if (method === 'prune' && typeof keep === 'object') checkOptions(keep, KEEP, 'keep');
 }

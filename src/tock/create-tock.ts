@@ -7,10 +7,13 @@ import { checkConcurrency, checkQueues, readSettings } from '../engine/engine.js
 import { readIsolation } from '../engine/execute/isolate/isolation.js';
 import { askIdleTick } from '../engine/idle-tick.js';
 import type { Tracing } from '../engine/tracing/tracing.js';
+import { webhookJob } from '../engine/webhooks/webhook-job.js';
+import { deployOf } from '../environment/deploy.js';
 import { isolatedEntry } from '../environment/paths.js';
 import { readAlerts } from '../model/alerts/read-alerts.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
+import { URL_JOB } from '../model/http/stored-request.js';
 import type { AnyJob } from '../model/job/job.js';
 import { createRegistry } from '../model/job/registry.js';
 import { readTracingOption, type TracingOption } from '../model/job/tracing-option.js';
@@ -23,8 +26,10 @@ import { DELIVERY_JOB } from '../store/runs/alert-events.js';
 import { checkTockOptions } from './check-options.js';
 import { rememberDatabase } from './database-of.js';
 import { rememberStarter, type Start } from './engine-of.js';
+import { subscribeLater } from './methods/subscribe-later.js';
 import type { TockOptions } from './options.js';
 import type { OpenedTock, ShellTock, Tock } from './types.js';
+import { urlJob } from './url-job.js';
 
 /**
  * Makes a Tock. Nothing is connected or written until it is used.
@@ -52,13 +57,20 @@ export function assembleTock(
   checkTockOptions(options);
   const schema = checkSchemaName(options.schema === undefined ? 'tock' : options.schema);
   const alerting = options.alerts === undefined ? undefined : readAlerts(options.alerts);
+  const jobs = createRegistry(options.jobs ?? [], options.queues);
   const registry = {
-    ...createRegistry(options.jobs ?? []),
-    builtIn: (name: string) => (name === DELIVERY_JOB ? deliveryJob(alerting, schema) : undefined),
+    ...jobs,
+    builtIn: (name: string) => {
+      if (name === URL_JOB) return urlJob();
+      return name === DELIVERY_JOB ? deliveryJob(alerting, schema) : webhookJob(jobs, name);
+    },
   };
   const checked = {
     registry,
-    settings: readSettings(options),
+    settings: readSettings({
+      ...options,
+      deploy: options.deploy === undefined ? deployOf(process.env) : options.deploy,
+    }),
     statementTimeoutMs: parseDuration(options.statementTimeout ?? '60s', 'statementTimeout'),
     isolation: readIsolation(registry, isolatedEntry(), options),
     alerting,
@@ -109,6 +121,14 @@ export function assembleTock(
       jobs: registry.jobs,
       enqueue: later((tock, ...input) => tock.enqueue(...input)),
       enqueueMany: later((tock, ...input) => tock.enqueueMany(...input)),
+      enqueueGroup: later((tock, ...input) => tock.enqueueGroup(...input)),
+      enqueueFlow: later((tock, ...input) => tock.enqueueFlow(...input)),
+      group: later((tock, ...input) => tock.group(...input)),
+      flow: later((tock, ...input) => tock.flow(...input)),
+      continueGroup: later((tock, ...input) => tock.continueGroup(...input)),
+      retryGroup: later((tock, ...input) => tock.retryGroup(...input)),
+      cancelGroup: later((tock, ...input) => tock.cancelGroup(...input)),
+      emit: later((tock, ...input) => tock.emit(...input)),
       tick: later((tock, ...input) => tock.tick(...input)),
       idleTick: async ({ budget = '50s', concurrency, queues } = {}) => {
         requireRole(operator, 'tick');
@@ -156,8 +176,19 @@ export function assembleTock(
         pauseMany: later((tock, ...input) => tock.schedules.pauseMany(...input)),
         resumeMany: later((tock, ...input) => tock.schedules.resumeMany(...input)),
         pauses: later((tock, ...input) => tock.schedules.pauses(...input)),
+        skip: later((tock, ...input) => tock.schedules.skip(...input)),
+        move: later((tock, ...input) => tock.schedules.move(...input)),
+        restore: later((tock, ...input) => tock.schedules.restore(...input)),
+        exceptions: later((tock, ...input) => tock.schedules.exceptions(...input)),
         backfill: later((tock, ...input) => tock.schedules.backfill(...input)),
         resetCursors: later((tock, ...input) => tock.schedules.resetCursors(...input)),
+      },
+      freeze: later((tock, ...input) => tock.freeze(...input)),
+      frozen: later((tock, ...input) => tock.frozen(...input)),
+      thaw: later((tock, ...input) => tock.thaw(...input)),
+      deploys: {
+        list: later((tock, ...input) => tock.deploys.list(...input)),
+        mark: later((tock, ...input) => tock.deploys.mark(...input)),
       },
       queues: {
         list: later((tock, ...input) => tock.queues.list(...input)),
@@ -165,15 +196,37 @@ export function assembleTock(
         pause: later((tock, ...input) => tock.queues.pause(...input)),
         resume: later((tock, ...input) => tock.queues.resume(...input)),
         remove: later((tock, ...input) => tock.queues.remove(...input)),
+        reset: later((tock, ...input) => tock.queues.reset(...input)),
+      },
+      calendars: {
+        list: later((tock, ...input) => tock.calendars.list(...input)),
+        get: later((tock, ...input) => tock.calendars.get(...input)),
+        set: later((tock, ...input) => tock.calendars.set(...input)),
+        remove: later((tock, ...input) => tock.calendars.remove(...input)),
+      },
+      keys: {
+        list: later((tock, ...input) => tock.keys.list(...input)),
+        get: later((tock, ...input) => tock.keys.get(...input)),
+        set: later((tock, ...input) => tock.keys.set(...input)),
+        reset: later((tock, ...input) => tock.keys.reset(...input)),
+        open: later((tock, ...input) => tock.keys.open(...input)),
       },
       alerts: {
         list: later((tock, ...input) => tock.alerts.list(...input)),
+        rules: later((tock, ...input) => tock.alerts.rules(...input)),
+        channels: later((tock, ...input) => tock.alerts.channels(...input)),
+        flips: later((tock, ...input) => tock.alerts.flips(...input)),
+        deliveries: later((tock, ...input) => tock.alerts.deliveries(...input)),
         mutes: later((tock, ...input) => tock.alerts.mutes(...input)),
         mute: later((tock, ...input) => tock.alerts.mute(...input)),
         unmute: later((tock, ...input) => tock.alerts.unmute(...input)),
         test: later((tock, ...input) => tock.alerts.test(...input)),
       },
+      changes: { subscribe: options => subscribeLater(later, options) },
       why: later((tock, ...input) => tock.why(...input)),
+      prove: later((tock, ...input) => tock.prove(...input)),
+      plan: later((tock, ...input) => tock.plan(...input)),
+      zones: later(tock => tock.zones()),
       status: later((tock, ...input) => tock.status(...input)),
       metrics: later((tock, ...input) => tock.metrics(...input)),
       capacity: later((tock, ...input) => tock.capacity(...input)),
@@ -195,7 +248,7 @@ export function assembleTock(
     };
     rememberDatabase(
       acting,
-      later(tock => Promise.resolve(tock.database)),
+      later(tock => Promise.resolve(tock)),
     );
     rememberStarter(
       acting,

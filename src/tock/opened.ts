@@ -1,29 +1,33 @@
 // A Tock whose engine is loaded.
-
 import { examine } from '../answers/doctor/examine.js';
 import { why } from '../answers/why/why.js';
 import { queuesOfWorker } from '../engine/alerts/delivery-job.js';
 import { withHeartbeat } from '../engine/alerts/heartbeat.js';
 import { audit } from '../engine/audit.js';
+import { freeze, thaw } from '../engine/definitions/freeze.js';
 import { pauseDefinition, resumeDefinition } from '../engine/definitions/pause.js';
 import { pauseMany, pauses, resumeMany } from '../engine/definitions/pause-many.js';
 import { register } from '../engine/definitions/register.js';
 import { resetCursors } from '../engine/definitions/reset-cursors.js';
 import { removeSchedule, upsertSchedule, upsertSchedules } from '../engine/definitions/schedules.js';
+import { emit } from '../engine/emit.js';
 import { checkConcurrency, checkQueues, type Engine } from '../engine/engine.js';
 import { enqueue, enqueueMany } from '../engine/enqueue.js';
 import { createSchedulerView, readHealth } from '../engine/execute/scheduler-view.js';
 import { backfill } from '../engine/materialize/backfill.js';
-import * as alerts from '../engine/operate/alerts.js';
+import { type ChangeFeed, createChangeFeed } from '../engine/operate/changes/change-feed.js';
+import { markDeployed } from '../engine/operate/deploys.js';
 import { beginExec } from '../engine/operate/exec/begin-exec.js';
 import { forgetHost } from '../engine/operate/forget-host.js';
 import { createRunEnds, type RunEnds } from '../engine/operate/run-ends.js';
 import { executeOrWait, type WaitOptions, waitForEnd } from '../engine/operate/wait.js';
 import { prune } from '../engine/retention/prune.js';
 import { runTick } from '../engine/run-tick.js';
+import { readWithin, tickWithin } from '../engine/tick-within.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
-import type { EnqueueManyOptions, NewRun } from '../model/job/job.js';
+import type { EnqueueManyOptions } from '../model/job/enqueue-options.js';
+import type { NewRun } from '../model/job/job.js';
 import type { OutputOfId } from '../model/job/run-id.js';
 import {
   type Action,
@@ -35,17 +39,26 @@ import {
 } from '../model/operator.js';
 import type { RunRecord } from '../model/run/run-record.js';
 import { openDatabase } from '../store/connection/database.js';
+import { readFreeze } from '../store/definitions/freeze/freezes.js';
 import { listAudit } from '../store/reads/audit.js';
+import { listDeploys } from '../store/reads/runs/deploys.js';
 import { listDefinitions } from '../store/reads/runs.js';
 import { adoptDatabase } from '../store/schema/database-identity.js';
 import { migrate, requireMigrated } from '../store/schema/migrate.js';
 import { checked } from './check-options.js';
 import type { Stoppable } from './engine-of.js';
-import { handOffMethods } from './hand-off-methods.js';
+import { alertMethods } from './methods/alert-calls.js';
+import { calendarMethods } from './methods/calendar-methods.js';
+import { changeMethods } from './methods/change-methods.js';
+import { exceptionCalls } from './methods/exception-calls.js';
+import { groupMethods } from './methods/group-calls.js';
+import { handOffMethods } from './methods/hand-off-methods.js';
+import { keyMethods } from './methods/key-methods.js';
+import { queueMethods } from './methods/queue-methods.js';
+import { reportCalls } from './methods/report-calls.js';
+import { runMethods } from './methods/run-methods.js';
 import type { TockOptions } from './options.js';
-import { queueMethods } from './queue-methods.js';
 import type { ReadOptions } from './read-options.js';
-import { runMethods } from './run-methods.js';
 import { withStoredPayload } from './stored-payload.js';
 import type { OpenedTock } from './types.js';
 
@@ -76,6 +89,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
   const shared: Shared = {
     daemons,
     ends,
+    feed: createChangeFeed(engine, ends),
     kind: read.kind,
     open: () => {
       if (isClosed) throw new TockError('TOCK_CLOSED', 'this Tock is closed; make another with createTock');
@@ -97,6 +111,7 @@ export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
 interface Shared {
   readonly daemons: Set<Stoppable>;
   readonly ends: RunEnds;
+  readonly feed: ChangeFeed;
   /** Whose ticks they are. */
   readonly kind: ReadOptions['kind'];
   /** @throws TockError TOCK_CLOSED */
@@ -125,6 +140,10 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
 
   return {
     database: acting.database,
+    hearChanges: wake => {
+      shared.open();
+      return shared.ends.join({ runId: null, changes: true, wake });
+    },
     startWith: async start => {
       const started = await start(mayWork('start'));
       shared.daemons.add(started);
@@ -138,17 +157,28 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
       const enqueued = await enqueueMany(may('enqueue'), runs, client);
       return details ? enqueued : enqueued.map(({ id }) => id);
     }) as OpenedTock['enqueueMany'],
+    ...groupMethods(open, may),
+    emit: async (event, emitOptions) => await emit(may('emit'), event, emitOptions),
     tick: async (tickOptions = {}) => {
-      const { budget = '50s', ...rest } = checked('tick', tickOptions);
+      const { budget, within, ...rest } = checked('tick', tickOptions);
       const engine = mayWork('tick');
+      if (budget !== undefined && within !== undefined)
+        throw new TockError(
+          'TOCK_BAD_OPTION',
+          'tick takes either budget, for claiming, or within, for all of it',
+        );
       const tick = {
-        budgetMs: parseDuration(budget, 'budget'),
         ...rest,
         concurrency: checkConcurrency(rest.concurrency),
         queues: queuesOfWorker(checkQueues(rest.queues), engine),
+        offers: rest.queues === undefined,
         kind: shared.kind,
       };
-      return await withHeartbeat(engine, () => runTick(engine, tick));
+      const budgetMs = parseDuration(budget ?? '50s', 'budget');
+      const withinMs = within === undefined ? null : readWithin(within, 'within');
+      return await withHeartbeat(engine, () =>
+        withinMs === null ? runTick(engine, { ...tick, budgetMs }) : tickWithin(engine, tick, withinMs),
+      );
     },
     start: async startOptions => {
       const engine = mayWork('start');
@@ -157,7 +187,8 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
       // Loaded late: a tick does not need node-cron.
       const { startDaemon } = await import('../daemon/daemon.js');
       const queues = queuesOfWorker(startOptions?.queues, engine);
-      const daemon = await startDaemon(engine, { ...startOptions, queues });
+      const offers = startOptions?.queues === undefined;
+      const daemon = await startDaemon(engine, { ...startOptions, queues, offers });
       shared.daemons.add(daemon);
       return daemon;
     },
@@ -182,6 +213,7 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
       },
     },
     schedules: {
+      ...exceptionCalls(open, may),
       list: async filter =>
         (await listDefinitions(open().database, checked('schedules.list', filter))).map(shown),
       upsert: async (schedule, options) => {
@@ -221,28 +253,23 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
         return await resetCursors(isDry ? open() : may('schedules.resetCursors'), options);
       },
     },
+    freeze: async options => await freeze(may('freeze'), checked('freeze', options)),
+    frozen: async () => await readFreeze(open().database),
+    thaw: async options => await thaw(may('thaw'), checked('thaw', options)),
     queues: queueMethods(open, may),
-    audit: {
-      list: async filter => await listAudit(open().database, checked('audit.list', filter)),
+    keys: keyMethods(open, may),
+    calendars: calendarMethods(open, may),
+    deploys: {
+      list: async options => await listDeploys(open().database, checked('deploys.list', options)),
+      mark: async (name, options) =>
+        await markDeployed(may('deploys.mark'), name, checked('deploys.mark', options)),
     },
-    alerts: {
-      list: async ({ limit = 1000 } = {}) => await alerts.list(open(), limit),
-      mutes: async () => await alerts.mutes(open()),
-      mute: async (name, options) =>
-        await alerts.mute(may('alerts.mute'), name, checked('alerts.mute', options)),
-      unmute: async name => await alerts.unmute(may('alerts.unmute'), name),
-      test: async channel => await alerts.test(mayWork('alerts.test'), channel),
-    },
+    audit: { list: async filter => await listAudit(open().database, checked('audit.list', filter)) },
+    alerts: alertMethods(open, may),
+    changes: changeMethods(open, shared.feed),
     why: async (definition, time) => await why(open(), definition, time),
+    ...reportCalls(open),
     status: async () => await createSchedulerView(open()).status(),
-    metrics: async metricsOptions => {
-      const { openMetrics } = await import('../answers/figures/openmetrics.js');
-      return await openMetrics(open().database, checked('metrics', metricsOptions));
-    },
-    capacity: async capacityOptions => {
-      const report = await import('../answers/figures/capacity.js');
-      return await report.measureCapacity(open().database, checked('capacity', capacityOptions));
-    },
     health: async limits => await readHealth(open(), checked('health', limits)),
     doctor: async doctorOptions => await examine(open(), checked('doctor', doctorOptions)),
     forgetHost: async host => await forgetHost(may('forgetHost'), host),

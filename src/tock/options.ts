@@ -8,6 +8,7 @@ import type { Hooks } from '../model/job/hooks.js';
 import type { AnyJob, PayloadFor } from '../model/job/job.js';
 import type { TracingOption } from '../model/job/tracing-option.js';
 import type { Logger } from '../model/logger.js';
+import type { DefinedQueue } from '../model/queue/define-queue.js';
 
 /** What {@link createTock} takes. Durations are texts such as `'30s'` and `'5m'`, or milliseconds. */
 export interface TockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]> extends SettingsInput {
@@ -29,6 +30,8 @@ export interface TockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
    * this Tock; with `AnyJob[]`, any name will do. Default: none.
    */
   readonly jobs?: Jobs;
+  /** Queues that are stated in code, by `defineQueue`; registered with the jobs. Default: none. */
+  readonly queues?: readonly DefinedQueue[];
   readonly hooks?: Hooks;
   /** Notifies channels when runs fail, schedules are late, hosts fall silent … Default: none. */
   readonly alerts?: AlertOptions;
@@ -50,8 +53,13 @@ export interface TockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
 
 /** Options of one tick. */
 export interface TickCallOptions {
-  /** For how long new runs are claimed. Default `50s`. */
+  /** For how long new runs are claimed; those that were are waited for. Default `50s`. */
   readonly budget?: Duration;
+  /**
+   * In place of `budget`, where something kills what takes longer: within how long the tick returns, 1 s at
+   * least. Runs that have not ended by then are given back, and the attempt is not counted.
+   */
+  readonly within?: Duration;
   /** The most runs at once: 1 to 10,000. Default 10. */
   readonly concurrency?: number;
   /** Only runs of these queues. Default: all. */
@@ -71,9 +79,23 @@ export type ScheduleInputs<
   >;
 };
 
+/** Options of `alerts.flips`. */
+export interface FlipsOptions {
+  /** Default 50. */
+  readonly limit?: number;
+  /** Only flips with a lower id than this: the next page. */
+  readonly before?: string;
+}
+
+/** Options of `alerts.deliveries`. */
+export interface DeliveriesOptions {
+  /** How many messages of each channel. Default 5, at most 100. */
+  readonly each?: number;
+}
+
 /** Options of `alerts.mute`. */
 export interface MuteOptions {
-  /** Until when no notifications are sent: a Date, or ISO text. */
+  /** Until when no notifications are sent: a Date, ISO text, or a duration from now, `4h`. */
   readonly until: Date | string;
   /** Shown with the mute; at most 500 characters. */
   readonly note?: string;

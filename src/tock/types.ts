@@ -19,23 +19,24 @@ import type {
   VersionGuard,
 } from '../engine/definitions/schedules.js';
 import type { BackfillOptions, BackfillResult } from '../engine/materialize/backfill.js';
-import type { AlertTest } from '../engine/operate/alerts.js';
 import type { ExecBeginning } from '../engine/operate/exec/begin-exec.js';
 import type { WaitOptions } from '../engine/operate/wait.js';
 import type { TickSummary } from '../engine/run-tick.js';
 import type { RunAtWork } from '../engine/worker/worker-interface.js';
 import type { Heartbeat } from '../model/alerts/read-alerts.js';
 import type { AuditRecord } from '../model/audit.js';
-import type { CapacityReport } from '../model/capacity/capacity.js';
-import type { CapacityOptions } from '../model/capacity/options.js';
+import type { CalendarMethods } from '../model/calendar/calendar.js';
+import type { ChangeMethods } from '../model/changes/change.js';
+import type { DeployMethods } from '../model/deploys/deploys.js';
 import type { DoctorReport } from '../model/doctor/check.js';
+import type { FreezeMethods } from '../model/freeze/freeze.js';
 import type { Health } from '../model/health.js';
-import type { EnqueueCallOptions } from '../model/job/enqueue-options.js';
+import type { EnqueueCallOptions, EnqueueManyOptions } from '../model/job/enqueue-options.js';
+import type { KeyMethods } from '../model/job/fair/key-methods.js';
 import type { HandOffMethods } from '../model/job/hand-off-methods.js';
 import type {
   AnyJob,
   EnqueuedRuns,
-  EnqueueManyOptions,
   JobReference,
   NewRuns,
   OutputFor,
@@ -43,8 +44,8 @@ import type {
   PayloadFor,
 } from '../model/job/job.js';
 import type { EnqueuedOr, OutputOfId } from '../model/job/run-id.js';
+import type { EmitOptions } from '../model/job/wait-methods.js';
 import type { Logger } from '../model/logger.js';
-import type { MetricsOptions } from '../model/metrics/options.js';
 import type { Operator } from '../model/operator.js';
 import type { ProblemLimits } from '../model/problems.js';
 import type { PauseOptions, QueueMethods } from '../model/queue-methods.js';
@@ -52,7 +53,6 @@ import type { RunMethods } from '../model/run/run-methods.js';
 import type { RunRecord } from '../model/run/run-record.js';
 import type { PruneOptions, PruneResult, SchedulerStatus } from '../model/scheduler-view.js';
 import type { ExecOptions } from '../model/shell/exec-options.js';
-import type { AlertMute, AlertRecord } from '../store/alerts/deliveries.js';
 import type { Database } from '../store/connection/database.js';
 import type { SharedPause } from '../store/definitions/paused-together.js';
 import type { ScheduleMatch } from '../store/definitions/schedule-match.js';
@@ -60,23 +60,29 @@ import type { AuditFilter } from '../store/reads/audit.js';
 import type { DefinitionFilter, DefinitionRecord } from '../store/reads/runs.js';
 import type { Adoption } from '../store/schema/database-identity.js';
 import type { MigrateResult } from '../store/schema/migrate.js';
+import type { AlertMethods } from './alert-methods.js';
 import type { Start, Stoppable } from './engine-of.js';
-import type { AdoptOptions, MuteOptions, ScheduleInputs, TickCallOptions } from './options.js';
+import type { ExceptionMethods } from './exception-methods.js';
+import type { GroupMethods } from './group-methods.js';
+import type { AdoptOptions, ScheduleInputs, TickCallOptions } from './options.js';
+import type { ReportMethods } from './report-methods.js';
 
 /**
  * A Tock. `Jobs` are those that it was created with; in a plain `Tock` the compiler does not know them.
  *
- * Every method connects to the database when it first needs it, and rejects with the driver's error if that
- * fails, with TOCK_NOT_MIGRATED where Tock's tables are not there, with TOCK_CLOSED after `close`, and with
- * TOCK_BAD_OPTION for an option that does not exist.
+ * Every method connects when it first needs it, and rejects with the driver's error if that fails, with
+ * TOCK_NOT_MIGRATED, with TOCK_CLOSED after `close`, and with TOCK_BAD_OPTION for an unknown option.
  */
-export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> extends HandOffMethods {
+export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
+  extends HandOffMethods,
+    FreezeMethods,
+    GroupMethods<Jobs>,
+    ReportMethods {
   /**
    * Enqueues one run; resolves to its id. With a `key` that was used before, to the id of that key's run.
    * With `client` it happens in the caller's transaction. With `details: true` it resolves to
    * `{ id, isNew, isReplaced }`.
-   * @throws TockError TOCK_UNKNOWN_JOB, TOCK_BAD_PAYLOAD, TOCK_BAD_KEY, TOCK_BAD_TIME, TOCK_BAD_OPTION,
-   * TOCK_BAD_JOB
+   * @throws TockError TOCK_UNKNOWN_JOB, TOCK_BAD_PAYLOAD, TOCK_BAD_KEY, TOCK_BAD_TIME, TOCK_BAD_OPTION
    */
   enqueue<const J extends JobReference<Jobs>, Details extends boolean = false>(
     job: J,
@@ -92,9 +98,14 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> extend
     options?: EnqueueManyOptions<Details>,
   ): Promise<EnqueuedRuns<J, Jobs, Details>>;
   /**
+   * Emits an event; resolves to its id. Runs that wait for it by `ctx.waitFor` go on at once; it is kept for
+   * seven days, for waits that begin later. With `client` it happens in the caller's transaction.
+   * @throws TockError TOCK_BAD_KEY, TOCK_BAD_PAYLOAD, TOCK_BAD_OPTION
+   */
+  emit(event: string, options?: EmitOptions): Promise<string>;
+  /**
    * Registers, reaps and materializes; then executes runs until nothing is due or the budget is over.
-   * @throws TockError TOCK_DATABASE_COPIED in a restored copy, until `adopt`; TOCK_BAD_OPTION,
-   * TOCK_BAD_DURATION
+   * @throws TockError TOCK_DATABASE_COPIED until `adopt`; TOCK_BAD_OPTION, TOCK_BAD_DURATION
    */
   tick(options?: TickCallOptions): Promise<TickSummary>;
   /** Starts a daemon: it does what ticks do, until its `stop`. @throws TockError as `tick` does */
@@ -115,7 +126,7 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> extend
      */
     wait<const Id extends string>(id: Id, options?: WaitOptions): Promise<RunRecord<OutputOfId<Id>>>;
   };
-  readonly schedules: {
+  readonly schedules: ExceptionMethods & {
     /** Definitions, those due next first; with `after`, a page of them by name. */
     list(options?: DefinitionFilter): Promise<DefinitionRecord[]>;
     /**
@@ -142,8 +153,10 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> extend
      */
     remove(name: string, options?: VersionGuard): Promise<DefinitionRecord>;
     /**
-     * Makes no new runs of a definition until it is resumed.
-     * @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE for one without a schedule
+     * Makes no new runs of a definition until it is resumed, or until `until`. What is paused already has the
+     * new end, or none.
+     * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_TIME, TOCK_BAD_DURATION; TOCK_BAD_STATE for one without a
+     * schedule
      */
     pause(name: string, options?: PauseOptions): Promise<DefinitionRecord>;
     /** Ends a pause. Occurrences within it are not caught up. @throws TockError TOCK_NOT_FOUND */
@@ -172,24 +185,14 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> extend
     resetCursors(options?: ResetCursorsOptions): Promise<CursorReset[]>;
   };
   readonly queues: QueueMethods;
-  readonly alerts: {
-    /** What is down, and what has recovered; with the channels that were notified, and their answers. */
-    list(options?: { readonly limit?: number }): Promise<AlertRecord[]>;
-    /** The mutes that hold now. */
-    mutes(): Promise<AlertMute[]>;
-    /**
-     * Sends no notifications of a rule, or of a definition, job, queue or host, until a time; then of what is
-     * still down. @throws TockError TOCK_NOT_FOUND for an unknown name; TOCK_BAD_TIME
-     */
-    mute(name: string, options: MuteOptions): Promise<AlertMute>;
-    /** Ends a mute; resolves to whether there was one. */
-    unmute(name: string): Promise<boolean>;
-    /**
-     * Sends a test message now, from this process, to one channel of `alerts` or to all; resolves to what
-     * they answered. @throws TockError TOCK_NOT_FOUND for an unknown channel
-     */
-    test(channel?: string): Promise<AlertTest[]>;
-  };
+  readonly keys: KeyMethods;
+  /** Named sets of dates that schedules leave out, such as public holidays. */
+  readonly calendars: CalendarMethods;
+  /** Versions of the app, as workers and operators have named them. */
+  readonly deploys: DeployMethods;
+  readonly alerts: AlertMethods;
+  /** What becomes of the runs of jobs that have `changes`. */
+  readonly changes: ChangeMethods;
   /**
    * Why a definition ran, or did not, at a time: a Date, an ISO instant, or local time in the definition's
    * zone (`2026-03-08T02:30`, `2026-03-08` for the whole day, `02:30` for today).
@@ -199,13 +202,6 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]> extend
   /** The jobs of this process, by name. */
   readonly jobs: ReadonlyMap<string, AnyJob>;
   status(): Promise<SchedulerStatus>;
-  /**
-   * Metrics as text, for Prometheus and what reads its formats: ends, durations and waits of runs, queues,
-   * schedules. Only reads. @throws TockError TOCK_BAD_OPTION
-   */
-  metrics(options?: MetricsOptions): Promise<string>;
-  /** Rates, sizes, how they grow, and what ends first. Only reads. @throws TockError TOCK_BAD_OPTION */
-  capacity(options?: CapacityOptions): Promise<CapacityReport>;
   /**
    * The state of the scheduler in sentences, the most important first. Quick enough for a probe: it does not
    * count the runs that ended well, and does not compare time zone data, as `status` and `doctor` do.
@@ -255,6 +251,8 @@ interface Exec {
 export interface OpenedTock extends Omit<Tock, 'jobs' | 'as'>, Exec {
   as(operator: Operator): OpenedTock;
   readonly database: Database;
+  /** Calls `wake` when there may be changes to read. Returns a function that ends this. */
+  readonly hearChanges: (wake: () => void) => () => void;
   /** Starts what works with the engine, and stops it at `close`. */
   startWith(start: Start): Promise<Stoppable>;
   readonly logger: Logger;

@@ -262,7 +262,7 @@ export function describeAdapter(name: string, open: (url: string) => Promise<App
       );
       expect(again).toMatchObject({
         id: written[4]?.id,
-        at: new Date('2026-03-03T00:00:00Z'),
+        at: '2026-03-03T00:00:00.000Z',
         vanishedAt: null,
       });
       await test.setClock(null);

@@ -8,19 +8,16 @@ import { build } from 'esbuild';
 import knex from 'knex';
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fromDrizzle, fromKnex, fromKysely, fromPrisma } from '../../src/adapters.js';
+import { afterAll, describe, expect, it } from 'vitest';
+import { fromDrizzle, fromKnex, fromKysely, fromPostgresJs, fromPrisma } from '../../src/adapters.js';
 import { defineJob, type QueryClient, TockError } from '../../src/index.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { openOnce } from '../support/open.js';
+import { reuseTestTock } from '../support/test-tock.js';
 import { PrismaClient } from './prisma/generated/client.js';
 
 const ROOT = path.join(import.meta.dirname, '..', '..');
 const echo = defineJob({ name: 'echo', run: () => null });
-let test: TestTock;
-beforeAll(async () => {
-  test = await openTestTock([echo]);
-});
-afterAll(() => test.close());
+const test = openOnce(() => reuseTestTock([echo]));
 
 // None of these connects before it is asked.
 const pool = new pg.Pool();
@@ -40,6 +37,7 @@ const ADAPTERS: readonly [string, Adapter, string][] = [
   ['fromDrizzle', fromDrizzle, 'the tx of db.transaction(async tx => …)'],
   ['fromPrisma', fromPrisma, 'the tx of prisma.$transaction(async tx => …)'],
   ['fromKnex', fromKnex, 'the trx of knex.transaction(async trx => …)'],
+  ['fromPostgresJs', fromPostgresJs, 'the tx of sql.begin(async tx => …)'],
 ];
 
 /** What each adapter takes. */
@@ -139,7 +137,7 @@ describe('the types', () => {
 });
 
 describe('pg-tock/adapters, as built', () => {
-  it('is there by its public name, and throws the TockError of pg-tock', async () => {
+  it('is there by its public name, and throws the TockError of pg-tock', { tags: 'slow' }, async () => {
     const script = `
       import * as adapters from 'pg-tock/adapters';
       import { TockError } from 'pg-tock';
@@ -152,7 +150,7 @@ describe('pg-tock/adapters, as built', () => {
       cwd: ROOT,
     });
     expect(JSON.parse(stdout)).toEqual({
-      names: ['fromDrizzle', 'fromKnex', 'fromKysely', 'fromPrisma'],
+      names: ['fromDrizzle', 'fromKnex', 'fromKysely', 'fromNeon', 'fromPostgresJs', 'fromPrisma'],
       isOurs: true,
     });
   });

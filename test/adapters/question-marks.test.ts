@@ -1,24 +1,19 @@
 // Adapters: `$1` to `?`. PostgreSQL itself is the judge: a statement means the same through Knex as through pg.
 import knex from 'knex';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { questionMarks } from '../../src/adapters/question-marks.js';
 import { fromKnex } from '../../src/adapters.js';
-import { createTestDatabase, type TestDatabase } from '../support/embedded-database.js';
+import { createTestDatabase, openClient } from '../support/embedded-database.js';
+import { openOnce } from '../support/open.js';
 
-let database: TestDatabase;
-let client: pg.Client;
+const database = openOnce(createTestDatabase);
+const client = openOnce(() => openClient(database.url));
 let db: ReturnType<typeof knex>;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  client = new pg.Client({ connectionString: database.url });
-  await client.connect();
+beforeAll(() => {
   db = knex({ client: 'pg', connection: database.url });
 });
 afterAll(async () => {
   await db.destroy();
-  await client.end();
-  await database.drop();
 });
 
 const ALL = '$1::text as one, $2::text as two';

@@ -121,6 +121,7 @@ describe('auditSentence', () => {
       'muted the alerts of late: until 2026-03-09T08:00:00.000Z, moving',
     ],
     ['alerts.unmute', ['late'], {}, 1, 'ended the mute of late'],
+    ['alerts.test', ['slack'], {}, 1, 'sent a test message to the channel slack'],
     ['alerts.ring', ['late'], {}, 1, 'alerts.ring late'],
     ['constructor', [], {}, 1, 'constructor'],
   ])('words %s of %j', (action, targets, details, count, expected) => {

@@ -11,7 +11,7 @@ const fails = defineJob({
   },
 });
 const later = defineJob({ name: 'later', run: () => null });
-const expired = defineJob({ name: 'expired', run: () => null });
+const expired = defineJob({ name: 'expired', retry: { base: '100s' }, run: () => null });
 /** Tells what time the process believes it is, and does all else that stores a time. */
 const tells = defineJob({
   name: 'tells',

@@ -1,8 +1,9 @@
 // Chaos: connections that are ended, swallowed, or cut at the worst moment.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type AnyJob, type Daemon, defineJob, type JobContext, type Tock } from '../../src/index.js';
-import { CLI, type Running, startProcess, TICK, writeJobs } from '../support/processes.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { type AnyJob, defineJob, type JobContext, type Tock } from '../../src/index.js';
+import { killAfterEach, openForEach, stopAfterEach } from '../support/open.js';
+import { CLI, startProcess, TICK, writeJobs } from '../support/processes.js';
+import { openTestTock, until } from '../support/test-tock.js';
 import { collectEvents, type EventLog } from './collecting-logger.js';
 import { openProxy, type TcpProxy } from './tcp-proxy.js';
 
@@ -10,22 +11,18 @@ interface Tables {
   effects: { run_id: string };
 }
 
-let test: TestTock;
+const test = openForEach(openTestTock);
 let proxy: TcpProxy;
 let events: EventLog;
 let tock: Tock;
-const daemons: Daemon[] = [];
-const running: Running[] = [];
+const daemons = stopAfterEach();
+const running = killAfterEach();
 beforeEach(async () => {
-  test = await openTestTock();
   await test.sql('create table public.executions (run_id bigint, attempt int)');
   proxy = await openProxy(test.url);
   events = collectEvents();
 });
 afterEach(async () => {
-  for (const each of running.splice(0)) each.child.kill('SIGKILL');
-  await Promise.all(daemons.splice(0).map(each => each.stop()));
-  await test.close();
   await proxy.close();
 });
 
@@ -35,9 +32,10 @@ const through = (jobs: readonly AnyJob[]) => {
     connectionString: proxy.url,
     jobs,
     logger: events.logger,
-    lease: '4s',
+    // Neither is to end because the machine stands still for a moment.
+    lease: '30s',
     heartbeat: '500ms',
-    statementTimeout: '1500ms',
+    statementTimeout: '4s',
   });
   return tock;
 };

@@ -1,28 +1,23 @@
 // Chaos: two batches over the same runs, each in the order that its plan finds them in. By the index that is the order
 // of the ids; by the heap it is the order in which they were written, here the reverse.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
 import { openDatabase } from '../../src/store/connection/database.js';
 import { renewLeases } from '../../src/store/runs/leases.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { openTestTock } from '../support/test-tock.js';
 
 const WORKER = '00000000-0000-4000-8000-000000000001';
 const COUNT = 400;
-let test: TestTock;
-let database: ReturnType<typeof openDatabase>;
+const test = openForEach(() => openTestTock([defineJob({ name: 'noop', run: () => null })]));
+const database = openForEach(() => openDatabase({ connectionString: test.url }));
 beforeEach(async () => {
-  test = await openTestTock([defineJob({ name: 'noop', run: () => null })]);
-  database = openDatabase({ connectionString: test.url });
   await test.sql('alter table tock.job_runs_live set (autovacuum_enabled = off)');
   await test.sql(
     `insert into tock.job_runs_live (id, job, status, attempts, fence, locked_by, locked_until)
      select n, 'noop', 'running', 1, 1, $1, tock.now() + interval '1 hour' from generate_series($2::int, 1, -1) n`,
     [WORKER, COUNT],
   );
-});
-afterEach(async () => {
-  await database.close();
-  await test.close();
 });
 
 describe('10: unordered batch updates deadlock', () => {

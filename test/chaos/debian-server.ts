@@ -4,7 +4,8 @@ import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { run, serverAccount } from '../../src/embedded/embedded-process.js';
-import { DEBIAN_BIN, freePort } from './servers.js';
+import { freePort } from '../support/free-port.js';
+import { DEBIAN_BIN } from './servers.js';
 
 export interface DebianServer {
   /** URL of a database on it. */

@@ -2,6 +2,7 @@
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createTock } from '../../src/index.js';
+import { killAfterEach } from '../support/open.js';
 import { CLI, type Running, startProcess, TICK } from '../support/processes.js';
 import { until } from '../support/test-tock.js';
 import { type GatedJobs, openGatedJobs } from './gated-jobs.js';
@@ -14,14 +15,13 @@ if (reason !== null) console.warn(`test/chaos/disk.test.ts is left out: ${reason
 let url: string;
 let jobs: GatedJobs;
 let client: pg.Client;
-const running: Running[] = [];
+const running = killAfterEach();
 const opened: { remove(): Promise<void> }[] = [];
 beforeEach(async () => {
   jobs = await openGatedJobs();
   opened.push(jobs);
 });
 afterEach(async () => {
-  for (const each of running.splice(0)) each.child.kill('SIGKILL');
   for (const each of opened.splice(0).toReversed()) await each.remove();
 });
 const openDisk = async (megabytes: number): Promise<SmallDisk> => {
@@ -46,7 +46,15 @@ const sql = async <Row = Record<string, unknown>>(text: string) => (await client
 const begin = async (script: string, args: readonly string[] = []) => {
   const started = startProcess(
     script,
-    { DATABASE_URL: url, TOCK_HEARTBEAT: '1s', TOCK_CONCURRENCY: '50', TOCK_LOG_LEVEL: 'warn', ...jobs.env },
+    {
+      DATABASE_URL: url,
+      TOCK_HEARTBEAT: '1s',
+      // Runs are not to be taken back, however long the disk is full.
+      TOCK_LEASE: '10m',
+      TOCK_CONCURRENCY: '50',
+      TOCK_LOG_LEVEL: 'warn',
+      ...jobs.env,
+    },
     args,
   );
   running.push(started);

@@ -5,9 +5,10 @@ import path from 'node:path';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import { createTock } from '../../src/index.js';
+import { freePort } from '../support/free-port.js';
 import { until } from '../support/until.js';
 import { openDebianServer } from './debian-server.js';
-import { DEBIAN_BIN, freePort, hasDebianPostgres } from './servers.js';
+import { DEBIAN_BIN, hasDebianPostgres } from './servers.js';
 
 describe.skipIf(!hasDebianPostgres)('a server with a standby (needs Debian’s PostgreSQL 15)', () => {
   it('is told that commits do not wait for it, until they do', async () => {

@@ -1,9 +1,11 @@
 // The checker: pure, and with no knowledge of how the engine works.
 // In: a history, what clients were told, the final state. Out: the invariants that do not hold, one line each.
 //
-// I12 (concurrency limits) is in history-limits.ts, I15 and I16 (handoffs) in history-hand-offs.ts. I13 is the caller's: it waits for quiet.
+// I12 (concurrency limits) is in history-limits.ts, I15 and I16 (handoffs) in history-hand-offs.ts, I19 and I20 (waits) in
+// history-waits.ts, I18 and I21 in waits.ts, I23 and I24 (fair keys) in history-fair.ts. I13 is the caller's: it waits for quiet.
 import type { ClientCall, FinalState, HistoryEvent, HistoryRow } from './history.js';
 import { checkHandOffs, isHandedOff } from './history-hand-offs.js';
+import { checkWaits } from './history-waits.js';
 
 export interface Expectations {
   /** Fixed periods of schedules, aligned to the epoch, in milliseconds, by definition: the oracle of I7. */
@@ -27,6 +29,7 @@ export function checkMoves(events: readonly HistoryEvent[], expected: Expectatio
     ...checkCursors(events),
     ...checkLedger(events),
     ...checkHandOffs(events),
+    ...checkWaits(events),
   ];
 }
 
@@ -115,11 +118,18 @@ function checkWriter(
   say: (text: string) => void,
 ): void {
   if (after === undefined) return say('I14 deleted, and not among the finished');
-  const error = after.errors?.at(-1);
-  if (isReaped(after, old)) {
-    if (ms(error?.at) + TOLERANCE_MS < ms(old?.locked_until))
-      say(`I2 taken back at ${error?.at}, leased until ${old?.locked_until}`);
-  } else if (app !== holder?.app && app !== 'driver' && !isHandedOff(old) && !endsLease(after, old)) {
+  const isAsked = after.status === 'cancelled' && Boolean(old?.cancel_requested_at) && app !== holder?.app;
+  if (isAsked || isReaped(after, old)) {
+    const at = isAsked ? after.finished_at : after.errors?.at(-1)?.at;
+    if (ms(at) + TOLERANCE_MS < ms(old?.locked_until))
+      say(`I2 taken back at ${at}, leased until ${old?.locked_until}`);
+  } else if (
+    app !== holder?.app &&
+    app !== 'driver' &&
+    !isHandedOff(old) &&
+    !endsLease(after, old) &&
+    !concernsWaits(after, old)
+  ) {
     say(`I3 made ${after.status} by another than its holder ${holder?.app}`);
   }
 }
@@ -131,6 +141,12 @@ function endsLease(after: HistoryRow, before: HistoryRow | null): boolean {
     after.fence === before?.fence &&
     ms(after.locked_until) < ms(before?.locked_until)
   );
+}
+
+/** Who waits for a run marks it, and who ends a run's wait makes it due, if it does not run. */
+function concernsWaits(after: HistoryRow, before: HistoryRow | null): boolean {
+  const rest = (row: HistoryRow | null) => JSON.stringify({ ...row, has_waiters: null });
+  return rest(after) === rest(before);
 }
 
 /** Taken back by a reaper: it says so in an error of its own. */

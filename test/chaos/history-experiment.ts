@@ -13,8 +13,20 @@ import {
   recordHistory,
 } from './history.js';
 import { checkFinal, type Expectations } from './history-check.js';
+import { checkFair } from './history-fair.js';
 import { checkDecisions, countHandOffs, type DecisionCall } from './history-hand-offs.js';
+import { checkLimits } from './history-limits.js';
+import { countWaits } from './history-waits.js';
 import type { Build } from './mutant-build.js';
+import {
+  EMISSIONS,
+  emitAll,
+  emitNews,
+  findDoubledChildren,
+  findLostWakeUps,
+  meddle,
+  newsKey,
+} from './waits.js';
 
 export interface ExperimentOptions {
   readonly build: Build;
@@ -35,8 +47,8 @@ export interface Alteration {
 
 /** What a story can do. */
 export interface Hands {
-  /** Starts a daemon. */
-  readonly start: () => Running;
+  /** Starts a daemon. It polls, unless it `listens`. */
+  readonly start: (listens?: boolean) => Running;
   readonly enqueue: (job: string) => Promise<void>;
   /** Moves the database's clock on. */
   readonly jump: (seconds: number) => Promise<unknown>;
@@ -44,21 +56,49 @@ export interface Hands {
   readonly see: (query: string) => Promise<unknown>;
   /** Completes the first run that was handed off, under a fence. Resolves to the answer. */
   readonly complete: (fence: number) => Promise<unknown>;
-  /** Lets attempts of 'handed-late' go, up to a fence. */
+  /** Emits the event that 'hears-late' waits for. */
+  readonly emitLate: () => Promise<unknown>;
+  /** Locks the row of the live run of a job. Resolves to what gives the lock back. */
+  readonly lock: (job: string) => Promise<() => Promise<void>>;
+  /** Lets attempts go on at their gates, up to a fence. */
   readonly letGo: (untilFence: number) => Promise<unknown>;
 }
 
-/** Quiet must come within so long; otherwise I13 does not hold. */
-const QUIET_WITHIN_MS = 120_000;
+/** If no run ends for so long, none ever will: I13 does not hold. */
+const STUCK_MS = 120_000;
 
 const EXPECTED: Expectations = {
   periods: { minutely: 60_000, latest: 120_000, sevenths: 7000 },
   backoffs: Object.fromEntries(
-    ['minutely', 'latest', 'sevenths', 'once', 'transaction'].map(job => [job, () => [400, 600] as const]),
+    [
+      'minutely',
+      'latest',
+      'sevenths',
+      'once',
+      'transaction',
+      'sleeps',
+      'hears',
+      'parent',
+      'kid',
+      'joins',
+    ].map(job => [job, () => [400, 600] as const]),
   ),
   transactional: ['transaction'],
 };
+/** As the job says. */
+const RATES = [{ prefix: '~default/fair/', stepMs: 500, burst: 2 }];
+const LIMITS = { '~default/fair/*': 1 };
 const SLOTS = 3;
+/** Its members by their names: some die. */
+const GROUP = `select tock.enqueue_group((
+  select jsonb_agg(jsonb_build_object('job', 'kid', 'max_attempts', 5, 'payload', jsonb_build_object('parent', $1::text, 'name', n))) from generate_series(1, 6) n),
+  'joins', on_end => 'completion', idempotency_key => $1) as id`;
+
+/** Few tenants, so that each has several runs at a time. */
+const payloadOf = (key: string, job: string) =>
+  job === 'fair' || job === 'closes'
+    ? JSON.stringify({ tenant: job === 'closes' ? 1 : key.length % 2 })
+    : '{}';
 
 /** Mulberry32: small, and the same everywhere. */
 function lots(seed: number): () => number {
@@ -94,6 +134,10 @@ export interface Experiment {
   readonly handedOff: number;
   /** How many of these were decided by calls. */
   readonly decided: number;
+  /** How many waits ended, by how they did. */
+  readonly waits: Readonly<Record<string, number>>;
+  /** Starts of runs of fair keys. */
+  readonly fairStarts: number;
 }
 
 /** Runs one experiment. */
@@ -112,9 +156,12 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
   const slots: { running: Running; isFrozen: boolean }[] = [];
   const calls: ClientCall[] = [];
   const decisions: DecisionCall[] = [];
+  const lost: string[] = [];
+  const operator = test.another({ connectionString: driver.href });
+  const lookForLost = async () => void lost.push(...(await findLostWakeUps(sql)));
   let born = 0;
 
-  const start = (script: 'daemon' | 'tick') => {
+  const start = (script: 'daemon' | 'tick', listens = false) => {
     const url = new URL(test.url);
     url.searchParams.set('application_name', `${script}-${++born}`);
     const env = {
@@ -128,7 +175,7 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
       TOCK_LOG_LEVEL: 'silent',
     };
     const isDaemon = script === 'daemon';
-    const args = isDaemon ? ['start', '--no-listen', '--json'] : ['--budget', '2s'];
+    const args = isDaemon ? ['start', ...(listens ? [] : ['--no-listen']), '--json'] : ['--budget', '2s'];
     const slot = {
       running: startProcess(isDaemon ? options.build.cli : options.build.tick, env, args),
       isFrozen: false,
@@ -140,7 +187,8 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
     running.child.exitCode === null && running.child.signalCode === null;
   const fill = () => {
     slots.splice(0, slots.length, ...slots.filter(isAlive));
-    while (slots.filter(each => !each.isFrozen).length < SLOTS) start(lot() < 0.75 ? 'daemon' : 'tick');
+    while (slots.filter(each => !each.isFrozen).length < SLOTS)
+      start(lot() < 0.75 ? 'daemon' : 'tick', lot() < 0.5);
   };
   const jump = (seconds: number) =>
     sql(`update tock.test_shift set by = by + $1 * interval '1 second'`, [seconds]);
@@ -166,11 +214,25 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
       // The attempts are named: it may come before the first process has registered the job.
       const statement = 'select tock.enqueue($1, $2, $3, max_attempts => $4) as id';
       const attempts = job === 'suicide' ? 2 : 5;
-      const { rows } = await client.query<{ id: string }>(statement, [job, '{}', key, attempts]);
+      const { rows } = await (job === 'joins'
+        ? client.query<{ id: string }>(GROUP, [key])
+        : client.query<{ id: string }>(statement, [job, payloadOf(key, job), key, attempts]));
       calls.push({ key, told: 'ok', runId: rows[0]?.id ?? null });
     } catch (error) {
       const isRefused = (error as { code?: string }).code === '22023';
       calls.push({ key, told: isRefused ? 'fail' : 'unknown', runId: null });
+    }
+    await client.end().catch(() => undefined);
+  };
+
+  const emit = async () => {
+    const client = openClient();
+    const [way, key, holdMs] = [EMISSIONS[pick(EMISSIONS.length)] ?? 'at once', newsKey(pick(99)), pick(600)];
+    try {
+      await client.connect();
+      await emitNews(client, way, key, holdMs);
+    } catch {
+      // It may have been cut: what is on record counts.
     }
     await client.end().catch(() => undefined);
   };
@@ -221,6 +283,7 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
   };
 
   const kill = async () => slots[pick(slots.length)]?.running.child.kill('SIGKILL');
+  const drain = async () => slots[pick(slots.length)]?.running.child.kill('SIGTERM');
   const freeze = async () => {
     const slot = slots[pick(slots.length)];
     if (slot && slots.filter(each => each.isFrozen).length < SLOTS)
@@ -234,6 +297,7 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
   const steps: readonly (() => Promise<unknown>)[] = [
     kill,
     kill,
+    drain,
     freeze,
     freeze,
     thaw,
@@ -250,10 +314,16 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
   ];
 
   const pickJob = (round: number) => {
-    const one = pick(12);
+    const one = pick(23);
     // A few: each takes its process and all that runs there along, and that takes its time to be found out.
     if (round % 20 === 7) return 'suicide';
     if (one === 3 || one === 5) return 'handed';
+    if (one > 11)
+      return (
+        ['hears', 'hears', 'parent', 'parent', 'sleeps', 'sleeps', 'joins', 'fair', 'fair', 'fair', 'fair'][
+          one - 12
+        ] ?? 'hears'
+      );
     return one === 1 ? 'not a job' : one % 2 === 0 ? 'once' : 'transaction';
   };
   const drive = async (rounds: number) => {
@@ -261,13 +331,15 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
       fill();
       const enqueued = [1, 2].map(each => enqueue(`key:${round}:${each}`, pickJob(round)));
       await steps[pick(steps.length)]?.();
-      await Promise.all([...enqueued, answer()]);
+      const move = pick(4);
+      const meddling = move < 2 ? meddle(sql, operator, move === 0 ? 'cancel' : 'retry') : null;
+      await Promise.all([...enqueued, answer(), emit(), meddling, lookForLost()]);
       // Not to wait for anything: so that some work is done between two blows.
       await new Promise(resolve => setTimeout(resolve, 50 + pick(250)));
     }
   };
   const hands: Hands = {
-    start: () => start('daemon'),
+    start: listens => start('daemon', listens),
     enqueue: job => enqueue(`key:story:${calls.length}`, job),
     jump,
     see: query => until(async () => (await sql(query)).length > 0, query),
@@ -276,6 +348,14 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
         `select run_id::text as "runId", fence from public.messages order by run_id limit 1`,
       );
       return await decide(message?.runId ?? '', fence, 'succeeded');
+    },
+    emitLate: () => sql(`select tock.emit('news', 'late')`),
+    lock: async job => {
+      const client = openClient();
+      await client.connect();
+      await client.query('begin');
+      await client.query('select from tock.job_runs_live where job = $1 for update', [job]);
+      return () => client.end();
     },
     letGo: untilFence => sql('insert into public.let_go values ($1)', [untilFence]),
   };
@@ -293,25 +373,37 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
       const due = `select 1 from tock.job_definitions where next_at <= tock.now() or next_at = '-infinity'`;
       return (await sql(due)).length === 0 && (await sql('select 1 from tock.job_definitions')).length > 0;
     };
+    let ended = -1;
+    let endedAt = performance.now();
     const isQuiet = async () => {
       fill();
       await completeAll();
-      const [left] = await sql<{ live: number; waiting: number }>(`select count(*)::int as live,
-        (count(*) filter (where status = 'failed' and run_at > tock.now()))::int as waiting from tock.job_runs_live`);
-      // Nothing is left but backoffs: no need to sit through them.
+      await lookForLost();
+      await emitAll(sql);
+      const [left] = await sql<{
+        live: number;
+        waiting: number;
+        ended: number;
+      }>(`select count(*)::int as live,
+        (count(*) filter (where status in ('queued', 'failed') and run_at > tock.now()))::int as waiting,
+        (select count(*) from tock.job_runs_finished)::int as ended from tock.job_runs_live`);
+      if (left && left.ended !== ended) [ended, endedAt] = [left.ended, performance.now()];
+      if (performance.now() - endedAt > STUCK_MS) throw new Error('no run ends');
+      // Nothing is left but backoffs and waits: no need to sit through them.
       if (left && left.live > 0 && left.live === left.waiting) await jump(10);
-      return left?.live === 0;
+      return left?.live === 0 || lost.length > 0;
     };
     try {
-      await until(nothingDue, 'all that is due to be materialized', QUIET_WITHIN_MS);
+      await until(nothingDue, 'all that is due to be materialized', STUCK_MS);
       await sql(`update tock.job_definitions set paused_at = tock.now()`);
-      await until(isQuiet, 'quiet', QUIET_WITHIN_MS);
+      await until(isQuiet, 'quiet', Number.POSITIVE_INFINITY);
     } catch {
       const left = await sql<{ text: string }>(
         `select id || ' of ' || job || ' is ' || status as text from tock.job_runs_live limit 5`,
       );
       return [`I13 not quiet: ${left.map(row => row.text).join(', ')}`];
     }
+    if (lost.length > 0) return [...new Set(lost)];
     await Promise.all(
       slots.map(async ({ running }) => {
         running.child.kill('SIGTERM');
@@ -322,6 +414,9 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
     return [
       ...checkFinal(history, calls, await readFinal(), EXPECTED),
       ...checkDecisions(history, decisions),
+      ...checkFair(history, RATES).wrong,
+      ...checkLimits(history, LIMITS).wrong,
+      ...(await findDoubledChildren(sql)),
     ];
   };
 
@@ -366,6 +461,8 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
       ),
       ended: count(({ place, move }) => place === 'finished' && move === 'insert'),
       ...countHandOffs(history),
+      waits: countWaits(history),
+      fairStarts: checkFair(history, RATES).starts,
     };
   } finally {
     for (const { running } of slots) running.child.kill('SIGKILL');

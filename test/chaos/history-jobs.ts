@@ -1,7 +1,8 @@
 // The job module of the experiments with a history. Bundled by esbuild, and named in TOCK_JOBS.
 // What a handler does depends on its run and attempt alone, so that a seed tells the whole story.
-import { type AnyJob, defineJob, type HandOff, type JobContext } from '../../src/index.js';
+import { type AnyJob, defineJob, type HandOff, type JobContext, typeOnly } from '../../src/index.js';
 import { lot } from './lot.js';
+import { beget, hear, join, waitJobs } from './wait-jobs.js';
 
 interface Tables {
   once_effects: { key: string };
@@ -18,6 +19,9 @@ async function mayFail(ctx: JobContext): Promise<void> {
   await pause(ctx);
   if (lot(ctx, 3) < 0.25) throw new Error(`attempt ${ctx.attempt} fails by lot`);
 }
+
+/** Far from the fences of the first gates. */
+const LAST_GATE = 100;
 
 const retry = { maxAttempts: 5, backoff: 'fixed', base: '500ms', jitter: 0.2 } as const;
 
@@ -84,6 +88,28 @@ const suicide = defineJob({
   },
 });
 
+/** Shares the workers by its tenants, each of which has a limit and a rate, and sometimes says: not so often. */
+const fair = defineJob({
+  name: 'fair',
+  retry,
+  payload: typeOnly<{ tenant: number }>(),
+  fair: { key: '$.tenant', limit: 1 },
+  rate: { limit: 2, per: '1s', burst: 2 },
+  async run(ctx) {
+    await pause(ctx);
+    if (lot(ctx, 6) < 0.15) await ctx.closeUntil('2s');
+    await mayFail(ctx);
+  },
+});
+/** Each run closes its key for the next, and for long enough that others come meanwhile on a busy machine. */
+const closes = defineJob({
+  name: 'closes',
+  retry,
+  payload: typeOnly<{ tenant: number }>(),
+  fair: { key: '$.tenant' },
+  run: async ctx => void (await ctx.closeUntil('10s')),
+});
+
 /** Takes longer than a lease. */
 const slow = defineJob({
   name: 'slow',
@@ -109,21 +135,51 @@ const handed = defineJob({
     return ctx.handOff({ lease: '20s' });
   },
 });
-/** Waits until a story lets attempts of its fence go, and is handed off then, whatever its signal says. */
+/** Says that the attempt has come to a gate, and waits until a story lets it go on, whatever its signal says. */
+async function gate(ctx: JobContext, at = 0): Promise<void> {
+  const until = ctx.fence + at;
+  await ctx.db.withTables<Tables>().insertInto('begun').values({ fence: until }).execute();
+  const mayGo = () =>
+    ctx.db
+      .withTables<Tables>()
+      .selectFrom('let_go')
+      .select('until')
+      .where('until', '>=', until)
+      .executeTakeFirst();
+  while (!(await mayGo())) await new Promise(resolve => setTimeout(resolve, 50));
+}
+
+/** Is handed off when a story lets it. */
 const handedLate = defineJob({
   name: 'handed-late',
   retry,
   async run(ctx): Promise<HandOff> {
-    await ctx.db.withTables<Tables>().insertInto('begun').values({ fence: ctx.fence }).execute();
-    const mayGo = () =>
-      ctx.db
-        .withTables<Tables>()
-        .selectFrom('let_go')
-        .select('until')
-        .where('until', '>=', ctx.fence)
-        .executeTakeFirst();
-    while (!(await mayGo())) await new Promise(resolve => setTimeout(resolve, 50));
+    await gate(ctx);
     return ctx.handOff({ lease: '20s' });
+  },
+});
+/** A gate before its wait, and one between that and the end of the attempt. */
+const hearsLate = defineJob({
+  name: 'hears-late',
+  retry,
+  async run(ctx) {
+    await gate(ctx);
+    try {
+      await hear(ctx, 'late');
+    } finally {
+      await gate(ctx, LAST_GATE);
+    }
+  },
+});
+/** A gate before it makes its children, and one before it waits for them. */
+const parentLate = defineJob({
+  name: 'parent-late',
+  retry,
+  async run(ctx) {
+    await gate(ctx);
+    const ids = await beget(ctx);
+    await gate(ctx, LAST_GATE);
+    await join(ctx, ids);
   },
 });
 
@@ -134,7 +190,12 @@ export const jobs: AnyJob[] = [
   once,
   transaction,
   suicide,
+  fair,
+  closes,
   slow,
   handed,
   handedLate,
+  hearsLate,
+  parentLate,
+  ...Object.values(waitJobs(retry, mayFail)),
 ];

@@ -17,5 +17,8 @@ describe('the invariants of a history', () => {
     expect(experiment.claims).toBeGreaterThan(experiment.ended);
     expect(experiment.reaped).toBeGreaterThan(0);
     expect(experiment.decided).toBeGreaterThan(0);
+    expect(experiment.waits['event']).toBeGreaterThan(0);
+    expect(experiment.waits['ended']).toBeGreaterThan(0);
+    expect(experiment.fairStarts).toBeGreaterThan(0);
   }, 600_000);
 });

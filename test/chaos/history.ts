@@ -3,7 +3,7 @@
 // Triggers write the events in the transaction of the change, so that the record has exactly what was committed. They
 // exist in tests only.
 
-/** A row of job_runs, job_effects, job_definitions or job_hand_offs, as jsonb gives it. Times as ISO text. */
+/** A row of one of the tables on record, as jsonb gives it. Times as ISO text. */
 export interface HistoryRow {
   readonly id?: number;
   readonly status?: string;
@@ -39,9 +39,26 @@ export interface HistoryRow {
   readonly decided_at?: string | null;
   readonly decision?: string | null;
   readonly written_at?: string | null;
+  readonly cancel_requested_at?: string | null;
+  readonly finished_at?: string;
+  readonly has_waiters?: boolean | null;
+  readonly kind?: string;
+  readonly since?: string | null;
+  readonly until?: string | null;
+  readonly outcome?: string | null;
+  readonly needs_success?: boolean | null;
+  readonly result?: { readonly id?: string } | null;
+  readonly ended_at?: string | null;
+  readonly created_at?: string;
+  readonly wait_id?: number;
+  readonly position?: number;
+  readonly wait?: string;
+  readonly saw?: string;
+  readonly closed_until?: string | null;
 }
 
-export type HistoryPlace = 'live' | 'finished' | 'effect' | 'definition' | 'handOff';
+/** The tables; and `commit`: the commit of an event was sent, whose transaction commits late. */
+export type HistoryPlace = keyof typeof PLACES | 'commit';
 
 export interface HistoryEvent {
   readonly seq: number;
@@ -71,22 +88,29 @@ export interface FinalState {
 
 type Query = <Row>(text: string, values?: unknown[]) => Promise<Row[]>;
 
-const PLACES: Readonly<Record<HistoryPlace, string>> = {
-  live: 'job_runs_live',
-  finished: 'job_runs_finished',
-  effect: 'job_effects',
-  definition: 'job_definitions',
-  handOff: 'job_hand_offs',
-};
+const PLACES = {
+  live: 'tock.job_runs_live',
+  finished: 'tock.job_runs_finished',
+  effect: 'tock.job_effects',
+  definition: 'tock.job_definitions',
+  handOff: 'tock.job_hand_offs',
+  event: 'tock.job_events',
+  wait: 'tock.job_waits',
+  awaited: 'tock.job_awaited_runs',
+  fairKey: 'tock.fair_keys',
+  // What handlers saw when they came past their waits.
+  note: 'public.wait_notes',
+} as const;
 
 /** Puts the triggers up. From then on everything is on record. */
 export async function recordHistory(query: Query): Promise<void> {
   await query(
     `create table public.history (seq bigserial primary key, place text, move text, app text, old jsonb, new jsonb)`,
   );
+  await query('create table public.wait_notes (run_id bigint, wait text, saw text)');
   // Without what nobody checks: a long history is to fit into memory.
   await query(`create function public.kept(entry jsonb) returns jsonb language sql immutable as $$
-    select entry - '{payload,output,progress,result,priority,start_by,created_at,live_key,blocked_on,slot_limits}'::text[]
+    select entry - '{payload,output,progress,priority,start_by,live_key,blocked_on,slot_limits}'::text[]
       || case when entry -> 'errors' <> '[]' then jsonb_build_object('errors',
         (select jsonb_agg(e - '{name,message,stack}'::text[]) from jsonb_array_elements(entry -> 'errors') e))
         else '{}' end $$`);
@@ -99,7 +123,7 @@ export async function recordHistory(query: Query): Promise<void> {
       return null;
     end $$`);
   for (const [place, table] of Object.entries(PLACES)) {
-    await query(`create trigger remember after insert or update or delete on tock.${table}
+    await query(`create trigger remember after insert or update or delete on ${table}
       for each row execute function public.remember('${place}')`);
   }
 }

@@ -4,21 +4,20 @@
 // row of the outer side; each execution skips what the one before has locked, and takes LIMIT more. A CTE is executed
 // once. PostgreSQL does not inline a CTE that locks rows, not even under NOT MATERIALIZED (contain_dml in
 // optimizer/plan/subselect.c), so that the word MATERIALIZED in the claim is for the reader; the CTE is what counts.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
 import type { Session } from '../../src/store/connection/database.js';
 import { openDatabase } from '../../src/store/connection/database.js';
 import { claimFreeRuns } from '../../src/store/runs/claim/claim.js';
 import { reapRuns } from '../../src/store/runs/reap/reap.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { openTestTock } from '../support/test-tock.js';
 
 const WORKER = '00000000-0000-4000-8000-000000000001';
 const noop = defineJob({ name: 'noop', run: () => null });
-let test: TestTock;
-let database: ReturnType<typeof openDatabase>;
+const test = openForEach(() => openTestTock([noop]));
+const database = openForEach(() => openDatabase({ connectionString: test.url }));
 beforeEach(async () => {
-  test = await openTestTock([noop]);
-  database = openDatabase({ connectionString: test.url });
   await test.sql('alter table tock.job_runs_live set (autovacuum_enabled = off)');
   await test.tock.enqueueMany(
     Array.from({ length: 400 }, (_, place) => ({ job: noop, priority: place % 3 })),
@@ -28,10 +27,6 @@ beforeEach(async () => {
   await test.sql(
     `update pg_class set reltuples = 1, relpages = 1000000 where oid = 'tock.job_runs_live'::regclass`,
   );
-});
-afterEach(async () => {
-  await database.close();
-  await test.close();
 });
 
 const PLANS = ['hashjoin', 'mergejoin', 'bitmapscan', 'indexscan', 'material', 'memoize'];

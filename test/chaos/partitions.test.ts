@@ -1,19 +1,16 @@
 // Chaos: partitions that have run out, and are made while runs end.
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { openForEach } from '../support/open.js';
 import { CLI, startProcess } from '../support/processes.js';
 import { until } from '../support/test-tock.js';
-import { type LapseKit, openLapseKit } from './lapse-kit.js';
+import { openLapseKit } from './lapse-kit.js';
 import { NONE } from './traffic.js';
 
 /** Enough that to move them took longer than the time between two runs. TOCK_LAPSE_RUNS=200000: as it was found. */
 const MANY = Number(process.env['TOCK_LAPSE_RUNS'] ?? 40_000);
 
-let kit: LapseKit;
-beforeEach(async () => {
-  kit = await openLapseKit();
-});
-afterEach(() => kit.close());
+const kit = openForEach(openLapseKit);
 
 /** All that the default partition held, and all that ended meanwhile, is in the partition that it became. */
 async function expectTaken(

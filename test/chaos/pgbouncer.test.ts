@@ -9,10 +9,12 @@ import path from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { serverAccount } from '../../src/embedded/embedded-process.js';
+import { tickHandler } from '../../src/http.js';
 import { type AnyJob, type CheckCode, type Daemon, defineJob, type TockOptions } from '../../src/index.js';
-import { bundleJobs, type Running, startProcess, TICK } from '../support/processes.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
-import { freePort } from './servers.js';
+import { freePort } from '../support/free-port.js';
+import { killAfterEach, openForEach } from '../support/open.js';
+import { bundleJobs, startProcess, TICK } from '../support/processes.js';
+import { openTestTock, until } from '../support/test-tock.js';
 
 interface Tables {
   effects: { name: string };
@@ -22,15 +24,14 @@ const PGBOUNCER = '/usr/sbin/pgbouncer';
 /** Fewer sessions than a process has clients. */
 const SESSIONS = 3;
 
-let test: TestTock;
+const test = openForEach(openTestTock);
 let bouncer: ChildProcess;
 let folder: string;
 let url: string;
-const running: Running[] = [];
+const running = killAfterEach();
 const daemons: Daemon[] = [];
 
 beforeEach(async () => {
-  test = await openTestTock();
   const target = new URL(test.url);
   const port = await freePort();
   folder = await mkdtemp(path.join(tmpdir(), 'tock-pgbouncer-'));
@@ -63,9 +64,7 @@ server_reset_query_always = 0
   url = `postgres://anybody@127.0.0.1:${port}/${database}`;
 });
 afterEach(async () => {
-  for (const each of running.splice(0)) each.child.kill('SIGKILL');
   await Promise.all(daemons.splice(0).map(each => each.stop()));
-  await test.close();
   bouncer.kill('SIGKILL');
   await rm(folder, { recursive: true });
 });
@@ -105,15 +104,34 @@ describe.skipIf(!existsSync(PGBOUNCER))(
         running.push(started);
         return started.ended;
       };
+      // It stands still, so that no minute turns between two ticks.
+      await test.setClock('2026-03-01T12:00:30Z');
       expect(await tick()).toMatchObject({ code: 0, stderr: '' });
-      await test.sql(`update tock.job_definitions set cursor = tock.now() - interval '90 seconds',
-      next_at = tock.now() - interval '60 seconds' where cron is not null`);
+      await test.advance('1m');
       const ended = await Promise.all([tick(), tick(), tick(), tick()]);
       expect(ended.map(each => [each.code, each.stderr])).toEqual(Array.from({ length: 4 }, () => [0, '']));
       const [row] = await test.sql(
         `select count(*)::int as runs, count(distinct run_id)::int as different from public.executions`,
       );
       expect(row).toEqual({ runs: 300, different: 300 });
+    });
+
+    it('ticks by HTTP, six at once with a connection each, execute each run once', async () => {
+      const seen: string[] = [];
+      const quick = defineJob({ name: 'quick', run: ctx => void seen.push(ctx.runId) });
+      const secret = 'correct-horse-battery-staple';
+      const headers = { authorization: `Bearer ${secret}` };
+      await behind([quick]).enqueueMany(Array.from({ length: 120 }, () => ({ job: quick })));
+      const answers = await Promise.all(
+        Array.from({ length: 6 }, () =>
+          tickHandler(behind([quick], { connections: 1 }), { secret })(
+            new Request('https://app.test/', { headers }),
+          ),
+        ),
+      );
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
+      expect(seen).toHaveLength(120);
+      expect(new Set(seen).size).toBe(120);
     });
 
     it.each([false, true])('a daemon executes what is enqueued (LISTEN: %s)', async listen => {
@@ -228,7 +246,8 @@ describe.skipIf(!existsSync(PGBOUNCER))(
 
     it('a statement that waits for a lock is given up, and its session is free again', async () => {
       const quick = defineJob({ name: 'quick', schedule: { cron: '* * * * *' }, run: () => 'done' });
-      const tock = behind([quick], { statementTimeout: '700ms' });
+      // Long enough for what waits for no lock, on a busy machine too.
+      const tock = behind([quick], { statementTimeout: '3s' });
       await tock.register();
       const holder = new pg.Client({ connectionString: test.url });
       holder.on('error', () => undefined);

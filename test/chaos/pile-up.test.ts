@@ -1,23 +1,14 @@
 // Chaos: a slow database, under ticks that keep coming.
 import { readFile } from 'node:fs/promises';
-import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Running, startProcess, TICK, writeJobs } from '../support/processes.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { describe, expect, it } from 'vitest';
+import { openClient } from '../support/embedded-database.js';
+import { killAfterEach, openForEach } from '../support/open.js';
+import { startProcess, TICK, writeJobs } from '../support/processes.js';
+import { openTestTock, until } from '../support/test-tock.js';
 
-let test: TestTock;
-let holder: pg.Client;
-const running: Running[] = [];
-beforeEach(async () => {
-  test = await openTestTock();
-  holder = new pg.Client({ connectionString: test.url });
-  await holder.connect();
-});
-afterEach(async () => {
-  for (const each of running.splice(0)) each.child.kill('SIGKILL');
-  await holder.end();
-  await test.close();
-});
+const test = openForEach(openTestTock);
+const holder = openForEach(() => openClient(test.url));
+const running = killAfterEach();
 
 const WAITING = `select from pg_stat_activity where datname = current_database() and application_name = 'tock' and wait_event_type = 'Lock'`;
 
@@ -36,9 +27,10 @@ describe('14: ticks pile up on a slow database', () => {
         running.push(started);
         return started.ended;
       };
+      // It stands still, so that no minute turns between two ticks.
+      await test.setClock('2026-03-01T12:00:30Z');
       expect((await tick()).code).toBe(0);
-      await test.sql(`update tock.job_definitions set cursor = tock.now() - interval '90 seconds',
-        next_at = tock.now() - interval '60 seconds'`);
+      await test.advance('1m');
       await holder.query(`begin; lock table tock.${table} in access exclusive mode`);
       const ticks = Array.from({ length: 20 }, tick);
       const ended = await Promise.all(ticks);

@@ -2,36 +2,34 @@
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createTock } from '../../src/index.js';
+import { killAfterEach, openForEach } from '../support/open.js';
 import { CLI, type Running, startProcess, TICK } from '../support/processes.js';
 import { until } from '../support/test-tock.js';
-import { type GatedJobs, openGatedJobs } from './gated-jobs.js';
-import { type OwnServer, openOwnServer } from './servers.js';
+import { openGatedJobs } from './gated-jobs.js';
+import { openOwnServer } from './servers.js';
 
 const RUNS = 20;
 const MOST_CONNECTIONS = 12;
 const REFUSED = 1000;
 
-let server: OwnServer;
-let jobs: GatedJobs;
-/** Connected all the time. */
-let client: pg.Client;
-const others: pg.Client[] = [];
-const running: Running[] = [];
-beforeEach(async () => {
-  jobs = await openGatedJobs();
-  server = await openOwnServer({
+const jobs = openForEach(openGatedJobs);
+const server = openForEach(() =>
+  openOwnServer({
     max_connections: String(MOST_CONNECTIONS),
     superuser_reserved_connections: '0',
     reserved_connections: '0',
     max_wal_senders: '0',
-  });
+  }),
+);
+/** Connected all the time. */
+let client: pg.Client;
+const others: pg.Client[] = [];
+const running = killAfterEach();
+beforeEach(async () => {
   client = await connect();
 });
 afterEach(async () => {
-  for (const each of running.splice(0)) each.child.kill('SIGKILL');
   await Promise.all([client, ...others.splice(0)].map(each => each.end().catch(() => undefined)));
-  await server.remove();
-  await jobs.remove();
 });
 
 const connect = async (): Promise<pg.Client> => {
@@ -57,6 +55,8 @@ const begin = async (script: string, args: readonly string[] = []) => {
     {
       DATABASE_URL: server.url,
       TOCK_HEARTBEAT: '1s',
+      // Runs are not to be taken back, however long the machine needs for all those connections.
+      TOCK_LEASE: '10m',
       TOCK_CONCURRENCY: '50',
       TOCK_LOG_LEVEL: 'info',
       ...jobs.env,

@@ -1,27 +1,19 @@
 // Chaos: the project's reminder job, killed fifty times somewhere between a mail, its ledger row and the outcome.
 import { createHash } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/store/connection/database.js';
 import { reapRuns } from '../../src/store/runs/reap/reap.js';
-import { type Inbox, openInbox } from '../jobs/inbox.js';
-import { bundleJobs, type Running, startProcess, TICK } from '../support/processes.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { openInbox } from '../jobs/inbox.js';
+import { killAfterEach, openForEach } from '../support/open.js';
+import { bundleJobs, startProcess, TICK } from '../support/processes.js';
+import { openTestTock, until } from '../support/test-tock.js';
 
 const KILLS = 50;
 const INVOICES = 160;
 
-let test: TestTock;
-let inbox: Inbox;
-const running: Running[] = [];
-beforeEach(async () => {
-  test = await openTestTock();
-  inbox = await openInbox();
-});
-afterEach(async () => {
-  for (const each of running.splice(0)) each.child.kill('SIGKILL');
-  await inbox.close();
-  await test.close();
-});
+const test = openForEach(openTestTock);
+const inbox = openForEach(openInbox);
+const running = killAfterEach();
 
 const TABLE = `create table public.invoices (id bigint generated always as identity primary key, number text not null unique,
   customer_name text not null, customer_email text not null, amount_cents bigint not null, currency text not null default 'EUR',
@@ -113,5 +105,6 @@ describe('send-invoice-reminders, killed between sending and finalizing', () => 
     expect(new Set(sent)).toEqual(ledger);
     console.log(`${sent.length - INVOICES} of ${KILLS} kills came between a mail and its commit`);
     expect(sent.length - INVOICES).toBeLessThanOrEqual(KILLS);
-  });
+    // It starts 51 processes, one after another.
+  }, 900_000);
 });

@@ -2,24 +2,24 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readDashboardSettings } from '../../src/dashboard/server/settings.js';
-import { createTock, defineJob } from '../../src/index.js';
+import { createTock, defineJob, type Tock } from '../../src/index.js';
 import { type CliHarness, openCliHarness } from '../cli/cli-harness.js';
 import { type Served, serve } from '../dashboard/served.js';
+import { openOnce } from '../support/open.js';
 import { until } from '../support/test-tock.js';
-import { hasDebianPostgres, openReplicated, type Replicated } from './servers.js';
+import { hasDebianPostgres, openReplicated } from './servers.js';
 
 const send = defineJob({ name: 'send', run: () => null });
 
 describe.skipIf(!hasDebianPostgres)('a replica', () => {
-  let servers: Replicated;
   let copy: pg.Client;
   let harness: CliHarness;
   let served: Served;
   let env: Record<string, string>;
   const tockOf = (connectionString: string) => createTock({ connectionString, jobs: [send], logger: false });
-  let tock: ReturnType<typeof tockOf>;
+  const servers = openOnce(openReplicated);
+  let tock: Tock;
   beforeAll(async () => {
-    servers = await openReplicated();
     tock = tockOf(servers.primary);
     await tock.migrate();
     await tock.tick();
@@ -33,9 +33,8 @@ describe.skipIf(!hasDebianPostgres)('a replica', () => {
   afterAll(async () => {
     await served.close();
     await harness.close();
-    await copy.end();
     await tock.close();
-    await servers.remove();
+    await copy.end();
   });
 
   it('is read by commands, which say so', async () => {

@@ -1,11 +1,12 @@
 // Chaos: the server goes down (pg_ctl -m immediate) in the middle of what has many steps. When it is back nothing half
 // done is to be seen, and the same once more ends right.
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createTock, defineJob, type Tock } from '../../src/index.js';
+import { openOnce } from '../support/open.js';
 import { CLI, startProcess } from '../support/processes.js';
 import { until } from '../support/test-tock.js';
-import { type OwnServer, openOwnServer } from './servers.js';
+import { openOwnServer } from './servers.js';
 
 const MANY = 300;
 const minutely = defineJob({ name: 'minutely', schedule: { cron: '* * * * *' }, run: () => 1 });
@@ -13,14 +14,10 @@ const many = Array.from({ length: MANY }, (_, index) =>
   defineJob({ name: `job-${index}`, schedule: { cron: '0 4 * * *' }, run: () => 1 }),
 );
 
-let server: OwnServer;
+const server = openOnce(openOwnServer);
 let url: string;
 let pool: pg.Pool;
 const opened: Tock[] = [];
-beforeAll(async () => {
-  server = await openOwnServer();
-});
-afterAll(() => server.remove());
 
 let count = 0;
 beforeEach(async () => {

@@ -3,11 +3,11 @@
 // In: nothing. Out: URLs, and the means to stop, start and promote.
 import { existsSync } from 'node:fs';
 import { chmod, chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type Account, run, serverAccount } from '../../src/embedded/embedded-process.js';
 import { startEmbeddedServer } from '../../src/embedded/embedded-server.js';
+import { freePort } from '../support/free-port.js';
 import { until } from '../support/until.js';
 
 export const DEBIAN_BIN = '/usr/lib/postgresql/15/bin';
@@ -205,14 +205,4 @@ export async function openReplicated(): Promise<Replicated> {
 
 async function giveTo(folder: string, account: Account | undefined): Promise<void> {
   if (account !== undefined) await chown(folder, account.uid, account.gid);
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>(resolve => void server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise(resolve => {
-    server.close(resolve);
-  });
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }

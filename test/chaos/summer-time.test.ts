@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { createTock } from '../../src/index.js';
 import { expected, type MadeCron, scan } from '../model/schedule/oracle.js';
 import { bundleJobs, CLI, type Running, TICK } from '../support/processes.js';
+import { proveAll } from '../support/prove-all.js';
 import { until } from '../support/until.js';
 import { FAKETIME, type FastServer, openFastServer } from './fast-clock.js';
 import { jobs } from './summer-time-jobs.js';
@@ -157,6 +158,7 @@ describe.skipIf(FAKETIME === undefined)('a change of the clock at run time (need
         // Otherwise it would show nothing.
         expect(runs.length).toBeGreaterThan(20);
         expect(ticks).toBeGreaterThan(2);
+        expect(await proveAll(tock)).toEqual([]);
       } finally {
         await tock.close();
         await server.remove();

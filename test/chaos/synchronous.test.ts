@@ -1,18 +1,20 @@
 // Chaos: commits that wait for a synchronous standby which does not answer.
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createTock, defineJob, type Tock } from '../../src/index.js';
+import { createTock, defineJob } from '../../src/index.js';
+import { openForEach } from '../support/open.js';
 import { until } from '../support/until.js';
-import { type OwnServer, openOwnServer } from './servers.js';
+import { openOwnServer } from './servers.js';
 
 const noop = defineJob({ name: 'noop', run: () => null });
 
-let server: OwnServer;
-let tock: Tock;
+const server = openForEach(openOwnServer);
+const tock = openForEach(() =>
+  // Long enough for what waits for no standby, on a busy machine too.
+  createTock({ connectionString: server.url, jobs: [noop], statementTimeout: '2s', logger: false }),
+);
 let direct: pg.Client;
 beforeEach(async () => {
-  server = await openOwnServer();
-  tock = createTock({ connectionString: server.url, jobs: [noop], statementTimeout: '500ms', logger: false });
   await tock.migrate();
   direct = new pg.Client({ connectionString: server.url });
   await direct.connect();
@@ -28,8 +30,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await direct.end();
-  await tock.close();
-  await server.remove();
 });
 
 describe('a commit that no standby confirms', () => {

@@ -1,11 +1,12 @@
 // Chaos: a server whose messages are in another language. Nothing is decided, and nothing advised, by their text.
 // The embedded server has no translations.
 import { spawnSync } from 'node:child_process';
-import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { createTock, defineJob, type TockError } from '../../src/index.js';
 import { explainDatabaseError } from '../../src/store/connection/errors.js';
-import { type DebianServer, openDebianServer } from './debian-server.js';
+import { openClient } from '../support/embedded-database.js';
+import { openOnce } from '../support/open.js';
+import { openDebianServer } from './debian-server.js';
 import { hasDebianPostgres } from './servers.js';
 
 const hasLocale = spawnSync('locale', ['-a'], { encoding: 'utf8' }).stdout?.includes('de_DE.utf8') ?? false;
@@ -16,17 +17,10 @@ describe.skipIf(!hasDebianPostgres || !hasLocale)(
   'a server in German (needs Debian’s PostgreSQL 15 and the locale de_DE.UTF-8)',
   { timeout: 180_000 },
   () => {
-    let server: DebianServer;
-    let admin: pg.Client;
+    const server = openOnce(() => openDebianServer(['lc_messages=de_DE.UTF-8']));
+    const admin = openOnce(() => openClient(server.url('postgres')));
     beforeAll(async () => {
-      server = await openDebianServer(['lc_messages=de_DE.UTF-8']);
-      admin = new pg.Client({ connectionString: server.url('postgres') });
-      await admin.connect();
       await admin.query(`create role stranger login password 'secret'`);
-    });
-    afterAll(async () => {
-      await admin.end();
-      await server.remove();
     });
 
     const opened = async <T>(url: string, work: (tock: ReturnType<typeof createTock>) => Promise<T>) => {

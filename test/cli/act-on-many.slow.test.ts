@@ -1,16 +1,13 @@
 // `tock retry` and `tock cancel` by filter: how many, the question, the batches.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { runAt } from '../support/embedded-database.js';
-import { type CliHarness, openCliHarness } from './cli-harness.js';
+import { openOnce } from '../support/open.js';
+import { openCliHarness } from './cli-harness.js';
 
 const LATER = ['--at', '2040-01-01T00:00:00Z'];
 const SILENT = { TOCK_LOG_LEVEL: 'silent' };
 
-let harness: CliHarness;
-beforeAll(async () => {
-  harness = await openCliHarness({ fixture: 'test/cli/fixture-limits.ts' });
-});
-afterAll(async () => await harness.close());
+const harness = openOnce(() => openCliHarness({ fixture: 'test/cli/fixture-limits.ts' }));
 const enqueue = async (...args: string[]) => (await harness.json<{ id: string }>(['run', ...args])).id;
 const count = async (...args: string[]) =>
   (await harness.json<{ runs: unknown[] }>(['runs', '--limit', '1000', ...args])).runs.length;
@@ -97,6 +94,47 @@ describe('tock cancel by filter', () => {
     const { stdout, stderr } = await harness.tock(['cancel', '--job', 'idle', '--yes']);
     expect(stdout).toBe('442 cancelled\n');
     expect(stderr).toMatch(/^\[#+-+\] \d+% 200 of 442\n/);
+  });
+});
+
+describe('tock retry --rate', () => {
+  const die = async (count: number) =>
+    await runAt(
+      harness.url,
+      `insert into tock.job_runs_finished (id, job, status, finished_at) select nextval('tock.job_runs_id_seq'), 'idle', 'dead', tock.now() from generate_series(1, ${count})`,
+    );
+
+  it('says how long it takes, and when the last is due', async () => {
+    await die(600);
+    const asked = await harness.beginInTerminal(['retry', '--job', 'idle', '--rate', '5/s'], {
+      input: 'no\n',
+    }).ended;
+    expect(asked.stdout).toContain(
+      'retry 600 dead runs of job "idle", at most 5 per 1s: that takes 2m? [y/N]',
+    );
+    const { stdout, code } = await harness.tock(['retry', '--job', 'idle', '--rate', '5/s', '--yes']);
+    expect(stdout).toMatch(/^600 queued again\nthe last of them is due at .*, in [12]m.*; to stop those/);
+    expect(code).toBe(0);
+  });
+
+  it('is stopped by Ctrl-C between two batches, says what is left, and goes on with it', async () => {
+    await die(20_000);
+    const { child, printed, ended } = harness.begin(['retry', '--job', 'idle', '--rate', '100/1s', '--yes']);
+    child.stderr.once('data', () => child.kill('SIGINT'));
+    const { code } = await ended;
+    expect(code).toBe(1);
+    expect(printed.stderr).toMatch(
+      /stopped; \d+\+? are left as they were: the same tock retry again goes on/,
+    );
+    const again = await harness.tock(['retry', '--job', 'idle', '--yes']);
+    expect(again.code).toBe(0);
+    expect((await harness.tock(['retry', '--job', 'idle', '--yes'])).stdout).toContain('no dead runs');
+  });
+
+  it('needs a filter', async () => {
+    const { code, stderr } = await harness.tock(['retry', '812', '--rate', '5/s']);
+    expect(stderr).toContain('--rate needs a filter');
+    expect(code).toBe(2);
   });
 });
 

@@ -5,13 +5,12 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createTestDatabase } from '../support/embedded-database.js';
 import { bundleJobs } from '../support/processes.js';
+import { until as untilSo } from '../support/until.js';
 import { createWarmCli, type WarmCli } from './warm-cli.js';
 
 const CLI = path.resolve('dist/cli.js');
-const BOUND_MS = 50_000;
 
 export interface Result {
   readonly code: number | null;
@@ -141,13 +140,9 @@ export function beginInTerminal(
   return { printed, ended };
 }
 
-/** Looks again and again until it is so; fails after a bound. */
+/** Looks again and again until it is so; fails after two minutes. */
 export async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const end = Date.now() + BOUND_MS;
-  while (!(await isSo())) {
-    if (Date.now() > end) throw new Error(`waited too long until ${what}`);
-    await sleep(25);
-  }
+  await untilSo(async () => await isSo(), what);
 }
 
 export async function untilFile(file: string): Promise<void> {

@@ -1,10 +1,10 @@
 // The job module that the command line's tests point TOCK_JOBS to; compiled by esbuild to a temporary file.
 // In: nothing. Out: jobs that succeed, fail, wait, print, and speak in escape sequences.
 import { existsSync, writeFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import v8 from 'node:v8';
 import * as z from 'zod';
 import { Dead, defineJob } from '../../src/index.js';
+import { until } from '../support/until.js';
 
 const greet = defineJob({
   name: 'greet',
@@ -46,10 +46,13 @@ const hopeless = defineJob({
 const patient = defineJob({
   name: 'patient',
   payload: z.object({ started: z.string(), until: z.string() }),
-  run: async (ctx, { started, until }) => {
+  run: async (ctx, { started, until: file }) => {
     ctx.progress(0.25, 'waiting');
     writeFileSync(started, String(process.pid));
-    while (!existsSync(until)) await sleep(20, undefined, { signal: ctx.signal });
+    await until(async () => {
+      ctx.signal.throwIfAborted();
+      return existsSync(file);
+    }, file);
     return 'seen';
   },
 });

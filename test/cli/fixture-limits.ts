@@ -1,9 +1,9 @@
 // The job module of tests about limits, chains and following; compiled by esbuild to a temporary file.
 // In: nothing. Out: jobs that are held, that fail once, and that run after one another.
 import { existsSync, writeFileSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
 import { Dead, defineJob } from '../../src/index.js';
+import { until } from '../support/until.js';
 
 const idle = defineJob({ name: 'idle', run: () => null });
 
@@ -12,11 +12,14 @@ const held = defineJob({
   name: 'held',
   payload: z.object({ tenant: z.string().default('a'), started: z.string(), until: z.string() }),
   concurrency: { limit: 1, key: ({ tenant }) => tenant },
-  run: async (ctx, { started, until }) => {
+  run: async (ctx, { started, until: file }) => {
     ctx.progress(0.25, 'reading');
     ctx.progress(0.5, 'writing');
     writeFileSync(started, '');
-    while (!existsSync(until)) await sleep(20, undefined, { signal: ctx.signal });
+    await until(async () => {
+      ctx.signal.throwIfAborted();
+      return existsSync(file);
+    }, file);
     return 'seen';
   },
 });

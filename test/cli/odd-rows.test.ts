@@ -1,15 +1,15 @@
 // The command line on rows that somebody wrote by hand, with what no Date, no list of errors and no terminal can take: none
 // of them keeps a command from showing the others.
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { dropBounds } from '../support/bounds.js';
-import { type CliHarness, openCliHarness } from './cli-harness.js';
+import { openOnce } from '../support/open.js';
+import { openCliHarness } from './cli-harness.js';
 
-let harness: CliHarness;
+const harness = openOnce(openCliHarness);
 let good: string;
 let ids: string[];
 beforeAll(async () => {
-  harness = await openCliHarness();
   await harness.tock(['tick']);
   const client = new pg.Client({ connectionString: harness.url });
   await client.connect();
@@ -53,7 +53,6 @@ beforeAll(async () => {
     await client.end();
   }
 });
-afterAll(() => harness.close());
 
 describe('rows with unusual values', () => {
   it.each([
@@ -75,7 +74,7 @@ describe('rows with unusual values', () => {
     expect(() => JSON.parse(document) as unknown).not.toThrow();
   });
 
-  it('show up one by one', async () => {
+  it('show up one by one', { tags: 'slow' }, async () => {
     for (const id of ids) {
       const { code, stdout, stderr } = await harness.tock(['show', id, '--stack']);
       expect([id, code, stderr]).toEqual([id, 0, '']);

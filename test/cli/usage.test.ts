@@ -12,6 +12,9 @@ const COMMANDS = [
   'runs',
   'show',
   'why',
+  'prove',
+  'plan',
+  'zones',
   'simulate',
   'audit',
   'run',
@@ -59,7 +62,7 @@ describe('help', () => {
     expect(stdout).not.toContain('\u001B');
   });
 
-  it.each(COMMANDS)('teaches %s with a sentence and examples', async command => {
+  it.each(COMMANDS)('teaches %s with a sentence and examples', { tags: 'slow' }, async command => {
     const { code, stdout } = await warm.call([command, '--help']);
     expect(code).toBe(0);
     expect(stdout).toMatch(new RegExp(`^Usage: tock ${command} `));
@@ -68,21 +71,21 @@ describe('help', () => {
     expect((await warm.call(['help', command])).stdout).toBe(stdout);
   });
 
-  it('is shown, as a usage error, when no command is named', async () => {
+  it('is shown, as a usage error, when no command is named', { tags: 'slow' }, async () => {
     const { code, stdout, stderr } = await tock([]);
     expect(code).toBe(2);
     expect(stdout).toBe('');
     expect(stderr).toContain('Usage: tock <command>');
   });
 
-  it('has colours if they are forced, and none if they are refused', async () => {
+  it('has colours if they are forced, and none if they are refused', { tags: 'slow' }, async () => {
     expect((await warm.call(['--help'], { FORCE_COLOR: '1' })).stdout).toContain('\u001B[1mUsage:');
     expect((await warm.call(['--help'], { FORCE_COLOR: '1', NO_COLOR: '1' })).stdout).not.toContain('\u001B');
   });
 });
 
 describe('version', () => {
-  it('is the package’s', async () => {
+  it('is the package’s', { tags: 'slow' }, async () => {
     const { code, stdout } = await tock(['--version']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
@@ -110,7 +113,7 @@ describe('wrong arguments', () => {
     [['retry', '1', '--attempts', '0'], /^tock retry: --attempts 0: /],
     [
       ['cancel'],
-      /^tock cancel: give run ids, or a filter: --status, --job, --definition, --queue or --error /,
+      /^tock cancel: give run ids, or a filter: --status, --job, --definition, --queue, --group, --key, --tag, --deploy, --error, --payload, --from or --to /,
     ],
     [['retry', '1', '--job', 'greet'], /^tock retry: give run ids or a filter .*, not both/],
     [['retry', '1', '--yes'], /^tock retry: --limit and --yes need a filter/],
@@ -161,7 +164,7 @@ describe('wrong arguments', () => {
     [['queue', 'set'], /^tock queue: missing required argument 'queue' /],
     [
       ['queue', 'set', 'reports'],
-      /^tock queue set: give at least one of --concurrency, --rate, --window, --timezone and --relay/,
+      /^tock queue set: give at least one of --concurrency, --rate, --window, --timezone, --relay and --fair/,
     ],
     [['queue', 'set', 'a b', '--rate', '1/1s'], /^tock queue set: "a b" cannot be the name of a queue/],
     [
@@ -245,15 +248,19 @@ describe('wrong arguments', () => {
       /^tock run: the payload file "\/nowhere.json" cannot be read: ENOENT/,
     ],
     [['next', '--count', '0', '--cron', '* * * * *'], /^tock next: --count 0: /],
-  ])('%j are reported in one line, with exit code 2, before anything is opened', async (args, line) => {
-    const { code, stdout, stderr } = await warm.call(args, UNREACHABLE);
-    expect(stderr).toMatch(line);
-    expect(stderr.split('\n')).toHaveLength(2);
-    expect(code).toBe(2);
-    expect(stdout).toBe('');
-  });
+  ])(
+    '%j are reported in one line, with exit code 2, before anything is opened',
+    { tags: 'slow' },
+    async (args, line) => {
+      const { code, stdout, stderr } = await warm.call(args, UNREACHABLE);
+      expect(stderr).toMatch(line);
+      expect(stderr.split('\n')).toHaveLength(2);
+      expect(code).toBe(2);
+      expect(stdout).toBe('');
+    },
+  );
 
-  it('are one document under --json', async () => {
+  it('are one document under --json', { tags: 'slow' }, async () => {
     const { code, stdout, stderr } = await tock(['runs', '--limit', 'x', '--json']);
     expect(code).toBe(2);
     expect(stdout).toBe('');
@@ -265,7 +272,7 @@ describe('wrong arguments', () => {
     });
   });
 
-  it('in a payload from standard input are reported with their line', async () => {
+  it('in a payload from standard input are reported with their line', { tags: 'slow' }, async () => {
     const { code, stderr } = await tock(['run', 'greet', '--payload', '-'], {
       env: UNREACHABLE,
       input: '[1,\n  2,,]',
@@ -289,19 +296,23 @@ describe('environment', () => {
     [{ TOCK_LEASE: '1s' }, 'under two heartbeats'],
     [{ TOCK_LOG_LEVEL: 'loud' }, 'log level "loud"'],
     [{ DATABASE_URL: 'nonsense' }, 'DATABASE_URL cannot be read'],
-  ])('%j is a usage error', async (env, message) => {
+  ])('%j is a usage error', { tags: 'slow' }, async (env, message) => {
     const { code, stderr } = await warm.call(['runs'], { ...UNREACHABLE, ...env });
     expect(stderr).toContain(message);
     expect(code).toBe(2);
   });
 
-  it.each(['jobs', 'tick', 'start'])('a missing job module is usage for %s', async command => {
-    const { code, stderr } = await tock([command], { env: UNREACHABLE });
-    expect(stderr).toBe(
-      `tock ${command}: there is no job module at /nowhere.js: build the project (npm run build), or set TOCK_JOBS to a compiled module\n`,
-    );
-    expect(code).toBe(2);
-  });
+  it.each(['jobs', 'tick', 'start'])(
+    'a missing job module is usage for %s',
+    { tags: 'slow' },
+    async command => {
+      const { code, stderr } = await tock([command], { env: UNREACHABLE });
+      expect(stderr).toBe(
+        `tock ${command}: there is no job module at /nowhere.js: build the project (npm run build), or set TOCK_JOBS to a compiled module\n`,
+      );
+      expect(code).toBe(2);
+    },
+  );
 
   it.each([
     ['runs'],
@@ -312,15 +323,19 @@ describe('environment', () => {
     ['retry', '1'],
     ['cancel', '1'],
     ['migrate'],
-  ])('a server that does not answer gives exit code 3 for %s, and no secret', async (...args) => {
-    const { code, stdout, stderr } = await warm.call(args, UNREACHABLE);
-    expect(stderr).toMatch(/^tock \w+: cannot reach the database: .*ECONNREFUSED.*DATABASE_URL.*\n$/);
-    expect(stderr).not.toContain('geheim');
-    expect(stdout).toBe('');
-    expect(code).toBe(3);
-  });
+  ])(
+    'a server that does not answer gives exit code 3 for %s, and no secret',
+    { tags: 'slow' },
+    async (...args) => {
+      const { code, stdout, stderr } = await warm.call(args, UNREACHABLE);
+      expect(stderr).toMatch(/^tock \w+: cannot reach the database: .*ECONNREFUSED.*DATABASE_URL.*\n$/);
+      expect(stderr).not.toContain('geheim');
+      expect(stdout).toBe('');
+      expect(code).toBe(3);
+    },
+  );
 
-  it('a server that does not answer is a document under --json', async () => {
+  it('a server that does not answer is a document under --json', { tags: 'slow' }, async () => {
     const { code, stdout, stderr } = await tock(['runs', '--json'], { env: UNREACHABLE });
     expect(code).toBe(3);
     expect(stdout).toBe('');

@@ -8,7 +8,7 @@ import type { Result } from './cli-harness.js';
 const MARK = '\u0001end of the command\u0001';
 /** They execute no handler, listen for no signal, and end by themselves. */
 const WARM = new Set(
-  'cancel complete doctor fail jobs metrics migrate next pause queue reset-cursor resume retry run runs schedule schema show simulate status uninstall why'.split(
+  'cancel complete doctor fail jobs metrics migrate next pause plan prove queue reset-cursor resume retry run runs schedule schema show simulate status uninstall why'.split(
     ' ',
   ),
 );

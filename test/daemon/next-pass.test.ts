@@ -29,6 +29,7 @@ const RESTING: Plan = {
   materializeAt: NEVER,
   claimAt: NEVER,
   checkReapAt: NOW + 3000,
+  reapTookMs: 400,
   retryMs: 5,
   pollBy: NOW + POLL_MS,
   knowsAll: false,
@@ -57,7 +58,15 @@ describe('dueSteps', () => {
 });
 
 describe('after a poll', () => {
-  const NOTHING: NextDue = { occurrenceMs: null, runMs: null, isOverdue: false, needsReaping: false };
+  const NOTHING: NextDue = {
+    occurrenceMs: null,
+    runMs: null,
+    isOverdue: false,
+    isFairDue: false,
+    waitsForCode: false,
+    isOfferDue: false,
+    needsReaping: false,
+  };
   const POLLED_ONLY: PassResult = {
     startedAt: NOW - 30,
     materialized: false,
@@ -153,7 +162,9 @@ describe('after a poll', () => {
 
   it.each([
     ['five seconds', 10, 5000],
-    ['twenty times as long as it took', 400, 8000],
+    ['twenty times as long as it took', 300, 6000],
+    ['twenty times as long as the one before took, if that was shorter', 5000, 8000],
+    ['at once, if it took longer than that', 9000, 9000],
   ])('checks whether there is anything to reap again %s after a check', (_what, tookMs, afterMs) => {
     const plan = { ...RESTING, checkReapAt: NOW };
     const poll = { askedAt: NOW, answeredAt: NOW + tookMs, due: NOTHING, isNotified: false };
@@ -164,7 +175,15 @@ describe('after a poll', () => {
 });
 
 describe('a pass for which nothing was due', () => {
-  const NOTHING: NextDue = { occurrenceMs: null, runMs: null, isOverdue: false, needsReaping: false };
+  const NOTHING: NextDue = {
+    occurrenceMs: null,
+    runMs: null,
+    isOverdue: false,
+    isFairDue: false,
+    waitsForCode: false,
+    isOfferDue: false,
+    needsReaping: false,
+  };
   const done = {
     startedAt: NOW,
     materialized: false,
@@ -194,8 +213,17 @@ describe('a pass for which nothing was due', () => {
 describe('after a reaping', () => {
   it('the next check comes after five seconds, or twenty times as long as it took', () => {
     const due = { ...RESTING, reapAt: NOW };
-    expect(afterReap(due, NOW, NOW + 10)).toEqual({ ...RESTING, checkReapAt: NOW + 5000 });
-    expect(afterReap(due, NOW, NOW + 1000)).toEqual({ ...RESTING, checkReapAt: NOW + 20_000 });
+    const short = { checkReapAt: NOW + 5000, reapTookMs: 10 };
+    expect(afterReap(due, NOW, NOW + 10)).toEqual({ ...RESTING, ...short });
+    const long = { checkReapAt: NOW + 20_000, reapTookMs: 1000 };
+    expect(afterReap({ ...due, reapTookMs: 2000 }, NOW, NOW + 1000)).toEqual({ ...RESTING, ...long });
+  });
+
+  it('a single one that took long puts off nothing', () => {
+    const once = afterReap({ ...RESTING, reapTookMs: 10 }, NOW, NOW + 2000);
+    expect(once.checkReapAt).toBe(NOW + 5000);
+    const twice = afterReap(once, NOW + 5000, NOW + 8000);
+    expect(twice.checkReapAt).toBe(NOW + 45_000);
   });
 
   it('that failed, the next one waits five seconds, or as long as it took', () => {
@@ -234,7 +262,15 @@ describe('while a worker goes on claiming', () => {
     expect(reapsInTurn(afterReapNotification(claiming, NOW))).toBe(false);
     expect(reapsInTurn(afterError(claiming))).toBe(false);
     expect(reapsInTurn(afterError(FIRST_PLAN))).toBe(false);
-    const due = { occurrenceMs: null, runMs: null, isOverdue: false, needsReaping: true };
+    const due = {
+      occurrenceMs: null,
+      runMs: null,
+      isOverdue: false,
+      isFairDue: false,
+      waitsForCode: false,
+      isOfferDue: false,
+      needsReaping: true,
+    };
     const done = {
       startedAt: NOW,
       materialized: false,
@@ -291,7 +327,7 @@ describe('after a notification that there is something to reap', () => {
   it('leaves an earlier reaping as it is, and takes no more than its share of the time', () => {
     expect(afterReapNotification({ ...RESTING, reapAt: NOW - 5 }, NOW).reapAt).toBe(NOW - 5);
     // The last one took 2 s: the next may come after 40.
-    const slow = afterReap(RESTING, NOW - 2000, NOW);
+    const slow = afterReap({ ...RESTING, reapTookMs: 2000 }, NOW - 2000, NOW);
     expect(afterReapNotification(slow, NOW).reapAt).toBe(slow.checkReapAt - 4500);
   });
 });

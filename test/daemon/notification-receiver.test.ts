@@ -35,6 +35,8 @@ function receiver(queues: readonly string[] | null = null) {
     },
     hint,
     onReap: () => void done.push('reap'),
+    onOutbox: () => void done.push('outbox'),
+    onFair: () => void done.push('fair'),
   });
   return { ...notifications, done, hint };
 }
@@ -48,7 +50,9 @@ describe('a notification', () => {
     pass(1000);
     receive({ kind: 'reap' });
     receive({ kind: 'code' });
-    expect(done).toEqual(['cancel 7', 'wake', 'claim', 'reap', 'claim', 'waiting']);
+    pass(1000);
+    receive({ kind: 'outbox' });
+    expect(done).toEqual(['cancel 7', 'wake', 'claim', 'reap', 'claim', 'waiting', 'outbox', 'claim']);
   });
 
   it('that there is something to reap leads to a claim everywhere, also where another named a lane', () => {

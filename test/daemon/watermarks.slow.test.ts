@@ -3,29 +3,26 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.js';
 import type { Worker } from '../../src/engine/worker/worker-interface.js';
 import { defineJob } from '../../src/index.js';
-import { type Database, openDatabase, type Session } from '../../src/store/connection/database.js';
+import { openDatabase, type Session } from '../../src/store/connection/database.js';
 import { engineOver } from '../support/engine.js';
-import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { reuseTestTock, until } from '../support/test-tock.js';
 
 const noop = defineJob({ name: 'noop', run: () => null });
 const HOUR_AGO = () => new Date(Date.now() - 3_600_000);
 
-let test: TestTock;
-let database: Database;
+const test = openForEach(() => reuseTestTock([noop]));
+const database = openForEach(() => openDatabase({ connectionString: test.url }));
 let daemon: Daemon;
 /** Which statements were sent, by what only they have. */
 let sent: string[];
 let workers: Set<Worker>;
-beforeEach(async () => {
-  test = await reuseTestTock([noop]);
-  database = openDatabase({ connectionString: test.url });
+beforeEach(() => {
   sent = [];
   workers = new Set();
 });
 afterEach(async () => {
   await daemon.stop();
-  await database.close();
-  await test.close();
 });
 
 /** A daemon that has executed some runs, one after the other, and sleeps. */

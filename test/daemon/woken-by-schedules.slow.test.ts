@@ -3,12 +3,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PoolClient } from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Daemon, startDaemon } from '../../src/daemon/daemon.js';
+import { startDaemon } from '../../src/daemon/daemon.js';
 import { defineJob } from '../../src/index.js';
-import { type Database, openDatabase } from '../../src/store/connection/database.js';
+import { openDatabase } from '../../src/store/connection/database.js';
 import { engineOver } from '../support/engine.js';
+import { openForEach, stopAfterEach } from '../support/open.js';
 import { insertSleeper } from '../support/sleepers.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { openTestTock, until } from '../support/test-tock.js';
 
 const POLL_MS = 600_000;
 /** None during the test. */
@@ -18,19 +19,9 @@ const LAST_POLL_MS = 1500;
 const noted = defineJob({ name: 'noted', run: () => undefined });
 const coded = defineJob({ name: 'coded', schedule: { every: '1s' }, run: () => undefined });
 
-let database: Database;
-let test: TestTock;
-const daemons: Daemon[] = [];
-
-beforeEach(async () => {
-  test = await openTestTock([noted]);
-  database = openDatabase({ connectionString: test.url });
-});
-afterEach(async () => {
-  await Promise.all(daemons.splice(0).map(each => each.stop()));
-  await database.close();
-  await test.close();
-});
+const test = openForEach(() => openTestTock([noted]));
+const database = openForEach(() => openDatabase({ connectionString: test.url }));
+const daemons = stopAfterEach();
 
 const start = async () => {
   const daemon = await startDaemon(engineOver(database, [noted]), {}, POLL_MS, BEAT);

@@ -38,6 +38,14 @@ describe('sessions', () => {
     expect(sessions.has(cookie)).toBe(false);
   });
 
+  it('are ended by who signs out, and no others with it', () => {
+    const { sessions, signIn } = open();
+    const [mine, other] = [signIn(), signIn()];
+    sessions.end(mine);
+    sessions.end('x');
+    expect([sessions.has(mine), sessions.has(other)]).toEqual([false, true]);
+  });
+
   it('are known by their cookie alone, not by a link’s token', () => {
     const { sessions, tokens, signIn } = open();
     signIn();
@@ -304,7 +312,7 @@ describe('what many read', () => {
         if (fails) throw new Error('away');
         return await Promise.resolve(`${by} ${reads}`);
       },
-      () => now,
+      { clock: () => now },
     );
     expect(await Promise.all([read('a'), read('b')])).toEqual(['a 1', 'a 1']);
     now = 99;

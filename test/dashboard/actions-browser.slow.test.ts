@@ -1,25 +1,22 @@
 // Every action of the dashboard in a real browser, from the click to the row that it changes and its row of the audit.
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasNoBrowser, openBrowser, openPage } from '../support/browser.js';
-import { reuseTestTock, type TestTock } from '../support/test-tock.js';
+import { openOnce } from '../support/open.js';
+import { reuseTestTock } from '../support/test-tock.js';
 import { type OpenDashboard, serveToAll } from './looks.js';
 import { SCENE_JOBS, sceneOrdinary } from './scenes.js';
 
 describe.skipIf(hasNoBrowser())('in a browser', () => {
-  let browser: Browser;
-  let test: TestTock;
+  const browser = openOnce(openBrowser);
+  const test = openOnce(() => reuseTestTock(SCENE_JOBS));
   let dashboard: OpenDashboard;
   beforeAll(async () => {
-    browser = await openBrowser();
-    test = await reuseTestTock(SCENE_JOBS);
     await sceneOrdinary(test);
     dashboard = await serveToAll(test.tock);
   });
   afterAll(async () => {
     await dashboard.close();
-    await test.close();
-    await browser.close();
   });
 
   /** Does something on a page, waits for what it says then, and gives the actions that the audit has more. */
@@ -102,7 +99,7 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
     const make = async (page: Page) => {
       await link(page, /New schedule/);
       await page.locator('main input[name=name]').fill('sync-tenant:new');
-      await page.getByLabel('Kind').selectOption('Every');
+      await page.getByLabel('It runs').selectOption('at an interval');
       await page.getByLabel('When', { exact: true }).fill('10m');
       await page.getByLabel('Job', { exact: true }).fill('sync-tenant');
       await page.locator('main button.main').click();
@@ -149,7 +146,8 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
   it('pauses, limits and resumes a queue, and removes its limits', async () => {
     const pause = async (page: Page) => {
       await page.getByLabel('Why').fill('the provider is down');
-      await press(page, 'Pause mail');
+      // Nothing names the queue yet.
+      await press(page, 'Pause mail all the same');
     };
     expect(await act('/queues/mail', pause, /mail is paused/)).toEqual([['ann', 'queues.pause', 'mail', 1]]);
     expect(await queue('mail')).toMatchObject({ pauseReason: 'the provider is down' });
@@ -164,9 +162,9 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
       await page.getByLabel('At most').fill('5');
       await press(page, 'Resume mail');
     };
-    expect(await act('/queues/mail', resume, /mail is not paused any more. At most 5 per second/)).toEqual([
-      ['ann', 'queues.resume', 'mail', 1],
-    ]);
+    expect(
+      await act('/queues/mail', resume, /mail is resumed: its runs start. At most 5 per second/),
+    ).toEqual([['ann', 'queues.resume', 'mail', 1]]);
     expect(await queue('mail')).toMatchObject({ pausedAt: null, rate: { count: 5, perMs: 1000 } });
     const lift = async (page: Page) => {
       await press(page, 'Lift the rate …');

@@ -1,9 +1,11 @@
 // What a browser loads: how much, from where, and nothing that the policy forbids.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import vm from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { readAssets } from '../../src/dashboard/assets.js';
+import { relativeText } from '../../src/dashboard/layout/text.js';
 
 const ROOT = path.join(import.meta.dirname, '../..');
 const FOLDER = path.join(ROOT, 'src/dashboard');
@@ -32,6 +34,20 @@ describe('what a browser loads', () => {
       /https?:|innerHTML|eval\(|Function\(/,
     );
   });
+});
+
+it('a time that goes on in the browser is written as the server writes it', () => {
+  const [functions] =
+    /^ {2}function span[^]*?^ {2}\}\n {2}function ago[^]*?^ {2}\}$/m.exec(
+      readFileSync(path.join(FOLDER, 'assets/tock.js'), 'utf8'),
+    ) ?? [];
+  const ago = vm.runInNewContext(`${functions}; ago`) as (ms: number) => string;
+  const now = new Date('2026-07-01T09:13:24Z');
+  const spans = [0, 999, 1000, 1499, 1500, 59_499, 59_500, 59_999, 60_000, 61_000, 3_599_500, 3_600_000];
+  const days = [1, 2.5, 29.99, 30, 30.4, 365].map(count => count * 86_400_000);
+  const random = Array.from({ length: 500 }, (_, index) => Math.floor(1.045 ** index));
+  for (const ms of [...spans, ...days, ...days.map(day => day - 1), ...random].flatMap(each => [each, -each]))
+    expect([ms, ago(ms)]).toEqual([ms, relativeText(new Date(now.getTime() + ms), now)]);
 });
 
 describe('the pages', () => {

@@ -1,12 +1,12 @@
 // The dashboard in a real browser: both themes, narrow and wide, with and without JavaScript, for hands and for keys.
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTock } from '../../src/index.js';
 import { openProxy } from '../chaos/tcp-proxy.js';
 import { hasNoBrowser, type Look, openBrowser, openPage, type Watched } from '../support/browser.js';
+import { openOnce } from '../support/open.js';
 import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
 import { findFlaws, type OpenDashboard, type PageAt, serveToAll } from './looks.js';
-import { SCENE_JOBS, sceneDisaster, sceneNew, sceneOrdinary } from './scenes.js';
+import { SCENE_JOBS, sceneDisaster, sceneNew, sceneOrdinary, scenePaused } from './scenes.js';
 import { type Served, serve } from './served.js';
 
 const SCENES: Readonly<Record<string, (test: TestTock) => Promise<unknown>>> = {
@@ -14,6 +14,7 @@ const SCENES: Readonly<Record<string, (test: TestTock) => Promise<unknown>>> = {
   new: sceneNew,
   ordinary: sceneOrdinary,
   disaster: sceneDisaster,
+  paused: scenePaused,
 };
 
 const PAGES: readonly PageAt[] = [
@@ -29,11 +30,7 @@ const PAGES: readonly PageAt[] = [
 ];
 
 describe.skipIf(hasNoBrowser())('in a browser', () => {
-  let browser: Browser;
-  beforeAll(async () => {
-    browser = await openBrowser();
-  });
-  afterAll(() => browser.close());
+  const browser = openOnce(openBrowser);
 
   /** Opens a page by the dashboard's next one-time link. */
   async function visit(served: Served, look: Look = {}): Promise<Watched> {
@@ -55,8 +52,13 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
       await test.close();
     });
 
-    // What is new has schedules, and nothing else yet.
-    const pages = scene === 'new' ? PAGES.slice(0, 3) : PAGES;
+    // What is new has schedules, and nothing else yet; where all is paused, these pages say so.
+    const pages =
+      scene === 'new'
+        ? PAGES.slice(0, 3)
+        : scene === 'paused'
+          ? PAGES.filter(([label]) => ['now', 'schedules', 'queues'].includes(label))
+          : PAGES;
     it.each(pages)('%s is whole and free of barriers', async (label, address) => {
       expect(await findFlaws(browser, dashboard.base, address, `${scene}-${label}`)).toEqual([]);
     });
@@ -105,13 +107,15 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
 
     it('says that the session has ended, and asks no more', async () => {
       const { page, context, close } = await visit(served);
+      await page.clock.install();
+      await page.reload();
       await page.locator('main h1').waitFor();
       await context.clearCookies();
       await page.getByText('Your session has ended').waitFor();
       expect(await page.locator('#live').innerText()).toBe('stopped');
       let asked = 0;
       page.on('request', () => asked++);
-      await page.evaluate('new Promise(resolve => setTimeout(resolve, 6000))');
+      await page.clock.runFor(6000);
       expect(asked).toBe(0);
       await close();
     });
@@ -127,6 +131,9 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
       expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content');
       await page.keyboard.press('Enter');
       expect(await page.evaluate('document.activeElement.id')).toBe('main');
+      // The second key counts for a second and a half after the first.
+      await page.clock.install({ time: 0 });
+      await page.clock.pauseAt(3_600_000);
       await page.keyboard.press('g');
       await Promise.all([page.waitForEvent('load'), page.keyboard.press('n')]);
       expect(page.url()).toBe(served.url);
@@ -176,14 +183,17 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
     it('acts once where two people press the same button, and tells the second one', async () => {
       const id = await test.tock.enqueue('rebuild-search', {}, { delay: '1h' });
       const both = [await visit(served), await visit(served)];
-      const cancel = async ({ page }: Watched) => {
+      // A page is not changed while a question is open on it.
+      const ask = async ({ page }: Watched) => {
+        await page.goto(new URL(`/runs/${id}`, served.url).href);
         await page.getByRole('button', { name: 'Cancel' }).first().click();
+      };
+      const cancel = async ({ page }: Watched) =>
         await page
           .locator('#confirm')
           .getByRole('button', { name: `Cancel run ${id}` })
           .click();
-      };
-      for (const { page } of both) await page.goto(new URL(`/runs/${id}`, served.url).href);
+      for (const each of both) await ask(each);
       const [first, second] = both as [Watched, Watched];
       await cancel(first);
       await first.page.getByText(`Run ${id} is cancelled.`).waitFor();

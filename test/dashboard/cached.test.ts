@@ -1,6 +1,6 @@
 // Answers that several readers share: how long they are kept, and what readers get while a long read goes on.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { cachedByCost } from '../../src/dashboard/cached.js';
+import { cached, cachedByCost, type Shared } from '../../src/dashboard/cached.js';
 
 let now = 0;
 let reads = 0;
@@ -8,9 +8,13 @@ let reads = 0;
 let end: (tookMs: number) => void;
 let fail: (error: Error) => void;
 let ask: () => Promise<number>;
+let askShared: () => Promise<Shared<number>>;
+let askCached: () => Promise<number>;
+let version = 0;
 beforeEach(() => {
   now = 0;
   reads = 0;
+  version = 0;
   const read = async () => {
     const value = ++reads;
     return await new Promise<number>((resolve, reject) => {
@@ -21,8 +25,13 @@ beforeEach(() => {
       fail = reject;
     });
   };
-  const cached = cachedByCost(1000, read, () => now);
-  ask = async () => await cached(null);
+  const clock = () => now;
+  const versionOf = () => version;
+  const byCost = cachedByCost(1000, read, { clock, versionOf });
+  const simply = cached(1000, read, { clock, versionOf });
+  askShared = async () => await byCost(null);
+  ask = async () => (await askShared()).value;
+  askCached = async () => await simply(null);
 });
 const answer = async (tookMs: number) => {
   const asked = ask();
@@ -31,7 +40,45 @@ const answer = async (tookMs: number) => {
 };
 const settled = async () => await new Promise(resolve => setImmediate(resolve));
 
+describe('a read that is cached', () => {
+  it('is shared for a while, and read anew for those who were told of something newer', async () => {
+    const first = askCached();
+    version++;
+    const second = askCached();
+    end(0);
+    expect([await second, await askCached(), reads]).toEqual([2, 2, 2]);
+    // Whoever had asked before waits for what was read before.
+    void first;
+  });
+});
+
 describe('a read that is cached by its cost', () => {
+  it('is read anew for those who were told of something newer, unless it took long', async () => {
+    expect(await answer(10)).toBe(1);
+    now += 199;
+    version++;
+    expect(await ask()).toBe(1);
+    now += 1;
+    expect(await answer(10)).toBe(2);
+  });
+
+  it('says that it is older than what its reader was told of, also to those who wait for a read that began before', async () => {
+    const first = askShared();
+    version++;
+    const joined = askShared();
+    end(2000);
+    expect([await first, await joined]).toEqual([
+      { value: 1, isStale: false },
+      { value: 1, isStale: true },
+    ]);
+    expect(await askShared()).toEqual({ value: 1, isStale: true });
+    now += 40_000;
+    expect(await askShared()).toEqual({ value: 1, isStale: true });
+    end(2000);
+    await settled();
+    expect(await askShared()).toEqual({ value: 2, isStale: false });
+  });
+
   it('is kept for a while if it was quick, and waited for then', async () => {
     expect(await answer(10)).toBe(1);
     now += 999;

@@ -2,7 +2,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Hono } from 'hono';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import {
   type Authorized,
   createDashboard,
@@ -10,14 +10,11 @@ import {
   type DashboardOptions,
 } from '../../src/dashboard.js';
 import { TockError } from '../../src/index.js';
+import { openOnce } from '../support/open.js';
 import { openRecorder } from '../support/recorded-connection.js';
-import { reuseTestTock, type TestTock } from '../support/test-tock.js';
+import { reuseTestTock } from '../support/test-tock.js';
 
-let test: TestTock;
-beforeAll(async () => {
-  test = await reuseTestTock();
-});
-afterAll(() => test.close());
+const test = openOnce(reuseTestTock);
 
 const open: Dashboard[] = [];
 const servers: Server[] = [];

@@ -1,21 +1,14 @@
 // The dashboard's door, request by request: what a browser, another site's page, or anybody else may send.
 import { createServer } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { serveDashboard } from '../../src/dashboard/server/serve.js';
 import { readDashboardSettings } from '../../src/dashboard/server/settings.js';
-import { reuseTestTock, type TestTock } from '../support/test-tock.js';
-import { type Served, serve, signIn, statusOf } from './served.js';
+import { openOnce } from '../support/open.js';
+import { reuseTestTock } from '../support/test-tock.js';
+import { serve, signIn, statusOf } from './served.js';
 
-let test: TestTock;
-let served: Served;
-beforeAll(async () => {
-  test = await reuseTestTock();
-  served = await serve(test.tock);
-});
-afterAll(async () => {
-  await served.close();
-  await test.close();
-});
+const test = openOnce(reuseTestTock);
+const served = openOnce(() => serve(test.tock));
 
 const GET = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n${headers}\r\n`;
 const cookieLine = async () => {
@@ -61,6 +54,25 @@ describe('a one-time link', () => {
       ),
     ]);
     expect(answer.headers.get('referrer-policy')).toBe('same-origin');
+  });
+
+  it('signs out who presses the button, on a page of its own only', { tags: 'slow' }, async () => {
+    const own = await serve(test.tock);
+    try {
+      expect(await (await own.get('/')).text()).toContain('Sign out');
+      expect((await own.post('/sign-out', {}, { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
+      expect((await own.get('/')).status).toBe(200);
+      const out = await own.post('/sign-out');
+      expect([out.status, out.headers.get('location')]).toEqual([303, '/']);
+      expect(out.headers.getSetCookie()[0]).toMatch(/^tock-session-\d+=; Max-Age=0/);
+      const refused = await own.get('/');
+      expect([refused.status, await refused.text()]).toEqual([
+        401,
+        expect.stringContaining('You are not signed in') as unknown,
+      ]);
+    } finally {
+      await own.close();
+    }
   });
 
   it('works once; then it says how to get another', async () => {
@@ -292,15 +304,13 @@ describe('a header', () => {
 });
 
 describe('users with passwords', () => {
-  let guarded: Served;
+  const guarded = openOnce(() =>
+    serve(test.tock, {
+      TOCK_DASHBOARD_USERS: `ann:admin+payloads:${PASSWORD} vera:view:${PASSWORD}-2`,
+    }),
+  );
   const PASSWORD = 'correct-horse-battery';
   const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` });
-  beforeAll(async () => {
-    guarded = await serve(test.tock, {
-      TOCK_DASHBOARD_USERS: `ann:admin+payloads:${PASSWORD} vera:view:${PASSWORD}-2`,
-    });
-  });
-  afterAll(() => guarded.close());
 
   it('have no one-time link', () => {
     expect(guarded.links).toEqual([]);
@@ -348,20 +358,18 @@ describe('users with passwords', () => {
 });
 
 describe('a trusted proxy', () => {
-  let behind: Served;
+  const behind = openOnce(() =>
+    serve(test.tock, {
+      TOCK_DASHBOARD_PROXY_SECRET: SECRET,
+      TOCK_DASHBOARD_USERS: 'ann:admin *:view',
+      TOCK_DASHBOARD_HOSTS: 'tock.example.com',
+    }),
+  );
   const SECRET = 'a-secret-of-the-proxy';
   const from = (user: string, secret = SECRET) => ({
     'x-forwarded-user': user,
     'x-tock-proxy-secret': secret,
   });
-  beforeAll(async () => {
-    behind = await serve(test.tock, {
-      TOCK_DASHBOARD_PROXY_SECRET: SECRET,
-      TOCK_DASHBOARD_USERS: 'ann:admin *:view',
-      TOCK_DASHBOARD_HOSTS: 'tock.example.com',
-    });
-  });
-  afterAll(() => behind.close());
 
   it('brings users, whose roles are listed', async () => {
     expect(await (await behind.get('/', from('ann'))).text()).toContain('ann · admin');

@@ -1,22 +1,17 @@
 // Dashboard: the load of the coming week, before and after a jitter.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
-import { reuseTestTock, type TestTock } from '../support/test-tock.js';
-import { openPages, type Pages, textOf } from './page-text.js';
+import { openForEach } from '../support/open.js';
+import { reuseTestTock } from '../support/test-tock.js';
+import { openPages, textOf } from './page-text.js';
 
 const job = defineJob({ name: 'sync', run: () => null });
 
-let test: TestTock;
-let pages: Pages;
+const test = openForEach(() => reuseTestTock([job]));
+const pages = openForEach(() => openPages(test.tock));
 beforeEach(async () => {
-  test = await reuseTestTock([job]);
-  pages = openPages(test.tock);
   await test.setClock('2026-03-02T10:00:00Z');
   await test.tock.register();
-});
-afterEach(async () => {
-  await pages.close();
-  await test.close();
 });
 
 const tenants = async (count: number) =>
@@ -26,18 +21,19 @@ const tenants = async (count: number) =>
   );
 
 describe('the load', () => {
-  it('shows the busiest minute of each hour, as it is and with a jitter', async () => {
+  // The clock is at ten: the peak of seven is over.
+  it('shows the busiest minute of each coming hour, as it is and with a jitter', async () => {
     await tenants(60);
     const html = await pages.html('/load?jitter=30m');
     const text = textOf(html);
-    expect(text).toContain('at most 60 in one minute, at Mon 2 Mar 07:00');
+    expect(text).toContain('at most 60 in one minute, at Tue 3 Mar 07:00');
     expect(text).toMatch(/With a jitter of 30m for all at most \d in one minute, at .*, \d\d% less/);
     expect(html).toContain('<title>Tue 3 Mar 07:00: 60 starts, at most 60 in one minute</title>');
     expect(text).toContain('tenant-1');
     expect(textOf(await pages.html('/load?jitter=0'))).toContain('as before');
   });
 
-  it('is drawn by the hours of the reader’s zone, or of one that they choose', async () => {
+  it('is drawn by the hours of the reader’s zone, or of one that they choose', { tags: 'slow' }, async () => {
     await tenants(1);
     expect(await pages.html('/load?zone=Asia/Kolkata')).toContain(
       '<title>Tue 3 Mar 12:00: 1 start, at most 1 in one minute</title>',
@@ -46,7 +42,7 @@ describe('the load', () => {
     expect(await answer.text()).toContain('<title>Tue 3 Mar 16:00: 1 start, at most 1 in one minute</title>');
   });
 
-  it('shows the hour that comes twice', async () => {
+  it('shows the hour that comes twice', { tags: 'slow' }, async () => {
     await test.setClock('2026-10-30T10:00:00Z');
     await test.sql(`insert into tock.job_definitions (name, job, every_ms) values ('often', 'sync', 60000)`);
     const html = await pages.html('/load?zone=America/New_York');
@@ -54,7 +50,7 @@ describe('the load', () => {
     expect(html).toContain('<title>Sun 1 Nov 01:00 again: 60 starts, at most 1 in one minute</title>');
   });
 
-  it('tells what is left out, and why', async () => {
+  it('tells what is left out, and why', { tags: 'slow' }, async () => {
     await tenants(2);
     await test.sql(`insert into tock.job_definitions (name, job, cron) values ('odd', 'sync', 'nonsense')`);
     await test.tock.schedules.pause('tenant-1');
@@ -64,7 +60,9 @@ describe('the load', () => {
     expect(text).toContain('odd · its schedule cannot be read');
   });
 
-  it('says so where nothing starts, where there is too much, and where the jitter is none', async () => {
+  it('says so where nothing starts, where there is too much, and where the jitter is none', {
+    tags: 'slow',
+  }, async () => {
     expect(textOf(await pages.html('/load'))).toContain('Nothing starts in the coming seven days');
     await test.sql(
       `insert into tock.job_definitions (name, job, every_ms) select 's-' || n, 'sync', 1000 from generate_series(1, 2) n`,

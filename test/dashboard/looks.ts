@@ -15,6 +15,7 @@ const SHOTS = process.env['TOCK_SHOTS'];
 const LOOKS = [
   { name: 'light-1280', theme: 'light', width: 1280, height: 900, searchBarriers: true },
   { name: 'dark-1280', theme: 'dark', width: 1280, height: 900, searchBarriers: false },
+  { name: 'light-1024', theme: 'light', width: 1024, height: 768, searchBarriers: false },
   { name: 'light-360', theme: 'light', width: 360, height: 740, searchBarriers: false },
   { name: 'dark-360', theme: 'dark', width: 360, height: 740, searchBarriers: true },
 ] as const;

@@ -5,16 +5,16 @@ import type { Dashboard } from '../../src/dashboard/open-dashboard.js';
 import { readDashboardSettings } from '../../src/dashboard/server/settings.js';
 import { defineJob } from '../../src/index.js';
 import { databaseOf } from '../../src/tock/database-of.js';
+import { openOnce } from '../support/open.js';
 import { readOpenMetrics, sampleOf } from '../support/openmetrics-reader.js';
-import { reuseTestTock, type TestTock } from '../support/test-tock.js';
+import { reuseTestTock } from '../support/test-tock.js';
 
 const TOKEN = 'a-token-of-this-test';
 const OPEN = 'application/openmetrics-text';
 
-let test: TestTock;
+const test = openOnce(() => reuseTestTock([defineJob({ name: 'noop', run: () => null })]));
 let dashboard: Dashboard;
 beforeAll(async () => {
-  test = await reuseTestTock([defineJob({ name: 'noop', run: () => null })]);
   await test.tock.enqueue('noop');
   await test.tock.tick();
   dashboard = createDashboard({
@@ -26,7 +26,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await dashboard.close();
-  await test.close();
 });
 const get = async (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   await dashboard.fetch(new Request(`http://localhost/ops${path}`, { method, headers }));

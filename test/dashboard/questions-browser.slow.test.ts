@@ -1,19 +1,17 @@
 // What is asked before an action, in a real browser: both buttons say what they do, and the safe one has the focus.
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasNoBrowser, openBrowser, openPage } from '../support/browser.js';
-import { reuseTestTock, type TestTock } from '../support/test-tock.js';
+import { openOnce } from '../support/open.js';
+import { reuseTestTock } from '../support/test-tock.js';
 import { findFlaws, findFlawsIn, type OpenDashboard, serveToAll } from './looks.js';
 import { SCENE_JOBS, sceneOrdinary } from './scenes.js';
 
 describe.skipIf(hasNoBrowser())('in a browser', () => {
-  let browser: Browser;
-  let test: TestTock;
+  const browser = openOnce(openBrowser);
+  const test = openOnce(() => reuseTestTock(SCENE_JOBS));
   let dashboard: OpenDashboard;
   let running: string;
   beforeAll(async () => {
-    browser = await openBrowser();
-    test = await reuseTestTock(SCENE_JOBS);
     await sceneOrdinary(test);
     await test.tock.queues.pause('charges', { note: 'the provider is down' });
     await test.sql(
@@ -32,8 +30,6 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
   });
   afterAll(async () => {
     await dashboard.close();
-    await test.close();
-    await browser.close();
   });
 
   const visit = async (address: string, look = {}) => {
@@ -114,6 +110,7 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
   it('starts 2,400 runs at 5 per second only after it has said so, and lets the rate be lifted', async () => {
     const { page, close } = await visit('/queues');
     await page.locator('tr', { hasText: 'charges' }).getByRole('link', { name: 'Resume …' }).click();
+    await page.waitForLoadState();
     expect(await page.locator('main').innerText()).toMatch(
       /2.400 runs start as soon as workers are free; the oldest has waited for 8d 23h/,
     );

@@ -1,21 +1,20 @@
 // The recipes of docs/dashboard.md, executed as they stand there, in a project that has the package.
 import { symlink } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePort } from '../support/free-port.js';
+import { openOnce } from '../support/open.js';
 import { startProcess } from '../support/processes.js';
-import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
+import { reuseTestTock, until } from '../support/test-tock.js';
 import { type ExampleProject, examplesOf, makeProject } from '../testing/example-project.js';
 
 const ROOT = path.join(import.meta.dirname, '../..');
 const TOKEN = 'a-token-of-the-app';
 const RECIPES = ['node:http', 'Hono'];
 
-let test: TestTock;
+const test = openOnce(reuseTestTock);
 let project: ExampleProject;
 beforeAll(async () => {
-  test = await reuseTestTock();
   const recipes = await examplesOf('docs/dashboard.md');
   project = await makeProject(Object.fromEntries(recipes.map((code, index) => [`recipe-${index}.js`, code])));
   for (const name of ['hono', '@hono'])
@@ -23,16 +22,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await project.remove();
-  await test.close();
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise(resolve => server.close(resolve));
-  return port;
-}
 
 it('the document has these recipes', async () => {
   expect(await examplesOf('docs/dashboard.md')).toHaveLength(RECIPES.length);

@@ -1,8 +1,8 @@
 // Runs, one run and Errors in a real browser: both themes, narrow and wide, with nothing, with an ordinary day, and where
 // thousands have died.
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasNoBrowser, openBrowser, openPage } from '../support/browser.js';
+import { openOnce } from '../support/open.js';
 import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
 import { findFlaws, type OpenDashboard, type PageAt, serveToAll } from './looks.js';
 import { RUN_JOBS, RUNS, RUNS_NOW, sceneDisasterOfRuns, sceneOrdinaryRuns } from './run-scenes.js';
@@ -27,11 +27,7 @@ const DISASTER: readonly PageAt[] = [
 ];
 
 describe.skipIf(hasNoBrowser())('in a browser', () => {
-  let browser: Browser;
-  beforeAll(async () => {
-    browser = await openBrowser();
-  });
-  afterAll(() => browser.close());
+  const browser = openOnce(openBrowser);
 
   const scenes: readonly [string, readonly PageAt[], (test: TestTock) => Promise<void>][] = [
     ['nothing', NOTHING, async test => await test.setClock(RUNS_NOW)],
@@ -40,18 +36,16 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
   ];
 
   describe.each(scenes)('%s', (scene, pages, write) => {
-    let test: TestTock;
+    const test = openOnce(() => reuseTestTock(RUN_JOBS));
     let dashboard: OpenDashboard;
     let base = '';
     beforeAll(async () => {
-      test = await reuseTestTock(RUN_JOBS);
       await write(test);
       dashboard = await serveToAll(test.tock);
       ({ base } = dashboard);
     });
     afterAll(async () => {
       await dashboard.close();
-      await test.close();
     });
 
     it.each(pages)('%s is whole and free of barriers', async (label, address) => {

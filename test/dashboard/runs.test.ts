@@ -1,27 +1,23 @@
 // The pages Runs, Run and Errors: what they say of rows, hostile ones included, and what their buttons do to them.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { makeLink } from '../../src/dashboard/links.js';
-import { type FilterText, queryOf, readFilter, readFilterText } from '../../src/dashboard/runs/filter.js';
+import { queryOf, readFilter } from '../../src/dashboard/runs/filter.js';
 import { defineJob } from '../../src/index.js';
+import { type FilterText, readFilterText } from '../../src/model/run/match/filter-text.js';
 import { dropBounds } from '../support/bounds.js';
-import { addRuns, emptyTables } from '../support/runs.js';
-import { reuseTestTock, type TestTock } from '../support/test-tock.js';
+import { storeTest } from '../support/open.js';
+import { addRuns } from '../support/runs.js';
+import { reuseTestTock } from '../support/test-tock.js';
 import { type Pages, pagesOf, words } from './runs-kit.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const mail = defineJob({ name: 'mail', run: () => undefined });
 
-let test: TestTock;
+const { test } = storeTest(NOW, () => reuseTestTock([mail]));
 let pages: Pages;
-beforeAll(async () => {
-  test = await reuseTestTock([mail]);
+beforeAll(() => {
   pages = pagesOf(test.tock);
 });
-beforeEach(async () => {
-  await emptyTables(test);
-  await test.setClock(NOW);
-});
-afterAll(async () => await test.close());
 
 const error = (message: string, more: object = {}) => ({
   at: NOW,
@@ -99,6 +95,53 @@ describe('/runs', () => {
     expect(said).toContain('waits for a slot of job mail');
   });
 
+  it('in the order of their ends, the last to end stands first, as one that was retried', {
+    tags: 'slow',
+  }, async () => {
+    await test.sql(
+      `insert into tock.job_runs_finished (id, job, status, finished_at, max_attempts)
+       select n, 'mail', 'dead', tock.now() - (10 - n) * interval '1 hour', 1 from generate_series(1, 7) n`,
+    );
+    const ids = async (path: string) =>
+      [...(await page(path)).text.matchAll(/id="run-(\d+)"/g)].map(([, id]) => id);
+    await test.sql(
+      `update tock.job_runs_finished set finished_at = tock.now(), status = 'succeeded' where id = 2`,
+    );
+    expect(await ids('/runs?limit=3')).toEqual(['7', '6', '5']);
+    expect(await ids('/runs?order=ended&limit=3')).toEqual(['2', '7', '6']);
+    const first = await page('/runs?order=ended&limit=3&job=mail');
+    expect(first.text).toContain('href="/runs?job=mail&amp;order=ended&amp;before=6&amp;limit=3"');
+    expect(first.text).toContain('href="/runs.csv?job=mail&amp;order=ended"');
+    expect(first.text).toMatch(/<option value="ended" selected/);
+    const second = await page('/runs?order=ended&limit=3&before=6');
+    expect([...second.text.matchAll(/id="run-(\d+)"/g)].map(([, id]) => id)).toEqual(['5', '4', '3']);
+    expect(second.said).toContain('Those that ended last');
+    const csv = (await pages.get('/runs.csv?order=ended')).text.split('\n');
+    expect(csv.slice(1, 4).map(line => line.split(',')[0])).toEqual(['2', '7', '6']);
+    expect((await test.tock.runs.list({ order: 'ended', limit: 2 })).map(({ id }) => id)).toEqual(['2', '7']);
+  });
+
+  it('keeps the order of the ends in the links to other lists', async () => {
+    const hrefs = async (path: string) =>
+      [...(await page(path)).text.matchAll(/href="(\/runs\?[^"]*)"/g)].map(([, href]) => href);
+    // Regression: a longer time, another state or another job began with the newest again.
+    await test.sql(`insert into tock.job_definitions (name, job) values ('d1', 'mail')`);
+    const slow = await hrefs('/runs?order=ended&error=none');
+    expect(slow).toContain('/runs?error=none&amp;from=7d&amp;order=ended');
+    const dead = await hrefs('/runs?order=ended&error=none&status=dead');
+    expect(dead).toEqual(expect.arrayContaining(['/runs?order=ended', '/runs?error=none&amp;order=ended']));
+    expect(await hrefs('/runs?order=ended&job=mial&from=all')).toContain(
+      '/runs?job=mail&amp;from=all&amp;order=ended',
+    );
+  });
+
+  it('say at the states that live runs have no such order, and keep the filter', async () => {
+    const { status, said, text } = await page('/runs?order=ended&status=queued&job=mail');
+    expect(status).toBe(400);
+    expect(said).toContain('order ended is that of runs that have ended, and runs that are queued have not');
+    expect(text).toContain('value="mail"');
+  });
+
   it('pages in both directions, and keeps the filter', async () => {
     await test.sql(
       `insert into tock.job_runs_finished (id, job, status, finished_at) select n, 'mail', 'succeeded', tock.now() from generate_series(1, 7) n`,
@@ -136,8 +179,43 @@ describe('/runs', () => {
     ['/errors?span=1y', 400],
     ['/errors?span=constructor', 400],
     ['/runs/find?q=%00', 303],
-  ])('%s is %i', async (path, status) => {
+  ])('%s is %i', { tags: 'slow' }, async (path, status) => {
     expect((await pages.get(path)).status).toBe(status);
+  });
+
+  it('keeps the form of a filter that is wrong, and names the fault in its field', async () => {
+    const { status, said, text } = await page('/runs?job=mail&from=yesterdayish&status=dead');
+    expect(status).toBe(400);
+    expect(said).toContain('from "yesterdayish" is not a time; write -2h, yesterday');
+    expect(text).toMatch(/name="job" value="mail"/);
+    expect(text).toMatch(
+      /name="from" value="yesterdayish"[^>]*aria-invalid="true" aria-describedby="fault-from"/,
+    );
+    expect(text).toMatch(/value="dead" checked/);
+    const huge = await page('/runs?job=mail&payload=1e999999');
+    expect(huge.said).toContain('payload has a value that PostgreSQL cannot read');
+    expect(huge.text).toMatch(/name="payload" value="1e999999"/);
+  });
+
+  it('gives what is listed as CSV and JSON, as far as the reader may see it', { tags: 'slow' }, async () => {
+    await addRuns(test, dead('no route', { payload: '{"customer": 812}' }), dead('else', { job: 'report' }));
+    const { text: list } = await page('/runs?job=mail&payload=customer%3D812');
+    expect(list).toContain('href="/runs.csv?job=mail&amp;payload=customer%3D812"');
+    const csv = await pages.get('/runs.csv?job=mail&payload=customer%3D812');
+    expect(csv.text.split('\n').map(line => line.split(',')[0])).toEqual(['id', '1', '']);
+    expect(csv.text).toContain(',no route,');
+    const json = await pages.get('/runs.json?status=dead');
+    const { runs } = JSON.parse(json.text) as { runs: { id: string; payload: unknown }[] };
+    expect(runs.map(run => [run.id, run.payload])).toEqual([
+      ['2', {}],
+      ['1', { customer: 812 }],
+    ]);
+    const blind = pagesOf(test.tock, { role: 'view', seesPayloads: false });
+    expect((await blind.get('/runs.json?job=mail')).text).toContain('"payload":"[redacted]"');
+    expect((await blind.get('/runs.csv?payload=customer%3D812')).status).toBe(403);
+    expect((await pages.get('/runs.csv?from=never')).status).toBe(400);
+    expect((await pages.get('/runs.json?job=nobody')).text).toBe('{"runs":[]}\n');
+    expect((await pages.get('/runs.csv?job=nobody')).text).toMatch(/^id,[^\n]+\n$/);
   });
 
   it('says that only the last day was searched, where every run has to be read', async () => {
@@ -185,7 +263,10 @@ describe('a filter in an address', () => {
       job: 'a b&c=d',
       definition: 'ü',
       queue: 'q',
+      group: '7',
       key: 'k/1?x#y',
+      tag: 'import customer-812',
+      deploy: 'v42',
       error: '100% "x" <y>',
       message: 'order <n> failed',
       name: 'E',
@@ -202,7 +283,10 @@ describe('a filter in an address', () => {
   it('reads times as spans, instants, and local times of the reader', () => {
     const now = new Date(NOW);
     const from = (text: string, zone = 'UTC') =>
-      readFilter(read(`status=dead&from=${encodeURIComponent(text)}`), zone, now).match.from?.toISOString();
+      instantText(readFilter(read(`status=dead&from=${encodeURIComponent(text)}`), zone, now).match.from);
+    const instantText = (time?: Date | string) => (time instanceof Date ? time.toISOString() : time);
+    expect(from('-2h')).toBe('2026-03-02T10:00:00.000Z');
+    expect(from('yesterday', 'Europe/Berlin')).toBe('2026-02-28T23:00:00.000Z');
     expect(from('90m')).toBe('2026-03-02T10:30:00.000Z');
     expect(from('2026-03-01T08:00:00Z')).toBe('2026-03-01T08:00:00.000Z');
     expect(from('2026-03-01 08:00', 'Europe/Berlin')).toBe('2026-03-01T07:00:00.000Z');
@@ -320,7 +404,7 @@ describe('/runs/:id', () => {
       { status: 'skipped', finished_at: NOW, skip_reason: 'paused' },
       'It was not executed: the definition was paused.',
     ],
-  ])('says what happens now with a run that %s', async (_name, row, sentence) => {
+  ])('says what happens now with a run that %s', { tags: 'slow' }, async (_name, row, sentence) => {
     await test.sql(`insert into tock.job_queues (name, paused_at, pause_reason, active_window, concurrency) values
       ('slow', '2026-03-02T11:00:00Z', 'repairs', null, null), ('night', null, null, '23:00-06:00', null), ('full', null, null, null, 1)`);
     await test.sql(`insert into tock.job_slots values ('job:mail', 1, 7, 1), ('queue:full', 1, 7, 1)`);
@@ -444,7 +528,7 @@ describe('/runs/:id', () => {
     expect(await bob.runs.list()).toHaveLength(1);
   });
 
-  it('shows hostile texts as text', async () => {
+  it('shows hostile texts as text', { tags: 'slow' }, async () => {
     const attack = '<img src=x onerror=alert(1)>"\'';
     await test.sql(`insert into tock.job_definitions (name, job) values ('d', 'mail')`);
     await addRuns(test, {
@@ -498,7 +582,7 @@ describe('/runs/:id', () => {
     }
   });
 
-  it('stays small whatever the errors are', async () => {
+  it('stays small whatever the errors are', { tags: 'slow' }, async () => {
     const long = 'x'.repeat(10_000_000);
     await addRuns(test, dead(long));
     expect((await page('/runs')).text.length).toBeLessThan(60_000);
@@ -532,7 +616,7 @@ describe('/runs/:id', () => {
 });
 
 describe('a button', () => {
-  it('retries a run', async () => {
+  it('retries a run', { tags: 'slow' }, async () => {
     await addRuns(test, dead('no'));
     expect((await page('/runs/1')).text).toContain('action="/runs/1/retry"');
     const { status, to, flash } = await pages.post('/runs/1/retry');

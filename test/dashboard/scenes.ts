@@ -57,6 +57,11 @@ export async function sceneOrdinary(test: TestTock): Promise<void> {
       jitter: '5m',
     });
   }
+  // Those made before a quarter of an hour began and those made after it are due together all the same.
+  await test.sql(
+    `update tock.job_definitions set next_at = (select max(next_at) from tock.job_definitions where name like 'sync-tenant:%')
+     where name like 'sync-tenant:%'`,
+  );
   await test.tock.schedules.pause('prune-history', { note: 'until the audit is over' });
   await addEnded(test, 'succeeded', 2400, '70 minutes', 'sync-tenant');
   await addEnded(test, 'succeeded', 900, '23 hours', 'hourly-rollup');
@@ -81,6 +86,17 @@ export async function sceneOrdinary(test: TestTock): Promise<void> {
       [job, worker, seconds, fraction === null ? null : JSON.stringify({ fraction, stage, events: 7 })],
     );
   }
+}
+
+/** Somebody has paused all schedules together, and two queues, in which runs wait. */
+export async function scenePaused(test: TestTock): Promise<void> {
+  await sceneOrdinary(test);
+  await test.tock.schedules.pauseMany({}, { note: 'the warehouse is being moved' });
+  await test.tock.queues.pause('default', { note: 'the warehouse is being moved' });
+  await test.tock.queues.pause('mail', { note: 'the provider is down' });
+  await test.sql(
+    `insert into tock.job_runs (job, queue, run_at) select 'send-invoice-reminders', 'mail', now() - interval '47 minutes' + g * interval '1 second' from generate_series(1, 240) g`,
+  );
 }
 
 /** Nothing ticks, workers are silent, runs are dead, and the backlog is longer than anybody counts. */

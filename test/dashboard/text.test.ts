@@ -91,7 +91,7 @@ describe('the picture of the last hour', () => {
   });
   const hour = (...ended: readonly (readonly [number, Partial<Minute>])[]) =>
     Array.from({ length: 60 }, (_, index) => minute(index, Object.fromEntries(ended)[index]));
-  const draw = (minutes: readonly Minute[]) => htmlOf(Minutes({ minutes, zone: 'UTC' }));
+  const draw = (minutes: readonly Minute[]) => htmlOf(Minutes({ minutes, marks: [], zone: 'UTC' }));
   const barsOf = (svg: string, look: string) =>
     [...svg.matchAll(new RegExp(`<rect class="${look}"[^>]*y="([\\d.]+)"[^>]*height="([\\d.]+)"`, 'g'))].map(
       ([, y, height]) => [Number(y), Number(height)],

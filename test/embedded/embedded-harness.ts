@@ -6,13 +6,13 @@ import { chmod, cp, lstat, mkdtemp, readdir, readFile, rm } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as delay } from 'node:timers/promises';
 import { build } from 'esbuild';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { findBinaries } from '../../src/embedded/embedded-binaries.js';
 import { isPostmasterOf, processLife } from '../../src/embedded/embedded-process.js';
 import type { EmbeddedServer } from '../../src/embedded/embedded-server.js';
+import { until as untilSo } from '../support/until.js';
 
 export const isRoot = process.getuid?.() === 0;
 export const settings = { fsync: 'off', max_connections: '20' };
@@ -158,11 +158,7 @@ export async function killServer(dataDirectory: string, signal: 'SIGKILL' | 'SIG
 }
 
 export async function until(what: string, reached: () => Promise<boolean>): Promise<void> {
-  for (let turn = 0; turn < 3_000; turn += 1) {
-    if (await reached()) return;
-    await delay(10);
-  }
-  throw new Error(`never: ${what}`);
+  await untilSo(reached, what);
 }
 
 export async function query(url: string, sql: string): Promise<unknown> {

@@ -96,7 +96,8 @@ describe('keepRunning', () => {
       });
     });
     await until('it fails', async () => reports.some(({ event }) => event === 'server.failed'));
-    expect(reports.map(({ event }) => event)).toEqual(['server.died', 'server.failed']);
+    // It may have failed once more meanwhile.
+    expect(reports.slice(0, 2).map(({ event }) => event)).toEqual(['server.died', 'server.failed']);
     expect(reports[1]?.message).toMatch(/runs on another port.*restart this process/);
     thief.close();
     await server.stop();

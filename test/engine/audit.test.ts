@@ -1,9 +1,10 @@
 // The audit: each action leaves its row in its own transaction, or neither is there.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { Dead, defineJob } from '../../src/index.js';
 import type { Action } from '../../src/model/operator.js';
 import type { Tock } from '../../src/tock/types.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { openOnce } from '../support/open.js';
+import { openTestTock } from '../support/test-tock.js';
 
 const NOW = '2026-03-08T12:00:00.000Z';
 const hourly = { cron: '0 * * * *', timezone: 'UTC', catchup: 'none' } as const;
@@ -19,10 +20,9 @@ const jobs = [
   ...names.map(name => defineJob({ name, schedule: hourly, run: () => null })),
 ];
 
-let test: TestTock;
+const test = openOnce(() => openTestTock(jobs));
 let mia: Tock;
 beforeAll(async () => {
-  test = await openTestTock(jobs);
   await test.setClock(NOW);
   await test.tock.tick();
   mia = test.tock.as({ name: 'mia', via: 'page', role: 'admin', seesPayloads: true });
@@ -31,7 +31,6 @@ beforeAll(async () => {
     `create function public.fail() returns trigger language plpgsql as $$ begin raise exception 'no audit today'; end $$`,
   );
 });
-afterAll(() => test.close());
 
 /** All that an action may change. */
 const TABLES = [
@@ -350,17 +349,21 @@ describe.each(CASES)('$action $what', ({ action, before, act, row, isRepeated = 
     expect(JSON.stringify(rows)).not.toMatch(/DE1|DE2/);
   });
 
-  it.skipIf(isRepeated)('leaves none when it is done again and changes nothing, or is refused', async () => {
-    const state = await everything();
-    await act(mia, subject).catch(() => undefined);
-    expect(await everything()).toBe(state);
-  });
+  it.skipIf(isRepeated)(
+    'leaves none when it is done again and changes nothing, or is refused',
+    { tags: 'slow' },
+    async () => {
+      const state = await everything();
+      await act(mia, subject).catch(() => undefined);
+      expect(await everything()).toBe(state);
+    },
+  );
 });
 
 describe('an action of several transactions', () => {
   const window = { from: '2026-01-01T00:00:00Z', to: '2026-03-01T00:00:00Z' };
 
-  it('is one row with the sum of what each did, also when it ended halfway', async () => {
+  it('is one row with the sum of what each did, also when it ended halfway', { tags: 'slow' }, async () => {
     const hours = 59 * 24;
     let seen = 0;
     const stop = () => {
@@ -391,7 +394,9 @@ describe('an action of several transactions', () => {
 describe('what is no action', () => {
   const count = async () => (await test.sql('select from tock.audit')).length;
 
-  it('leaves no row: enqueueing by the app, ticks, registering, reading, dry runs', async () => {
+  it('leaves no row: enqueueing by the app, ticks, registering, reading, dry runs', {
+    tags: 'slow',
+  }, async () => {
     const before = await count();
     await test.tock.enqueue('plain');
     await test.tock.enqueueMany([{ job: 'plain', trigger: 'manual' }]);
@@ -459,7 +464,9 @@ describe('who acts', () => {
 });
 
 describe('actions at once', () => {
-  it('that ask for the same leave one row: only one of them changed something', async () => {
+  it('that ask for the same leave one row: only one of them changed something', {
+    tags: 'slow',
+  }, async () => {
     const id = await deadRun();
     const again = test.another().as({ name: 'ben', via: 'cli', role: 'operate', seesPayloads: false });
     const results = await Promise.allSettled([mia, again, mia, again].map(tock => tock.runs.retry(id)));

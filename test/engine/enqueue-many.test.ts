@@ -1,8 +1,10 @@
 // Engine: many runs in one call: what is sent once for rows that are alike, and what each row keeps for itself.
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { rounds } from '../support/rounds.js';
+import { openTestTock } from '../support/test-tock.js';
 
 const plain = defineJob({ name: 'plain', run: () => null });
 const mail = defineJob({
@@ -54,13 +56,11 @@ const slowlyChecked = defineJob({
   run: () => null,
 });
 
-let test: TestTock;
+const test = openForEach(() => openTestTock([plain, mail, limited, checked, slowlyChecked]));
 beforeEach(async () => {
   given.length = 0;
-  test = await openTestTock([plain, mail, limited, checked, slowlyChecked]);
   await test.setClock('2026-03-01T12:00:00Z');
 });
-afterEach(() => test.close());
 
 interface Row {
   readonly id: string;
@@ -256,9 +256,12 @@ describe('enqueueMany', () => {
     ).rejects.toMatchObject({ code: 'TOCK_BAD_OPTION' });
   });
 
-  it('replaces twenty thousand waiting runs, and does not search them all for each', async () => {
+  it('replaces thousands of waiting runs, and does not search them all for each', {
+    tags: 'slow',
+  }, async () => {
+    const count = rounds(4000, 20_000);
     const batch = (payload: number, more: object) =>
-      Array.from({ length: 20_000 }, (_, index) => ({
+      Array.from({ length: count }, (_, index) => ({
         job: plain,
         payload,
         key: `live:${index}`,
@@ -270,10 +273,12 @@ describe('enqueueMany', () => {
     expect(await test.tock.enqueueMany(batch(2, {}))).toEqual(ids);
     const replaced = await test.tock.enqueueMany(batch(3, { replace: true }), { details: true });
     expect(replaced.every(each => each.isReplaced)).toBe(true);
-    expect(await test.sql(`select from tock.job_runs_live where payload = '3'`)).toHaveLength(20_000);
+    expect(await test.sql(`select from tock.job_runs_live where payload = '3'`)).toHaveLength(count);
   });
 
-  it('does not deadlock with another that has the same keys the other way round', async () => {
+  it('does not deadlock with another that has the same keys the other way round', {
+    tags: 'slow',
+  }, async () => {
     const clients = [0, 1, 2, 3].map(() => new pg.Client({ connectionString: test.url }));
     await Promise.all(clients.map(each => each.connect()));
     try {
@@ -298,6 +303,7 @@ describe('enqueueMany', () => {
     { what: 'keys that are live', options: { unique: 'live', replace: true } as const },
   ])(
     'sends a statement that is planned once, and not for so many rows that a server would compile it: $what',
+    { tags: 'slow' },
     async ({ options }) => {
       const client = new pg.Client({ connectionString: test.url });
       await client.connect();

@@ -1,9 +1,10 @@
 // Engine: one-off runs, by code, in the caller's transaction, and from SQL.
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineJob } from '../../src/index.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { openOnce } from '../support/open.js';
+import { openTestTock } from '../support/test-tock.js';
 
 const greet = defineJob({
   name: 'greet',
@@ -13,12 +14,10 @@ const greet = defineJob({
   retry: { maxAttempts: 4 },
   run: (_ctx, { who }) => `hello ${who}`,
 });
-let test: TestTock;
-beforeAll(async () => {
-  test = await openTestTock([greet]);
-  await test.tock.register();
-});
-afterAll(() => test.close());
+const test = openOnce(
+  () => openTestTock([greet]),
+  ({ tock }) => tock.register(),
+);
 
 const count = async () =>
   Number((await test.sql<{ count: string }>('select count(*) from tock.job_runs'))[0]?.count);
@@ -68,7 +67,9 @@ describe('enqueue', () => {
     await test.setClock(null);
   });
 
-  it('gives the same run for the same key, also when it has ended, and with twenty at once', async () => {
+  it('gives the same run for the same key, also when it has ended, and with twenty at once', {
+    tags: 'slow',
+  }, async () => {
     const ids = await Promise.all(
       Array.from({ length: 20 }, () => test.tock.enqueue(greet, { who: 'one' }, { key: 'greet:one' })),
     );
@@ -139,7 +140,9 @@ describe('enqueue', () => {
 });
 
 describe('enqueueMany', () => {
-  it('gives ids in order, one for two equal keys, and takes 70,000 rows in one statement', async () => {
+  it('gives ids in order, one for two equal keys, and takes 70,000 rows in one statement', {
+    tags: 'slow',
+  }, async () => {
     const before = await count();
     const ids = await test.tock.enqueueMany([
       { job: greet, payload: { who: 'a' }, key: 'many:a' },

@@ -6,16 +6,16 @@ import { askIdleTick } from '../../src/engine/idle-tick.js';
 import { packageVersion, projectFolder } from '../../src/environment/paths.js';
 import { type AnyJob, defineJob } from '../../src/index.js';
 import { createRegistry } from '../../src/model/job/registry.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { openTestTock } from '../support/test-tock.js';
 
 const plain = defineJob({ name: 'plain', run: () => null });
 const yearly = defineJob({ name: 'yearly', schedule: { cron: '0 4 29 2 *' }, run: () => null });
 const jobs = [plain, yearly];
 
-let test: TestTock;
+const test = openForEach(() => openTestTock(jobs));
 let pool: pg.Pool;
 beforeEach(async () => {
-  test = await openTestTock(jobs);
   pool = new pg.Pool({ connectionString: test.url, max: 1 });
   // `end` does not wait until its connections are closed, and the database is dropped under them.
   pool.on('error', () => undefined);
@@ -23,7 +23,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await pool.end();
-  await test.close();
 });
 
 const QUESTION = {
@@ -50,7 +49,7 @@ describe('askIdleTick', () => {
     expect(await look()).toEqual({ ...whole, durationMs: expect.any(Number) });
   });
 
-  it('does not mind what is to come, is paused, or is running under a lease', async () => {
+  it('does not mind what is to come, is paused, or is running under a lease', { tags: 'slow' }, async () => {
     const [queued, running] = [
       await test.tock.enqueue(plain, {}, { delay: '1h' }),
       await test.tock.enqueue(plain),
@@ -67,7 +66,7 @@ describe('askIdleTick', () => {
     expect(await look()).not.toBeNull();
   });
 
-  it('asks only about its queues', async () => {
+  it('asks only about its queues', { tags: 'slow' }, async () => {
     await test.tock.enqueue(plain, {}, { queue: 'reports' });
     expect(await look({ queues: ['other'] })).not.toBeNull();
     expect(await look({ queues: ['reports'] })).toBeNull();
@@ -101,6 +100,10 @@ describe('askIdleTick', () => {
       'a slot was left behind',
       `insert into tock.job_slots (concurrency_key, slot, run_id, fence) values ('job:plain/', 0, 999999, 1)`,
     ],
+    [
+      'what was set in a queue has ended',
+      `insert into tock.job_queues (name, override_ends_at) values ('mail', tock.now())`,
+    ],
     ['something follows', `insert into tock.job_outbox (kind, run_id) values ('dead', 1)`],
     ['a migration is missing', `delete from tock.migrations where name like '0001%'`],
     ['the database is a copy', `update tock.database_identity set database_oid = 1`],
@@ -109,12 +112,14 @@ describe('askIdleTick', () => {
     ['the definitions are no longer in force', `update tock.registrations set is_current = false`],
     ['the schema is an older one', `alter table tock.job_runs drop column blocked_on cascade`],
     ['there is no schema', `drop schema tock cascade`],
-  ])('leaves it to the whole tick where %s', async (_what, change) => {
+  ])('leaves it to the whole tick where %s', { tags: 'slow' }, async (_what, change) => {
     await test.sql(change);
     expect(await look()).toBeNull();
   });
 
-  it('leaves it to the whole tick where a definition in code is new, changed or gone', async () => {
+  it('leaves it to the whole tick where a definition in code is new, changed or gone', {
+    tags: 'slow',
+  }, async () => {
     const later = defineJob({ name: 'yearly', schedule: { cron: '0 5 29 2 *' }, run: () => null });
     const another = defineJob({ name: 'another', run: () => null });
     expect(await look({ jobs: [plain, yearly, another] })).toBeNull();
@@ -124,7 +129,8 @@ describe('askIdleTick', () => {
     expect(await look()).not.toBeNull();
   });
 
-  it('notes the tick, at most once in half a minute', async () => {
+  it('notes the tick, at most once in half a minute', { tags: 'slow' }, async () => {
+    await test.setClock(new Date().toISOString());
     await test.sql('delete from tock.ticks');
     const noted = async () =>
       await test.sql(
@@ -160,7 +166,9 @@ describe('askIdleTick', () => {
     }
   });
 
-  it('does not note a tick that finds something to do: the whole tick notes itself when it has done it', async () => {
+  it('does not note a tick that finds something to do: the whole tick notes itself when it has done it', {
+    tags: 'slow',
+  }, async () => {
     await test.sql('delete from tock.ticks');
     await test.tock.enqueue(plain);
     expect(await look()).toBeNull();
@@ -169,7 +177,7 @@ describe('askIdleTick', () => {
     expect(await test.sql('select kind from tock.ticks')).toEqual([{ kind: 'library' }]);
   });
 
-  it('is not kept from its work by a role that may not note it', async () => {
+  it('is not kept from its work by a role that may not note it', { tags: 'slow' }, async () => {
     await test.sql('delete from tock.ticks');
     const role = `unnoted_${process.pid}_${Date.now()}`;
     await test.sql(`create role ${role} login password 'secret'`);
@@ -196,7 +204,7 @@ describe('askIdleTick', () => {
     }
   });
 
-  it('waits neither for the disk nor for a standby at its commit', async () => {
+  it('waits neither for the disk nor for a standby at its commit', { tags: 'slow' }, async () => {
     // The commit's mode is recorded by a trigger that fires at the commit itself.
     await test.sql('create table public.commits (mode text)');
     await test.sql(`create function public.record() returns trigger language plpgsql as $$ begin

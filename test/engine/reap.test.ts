@@ -1,20 +1,19 @@
 // Engine: what a reaping does with all that it finds.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type AnyJob, defineJob, type RetryPolicy, type Tock } from '../../src/index.js';
 import { collectLines, type LineLog } from '../support/lines.js';
+import { openForEach } from '../support/open.js';
 import { openRecorder } from '../support/recorded-connection.js';
-import { reuseTestTock, type TestTock } from '../support/test-tock.js';
+import { reuseTestTock } from '../support/test-tock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 
-let test: TestTock;
+const test = openForEach(reuseTestTock);
 let log: LineLog;
 beforeEach(async () => {
-  test = await reuseTestTock();
   log = collectLines();
   await test.setClock(NOW);
 });
-afterEach(() => test.close());
 
 const job = (name: string, retry?: RetryPolicy): AnyJob =>
   defineJob({ name, ...(retry ? { retry } : {}), run: () => 'done' });
@@ -54,7 +53,7 @@ describe('a reaping', () => {
     expect(batches).toEqual([{ runs: 1 }, { runs: 500 }]);
   });
 
-  it('looks after slots only where there are any', async () => {
+  it('looks after slots only where there are any', { tags: 'slow' }, async () => {
     const recorder = await openRecorder(test.url);
     const tock = test.another({ jobs: [job('noop')], connectionString: recorder.url });
     const looks = () => recorder.statements().filter(text => text.includes('.job_slots s where not exists'));
@@ -69,7 +68,7 @@ describe('a reaping', () => {
     await recorder.close();
   });
 
-  it('fails with an error that no row explains, and tries no run by itself', async () => {
+  it('fails with an error that no row explains, and tries no run by itself', { tags: 'slow' }, async () => {
     const tock = host([job('noop')]);
     await expire('noop', 1);
     await tock.register();
@@ -82,7 +81,7 @@ describe('a reaping', () => {
     expect((await tock.tick()).reaped).toMatchObject({ failed: 1 });
   });
 
-  it('says once how many there were, and nothing where there were none', async () => {
+  it('says once how many there were, and nothing where there were none', { tags: 'slow' }, async () => {
     const tock = host([job('noop')]);
     expect((await tock.tick()).reaped).toEqual({ failed: 0, dead: 0, cancelled: 0 });
     await expire('noop', 1);
@@ -107,7 +106,9 @@ describe('a reaping', () => {
     ]);
   });
 
-  it('lets each wait as its job says, without its jitter; else as the settings say', async () => {
+  it('lets each wait as its job says, without its jitter; else as the settings say', {
+    tags: 'slow',
+  }, async () => {
     const tock = host(
       [
         job('plain'),
@@ -133,7 +134,9 @@ describe('a reaping', () => {
     expect(await Promise.all(['computed', 'fixed', 'unknown'].map(waits))).toEqual([4, 7, 10]);
   });
 
-  it('lets a job without a policy of its own wait as the settings say, and an unknown one too', async () => {
+  it('lets a job without a policy of its own wait as the settings say, and an unknown one too', {
+    tags: 'slow',
+  }, async () => {
     const tock = host([job('plain'), job('attempts', { maxAttempts: 9 })], { backoff: 'fixed', base: '3s' });
     const names = ['plain', 'attempts', 'unknown'];
     for (const name of names) await expire(name, 1);

@@ -1,15 +1,12 @@
 // A run's log from end to end: what ctx.log keeps, for whom, and what it costs those that log nothing.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { defineJob, type JobContext, type LogsOption, type Tock } from '../../src/index.js';
 import { collectLines } from '../support/lines.js';
+import { openForEach } from '../support/open.js';
 import { openRecorder } from '../support/recorded-connection.js';
-import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
+import { reuseTestTock, until } from '../support/test-tock.js';
 
-let test: TestTock;
-beforeEach(async () => {
-  test = await reuseTestTock();
-});
-afterEach(() => test.close());
+const test = openForEach(reuseTestTock);
 
 const jobOf = (run: (ctx: JobContext) => unknown, logs?: LogsOption, more: object = {}) =>
   defineJob({ name: 'logs', ...more, ...(logs === undefined ? {} : { logs }), run });
@@ -90,7 +87,9 @@ describe('ctx.log', () => {
     expect(said(logs)).toEqual([['info before', 'info after']]);
   });
 
-  it('is bounded: a flood keeps its first and last lines, and says how much is missing', async () => {
+  it('is bounded: a flood keeps its first and last lines, and says how much is missing', {
+    tags: 'slow',
+  }, async () => {
     const line = 'x'.repeat(1000);
     const { logs } = await execute(
       jobOf(({ log }) => {
@@ -133,7 +132,7 @@ describe('logs', () => {
     ['the job’s, whatever createTock says', false, true, ['info', 'warn', 'error']],
     ['every level', { level: 'debug' }, undefined, ['debug', 'info', 'warn', 'error']],
     ['errors only', { level: 'debug' }, { level: 'error' }, ['error']],
-  ])('keeps %s', async (_what, ofTock, ofJob, kept) => {
+  ])('keeps %s', { tags: 'slow' }, async (_what, ofTock, ofJob, kept) => {
     const { logs } = await execute(jobOf(talk, ofJob), ofTock === undefined ? {} : { logs: ofTock });
     expect(logs.flatMap(({ lines }) => lines.map(line => line.text))).toEqual(kept);
     expect(await rows()).toBe(kept.length === 0 ? 0 : 1);
@@ -167,8 +166,12 @@ describe('a run that logs nothing', () => {
     return new Set(recorder.statements());
   };
 
-  it('sends what one sends for which nothing is kept, and leaves no row; one that logs sends one more', async () => {
+  it('sends what one sends for which nothing is kept, and leaves no row; one that logs sends one more', {
+    tags: 'slow',
+  }, async () => {
     const silent = ({ log }: JobContext) => void log.isLevelEnabled?.('info');
+    // A tick in which a minute turns sends more.
+    await test.setClock(new Date().toISOString());
     // The first tick registers.
     await sentBy(silent, false);
     const off = await sentBy(silent, false);
@@ -180,7 +183,7 @@ describe('a run that logs nothing', () => {
 });
 
 describe('a heartbeat', () => {
-  it('writes what was logged so far, while the handler goes on', async () => {
+  it('writes what was logged so far, while the handler goes on', { tags: 'slow' }, async () => {
     let end = () => undefined as void;
     const held = new Promise<void>(resolve => {
       end = resolve;
@@ -190,7 +193,7 @@ describe('a heartbeat', () => {
       await held;
       log.info({}, 'ended');
     });
-    const tock = test.another({ jobs: [job], heartbeat: '50ms', lease: '5s' });
+    const tock = test.another({ jobs: [job], heartbeat: '50ms', lease: '60s' });
     const id = await tock.enqueue(job);
     const daemon = await tock.start();
     await until(async () => (await tock.runs.log(id)).length > 0, 'the first line');
@@ -205,8 +208,10 @@ describe('a heartbeat', () => {
 
 describe('an attempt that is released', () => {
   it('keeps its log under its own fence, beside that of the next one', async () => {
+    let hasBegun = false;
     const job = jobOf(async ({ log, fence, signal }) => {
       log.info({}, `fence ${fence}`);
+      hasBegun = true;
       if (fence === 1)
         await new Promise((_resolve, reject) =>
           signal.addEventListener('abort', () => reject(signal.reason as Error)),
@@ -215,7 +220,7 @@ describe('an attempt that is released', () => {
     const tock = test.another({ jobs: [job], drain: '0s', grace: '1s' });
     const id = await tock.enqueue(job);
     const daemon = await tock.start();
-    await until(async () => (await tock.runs.get(id))?.status === 'running', 'the run to begin');
+    await until(() => Promise.resolve(hasBegun), 'the run to begin');
     await daemon.stop();
     expect((await tock.runs.wait(id, { execute: true })).status).toBe('succeeded');
     const logs = await tock.runs.log(id);

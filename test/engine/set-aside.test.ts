@@ -4,8 +4,9 @@ import type { Engine } from '../../src/engine/engine.js';
 import { admitDespiteBadRows } from '../../src/engine/set-aside.js';
 import { openDatabase, type Session } from '../../src/store/connection/database.js';
 import { engineOver } from '../support/engine.js';
+import { openForEach } from '../support/open.js';
 import { addRuns } from '../support/runs.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { reuseTestTock } from '../support/test-tock.js';
 
 const LEASE = { workerId: '00000000-0000-4000-8000-000000000001', leaseMs: 60_000 };
 const MANY = 600;
@@ -13,13 +14,12 @@ const KEYS = Array.from({ length: 50 }, (_, n) => `job:k${n}`);
 /** A constraint refuses its slots. */
 const BAD = 'job:k7';
 
-let test: TestTock;
+const test = openForEach(reuseTestTock);
 let engine: Engine;
 let ids: readonly string[];
 /** Called with each statement before it is sent; may throw. */
 let onSend: (text: string) => void;
 beforeEach(async () => {
-  test = await openTestTock();
   onSend = () => undefined;
   const database = openDatabase({ connectionString: test.url });
   const run: Session['run'] = async (...query) => {
@@ -38,7 +38,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await engine.database.close();
-  await test.close();
 });
 
 const count = async (where: string) =>
@@ -70,7 +69,7 @@ describe('admitDespiteBadRows', () => {
     expect(await count(`status = 'dead' and slot_keys = '{${BAD}}'`)).toBe(MANY / KEYS.length);
   });
 
-  it('fails where none was admitted', async () => {
+  it('fails where none was admitted', { tags: 'slow' }, async () => {
     onSend = text => {
       if (text.includes('pg_try_advisory_xact_lock'))
         throw Object.assign(new Error('a value is out of range'), { code: '22003' });

@@ -1,19 +1,16 @@
 // Who ticks, on record: ticks, beats of a daemon, its stop, and hosts that are gone.
 import { hostname } from 'node:os';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { noteOwnTick } from '../../src/engine/note-tick.js';
 import { defineJob } from '../../src/index.js';
 import { openDatabase } from '../../src/store/connection/database.js';
 import { arePartitionsDue } from '../../src/store/partitions/coming-partitions.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { openTestTock } from '../support/test-tock.js';
 
 const plain = defineJob({ name: 'plain', run: () => null });
 
-let test: TestTock;
-beforeEach(async () => {
-  test = await openTestTock([plain]);
-});
-afterEach(() => test.close());
+const test = openForEach(() => openTestTock([plain]));
 
 const ticks = async () =>
   await test.sql<{ host: string; kind: string; count: number; stopped: boolean }>(

@@ -2,23 +2,18 @@
 // The SDK is real, its exporter in memory.
 import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createTock, defineJob, type JobContext, RetryLater, type Tock } from '../../src/index.js';
 import type { AnyJob } from '../../src/model/job/job.js';
-import { collectSpans, type Spans } from '../support/spans.js';
-import { reuseTestTock, type TestTock } from '../support/test-tock.js';
+import { openForEach, openOnce } from '../support/open.js';
+import { collectSpans } from '../support/spans.js';
+import { reuseTestTock } from '../support/test-tock.js';
 
-let test: TestTock;
-let spans: Spans;
-beforeAll(() => {
-  spans = collectSpans();
-});
-afterAll(() => spans.close());
-beforeEach(async () => {
-  test = await reuseTestTock();
+const test = openForEach(reuseTestTock);
+const spans = openOnce(collectSpans);
+beforeEach(() => {
   spans.clear();
 });
-afterEach(() => test.close());
 
 const traced = (...jobs: AnyJob[]): Tock => test.another({ jobs, tracing: spans.provider });
 const job = (run: (ctx: JobContext) => unknown = () => null, more: object = {}) =>
@@ -122,6 +117,7 @@ describe('a run that is enqueued', () => {
 
   it.each([null, '', 'garbage', SOMEBODY.toUpperCase(), `${SOMEBODY}-more`, SOMEBODY.replace('00-', 'ff-')])(
     'in SQL with the traceparent %j is not linked, and is executed',
+    { tags: 'slow' },
     async traceparent => {
       const tock = traced(job());
       await test.sql(`select tock.enqueue('mail', traceparent => $1)`, [traceparent]);
@@ -209,7 +205,7 @@ describe('an attempt', () => {
     const seen: (string | undefined)[] = [];
     const mail = job(async ctx => {
       seen.push(trace.getSpan(context.active())?.spanContext().spanId);
-      await new Promise(resolve => setTimeout(resolve, 5));
+      await new Promise(resolve => setImmediate(resolve));
       seen.push(trace.getSpan(context.active())?.spanContext().spanId);
       await ctx.enqueue<string>('sms');
     });
@@ -246,7 +242,7 @@ describe('a run of a schedule', () => {
       [name],
     );
 
-  it('says that a timer began it; what follows is linked to its attempt', async () => {
+  it('says that a timer began it; what follows is linked to its attempt', { tags: 'slow' }, async () => {
     const tock = traced(
       planned('extract', { schedule: { every: '1h' } }),
       planned('load', { schedule: { after: 'extract' } }, ctx => ctx.transaction(() => 'loaded')),
@@ -316,7 +312,9 @@ describe('without tracing', () => {
 });
 
 describe('the global provider', () => {
-  it('is taken for true; where there is none, no span is made and nothing is kept', async () => {
+  it('is taken for true; where there is none, no span is made and nothing is kept', {
+    tags: 'slow',
+  }, async () => {
     const tock = test.another({ jobs: [job()], tracing: true });
     await tock.runs.wait(await tock.enqueue('mail'), { execute: true });
     expect(spans.ended()).toEqual([]);

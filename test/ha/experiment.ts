@@ -3,9 +3,11 @@ import { setMaxListeners } from 'node:events';
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { AnyJob } from '../../src/model/job/job.js';
 import { openPoolTo } from '../../src/store/connection/connection.js';
+import { isConnectionFailure } from '../../src/store/connection/errors.js';
 import type { createTock as CreateTock } from '../../src/tock/create-tock.js';
 import { recordHistory } from '../chaos/history.js';
 import { checkAll, type Figures } from '../chaos/suite/check.js';
@@ -17,8 +19,9 @@ import { becomeQuiet } from '../chaos/suite/quiet.js';
 import { type Cleanups, named, type Query } from '../chaos/suite/stage.js';
 import * as sql from '../chaos/suite/statements.js';
 import { startCrew } from '../chaos/suite/workers.js';
+import { continueAll, emitAll } from '../chaos/waits.js';
 import { bundleJobs } from '../support/processes.js';
-import { openCluster } from './cluster.js';
+import { openCluster, WELL_WITHIN_MS } from './cluster.js';
 import { bringAbout, type EventName } from './events.js';
 import { watchProgress } from './progress.js';
 
@@ -147,11 +150,17 @@ async function carryOut(setting: Setting, folder: string, cleanups: Cleanups): P
   await clients.done;
   await watch.stop();
   say('waiting for quiet');
-  const quiet = await becomeQuiet({ query, tock: driver, signal, progress: async () => undefined });
+  // Events that were never emitted would be waited for, and successes of runs that have failed.
+  const continued = new Set<number>();
+  const progress = async () => {
+    await emitAll(query);
+    await continueAll(query, driver, continued);
+  };
+  const quiet = await despiteFailOver(() => becomeQuiet({ query, tock: driver, signal, progress }));
   await crew.stop();
   say('checking');
   await otherSide.stop();
-  const findings = await checkAll(query, clients.notes, otherSide.calls);
+  const findings = await despiteFailOver(() => checkAll(query, clients.notes, otherSide.calls, continued));
   const text = outputs.join('\n');
   return {
     isSynchronous,
@@ -163,6 +172,19 @@ async function carryOut(setting: Setting, folder: string, cleanups: Cleanups): P
     workers: crew.started,
     quietMs: quiet.ms,
   };
+}
+
+/** Again, where the primary is lost: on a busy machine Patroni may move it at any time. */
+async function despiteFailOver<T>(work: () => Promise<T>): Promise<T> {
+  const until = performance.now() + WELL_WITHIN_MS;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isConnectionFailure(error) || performance.now() > until) throw error;
+      await pause(500);
+    }
+  }
 }
 
 async function rejected(signal: AbortSignal): Promise<never> {

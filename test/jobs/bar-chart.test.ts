@@ -1,15 +1,11 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type BarChart, drawStackedBars } from '../../jobs/lib/bar-chart.js';
-import type { TestTock } from '../../src/testing.js';
+import { openOnce } from '../support/open.js';
 import { openJobKit } from './job-kit.js';
 
 // PostgreSQL brings an XML parser: a document that is not well-formed is an error.
-let kit: TestTock;
-beforeAll(async () => {
-  kit = await openJobKit();
-});
-afterAll(() => kit.close());
+const kit = openOnce(openJobKit);
 
 async function texts(svg: string, path: string): Promise<string[]> {
   const query = sql<{ found: string[] }>`

@@ -1,32 +1,14 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import checkScheduler from '../../jobs/check-scheduler.js';
 import { Dead, defineJob, type RunRecord, type SchedulerStatus } from '../../src/index.js';
-import type { LogLine, TestTock } from '../../src/testing.js';
+import type { LogLine } from '../../src/testing.js';
+import { NOW, CALM as QUIET } from '../support/calm-status.js';
+import { openForEach } from '../support/open.js';
 import { openJobKit, withScheduler } from './job-kit.js';
 
-const MINUTE = 60_000;
-const NOW = new Date('2026-03-09T07:00:00Z');
+const CALM: SchedulerStatus = { ...QUIET, ticks: [] };
 
-/** Figures of a scheduler without problems. */
-const CALM: SchedulerStatus = {
-  at: NOW,
-  isCopy: false,
-  replicaLagMs: null,
-  definitions: { scheduled: 5, due: 0, paused: 0, broken: 0, ahead: 0, aheadMs: 0, overdueMs: 0 },
-  runs: { waiting: 0, scheduled: 2, running: 1, handedOver: 0, failed: 0, stuck: 0 },
-  oldestWaitMs: 0,
-  lastDay: { succeeded: 1440, dead: 0, cancelled: 0, skipped: 0, setAside: 0 },
-  workers: [],
-  ticks: [],
-  missed: [],
-  queues: [],
-  oldestSnapshot: null,
-  deadRows: 0,
-  partitions: { end: new Date('2026-06-01T00:00:00Z'), unit: 'month', runningOut: false },
-  handOffs: [],
-  awaitedJobs: [],
-  zoneDisagreements: [],
-};
+const MINUTE = 60_000;
 
 let work: () => Promise<void>;
 const other = defineJob({
@@ -36,12 +18,10 @@ const other = defineJob({
   run: () => work(),
 });
 
-let kit: TestTock;
-beforeEach(async () => {
+const kit = openForEach(() => openJobKit({ jobs: [checkScheduler, other], now: NOW }));
+beforeEach(() => {
   work = () => Promise.resolve();
-  kit = await openJobKit({ jobs: [checkScheduler, other], now: NOW });
 });
-afterEach(() => kit.close());
 
 /** Checks given figures; without any, the scheduler's own. */
 async function check(status?: Partial<SchedulerStatus>, limits: object = {}): Promise<RunRecord> {
@@ -125,6 +105,8 @@ describe('check-scheduler', () => {
       paused: true,
       relayedTo: null,
       named: false,
+      isClaimed: false,
+      oldestWaitMs: 0,
     };
     const run = await check({
       oldestWaitMs: 60 * MINUTE,

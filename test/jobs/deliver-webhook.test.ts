@@ -3,10 +3,11 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import deliverWebhook from '../../jobs/deliver-webhook.js';
 import type { RunRecord } from '../../src/index.js';
-import type { RunOnceOptions, TestTock } from '../../src/testing.js';
+import type { RunOnceOptions } from '../../src/testing.js';
+import { openOnce } from '../support/open.js';
 import { watchConnections } from './connections.js';
 import { openJobKit } from './job-kit.js';
 
@@ -17,7 +18,10 @@ interface Received {
   readonly body: string;
 }
 
-let kit: TestTock;
+// Of little patience, so that a cancelled delivery is told at once.
+const kit = openOnce(() =>
+  openJobKit({ jobs: [deliverWebhook], now: NOON, heartbeat: '50ms', lease: '10s' }),
+);
 let server: Server;
 let received: Received[];
 let host: string;
@@ -25,10 +29,6 @@ let respond: (response: ServerResponse) => void;
 
 const NOON = new Date('2026-03-09T12:00:00Z');
 
-beforeAll(async () => {
-  // Of little patience, so that a cancelled delivery is told at once.
-  kit = await openJobKit({ jobs: [deliverWebhook], now: NOON, heartbeat: '50ms', lease: '10s' });
-});
 beforeEach(async () => {
   received = [];
   respond = response => response.end();
@@ -52,7 +52,6 @@ afterEach(async () => {
   server.closeAllConnections();
   await new Promise(resolve => server.close(resolve));
 });
-afterAll(() => kit.close());
 
 /** One attempt to deliver. */
 function deliver(payload: object = {}, options: RunOnceOptions = {}): Promise<RunRecord> {
@@ -134,7 +133,7 @@ describe('deliver-webhook', () => {
     ['the idempotency key', {}, { key: 'key:2' }, () => 'key:2'],
     ['the run’s id', {}, {}, (run: RunRecord) => run.id],
     ['a key that no header could hold', {}, { key: 'a\r\nb: ü' }, () => 'a%0D%0Ab:%20%C3%BC'],
-  ])('names each attempt by %s', async (_what, payload, options, expected) => {
+  ])('names each attempt by %s', { tags: 'slow' }, async (_what, payload, options, expected) => {
     respond = answering(500);
     const run = await deliver(payload, options);
     respond = answering(200);
@@ -151,18 +150,26 @@ describe('deliver-webhook', () => {
     expect(received).toEqual([]);
   });
 
-  it.each([408, 425, 429, 500, 502, 503, 504])('fails after a %i, to be tried again', async status => {
-    respond = answering(status, {}, 'busy');
-    const run = await deliver();
-    expect([run.status, messageOf(run)]).toEqual(['failed', `${host} answered ${status}: busy`]);
-    expect(waitOf(run)).toBeLessThan(13_000);
-  });
+  it.each([408, 425, 429, 500, 502, 503, 504])(
+    'fails after a %i, to be tried again',
+    { tags: 'slow' },
+    async status => {
+      respond = answering(status, {}, 'busy');
+      const run = await deliver();
+      expect([run.status, messageOf(run)]).toEqual(['failed', `${host} answered ${status}: busy`]);
+      expect(waitOf(run)).toBeLessThan(13_000);
+    },
+  );
 
-  it.each([400, 401, 404, 410, 422])('dies of a %i, with what the receiver said', async status => {
-    respond = answering(status, {}, 'no such hook');
-    const run = await deliver();
-    expect([run.status, messageOf(run)]).toEqual(['dead', `${host} answered ${status}: no such hook`]);
-  });
+  it.each([400, 401, 404, 410, 422])(
+    'dies of a %i, with what the receiver said',
+    { tags: 'slow' },
+    async status => {
+      respond = answering(status, {}, 'no such hook');
+      const run = await deliver();
+      expect([run.status, messageOf(run)]).toEqual(['dead', `${host} answered ${status}: no such hook`]);
+    },
+  );
 
   it('does not follow a redirect', async () => {
     respond = answering(307, { location: `http://${host}/elsewhere` });
@@ -177,11 +184,15 @@ describe('deliver-webhook', () => {
     [503, '86400', 3_600_000],
     [503, 'Fri, 31 Dec 9999 23:59:59 GMT', 3_600_000],
     [503, 'Thu, 01 Jan 1970 00:00:00 GMT', 10_000],
-  ])('waits as long as a %i with Retry-After %s asks, within reason', async (status, header, delay) => {
-    respond = answering(status, { 'retry-after': header });
-    const run = await deliver();
-    expect([run.status, waitOf(run), run.attempts]).toEqual(['queued', delay, 0]);
-  });
+  ])(
+    'waits as long as a %i with Retry-After %s asks, within reason',
+    { tags: 'slow' },
+    async (status, header, delay) => {
+      respond = answering(status, { 'retry-after': header });
+      const run = await deliver();
+      expect([run.status, waitOf(run), run.attempts]).toEqual(['queued', delay, 0]);
+    },
+  );
 
   it('does not heed a Retry-After that it cannot read, or that comes with another status', async () => {
     respond = answering(503, { 'retry-after': 'soon' });

@@ -1,16 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import pruneHistory from '../../jobs/prune-history.js';
 import { defineJob } from '../../src/index.js';
-import type { TestTock } from '../../src/testing.js';
+import { openForEach } from '../support/open.js';
 import { openJobKit, withScheduler } from './job-kit.js';
 
 const noted = defineJob({ name: 'noted', run: ctx => ctx.once(`note:${ctx.runId}`, () => 'noted') });
 
-let kit: TestTock;
-beforeEach(async () => {
-  kit = await openJobKit({ jobs: [pruneHistory, noted], now: '2026-03-09T03:00:00Z' });
-});
-afterEach(() => kit.close());
+const kit = openForEach(() => openJobKit({ jobs: [pruneHistory, noted], now: '2026-03-09T03:00:00Z' }));
 
 const left = () =>
   kit.sql<{ runs: number; keys: number; effects: number }>(`
@@ -36,7 +32,7 @@ describe('prune-history', () => {
     expect(await left()).toEqual([{ runs: 0, keys: 0, effects: 0 }]);
   });
 
-  it('keeps runs as long as the payload says', async () => {
+  it('keeps runs as long as the payload says', { tags: 'slow' }, async () => {
     await kit.runOnce(noted);
     await kit.clock.advance('29d');
     await kit.runOnce(pruneHistory, { keep: '30d' });
@@ -46,7 +42,7 @@ describe('prune-history', () => {
     expect(await left()).toMatchObject([{ runs: 0 }]);
   });
 
-  it('keeps them by their state, and tells of the partitions', async () => {
+  it('keeps them by their state, and tells of the partitions', { tags: 'slow' }, async () => {
     await kit.runOnce(noted);
     await kit.clock.advance('31d');
     const payload = { keep: { succeeded: '40d', default: '7d' }, partition: 'month' } as const;
@@ -57,13 +53,13 @@ describe('prune-history', () => {
     expect(await left()).toMatchObject([{ runs: 0 }]);
   });
 
-  it('refuses a state that no finished run has', async () => {
+  it('refuses a state that no finished run has', { tags: 'slow' }, async () => {
     await expect(kit.runOnce(pruneHistory, { keep: { failed: '7d' } as never })).rejects.toMatchObject({
       code: 'TOCK_BAD_PAYLOAD',
     });
   });
 
-  it('fails, and so comes again, where locks could not be had', async () => {
+  it('fails, and so comes again, where locks could not be had', { tags: 'slow' }, async () => {
     const run = await kit.runOnce(
       pruneHistory,
       {},

@@ -6,7 +6,8 @@ import PostalMime from 'postal-mime';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import sendInvoiceReminders from '../../jobs/send-invoice-reminders.js';
 import type { RunRecord } from '../../src/index.js';
-import type { ChangeContext, TestTock } from '../../src/testing.js';
+import type { ChangeContext } from '../../src/testing.js';
+import { openForEach } from '../support/open.js';
 import { watchConnections } from './connections.js';
 import { type Inbox, openInbox } from './inbox.js';
 import { openJobKit } from './job-kit.js';
@@ -15,7 +16,9 @@ interface Tables {
   invoices: Record<string, unknown>;
 }
 
-let kit: TestTock;
+const kit = openForEach(() =>
+  openJobKit({ jobs: [sendInvoiceReminders], now: '2026-03-10T07:00:00Z', drain: '10ms' }),
+);
 let inbox: Inbox;
 let folder: string;
 let ddl: string;
@@ -24,7 +27,6 @@ beforeAll(async () => {
   ddl = await ddlFromTheMend();
 });
 beforeEach(async () => {
-  kit = await openJobKit({ jobs: [sendInvoiceReminders], now: '2026-03-10T07:00:00Z', drain: '10ms' });
   await kit.sql(ddl);
   inbox = await openInbox();
   folder = await mkdtemp(path.join(tmpdir(), 'tock-jobs-'));
@@ -35,7 +37,6 @@ beforeEach(async () => {
 afterEach(async () => {
   vi.unstubAllEnvs();
   await inbox.close();
-  await kit.close();
   await rm(folder, { recursive: true });
 });
 

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { healthOf } from '../../src/model/health.js';
 import type { SchedulerStatus } from '../../src/model/scheduler-view.js';
+import { NOW, CALM as QUIET, TICK } from '../support/calm-status.js';
 
-const NOW = new Date('2026-03-09T07:00:00Z');
 const ago = (seconds: number) => new Date(NOW.getTime() - seconds * 1000);
 const WORKER = {
   id: 'a',
@@ -17,37 +17,9 @@ const WORKER = {
   leasesEndMs: 48_000,
 };
 const CALM: SchedulerStatus = {
-  at: NOW,
-  isCopy: false,
-  replicaLagMs: null,
-  definitions: { scheduled: 5, due: 0, paused: 0, broken: 0, ahead: 0, aheadMs: 0, overdueMs: 0 },
-  runs: { waiting: 0, scheduled: 2, running: 1, handedOver: 0, failed: 0, stuck: 0 },
-  oldestWaitMs: 0,
-  lastDay: { succeeded: 1440, dead: 0, cancelled: 0, skipped: 0, setAside: 0 },
+  ...QUIET,
   workers: [WORKER, { ...WORKER, id: 'b', seenAt: ago(3) }],
-  ticks: [
-    {
-      host: 'web-1',
-      folder: '/srv/app',
-      kind: 'daemon',
-      firstAt: ago(9000),
-      at: ago(20),
-      count: 150,
-      version: '0.1.0',
-      node: '24.0.0',
-      zoneData: '2025c',
-      clockMs: 3,
-      stoppedAt: null,
-    },
-  ],
-  missed: [],
-  queues: [],
-  oldestSnapshot: null,
-  deadRows: 0,
-  partitions: { end: new Date('2026-06-01T00:00:00Z'), unit: 'month', runningOut: false },
-  handOffs: [],
-  awaitedJobs: [],
-  zoneDisagreements: [],
+  ticks: [{ ...TICK, kind: 'daemon', firstAt: ago(9000), count: 150 }],
 };
 
 describe('healthOf', () => {
@@ -60,6 +32,7 @@ describe('healthOf', () => {
           code: null,
           text: 'Nothing is wrong: the last tick was 20s ago, all 2 workers were seen within the last 12s',
           remedy: null,
+          pageRemedy: null,
           command: null,
           link: null,
         },
@@ -80,6 +53,7 @@ describe('healthOf', () => {
           code: 'unseen-worker',
           text: 'Worker web-1 pid 812 has not been seen for 19s; its 3 runs are taken back in 41s, unless it reports again',
           remedy: null,
+          pageRemedy: null,
           command: 'tock status',
           link: '/workers',
         },

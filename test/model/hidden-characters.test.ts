@@ -44,10 +44,15 @@ describe('texts for people', () => {
       at,
       since: at,
       runId: '1',
+      zone: null,
+      error: hostile,
     } as const;
-    const message = composeMessage('1', [{ ...flip, detail: hostile }]);
-    expect(message.text).toBe(`${shown} has a dead run: ${shown}; tock show 1`);
+    const message = composeMessage('1', [{ ...flip, detail: hostile }], {
+      timezone: null,
+      dashboard: null,
+    });
+    expect(message.text).toBe(`${shown} has a dead run: ${shown} (2026-03-01 12:00 UTC): tock show 1`);
     expect(message.title).toContain(shown);
-    expect(message.alerts[0]).toMatchObject({ subject: shown, detail: shown });
+    expect(message.alerts[0]).toMatchObject({ subject: shown, detail: shown, error: shown });
   });
 });

@@ -1,48 +1,16 @@
 // Model: what is wrong with a scheduler, and how to fix it.
 import { describe, expect, it } from 'vitest';
 import { findProblems } from '../../src/model/problems.js';
-import type { LastTick, SchedulerStatus } from '../../src/model/scheduler-view.js';
+import type { SchedulerStatus } from '../../src/model/scheduler-view.js';
+import { CALM, NOW, TICK } from '../support/calm-status.js';
 
 const MINUTE = 60_000;
-const NOW = new Date('2026-03-09T07:00:00Z');
-const TICK: LastTick = {
-  host: 'web-1',
-  folder: '/srv/app',
-  kind: 'tick',
-  firstAt: new Date('2026-03-01T00:00:00Z'),
-  at: new Date(NOW.getTime() - 20_000),
-  count: 12_000,
-  version: '0.1.0',
-  node: '24.0.0',
-  zoneData: '2025c',
-  clockMs: 3,
-  stoppedAt: null,
-};
 const MISSED = {
   definition: 'nightly',
   count: 10,
   isCapped: false,
   first: new Date(NOW.getTime() - 10 * MINUTE),
   last: new Date(NOW.getTime() - MINUTE),
-};
-const CALM: SchedulerStatus = {
-  at: NOW,
-  isCopy: false,
-  replicaLagMs: null,
-  definitions: { scheduled: 5, due: 0, paused: 0, broken: 0, ahead: 0, aheadMs: 0, overdueMs: 0 },
-  runs: { waiting: 0, scheduled: 2, running: 1, handedOver: 0, failed: 0, stuck: 0 },
-  oldestWaitMs: 0,
-  lastDay: { succeeded: 1440, dead: 0, cancelled: 0, skipped: 0, setAside: 0 },
-  workers: [],
-  ticks: [TICK],
-  missed: [],
-  queues: [],
-  oldestSnapshot: null,
-  deadRows: 0,
-  partitions: { end: new Date('2026-06-01T00:00:00Z'), unit: 'month', runningOut: false },
-  handOffs: [],
-  awaitedJobs: [],
-  zoneDisagreements: [],
 };
 const GONE = { job: 'gone', runs: 1, isCapped: false, waitMs: MINUTE, isKnown: false };
 const QUEUE = {
@@ -53,6 +21,8 @@ const QUEUE = {
   paused: true,
   relayedTo: null,
   named: false,
+  isClaimed: false,
+  oldestWaitMs: 0,
 };
 const WORKER = {
   id: 'a',
@@ -234,6 +204,43 @@ describe('findProblems', () => {
     const [{ text, remedy } = { text: '', remedy: null }] = problems;
     expect(problems[0]?.message.startsWith(text)).toBe(true);
     expect(problems[0]?.message.endsWith(remedy ?? text)).toBe(true);
+  });
+
+  it('names each queue that is late, and what holds it up', () => {
+    const late = { ...QUEUE, paused: false, waiting: 2, oldestWaitMs: 240 * MINUTE };
+    const status = {
+      oldestWaitMs: 240 * MINUTE,
+      workers: [{ ...WORKER, seenAt: NOW, silent: false }],
+      queues: [
+        { ...late, queue: 'mail', isClaimed: true, waiting: 1, oldestWaitMs: 6 * MINUTE },
+        late,
+        { ...QUEUE, queue: 'stopped', oldestWaitMs: 600 * MINUTE },
+        { ...late, queue: 'calm', oldestWaitMs: 5 * MINUTE },
+      ],
+    };
+    expect(found(status).map(({ level, text, command }) => [level, text, command])).toEqual([
+      [
+        'failing',
+        'queue reports is 4h behind: 2 due runs wait, and no worker claims from it',
+        'tock start --queues reports',
+      ],
+      ['warning', 'queue mail is 6m behind: 1 due run waits, and its workers do not keep up', 'tock queue'],
+      ['warning', 'the paused queue stopped holds back due runs', 'tock queue resume stopped'],
+    ]);
+    const many = Array.from({ length: 7 }, (_, index) => ({ ...late, queue: `q${index}` }));
+    expect(found({ queues: many }).at(-1)?.text).toBe('2 more queues are behind');
+  });
+
+  it('names the limit under which runs have waited long', () => {
+    const key = { key: 'job:load/tenant-7', definition: null, runs: 5000, waitMs: 120 * MINUTE };
+    const calm = { ...key, key: 'job:other', waitMs: MINUTE };
+    const chain = { key: 'definition:7', definition: 'nightly', runs: 1, waitMs: 10 * MINUTE };
+    expect(
+      found({ oldestWaitMs: 120 * MINUTE, blockingKeys: [key, calm, chain] }).map(({ text }) => text),
+    ).toEqual([
+      '5000 runs wait for a slot of job load for tenant-7, the oldest for 2h',
+      '1 run waits for the turn of nightly, the oldest for 10m',
+    ]);
   });
 
   it('says of a long wait that a queue is paused, and which', () => {

@@ -1,11 +1,12 @@
 // Alerts of real processes: kill -9 between the flip and its delivery, the heartbeat of an idle tick, and the commands.
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openReceiver, type Receiver } from '../engine/alerts/receiver.js';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { openReceiver } from '../engine/alerts/receiver.js';
+import { openForEach } from '../support/open.js';
 import { CLI, startProcess, TICK, writeJobs } from '../support/processes.js';
 import { openRecorder } from '../support/recorded-connection.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { openTestTock } from '../support/test-tock.js';
 
 const INDEX = pathToFileURL(path.join(path.dirname(TICK), 'index.js')).href;
 const JOBS = `
@@ -14,17 +15,11 @@ export const jobs = [defineJob({ name: 'mail', run: () => { throw new Dead('no s
 export const alerts = { channels: [{ webhook: { env: 'HOOK' }, secret: { env: 'HOOK_SECRET' } }], rules: [{ when: 'dead' }] };
 `;
 
-let test: TestTock;
-let receiver: Receiver;
+const test = openForEach(openTestTock);
+const receiver = openForEach(openReceiver);
 let jobs: string;
 beforeEach(async () => {
-  test = await openTestTock();
-  receiver = await openReceiver();
   jobs = await writeJobs(JOBS);
-});
-afterEach(async () => {
-  await test.close();
-  await receiver.close();
 });
 
 const start = (script: string, args: string[] = [], env: Record<string, string> = {}) =>

@@ -3,28 +3,25 @@
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openProxy } from '../chaos/tcp-proxy.js';
-import { bundleJobs, CLI, type Running, startProcess, TICK } from '../support/processes.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { killAfterEach, openForEach } from '../support/open.js';
+import { bundleJobs, CLI, startProcess, TICK } from '../support/processes.js';
+import { expireLeases } from '../support/runs.js';
+import { openTestTock, until } from '../support/test-tock.js';
 
 let fixture: string;
 beforeAll(async () => {
   fixture = await bundleJobs('test/processes/crashing-jobs.ts');
 });
 
-let test: TestTock;
-const running: Running[] = [];
+const test = openForEach(openTestTock);
+const running = killAfterEach();
 beforeEach(async () => {
-  test = await openTestTock();
   await test.sql('create table public.executions (run_id bigint, attempt int, pid int)');
   await test.sql('create table public.releases (at timestamptz default now())');
   // So that the jobs are known to SQL, with their attempts.
   await tick().ended;
-});
-afterEach(async () => {
-  for (const each of running.splice(0)) each.child.kill('SIGKILL');
-  await test.close();
 });
 
 const begin = (script: string, args: string[], env: Record<string, string> = {}) => {
@@ -267,14 +264,9 @@ describe('a run whose process was killed twice in a row', () => {
     const innocent = await enqueue('steady');
     const culprit = await enqueue('crashing', { how: 'SIGKILL', beside: 1 });
     await test.sql('update tock.job_runs_live set max_attempts = 4');
-    const env = { TOCK_LEASE: '1s', TOCK_HEARTBEAT: '300ms' };
     for (let attempt = 1; attempt <= 2; attempt++) {
-      expect((await tick(env).ended).signal).toBe('SIGKILL');
-      await until(
-        async () =>
-          (await test.sql('select from tock.job_runs_live where locked_until < tock.now()')).length === 2,
-        'the leases to expire',
-      );
+      expect((await tick().ended).signal).toBe('SIGKILL');
+      await expireLeases(test);
       await test.sql('delete from public.executions');
     }
     const third = tick();
@@ -291,5 +283,54 @@ describe('a run whose process was killed twice in a row', () => {
     await release();
     expect(await third.ended).toMatchObject({ code: 0 });
     expect(await test.tock.runs.get(innocent)).toMatchObject({ status: 'succeeded', attempts: 3 });
+  });
+});
+
+describe('a batch whose process ends', () => {
+  /** How many runs each process has begun with, in the order of their attempts. */
+  const together = async () =>
+    (
+      await test.sql<{ runs: number }>(
+        'select count(*)::int as runs from public.executions group by attempt, pid order by min(attempt), runs',
+      )
+    ).map(({ runs }) => runs);
+
+  it('by an error that nothing catches: its runs are given back, and go by themselves in their own processes', async () => {
+    const innocent = [await enqueue('crashing-batch'), await enqueue('crashing-batch')];
+    const culprit = await enqueue('crashing-batch', { how: 'timer' });
+    expect(await tick().ended).toMatchObject({ code: 1 });
+    for (const id of [...innocent, culprit])
+      expect(await test.tock.runs.get(id)).toMatchObject({
+        status: 'queued',
+        attempts: 0,
+        releases: 1,
+        concurrencyKeys: ['isolated'],
+        errors: [{ code: 'TOCK_PROCESS_CRASHED', batch: 3 }],
+      });
+    expect(await tick().ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/2 succeeded/) });
+    for (const id of innocent)
+      expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', attempts: 1 });
+    expect(await test.tock.runs.get(culprit)).toMatchObject({ status: 'dead', attempts: 3 });
+    expect((await together()).toSorted((a, b) => a - b)).toEqual([1, 1, 1, 1, 1, 3]);
+    const { stdout } = await begin(CLI, ['show', culprit]).ended;
+    expect(stdout).toMatch(/attempt 1 .*in a batch of 3: .*TOCK_PROCESS_CRASHED/);
+  });
+
+  it('by SIGKILL: its runs go by themselves', async () => {
+    const innocent = [await enqueue('crashing-batch'), await enqueue('crashing-batch')];
+    const culprit = await enqueue('crashing-batch', { how: 'SIGKILL' });
+    expect((await tick().ended).signal).toBe('SIGKILL');
+    await expireLeases(test);
+    // Chance decides which of them the second process had begun when it was killed; the third executes the culprit
+    // in a child process.
+    expect((await tick().ended).signal).toBe('SIGKILL');
+    await expireLeases(test);
+    expect(await tick().ended).toMatchObject({ code: 0 });
+    for (const id of innocent) expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded' });
+    expect(await test.tock.runs.get(culprit)).toMatchObject({ status: 'dead', attempts: 3 });
+    const [first, ...others] = await together();
+    expect(first).toBe(3);
+    // Of the same process, but each by a call of its own.
+    expect(others.length).toBeGreaterThan(0);
   });
 });

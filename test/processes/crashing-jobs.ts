@@ -3,6 +3,7 @@
 import { EventEmitter } from 'node:events';
 import { existsSync } from 'node:fs';
 import { defineJob } from '../../src/index.js';
+import { until } from '../support/until.js';
 
 interface Tables {
   executions: { run_id: string; attempt: number; pid: number };
@@ -12,7 +13,6 @@ interface Tables {
 /** Node's own, from before anything could take its place. */
 const keptExit = process.exit.bind(process);
 const isChild = process.send !== undefined;
-const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms));
 const never = () => new Promise<null>(() => undefined);
 
 if (process.env['FIXTURE_SIGNAL'] && !isChild) process.on('SIGTERM', () => process.exit(0));
@@ -57,15 +57,12 @@ const crashing = defineJob({
   name: 'crashing',
   retry: { maxAttempts: 3, base: 0, jitter: 0 },
   async run(ctx, payload) {
-    const { how, beside = 0, until } = payload as Payload;
-    for (;;) {
-      const rows = await ctx.db.withTables<Tables>().selectFrom('executions').select('pid').execute();
-      if (isChild || rows.length >= beside) break;
-      await pause(10);
-    }
-    if (until !== undefined) {
+    const { how, beside = 0, until: file } = payload as Payload;
+    const begun = () => ctx.db.withTables<Tables>().selectFrom('executions').select('pid').execute();
+    await until(async () => isChild || (await begun()).length >= beside, 'the runs beside it');
+    if (file !== undefined) {
       await begins(ctx);
-      while (!existsSync(until)) await pause(10);
+      await until(async () => existsSync(file), file);
     }
     WAYS[how]();
     return await never();
@@ -77,8 +74,8 @@ const innocent = {
   async run(ctx: Context) {
     await begins(ctx);
     // Also where the process is asked to stop.
-    while ((await ctx.db.withTables<Tables>().selectFrom('releases').selectAll().execute()).length === 0)
-      await pause(10);
+    const released = () => ctx.db.withTables<Tables>().selectFrom('releases').selectAll().execute();
+    await until(async () => (await released()).length > 0, 'a release');
     return { isChild };
   },
 };
@@ -96,4 +93,19 @@ const leaky = defineJob({
   },
 });
 
-export const jobs = [crashing, steady, steadyIsolated, leaky];
+/** One of its runs ends the process, at each attempt. */
+const crashingBatch = defineJob({
+  name: 'crashing-batch',
+  retry: { maxAttempts: 3, base: 0, jitter: 0 },
+  batch: { size: 10 },
+  async run(ctx, runs) {
+    const rows = runs.map(run => ({ run_id: run.id, attempt: run.attempt, pid: process.pid }));
+    await ctx.db.withTables<Tables>().insertInto('executions').values(rows).execute();
+    const how = runs.map(run => (run.payload as Partial<Payload>).how).find(Boolean);
+    if (how === undefined) return;
+    WAYS[how]();
+    await never();
+  },
+});
+
+export const jobs = [crashing, steady, steadyIsolated, leaky, crashingBatch];

@@ -9,7 +9,8 @@ import { parse } from 'yaml';
 import { COMPOSE, DOCKERFILE } from '../../src/model/init/templates.js';
 import { daemonUnit, TICK_TIMER, tickUnit } from '../../src/model/init/units.js';
 import { until } from '../cli/cli-harness.js';
-import { createTestDatabase, type TestDatabase } from '../support/embedded-database.js';
+import { createTestDatabase } from '../support/embedded-database.js';
+import { openOnce } from '../support/open.js';
 
 const document = await readFile('docs/deployment.md', 'utf8');
 const files = new Map(
@@ -20,11 +21,10 @@ const files = new Map(
 );
 const file = (name: string) => files.get(name) ?? '';
 
-let database: TestDatabase;
+const database = openOnce(() => createTestDatabase('nothing'));
 /** A project with a job that is due each minute, and the package as a dependency. */
 let folder = '';
 beforeAll(async () => {
-  database = await createTestDatabase('nothing');
   folder = await mkdtemp(path.join(tmpdir(), 'tock-deployment-'));
   await mkdir(path.join(folder, 'node_modules/pg-tock'), { recursive: true });
   // A link to the clone would be a clone.
@@ -40,7 +40,6 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
-  await database.drop();
   await rm(folder, { recursive: true, force: true });
 });
 

@@ -2,18 +2,17 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openProxy } from '../chaos/tcp-proxy.js';
 import { createTestDatabase } from '../support/embedded-database.js';
+import { openOnce } from '../support/open.js';
 import { CLI, installPackage, startProcess, TICK, writeJobs } from '../support/processes.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { expireLeases } from '../support/runs.js';
+import { openTestTock, until } from '../support/test-tock.js';
 import { exec, killLeft, longSleep, noneWith } from './exec-kit.js';
 
-let test: TestTock;
+const test = openOnce(openTestTock);
 let folder: string;
-beforeAll(async () => {
-  test = await openTestTock();
-});
 beforeEach(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'tock-exec-'));
 });
@@ -22,7 +21,6 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
   await test.setClock(null);
 });
-afterAll(() => test.close());
 
 const sh = (text: string) => ['--', 'sh', '-c', text];
 const runs = async (job: string) =>
@@ -227,12 +225,7 @@ describe('other processes', () => {
     await ended;
     await noneWith(mark);
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'running' });
-    await until(
-      async () =>
-        (await test.sql('select from tock.job_runs_live where id = $1 and locked_until < tock.now()', [id]))
-          .length > 0,
-      'the lease to expire',
-    );
+    await expireLeases(test);
     // Where no tick runs, the next call does it.
     expect((await exec(test.url, ['killed', '--key', '2', ...sh('exit 0')]).ended).code).toBe(0);
     expect(await runs('killed')).toMatchObject([

@@ -1,14 +1,14 @@
 // `tock exec` as cron starts it: exit codes, signals, output, input, environment; and that nothing is left running.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { openOnce } from '../support/open.js';
+import { openTestTock, until } from '../support/test-tock.js';
 import { exec, killLeft, longSleep, noneWith, peakMemory, processesWith } from './exec-kit.js';
 
-let test: TestTock;
-beforeAll(async () => {
-  test = await openTestTock();
-});
+const test = openOnce(openTestTock);
 afterEach(killLeft);
-afterAll(() => test.close());
 
 let count = 0;
 /** Executes a command under a name and key of its own. */
@@ -225,9 +225,16 @@ describe('processes that a command leaves behind', () => {
 
   it('are not waited for if they have left its group', async () => {
     const mark = longSleep();
-    expect((await execute([], sh(`setsid sleep ${mark} & sleep 0.2; exit 0`)).ended).code).toBe(0);
-    const left = processesWith(`sleep\0${mark}`);
+    const folder = await mkdtemp(path.join(tmpdir(), 'tock-left-'));
+    const hasLeft = path.join(folder, 'has-left');
+    const command = `setsid sh -c 'touch ${hasLeft}; exec sleep ${mark}' & until [ -e ${hasLeft} ]; do sleep 0.05; done`;
+    expect((await execute([], sh(command)).ended).code).toBe(0);
+    const left = await until(async () => {
+      const found = processesWith(`sleep\0${mark}`);
+      return found.length > 0 && found;
+    }, 'the process that has left to sleep');
     expect(left).toHaveLength(1);
+    await rm(folder, { recursive: true });
     for (const pid of left) process.kill(pid, 'SIGKILL');
   });
 

@@ -3,10 +3,11 @@ import { chmod, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/pr
 import { hostname, tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { openForEach } from '../support/open.js';
 import { startProcess, TICK, writeJobs } from '../support/processes.js';
 import { openRecorder } from '../support/recorded-connection.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { openTestTock } from '../support/test-tock.js';
 
 const INDEX = pathToFileURL(path.join(path.dirname(TICK), 'index.js')).href;
 const JOBS = `
@@ -15,13 +16,11 @@ const cron = process.env.FIXTURE_CRON ?? '0 4 29 2 *';
 export const jobs = [defineJob({ name: 'yearly', schedule: { cron, timezone: 'Europe/Berlin' }, run: () => null })];
 `;
 
-let test: TestTock;
+const test = openForEach(openTestTock);
 let jobs: string;
 beforeEach(async () => {
-  test = await openTestTock();
   jobs = await writeJobs(JOBS);
 });
-afterEach(() => test.close());
 
 const tick = async (env: Record<string, string> = {}, args: string[] = []) => {
   const ended = await startProcess(TICK, { DATABASE_URL: test.url, TOCK_JOBS: jobs, ...env }, args).ended;
@@ -133,6 +132,7 @@ describe('a tick with nothing to do', () => {
   });
 
   it('notes that its definitions are alive, though not with each of many ticks', async () => {
+    await test.setClock('2026-03-08T12:00:00Z');
     await tick();
     const seen = async () =>
       (
@@ -149,6 +149,7 @@ describe('a tick with nothing to do', () => {
   });
 
   it('is on record as a tick of this host and checkout, and costs no statement', async () => {
+    await test.setClock('2026-03-08T12:00:00Z');
     await tick();
     await test.sql('delete from tock.ticks');
     const recorder = await openRecorder(test.url);

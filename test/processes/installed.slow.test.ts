@@ -3,10 +3,11 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { build } from 'esbuild';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createTestDatabase } from '../support/embedded-database.js';
+import { openForEach } from '../support/open.js';
 import { installPackage, startProcess, TICK } from '../support/processes.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { openTestTock } from '../support/test-tock.js';
 
 const ROOT = path.dirname(path.dirname(TICK));
 const MODULES = path.join('node_modules', 'pg-tock');
@@ -21,13 +22,11 @@ beforeAll(async () => {
 afterAll(() => rm(home, { recursive: true, force: true }));
 
 let count = 0;
-let test: TestTock;
+const test = openForEach(openTestTock);
 beforeEach(async () => {
-  test = await openTestTock();
   project = path.join(home, `project-${++count}`);
   await mkdir(project);
 });
-afterEach(() => test.close());
 
 const start = (
   args: string[] = [],
@@ -186,13 +185,13 @@ await tock.close();
     await writeFile(
       script,
       `const one = require('pg-tock');
-const [adapters, testing, dashboard] = ['adapters', 'testing', 'dashboard'].map(name => require('pg-tock/' + name));
+const [adapters, testing, dashboard, http] = ['adapters', 'testing', 'dashboard', 'http'].map(name => require('pg-tock/' + name));
 import('pg-tock').then(two => console.log(JSON.stringify([one.createTock === two.createTock,
-  typeof adapters.fromKysely, typeof testing.openTestTock, typeof dashboard.createDashboard])));`,
+  typeof adapters.fromKysely, typeof testing.openTestTock, typeof dashboard.createDashboard, typeof http.tickHandler])));`,
     );
     expect(await startProcess(script, {}).ended).toMatchObject({
       code: 0,
-      stdout: '[true,"function","function","function"]\n',
+      stdout: '[true,"function","function","function","function"]\n',
     });
   });
 

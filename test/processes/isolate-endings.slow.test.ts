@@ -42,18 +42,25 @@ describe('a process that ends before its handler', () => {
 });
 
 describe('while (true) {}', () => {
-  it('is killed after timeout and grace, and other runs go on meanwhile', async () => {
+  it('is killed after timeout and grace', async () => {
     await start();
     const id = await test.tock.enqueue('compute-with-timeout');
+    const child = await childOf(id);
+    expect(await ended(id)).toMatchObject({
+      status: 'dead',
+      errors: [{ name: 'TockError', code: 'TOCK_TIMEOUT', message: expect.stringMatching(/15000ms/) }],
+    });
+    await gone(child);
+  });
+
+  it('keeps no other run from going on', async () => {
+    await start();
+    const id = await test.tock.enqueue('compute', {});
     const child = await childOf(id);
     const others = await test.tock.enqueueMany(Array.from({ length: 20 }, () => ({ job: 'plain' })));
     for (const each of others) expect(await ended(each)).toMatchObject({ output: process.pid });
     expect(isGone(child)).toBe(false);
-    expect(await ended(id)).toMatchObject({
-      status: 'dead',
-      errors: [{ name: 'TockError', code: 'TOCK_TIMEOUT', message: expect.stringMatching(/8000ms/) }],
-    });
-    await gone(child);
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'running', attempts: 1 });
   });
 
   it('is killed also where its process is frozen and cannot end itself', async () => {
@@ -66,12 +73,13 @@ describe('while (true) {}', () => {
 
   it('keeps its lease while it computes, however long', async () => {
     await test.tock.close();
-    const short = test.another({ lease: '1s', heartbeat: '100ms' });
+    // A busy machine may hold up a heartbeat for seconds.
+    const short = test.another({ lease: '5s', heartbeat: '100ms' });
     await start(short);
-    const id = await short.enqueue('compute', { ms: 2500 });
+    const id = await short.enqueue('compute', { ms: 11_000 });
     await childOf(id);
     const claimed = await short.runs.get(id);
-    const host = test.another({ jobs: [], lease: '1s', heartbeat: '100ms' });
+    const host = test.another({ jobs: [], lease: '5s', heartbeat: '100ms' });
     const renewals = new Set<string>();
     const run = await until(async () => {
       expect((await host.tick({ budget: '0s' })).reaped).toMatchObject({ failed: 0, dead: 0 });
@@ -88,7 +96,7 @@ describe('while (true) {}', () => {
     // By the database's time it took more than two leases.
     expect(
       run.finishedAt && claimed?.startedAt && Number(run.finishedAt) - Number(claimed.startedAt),
-    ).toBeGreaterThan(2000);
+    ).toBeGreaterThan(10_000);
   });
 });
 
@@ -97,7 +105,8 @@ describe('an abort', () => {
     ['is heard by the handler', false],
     ['is enforced where the handler does not heed it', true],
   ])('on a cancel by another host %s', async (_name, stubborn) => {
-    await start();
+    // Long enough for the child to write down the reason.
+    await start(test.another({ grace: '5s' }));
     const id = await test.tock.enqueue('wait', { stubborn });
     const child = await childOf(id);
     await test.another({ jobs: [] }).runs.cancel(id);
@@ -122,7 +131,8 @@ describe('an abort', () => {
     ['compute', {}, null],
   ])('on a drain releases the run: %s %j', async (job, payload, reason) => {
     const id = await test.tock.enqueue(job, payload);
-    const worker = tick({ TOCK_DRAIN: '100ms' });
+    // The one that waits has to write down the reason within it.
+    const worker = tick({ TOCK_DRAIN: '100ms', TOCK_GRACE: job === 'wait' ? '5s' : '500ms' });
     const child = await childOf(id);
     worker.child.kill('SIGTERM');
     expect(await worker.ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/1 released/) });
@@ -159,15 +169,16 @@ describe('a worker that is killed', () => {
     ['wait', { withChild: true }],
   ])('takes its children with it, and theirs: %s', async (job, payload) => {
     const id = await test.tock.enqueue(job, payload);
-    const worker = tick();
+    const worker = tick({ TOCK_LEASE: '2s' });
     const child = await childOf(id);
     const helper = job === 'wait' ? await childOf(id, 0) : null;
     worker.child.kill('SIGKILL');
     await worker.ended;
     await gone(child);
     if (helper !== null) await gone(helper);
+    const host = test.another({ jobs: [] });
     const run = await until(async () => {
-      await test.another({ jobs: [] }).tick({ budget: '0s' });
+      await host.tick({ budget: '0s' });
       const found = await test.tock.runs.get(id);
       return found?.status === 'failed' && found;
     }, 'the run to be reaped');
@@ -176,15 +187,16 @@ describe('a worker that is killed', () => {
 
   it('and one that is frozen: its children end with the lease', async () => {
     const id = await test.tock.enqueue('compute', {});
-    const worker = tick();
+    const worker = tick({ TOCK_LEASE: '2s' });
     const child = await childOf(id);
     worker.child.kill('SIGSTOP');
     await gone(child);
     worker.child.kill('SIGCONT');
     await worker.ended;
     // Where a heartbeat was under way when it froze, it wakes to a lost lease and writes nothing; the reaper tells it.
+    const host = test.another({ jobs: [] });
     const [error, ...others] = await until(async () => {
-      await test.another({ jobs: [] }).tick({ budget: '0s' });
+      await host.tick({ budget: '0s' });
       const found = (await test.tock.runs.get(id))?.errors ?? [];
       return found.length > 0 && found;
     }, 'the end of the attempt');

@@ -35,7 +35,8 @@ beforeEach(async () => {
   test = await openTestTock(jobs, {
     jobsModule,
     logger: loggerWith({}),
-    lease: '3s',
+    // A busy machine may hold up a heartbeat for seconds.
+    lease: '30s',
     heartbeat: '100ms',
     grace: '500ms',
     drain: '0s',
@@ -64,7 +65,7 @@ export const tick = (env: Record<string, string> = {}) => {
   const started = startProcess(TICK, {
     DATABASE_URL: test.url,
     TOCK_JOBS: jobsModule,
-    TOCK_LEASE: '2s',
+    TOCK_LEASE: '30s',
     TOCK_HEARTBEAT: '200ms',
     TOCK_GRACE: '500ms',
     ...env,

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { performance } from 'node:perf_hooks';
 import * as z from 'zod';
 import { Cancel, Dead, defineJob, type JobContext, RetryLater, Snooze } from '../../src/index.js';
+import { until } from '../support/until.js';
 
 interface Tables {
   children: { run_id: string; attempt: number; pid: number; reason: string | null };
@@ -60,6 +61,14 @@ const oversees = defineJob({
       refused,
     };
   },
+});
+
+const closes = defineJob({
+  name: 'closes',
+  isolate: true,
+  payload: z.object({ who: z.string() }),
+  fair: { key: '$.who' },
+  run: async ctx => (await ctx.closeUntil('2199-01-01T00:00:00Z')).toISOString(),
 });
 
 const planned = defineJob({
@@ -156,7 +165,7 @@ const computeWithTimeout = defineJob({
   name: 'compute-with-timeout',
   isolate: true,
   // Longer than a busy machine takes to start the child.
-  timeout: '8s',
+  timeout: '15s',
   retry: { maxAttempts: 1 },
   async run(ctx) {
     await appear(ctx);
@@ -168,7 +177,7 @@ const computeWithTimeout = defineJob({
 const frozen = defineJob({
   name: 'frozen',
   isolate: true,
-  timeout: '8s',
+  timeout: '15s',
   retry: { maxAttempts: 1 },
   async run(ctx) {
     await appear(ctx);
@@ -206,14 +215,22 @@ const hold = defineJob({
   isolate: true,
   async run(ctx) {
     await appear(ctx);
-    for (;;) {
-      const rows = await ctx.db.withTables<Tables>().selectFrom('releases').selectAll().execute();
-      if (rows.length > 0) return { pid: process.pid };
-      await new Promise(resolve => setTimeout(resolve, 20));
-    }
+    const released = () => ctx.db.withTables<Tables>().selectFrom('releases').selectAll().execute();
+    await until(async () => (await released()).length > 0, 'a release');
+    return { pid: process.pid };
   },
 });
 
+const grows = defineJob({
+  name: 'grows',
+  isolate: true,
+  retry: { maxAttempts: 2, base: '1s', jitter: 0 },
+  async run(ctx) {
+    const added = await ctx.group.add('more', [{ job: plain }, { job: plain }]);
+    if (ctx.attempt === 1) throw new Error('once more');
+    return added;
+  },
+});
 const effects = defineJob({
   name: 'effects',
   isolate: true,
@@ -296,6 +313,12 @@ const handsOff = defineJob({
   },
 });
 
+const follows = defineJob({
+  name: 'follows',
+  isolate: true,
+  run: ctx => ctx.parents['told']?.status ?? null,
+});
+
 const waits = defineJob({
   name: 'waits',
   isolate: true,
@@ -310,7 +333,16 @@ const waits = defineJob({
     await ctx.sleep('a', '1s').catch((error: unknown) => {
       if (!catches) throw error;
     });
-    return { rows: rows.value, snoozes: ctx.snoozes, attempt: ctx.attempt };
+    const child = await ctx.child<typeof plain>('child', 'plain');
+    const [ended] = await ctx.waitForRuns([child]);
+    const paid = await ctx.waitFor<number>('paid', { key: ctx.runId, timeout: '1h' });
+    return {
+      rows: rows.value,
+      snoozes: ctx.snoozes,
+      attempt: ctx.attempt,
+      child: ended.status,
+      paid: paid.timedOut ? null : paid.payload,
+    };
   },
 });
 
@@ -319,6 +351,7 @@ const plain = defineJob({ name: 'plain', run: () => process.pid });
 
 export const jobs = [
   oversees,
+  closes,
   tell,
   planned,
   throwing,
@@ -329,9 +362,11 @@ export const jobs = [
   wait,
   hold,
   effects,
+  grows,
   late,
   leavesMuch,
   handsOff,
   waits,
+  follows,
   plain,
 ];

@@ -1,7 +1,8 @@
 // Several processes: a limit of 3 under one key, 2,000 runs, five workers that are killed again and again.
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { bundleJobs, CLI, type Running, startProcess } from '../support/processes.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { killAfterEach, openForEach } from '../support/open.js';
+import { bundleJobs, CLI, startProcess } from '../support/processes.js';
+import { openTestTock, until } from '../support/test-tock.js';
 
 const RUNS = 2000;
 const LIMIT = 3;
@@ -13,15 +14,8 @@ beforeAll(async () => {
   fixture = await bundleJobs('test/processes/fixture-jobs.ts');
 });
 
-let test: TestTock;
-const running: Running[] = [];
-beforeEach(async () => {
-  test = await openTestTock();
-});
-afterEach(async () => {
-  for (const each of running.splice(0)) each.child.kill('SIGKILL');
-  await test.close();
-});
+const test = openForEach(openTestTock);
+const running = killAfterEach();
 
 // Counts the unexpired leases under the key whenever one begins, in the transaction that begins it; and whoever
 // begins one waits for the other, so that none is missed.
@@ -40,7 +34,7 @@ create constraint trigger watch after update on tock.job_runs_live deferrable in
   for each row when (new.status = 'running' and old.status is distinct from 'running') execute function public.watch()`;
 
 describe(`a limit of ${LIMIT} under a key, ${WORKERS} worker processes, ${RUNS} runs, ${KILLS} kills`, () => {
-  it('is never exceeded, and all runs are finished', async () => {
+  it('is never exceeded, and all runs are finished', { timeout: 600_000 }, async () => {
     await test.sql(WATCH);
     await test.sql(
       `select tock.enqueue('limited', '{"tenant": "tenant"}', max_attempts => 50) from generate_series(1, ${RUNS})`,
@@ -70,7 +64,7 @@ describe(`a limit of ${LIMIT} under a key, ${WORKERS} worker processes, ${RUNS} 
       victim?.child.kill('SIGKILL');
       workers = workers.map(each => (each === victim ? start() : each));
     }
-    await until(async () => (await finished()) === RUNS, 'all runs to end', 120_000);
+    await until(async () => (await finished()) === RUNS, 'all runs to end', 300_000);
     const [seen] = await test.sql('select max(leases) as most, count(*)::int as leases from public.seen');
     expect(seen).toMatchObject({ most: LIMIT });
     const states = await test.sql(

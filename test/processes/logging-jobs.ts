@@ -1,5 +1,6 @@
 // The jobs of the tests of logs: they speak, and some of them die.
 import { defineJob } from '../../src/index.js';
+import { until } from '../support/until.js';
 
 interface Tables {
   releases: { at: Date };
@@ -12,13 +13,12 @@ const talks = defineJob({
   async run({ log, db }) {
     log.info({}, 'begun');
     let isTold = false;
-    for (;;) {
+    await until(async () => {
       const rows = await db.withTables<Tables>().selectFrom('releases').selectAll().execute();
-      if (rows.length > 0) break;
-      if (!isTold) log.info({}, 'waiting');
+      if (rows.length === 0 && !isTold) log.info({}, 'waiting');
       isTold = true;
-      await new Promise(resolve => setTimeout(resolve, 20));
-    }
+      return rows.length > 0;
+    }, 'a release');
     log.warn({}, 'released');
   },
 });

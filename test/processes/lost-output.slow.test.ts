@@ -6,17 +6,11 @@ import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { fullPipe } from '../support/full-pipe.js';
-import {
-  CLI,
-  type ProcessOptions,
-  type Running,
-  startProcess,
-  TICK,
-  writeJobs,
-} from '../support/processes.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { killAfterEach, openForEach } from '../support/open.js';
+import { CLI, type ProcessOptions, startProcess, TICK, writeJobs } from '../support/processes.js';
+import { openTestTock, until } from '../support/test-tock.js';
 
 const INDEX = pathToFileURL(path.join(path.dirname(TICK), 'index.js')).href;
 const JOBS = `
@@ -60,11 +54,11 @@ export const jobs = [
 `;
 const NAMES = ['prints', 'isolated', 'shelly'];
 
-let test: TestTock;
+const test = openForEach(openTestTock);
 let env: Record<string, string>;
 let folder: string;
 let full: number;
-const running: Running[] = [];
+const running = killAfterEach();
 beforeAll(() => {
   if (existsSync('/dev/full')) full = openSync('/dev/full', 'w');
 });
@@ -72,7 +66,6 @@ afterAll(() => {
   if (existsSync('/dev/full')) closeSync(full);
 });
 beforeEach(async () => {
-  test = await openTestTock();
   await test.sql('create table public.executions (run_id bigint)');
   await test.sql('create table public.releases (at timestamptz default now())');
   folder = await mkdtemp(path.join(tmpdir(), 'tock-output-'));
@@ -83,10 +76,6 @@ beforeEach(async () => {
     TOCK_HEARTBEAT: '100ms',
     TOCK_LOG_LEVEL: 'info',
   };
-});
-afterEach(async () => {
-  for (const { child } of running.splice(0)) child.kill('SIGKILL');
-  await test.close();
 });
 
 const begin = (script: string, args: readonly string[], options: ProcessOptions = {}) => {

@@ -1,7 +1,8 @@
 // What is left of a run's log when its process is killed: what the last heartbeat wrote; and the log of isolated jobs.
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { bundleJobs, type Running, startProcess, TICK } from '../support/processes.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { killAfterEach, openForEach } from '../support/open.js';
+import { bundleJobs, startProcess, TICK } from '../support/processes.js';
+import { openTestTock, until } from '../support/test-tock.js';
 import { jobs } from './logging-jobs.js';
 
 let jobsModule: string;
@@ -9,22 +10,17 @@ beforeAll(async () => {
   jobsModule = await bundleJobs('test/processes/logging-jobs.ts');
 });
 
-let test: TestTock;
-const running: Running[] = [];
-beforeEach(async () => {
-  test = await openTestTock(jobs, { jobsModule });
-  await test.sql('create table public.releases (at timestamptz)');
-});
-afterEach(async () => {
-  for (const each of running.splice(0)) each.child.kill('SIGKILL');
-  await test.close();
-});
+const test = openForEach(
+  () => openTestTock(jobs, { jobsModule }),
+  ({ sql }) => sql('create table public.releases (at timestamptz)'),
+);
+const running = killAfterEach();
 
 const tick = (env: Record<string, string> = {}) => {
   const started = startProcess(TICK, {
     DATABASE_URL: test.url,
     TOCK_JOBS: jobsModule,
-    TOCK_LEASE: '2s',
+    TOCK_LEASE: '20s',
     TOCK_HEARTBEAT: '200ms',
     TOCK_LOG_LEVEL: 'silent',
     ...env,
@@ -44,6 +40,7 @@ describe('a process that is killed by SIGKILL', () => {
     await first.ended;
     expect(await said(id)).toEqual([['info begun', 'info waiting']]);
     await test.sql('insert into public.releases values (now())');
+    await test.sql('update tock.job_runs_live set locked_until = now()');
     await until(async () => {
       await tick().ended;
       return (await test.tock.runs.get(id))?.status === 'succeeded';

@@ -3,10 +3,11 @@
 import { hostname } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { DoctorReport, Health, SchedulerStatus } from '../../src/index.js';
-import { CLI, type Running, startProcess, TICK, writeJobs } from '../support/processes.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { killAfterEach, openForEach } from '../support/open.js';
+import { CLI, startProcess, TICK, writeJobs } from '../support/processes.js';
+import { openTestTock, until } from '../support/test-tock.js';
 
 const INDEX = pathToFileURL(path.join(path.dirname(TICK), 'index.js')).href;
 const JOBS = `
@@ -14,20 +15,15 @@ import { defineJob } from ${JSON.stringify(INDEX)};
 export const jobs = [
   defineJob({ name: 'minutely', schedule: { cron: '* * * * *' }, run: () => null }),
   defineJob({ name: 'third', schedule: { cron: '*/3 * * * *' }, run: () => null }),
-  defineJob({ name: 'endless', run: () => new Promise(resolve => setTimeout(resolve, 600_000)) }),
+  defineJob({ name: 'endless', run: () => new Promise(() => undefined) }),
 ];
 `;
 
-let test: TestTock;
+const test = openForEach(openTestTock);
 let env: Record<string, string>;
-const running: Running[] = [];
+const running = killAfterEach();
 beforeEach(async () => {
-  test = await openTestTock();
   env = { DATABASE_URL: test.url, TOCK_JOBS: await writeJobs(JOBS), TOCK_LOG_LEVEL: 'silent' };
-});
-afterEach(async () => {
-  for (const { child } of running.splice(0)) child.kill('SIGKILL');
-  await test.close();
 });
 
 const tick = async () => {

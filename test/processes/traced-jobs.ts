@@ -9,7 +9,7 @@ const tells = defineJob({
   name: 'tells',
   isolate: true,
   async run() {
-    await new Promise(resolve => setTimeout(resolve, 1));
+    await new Promise(resolve => setImmediate(resolve));
     return { pid: process.pid, span: trace.getSpan(context.active())?.spanContext() ?? null };
   },
 });

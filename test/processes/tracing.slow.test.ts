@@ -4,20 +4,19 @@ import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openOnce } from '../support/open.js';
 import { bundleJobs, startProcess, TICK, writeJobs } from '../support/processes.js';
-import { collectSpans, type Spans } from '../support/spans.js';
+import { collectSpans } from '../support/spans.js';
 import { openTestTock, type TestTock } from '../support/test-tock.js';
 import { jobs } from './traced-jobs.js';
 
-let spans: Spans;
+const spans = openOnce(collectSpans);
 let jobsModule: string;
 let test: TestTock;
 beforeAll(async () => {
-  spans = collectSpans();
   jobsModule = await bundleJobs('test/processes/traced-jobs.ts');
 });
-afterAll(() => spans.close());
 beforeEach(async () => {
   spans.clear();
   test = await openTestTock(jobs, { jobsModule, tracing: spans.provider });

@@ -1,10 +1,12 @@
 // Bad inputs, through every door: what is refused writes nothing and says what to do. The answers are
 // docs/bad-inputs.md, which this test generates (vitest -u) and holds.
-import pg from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import type pg from 'pg';
+import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { createTock, defineJob, type Tock, TockError } from '../../src/index.js';
-import { type CliHarness, openCliHarness } from '../cli/cli-harness.js';
+import { createTock, defineJob, TockError } from '../../src/index.js';
+import { openCliHarness } from '../cli/cli-harness.js';
+import { openClient } from '../support/embedded-database.js';
+import { openOnce } from '../support/open.js';
 import { type BadInput, REFUSED } from './bad-inputs.js';
 
 const jobs = [
@@ -16,20 +18,9 @@ const OURS = ['22023', '54000'];
 /** Processes at once. */
 const AT_ONCE = 4;
 
-let harness: CliHarness;
-let client: pg.Client;
-let tock: Tock;
-beforeAll(async () => {
-  harness = await openCliHarness({ fixture: 'test/promises/bad-inputs-jobs.ts' });
-  client = new pg.Client({ connectionString: harness.url });
-  await client.connect();
-  tock = createTock({ connectionString: harness.url, jobs, logger: false });
-});
-afterAll(async () => {
-  await tock.close();
-  await client.end();
-  await harness.close();
-});
+const harness = openOnce(() => openCliHarness({ fixture: 'test/promises/bad-inputs-jobs.ts' }));
+const client = openOnce(() => openClient(harness.url));
+const tock = openOnce(() => createTock({ connectionString: harness.url, jobs, logger: false }));
 
 interface Answers {
   readonly code: string | null;

@@ -1,6 +1,7 @@
 // What somebody may hand over by mistake or on purpose, and the doors through which: code, SQL, the command line.
 // In: nothing. Out: a list that bad-inputs.test.ts goes through; docs/bad-inputs.md has the answer of each.
-import { createTock, defineJob, type Tock } from '../../src/index.js';
+import { tickHandler } from '../../src/http.js';
+import { createTock, defineHttpJob, defineJob, type Tock } from '../../src/index.js';
 
 /** At the doors that are left out it cannot be said: a Map in SQL, a NUL in an argument. */
 export interface BadInput {
@@ -86,6 +87,23 @@ const cron = (input: string, text: unknown): BadInput => ({
   input: `cron: ${input}`,
   code: () => defineJob({ name: 'a', schedule: { cron: text as string }, run }),
   ...(typeof text === 'string' ? { cli: ['next', '--cron', text] } : {}),
+});
+
+const request = (input: string, options: object, cli: readonly string[] = []): BadInput => ({
+  input: `request: ${input}`,
+  code: () => defineHttpJob({ name: 'a', ...options } as never),
+  cli: ['schedule', 'add', 'r', '--every', '5m', '--url', (options as { url: string }).url, ...cli],
+});
+const webhook = (input: string, options: object): BadInput => ({
+  input: `webhook of changes: ${input}`,
+  code: () => {
+    const given = { url: 'https://example.com/', secret: { env: 'HOOK_SECRET' }, ...options };
+    defineJob({ name: 'a', changes: { webhook: given }, run });
+  },
+});
+const secret = (input: string, value: unknown): BadInput => ({
+  input: `secret of ticks by HTTP: ${input}`,
+  code: tock => tickHandler(tock, { secret: value as string }),
 });
 
 /** Each is refused at each of its doors, and nothing is written. */
@@ -188,6 +206,47 @@ export const REFUSED: readonly BadInput[] = [
     cli: ['tick', '--concurrency', '0'],
   },
   { input: 'budget: `ever`', code: tock => tock.tick({ budget: 'ever' }), cli: ['tick', '--budget', 'ever'] },
+  request('a URL with a password', { url: 'https://me:hunter2@example.com/' }),
+  request('a URL of a file', { url: 'file:///etc/passwd' }),
+  request('a URL without its scheme', { url: 'example.com/hook' }),
+  request('a status that is none', { url: 'https://example.com/', success: [0] }, ['--success', '0']),
+  request('the header Host', { url: 'https://example.com/', headers: { host: 'a' } }, [
+    '--header',
+    'host: a',
+  ]),
+  request('a header of two lines', { url: 'https://example.com/', headers: { a: 'b\r\nc: d' } }, [
+    '--header',
+    'a: b\r\nc: d',
+  ]),
+  {
+    input: 'request: a secret of the worker that is none of a schedule’s',
+    code: tock =>
+      tock.schedules.upsert({
+        name: 'r',
+        job: 'tock:http',
+        every: '5m',
+        payload: { url: 'https://example.com/', headers: { a: { env: 'DATABASE_URL' } } },
+      } as never),
+    cli: [
+      'schedule',
+      'add',
+      'r',
+      '--every',
+      '5m',
+      '--url',
+      'https://example.com/',
+      '--header',
+      'a: $DATABASE_URL',
+    ],
+  },
+  webhook('none', { url: undefined }),
+  webhook('a URL with a password', { url: 'https://me:hunter2@example.com/' }),
+  webhook('a secret as text', { secret: 'hunter2' }),
+  webhook('a kind that is none', { kinds: ['done'] }),
+  webhook('an hour for each request', { timeout: '1h' }),
+  secret('none', undefined),
+  secret('short', 'hunter2'),
+  secret('with a line break', 'hunter2-and-a-few-more\n'),
   {
     input: 'client: null',
     code: tock => tock.enqueue('plain', {}, { client: null as never }),
@@ -223,7 +282,7 @@ export const REFUSED: readonly BadInput[] = [
   cron('a time zone behind', '0 2 * * * Europe/Berlin'),
   cron('a line of a crontab', '0 2 * * * /usr/bin/backup --all'),
   cron('a range that runs backwards', '0 23-3/2 * * *'),
-  cron('`L-3`', '0 0 L-3 * *'),
+  cron('`L-31`', '0 0 L-31 * *'),
   cron('`~`', '0~30 2 * * *'),
   {
     input: 'every: null',
@@ -234,6 +293,33 @@ export const REFUSED: readonly BadInput[] = [
     code: tock =>
       tock.schedules.upsert({ name: 'a', job: 'plain', every: '2m', exclude: [{ cron: '*/2 * * * *' }] }),
     cli: ['schedule', 'add', 'a', '--job', 'plain', '--every', '2m', '--exclude', '*/2 * * * *'],
+  },
+  {
+    input: 'shift: of an interval without local times',
+    code: tock => tock.schedules.upsert({ name: 'a', job: 'plain', every: '1d', shift: 'next' }),
+    cli: ['schedule', 'add', 'a', '--job', 'plain', '--every', '1d', '--shift', 'next'],
+  },
+  {
+    input: 'business days: counted, but not said which',
+    code: tock => tock.schedules.upsert({ name: 'a', job: 'plain', cron: '0 9 3B * *' }),
+    cli: ['schedule', 'add', 'a', '--job', 'plain', '--cron', '0 9 3B * *'],
+  },
+  {
+    input: 'business days: of two calendars',
+    code: tock =>
+      tock.schedules.upsert({
+        name: 'a',
+        job: 'plain',
+        cron: '0 9 * * *',
+        businessDays: { calendar: 'de,at' },
+      }),
+    cli: ['schedule', 'add', 'a', '--job', 'plain', '--cron', '0 9 * * *', '--business-days', 'de,at'],
+  },
+  {
+    input: 'anchor: with an offset',
+    code: tock =>
+      tock.schedules.upsert({ name: 'a', job: 'plain', every: '2w', anchor: '2027-01-04T09:00Z' }),
+    cli: ['schedule', 'add', 'a', '--job', 'plain', '--every', '2w', '--anchor', '2027-01-04T09:00Z'],
   },
   cron('1025 characters', `${'0,'.repeat(508)}0 * * * *`),
 

@@ -1,6 +1,7 @@
 // What each driver of a broker must do, tried against real servers.
 // In: a driver and its servers. Out: the same sentences for each of them.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Duration } from '../../src/model/duration.js';
 import { type Broker, MessageRefused, type RelayMessage } from '../../src/relay.js';
 import type { BrokerServers } from '../support/killable-process.js';
 import { until } from '../support/until.js';
@@ -8,7 +9,7 @@ import { until } from '../support/until.js';
 export interface Contestant {
   readonly name: string;
   readonly start: () => Promise<BrokerServers>;
-  readonly open: (servers: BrokerServers, prefix: string) => Broker;
+  readonly open: (servers: BrokerServers, prefix: string, publishTimeout: Duration) => Broker;
   /** Deletes what holds the messages of a queue, behind the driver's back. */
   readonly deleteQueue: (servers: BrokerServers, prefix: string, queue: string) => Promise<void>;
   readonly isMissing: () => boolean;
@@ -47,8 +48,9 @@ export function describeContract(contestant: Contestant): void {
     let serial = 0;
     let prefix = '';
     const opened: Broker[] = [];
-    const open = () => {
-      const broker = contestant.open(servers, prefix);
+    /** @param publishTimeout default: long enough for what is confirmed, on a busy machine too */
+    const open = (publishTimeout: Duration = '1m') => {
+      const broker = contestant.open(servers, prefix, publishTimeout);
       opened.push(broker);
       return broker;
     };
@@ -71,7 +73,8 @@ export function describeContract(contestant: Contestant): void {
         await node.stop();
         await node.start();
       }
-      return broker;
+      // Its servers will be away, which a test need not sit through.
+      return open('5s');
     };
     /** A prefix that no other test has used. */
     const fresh = () => {
@@ -102,7 +105,8 @@ export function describeContract(contestant: Contestant): void {
         { queues: ['a', 'b.c'], concurrency: 3 },
         async () => {
           most = Math.max(most, ++atWork);
-          await new Promise(resolve => setTimeout(resolve, 2));
+          await until(async () => most === 3, 'three at a time');
+          await new Promise(resolve => setImmediate(resolve));
           atWork--;
           ended++;
         },

@@ -97,7 +97,7 @@ describe('what a handler gets', () => {
     });
   });
 
-  it('includes progress: the first at once, and then one a second', async () => {
+  it('includes progress: the first at once, and then one a second', { tags: 'slow' }, async () => {
     const { broker } = await open([
       job('a', async ctx => {
         for (let part = 0; part <= 50; part++) ctx.progress(part / 50, 'copying');
@@ -286,7 +286,7 @@ describe('a message', () => {
 });
 
 describe('the lease', () => {
-  it('is extended every third while the handler is at work', async () => {
+  it('is extended every third while the handler is at work', { tags: 'slow' }, async () => {
     let extensions = 0;
     const { broker } = await open([
       job('a', async () => {
@@ -342,7 +342,9 @@ describe('stop', () => {
     expect(await broker.deliver(messageFor('a', { run: '2' }))).toBe(false);
   });
 
-  it('aborts signals after the grace, and gives back what does not end, unanswered', async () => {
+  it('aborts signals after the grace, and gives back what does not end, unanswered', {
+    tags: 'slow',
+  }, async () => {
     let reason: unknown;
     const { broker, consumer } = await open([
       job('a', async ctx => {
@@ -365,6 +367,10 @@ describe('the options', () => {
   it.each([
     [{ jobs: [] }, /jobs is empty/],
     [{ jobs: [{ name: 'a' }] }, /was not made by defineJob/],
+    [
+      { jobs: [defineJob({ name: 'a', batch: { size: 2 }, run: () => null })] },
+      /job a has batch, and a consumer gets its runs one by one: leave batch out/,
+    ],
     [{ jobs: [a, a] }, /two jobs have the name or alias a/],
     [{ jobs: [a], queues: [] }, /queues is empty/],
     [{ jobs: [a], queues: ['no spaces'] }, /cannot be the name of a queue/],

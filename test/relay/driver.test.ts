@@ -75,7 +75,9 @@ describe('receiveMessages', () => {
     expect(states(all)).toEqual(['acknowledged', 'returned', 'returned']);
   });
 
-  it('gives back what was rejected after a moment, and says then that there is room', async () => {
+  it('gives back what was rejected after a moment, and says then that there is room', {
+    tags: 'slow',
+  }, async () => {
     let isRoom = false;
     const receiver = receiveMessages(1, () => Promise.reject(new Error('no')));
     receiver.onRoom(() => {
@@ -89,7 +91,9 @@ describe('receiveMessages', () => {
 });
 
 describe('receiveAnswers', () => {
-  it('gives one batch at a time, of what has come meanwhile, and the same ones again after a rejection', async () => {
+  it('gives one batch at a time, of what has come meanwhile, and the same ones again after a rejection', {
+    tags: 'slow',
+  }, async () => {
     const batches: (readonly unknown[])[] = [];
     let mustFail = true;
     const receiver = receiveAnswers(3, async bodies => {
@@ -215,7 +219,7 @@ describe('the outbox of JetStream', () => {
     return await openOutbox(link, streams, 10_000).send({ name: 'answers', subjects: [] }, [message]);
   };
 
-  it('waits until all servers know of a stream that was made just now', async () => {
+  it('waits until all servers know of a stream that was made just now', { tags: 'slow' }, async () => {
     let tries = 0;
     expect(await sendWith(() => (++tries < 3 ? Promise.reject(notYet) : Promise.resolve()))).toEqual([null]);
     expect(tries).toBe(3);
@@ -231,7 +235,7 @@ describe('the outbox of JetStream', () => {
     for (const more of others) expect(await failWith(more)).not.toEqual([expect.any(MessageRefused)]);
   });
 
-  it('tries nothing else again, and not for ever', async () => {
+  it('tries nothing else again, and not for ever', { tags: 'slow' }, async () => {
     let tries = 0;
     const fail = (error: Error) => () => {
       tries++;

@@ -23,7 +23,8 @@ const within = async <T>(
 describeContract({
   name: 'NATS JetStream',
   start: async () => await startNats(),
-  open: ({ urls }, prefix) => jetstream({ servers: urls, prefix, logger: false, publishTimeout: '5s' }),
+  open: ({ urls }, prefix, publishTimeout) =>
+    jetstream({ servers: urls, prefix, logger: false, publishTimeout }),
   deleteQueue: async ({ urls }, prefix) => {
     await within(urls, manager => manager.streams.delete(`${prefix}-work`));
   },

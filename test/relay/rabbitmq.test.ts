@@ -19,7 +19,7 @@ const within = async <T>(url: string, work: (connection: Connection) => Promise<
 describeContract({
   name: 'RabbitMQ',
   start: async () => await startRabbitmq(),
-  open: ({ urls }, prefix) => rabbitmq({ url: urls, prefix, logger: false, publishTimeout: '5s' }),
+  open: ({ urls }, prefix, publishTimeout) => rabbitmq({ url: urls, prefix, logger: false, publishTimeout }),
   deleteQueue: async ({ urls }, prefix, queue) => {
     await within(urls[0] ?? '', connection => connection.queueDelete(`${prefix}.work.${queue}`));
   },

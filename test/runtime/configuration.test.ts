@@ -96,3 +96,12 @@ describe('TOCK_ALLOW_VANISHING', () => {
     expect(() => readConfig({ TOCK_ALLOW_VANISHING: '1' })).toThrow(/must be on or off/);
   });
 });
+
+describe('the dashboard’s address', () => {
+  it('is that of the environment, for links in alerts', () => {
+    expect(readConfig({ TOCK_DASHBOARD_URL: ' https://ops.example.com/tock ' }).dashboardUrl).toBe(
+      'https://ops.example.com/tock',
+    );
+    expect(readConfig({}).dashboardUrl).toBeUndefined();
+  });
+});

@@ -5,8 +5,9 @@ import { createTock, defineJob, type Tock } from '../../src/index.js';
 import type { LogLine } from '../../src/testing/captured-logs.js';
 import { capturingLogger } from '../../src/testing/captured-logs.js';
 import { dropBounds } from '../support/bounds.js';
+import { openForEach } from '../support/open.js';
 import { whileLocked } from '../support/runs.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { openTestTock } from '../support/test-tock.js';
 
 const quick = defineJob({ name: 'quick', run: () => 'done' });
 const limited = defineJob({ name: 'limited', concurrency: { limit: 5 }, run: () => 'done' });
@@ -15,12 +16,11 @@ const daily = defineJob({ name: 'daily', schedule: { cron: '0 12 * * *' }, run: 
 const follower = defineJob({ name: 'follower', schedule: { after: 'hourly' }, run: () => 'done' });
 const jobs = [quick, limited, hourly, daily, follower];
 
-let test: TestTock;
+const test = openForEach(() => openTestTock(jobs));
 let tock: Tock;
 let lines: LogLine[];
 let deadHeard: string[];
 beforeEach(async () => {
-  test = await openTestTock(jobs);
   await test.setClock('2026-03-01T11:59:30Z');
   lines = [];
   deadHeard = [];
@@ -35,7 +35,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await tock.close();
-  await test.close();
 });
 
 const insertLive = async (columns: Readonly<Record<string, unknown>>) => {

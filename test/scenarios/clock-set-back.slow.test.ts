@@ -1,7 +1,8 @@
 // The database's clock, six hours ahead for a while and then right again: who says so, and how everything goes on.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob, type JobSchedule } from '../../src/index.js';
-import { reuseTestTock, type TestTock } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { reuseTestTock } from '../support/test-tock.js';
 
 const lines: { event?: string; message: string | undefined }[] = [];
 const note = (fields: { event?: string }, message?: string) =>
@@ -10,10 +11,8 @@ const logger = { debug: note, info: note, warn: note, error: note, child: () => 
 const job = (name: string, schedule?: JobSchedule) =>
   defineJob({ name, ...(schedule ? { schedule } : {}), run: () => null });
 
-let test: TestTock;
-beforeEach(async () => {
-  lines.length = 0;
-  test = await reuseTestTock(
+const test = openForEach(() =>
+  reuseTestTock(
     [
       job('latest', { cron: '*/30 * * * *' }),
       job('all', { cron: '*/30 * * * *', catchup: 'all' }),
@@ -21,11 +20,13 @@ beforeEach(async () => {
       job('plain'),
     ],
     { logger },
-  );
+  ),
+);
+beforeEach(async () => {
+  lines.length = 0;
   await test.setClock('2026-03-01T11:59:00Z');
   await test.tock.tick();
 });
-afterEach(() => test.close());
 
 const at = async (time: string) => {
   await test.setClock(`2026-03-01T${time}Z`);

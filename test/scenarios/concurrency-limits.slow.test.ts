@@ -1,27 +1,26 @@
 // Engine: limits over all hosts: places under a job's keys, a queue's concurrency, rate and window; and fairness.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type AnyJob, defineJob } from '../../src/index.js';
-import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { reuseTestTock, until } from '../support/test-tock.js';
 
-let test: TestTock;
+const test = openForEach(reuseTestTock);
 let now: Map<string, number>;
 let most: Map<string, number>;
 let order: string[];
-beforeEach(async () => {
-  test = await reuseTestTock();
+beforeEach(() => {
   now = new Map();
   most = new Map();
   order = [];
 });
-afterEach(() => test.close());
 
 /** Counts how many of each name are at work at once, over all Tocks of this process. */
-const counted = async (name: string, ms = 2) => {
+const counted = async (name: string) => {
   const count = (now.get(name) ?? 0) + 1;
   now.set(name, count);
   most.set(name, Math.max(most.get(name) ?? 0, count));
   order.push(name);
-  await new Promise(resolve => setTimeout(resolve, ms));
+  await test.sql('select 1');
   now.set(name, (now.get(name) ?? 0) - 1);
 };
 type Tenant = { readonly tenant: string };
@@ -69,7 +68,7 @@ describe('a job’s concurrency', () => {
       concurrency: { limit: 1 },
       run: async (_ctx, payload: unknown) => {
         ran.push((payload as { n: number }).n);
-        await counted('numbered', 0);
+        await counted('numbered');
       },
     });
     const tock = test.another({ jobs: [job] });
@@ -279,11 +278,13 @@ describe('a queue', () => {
   });
 
   it('shares a priority with the others: a flood in one does not hold them up', async () => {
-    const tock = open();
-    await tock.enqueueMany(Array.from({ length: 500 }, () => ({ job, payload: 'a', queue: 'a' })));
-    await tock.enqueueMany(Array.from({ length: 5 }, () => ({ job, payload: 'b', queue: 'b' })));
+    // At once, so that no run waits in the worker until it is given back, which would change the order.
+    const quick = defineJob({ name: 'quick', run: (_ctx, name: unknown) => void order.push(String(name)) });
+    const tock = test.another({ jobs: [quick] });
+    await tock.enqueueMany(Array.from({ length: 500 }, () => ({ job: quick, payload: 'a', queue: 'a' })));
+    await tock.enqueueMany(Array.from({ length: 5 }, () => ({ job: quick, payload: 'b', queue: 'b' })));
     await tock.enqueueMany(
-      Array.from({ length: 5 }, () => ({ job, payload: 'late', queue: 'late', priority: 5 })),
+      Array.from({ length: 5 }, () => ({ job: quick, payload: 'late', queue: 'late', priority: 5 })),
     );
     await tock.tick({ concurrency: 10 });
     expect(order.lastIndexOf('b')).toBeLessThan(20);

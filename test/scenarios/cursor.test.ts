@@ -1,10 +1,11 @@
 // How far a handler has come: ctx.cursor over failures, drains, and transactions.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineJob, Snooze } from '../../src/index.js';
 import { keepCursors } from '../../src/store/runs/effects.js';
 import { databaseOf } from '../../src/tock/database-of.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { openOnce } from '../support/open.js';
+import { openTestTock, until } from '../support/test-tock.js';
 
 const seen: number[] = [];
 let gate: (() => void) | null = null;
@@ -61,12 +62,10 @@ const copies = defineJob({
   },
 });
 
-let test: TestTock;
-beforeAll(async () => {
-  test = await openTestTock([copies], { drain: '0s', grace: '2s', heartbeat: '100ms', lease: '3s' });
-  await test.setClock('2026-03-01T12:00:00Z');
-});
-afterAll(() => test.close());
+const test = openOnce(
+  () => openTestTock([copies], { drain: '0s', grace: '30s', heartbeat: '100ms', lease: '1m' }),
+  ({ setClock }) => setClock('2026-03-01T12:00:00Z'),
+);
 
 const kept = async (id: string) =>
   (
@@ -100,7 +99,7 @@ describe('ctx.cursor', () => {
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: 2 });
   });
 
-  it('is kept by a drain, with what was advanced until the handler stopped', async () => {
+  it('is kept by a drain, with what was advanced until the handler stopped', { tags: 'slow' }, async () => {
     const id = await start('drain');
     const daemon = await test.tock.start();
     await until(async () => (await kept(id)) === 50, 'the cursor to be written beside the handler');
@@ -110,7 +109,7 @@ describe('ctx.cursor', () => {
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: 60 });
   });
 
-  it('is written neither late, nor by a worker that has lost the lease', async () => {
+  it('is written neither late, nor by a worker that has lost the lease', { tags: 'slow' }, async () => {
     const id = await start('live');
     const daemon = await test.tock.start();
     await until(async () => gate !== null, 'the handler');

@@ -2,8 +2,9 @@
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Daemon, defineJob } from '../../src/index.js';
+import { openForEach } from '../support/open.js';
 import { openRecorder, type Recorder } from '../support/recorded-connection.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { reuseTestTock, until } from '../support/test-tock.js';
 
 const events: string[] = [];
 const note = (fields: { event?: string }) => events.push(fields.event ?? '');
@@ -21,14 +22,13 @@ const waits = defineJob({
 });
 const quick = defineJob({ name: 'quick', run: () => 'done' });
 
-let test: TestTock;
+const test = openForEach(() => reuseTestTock([waits, quick], { logger }));
 let recorder: Recorder;
 let stranger: pg.Client;
 let daemon: Daemon;
 beforeEach(async () => {
   events.length = 0;
   signals.length = 0;
-  test = await openTestTock([waits, quick], { logger });
   recorder = await openRecorder(test.url);
   const role = `stranger_${process.pid}_${Date.now()}`;
   await test.sql(`create role ${role} login password 'stranger'`);
@@ -49,7 +49,6 @@ afterEach(async () => {
   await stranger.end();
   await recorder.close();
   await test.sql(`drop role ${user}`);
-  await test.close();
 });
 
 const ended = (id: string) =>
@@ -90,7 +89,9 @@ describe('a role that may only connect', () => {
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'cancelled', skipReason: 'enough' });
   });
 
-  it('makes a worker check a bounded number of times, however many notifications it sends', async () => {
+  it('makes a worker check a bounded number of times, however many notifications it sends', {
+    tags: 'slow',
+  }, async () => {
     const id = await running();
     const before = recorder.statements().length;
     const since = performance.now();
@@ -111,7 +112,7 @@ describe('a role that may only connect', () => {
     await ended(id);
   });
 
-  it('does no harm with payloads that Tock would not send', async () => {
+  it('does no harm with payloads that Tock would not send', { tags: 'slow' }, async () => {
     for (const payload of [
       'queued:99999999999:default',
       'queued:2147483648:default',

@@ -1,8 +1,9 @@
 // Engine: the keys that callers choose and the identities that Tock gives are apart: whatever the key of an enqueued run
 // is, occurrences and what follows from a dead run are made.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { Dead, defineJob } from '../../src/index.js';
-import { reuseTestTock, type TestTock } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { reuseTestTock } from '../support/test-tock.js';
 
 const hourly = defineJob({
   name: 'hourly',
@@ -19,17 +20,15 @@ const hopeless = defineJob({
   },
 });
 
-let test: TestTock;
+const test = openForEach(() => reuseTestTock([hourly, echo, care, hopeless]));
 /** The key that the next occurrence of `hourly` will show. */
 let key: string;
 beforeEach(async () => {
-  test = await reuseTestTock([hourly, echo, care, hopeless]);
   await test.setClock('2026-03-01T11:59:30Z');
   await test.tock.register();
   const [definition] = await test.tock.schedules.list({ name: 'hourly' });
   key = `cron:${definition?.id}:2026-03-01T12:00:00Z`;
 });
-afterEach(() => test.close());
 
 const runsOf = async (job: string) =>
   (await test.tock.runs.list({ job })).map(({ status, idempotencyKey, output }) => ({
@@ -65,7 +64,9 @@ describe('an occurrence', () => {
     expect(await test.tock.schedules.backfill('hourly', window)).toMatchObject({ existing: 1, made: 0 });
   });
 
-  it('is backfilled, and is no occurrence that was pruned, where only a caller has used its key', async () => {
+  it('is backfilled, and is no occurrence that was pruned, where only a caller has used its key', {
+    tags: 'slow',
+  }, async () => {
     const before = key.replace('12:00:00Z', '10:00:00Z');
     await test.tock.enqueue(echo, {}, { key: before });
     expect(await test.tock.why('hourly', '2026-03-01T10:00:00Z')).toMatchObject({
@@ -82,7 +83,7 @@ describe('an occurrence', () => {
     ]);
   });
 
-  it('leaves its key to callers: its handler may pass it on', async () => {
+  it('leaves its key to callers: its handler may pass it on', { tags: 'slow' }, async () => {
     await test.advance('1m');
     await test.tock.tick();
     const id = await test.tock.enqueue(echo, {}, { key });
@@ -93,7 +94,7 @@ describe('an occurrence', () => {
 });
 
 describe('what onDead asks for', () => {
-  it('is made though a caller has used its key', async () => {
+  it('is made though a caller has used its key', { tags: 'slow' }, async () => {
     const id = await test.tock.enqueue(hopeless);
     await test.tock.enqueue(echo, {}, { key: `dead:${id}:1` });
     await test.tock.tick();
@@ -101,7 +102,7 @@ describe('what onDead asks for', () => {
     expect(await runsOf('echo')).toEqual([done(`dead:${id}:1`)]);
   });
 
-  it('is made for each end of a run, also where both wait in the outbox', async () => {
+  it('is made for each end of a run, also where both wait in the outbox', { tags: 'slow' }, async () => {
     const id = await test.tock.enqueue(hopeless);
     await test.tock.tick();
     await test.tock.runs.retry(id, { attempts: 1 });

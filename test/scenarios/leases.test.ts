@@ -1,11 +1,12 @@
 // Engine: leases, the fence, and what becomes of runs whose worker is gone.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
 import { openDatabase } from '../../src/store/connection/database.js';
 import { claimFreeRuns } from '../../src/store/runs/claim/claim.js';
 import { finalizeRuns } from '../../src/store/runs/finalize.js';
 import { renewLeases } from '../../src/store/runs/leases.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { reuseTestTock, until } from '../support/test-tock.js';
 
 const FIRST = '00000000-0000-4000-8000-000000000001';
 const SECOND = '00000000-0000-4000-8000-000000000002';
@@ -19,16 +20,10 @@ const succeed = {
 } as const;
 
 const noop = defineJob({ name: 'noop', retry: { maxAttempts: 2 }, run: () => 'done' });
-let test: TestTock;
-let database: ReturnType<typeof openDatabase>;
+const test = openForEach(() => reuseTestTock([noop]));
+const database = openForEach(() => openDatabase({ connectionString: test.url }));
 beforeEach(async () => {
-  test = await openTestTock([noop]);
-  database = openDatabase({ connectionString: test.url });
   await test.setClock('2026-03-01T12:00:00Z');
-});
-afterEach(async () => {
-  await database.close();
-  await test.close();
 });
 
 const claim = async (workerId: string, limit = 10) =>
@@ -108,6 +103,7 @@ describe('an operator’s cancel', () => {
 
   it.each(['fail', 'release'] as const)(
     'is carried out when the attempt ends by %s at that moment',
+    { tags: 'slow' },
     async transition => {
       const id = await test.tock.enqueue(noop);
       await claim(FIRST);
@@ -159,7 +155,9 @@ describe('a worker that is gone', () => {
 });
 
 describe('reap', () => {
-  it('forgets workers that were not heard of for ten minutes and hold nothing', async () => {
+  it('forgets workers that were not heard of for ten minutes and hold nothing', {
+    tags: 'slow',
+  }, async () => {
     await test.sql(
       `insert into tock.workers (id, kind, host, pid, capacity) values ($1, 'tick', 'gone', 1, 1), ($2, 'tick', 'holds', 2, 1)`,
       [FIRST, SECOND],
@@ -180,7 +178,7 @@ describe('reap', () => {
     expect(await test.sql('select host from tock.workers')).toEqual([]);
   });
 
-  it('counts the attempt: a run whose workers die is dead after its last one', async () => {
+  it('counts the attempt: a run whose workers die is dead after its last one', { tags: 'slow' }, async () => {
     const id = await test.tock.enqueue(noop);
     await claim(FIRST);
     await test.advance('60s');
@@ -202,7 +200,7 @@ describe('reap', () => {
     expect(run?.errors).toHaveLength(2);
   });
 
-  it('leaves a lease that is renewed alone', async () => {
+  it('leaves a lease that is renewed alone', { tags: 'slow' }, async () => {
     const id = await test.tock.enqueue(noop);
     await claim(FIRST);
     for (let beat = 0; beat < 5; beat++) {
@@ -212,7 +210,7 @@ describe('reap', () => {
     }
   });
 
-  it('takes 1,203 expired leases back in batches, each once', async () => {
+  it('takes 1,203 expired leases back in batches, each once', { tags: 'slow' }, async () => {
     await test.tock.enqueueMany(Array.from({ length: 1203 }, () => ({ job: noop })));
     await claim(FIRST, 5000);
     await test.advance('61s');
@@ -225,7 +223,9 @@ describe('reap', () => {
 describe('a run that is given back', () => {
   const release = { ...succeed, transition: 'release', output: null } as const;
 
-  it('has its attempt again, a hundred times; then each counts, lest it be claimed and given back for ever', async () => {
+  it('has its attempt again, a hundred times; then each counts, lest it be claimed and given back for ever', {
+    tags: 'slow',
+  }, async () => {
     const id = await test.tock.enqueue(noop);
     const giveBack = async () => {
       const [run] = await claim(FIRST);
@@ -260,7 +260,7 @@ describe('claim', () => {
     expect(order).toEqual([ids[3], ids[2], ids[4], ids[0], undefined]);
   });
 
-  it('gives 2,000 runs to eight claimers at once, each to one', async () => {
+  it('gives 2,000 runs to eight claimers at once, each to one', { tags: 'slow' }, async () => {
     await test.tock.enqueueMany(Array.from({ length: 2000 }, () => ({ job: noop })));
     const claimers = Array.from({ length: 8 }, async (_, index) => {
       const mine: string[] = [];
@@ -275,7 +275,7 @@ describe('claim', () => {
     expect(new Set(all).size).toBe(2000);
   });
 
-  it('never claims more than its limit, however stale the statistics', async () => {
+  it('never claims more than its limit, however stale the statistics', { tags: 'slow' }, async () => {
     await test.sql('alter table tock.job_runs_live set (autovacuum_enabled = off)');
     await test.sql('analyze tock.job_runs_live');
     await test.tock.enqueueMany(
@@ -296,7 +296,7 @@ describe('claim', () => {
     expect(await claim(FIRST)).toHaveLength(1);
   });
 
-  it('works where the role would rather read repeatably', async () => {
+  it('works where the role would rather read repeatably', { tags: 'slow' }, async () => {
     await test.sql(
       `do $$ begin execute format('alter database %I set default_transaction_isolation = ''repeatable read''', current_database()); end $$`,
     );
@@ -308,7 +308,9 @@ describe('claim', () => {
 });
 
 describe('finalize', () => {
-  it('does not deadlock when two batches name the same runs in reversed order', async () => {
+  it('does not deadlock when two batches name the same runs in reversed order', {
+    tags: 'slow',
+  }, async () => {
     const ids = await test.tock.enqueueMany(Array.from({ length: 300 }, () => ({ job: noop })));
     await claim(FIRST, 300);
     const held = ids.map(id => ({ id, fence: 1 }));

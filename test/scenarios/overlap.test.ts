@@ -1,20 +1,19 @@
 // Engine: what an occurrence does while an earlier run of its definition is live, under each of the six policies.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AnyJob, defineJob, type OverlapPolicy, type RunRecord } from '../../src/index.js';
-import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { reuseTestTock, until } from '../support/test-tock.js';
 
-let test: TestTock;
+const test = openForEach(reuseTestTock);
 let begun: string[];
 let release: Map<string, () => void>;
 beforeEach(async () => {
-  test = await reuseTestTock();
   begun = [];
   release = new Map();
   await test.setClock('2026-03-01T11:59:30Z');
 });
-afterEach(async () => {
+afterEach(() => {
   for (const each of release.values()) each();
-  await test.close();
 });
 
 /** A job whose handlers run until they are released by the minute of their occurrence; they heed their signal. */
@@ -77,7 +76,7 @@ describe('overlap', () => {
     expect((await runs())['12:00']).toBe('succeeded');
   });
 
-  it('buffer_one: one waits for its turn, the others are skipped', async () => {
+  it('buffer_one: one waits for its turn, the others are skipped', { tags: 'slow' }, async () => {
     const { first, later } = await fourMinutes('buffer_one');
     await until(
       async () =>
@@ -100,7 +99,7 @@ describe('overlap', () => {
     expect(await test.sql('select * from tock.job_slots')).toEqual([]);
   });
 
-  it('buffer_all: all wait, and run one after another in their order', async () => {
+  it('buffer_all: all wait, and run one after another in their order', { tags: 'slow' }, async () => {
     const { tock, first, later } = await fourMinutes('buffer_all');
     for (const minute of ['12:00', '12:01', '12:02', '12:03']) {
       await started(minute);
@@ -113,7 +112,7 @@ describe('overlap', () => {
     expect(Object.values(await runs())).toEqual(['succeeded', 'succeeded', 'succeeded', 'succeeded']);
   });
 
-  it('buffer_all: a run that waits for its next attempt keeps its turn', async () => {
+  it('buffer_all: a run that waits for its next attempt keeps its turn', { tags: 'slow' }, async () => {
     let attempts = 0;
     const flaky = defineJob({
       name: 'report',
@@ -139,7 +138,9 @@ describe('overlap', () => {
     expect(begun).toEqual(['12:00 attempt 1', '12:00 attempt 2', '12:01 attempt 1']);
   });
 
-  it('buffer_all: it keeps its turn also when many have come due meanwhile, and few are claimed at once', async () => {
+  it('buffer_all: it keeps its turn also when many have come due meanwhile, and few are claimed at once', {
+    tags: 'slow',
+  }, async () => {
     let attempts = 0;
     const flaky = defineJob({
       name: 'report',
@@ -163,7 +164,9 @@ describe('overlap', () => {
     expect(new Set(Object.values(await runs()))).toEqual(new Set(['succeeded']));
   });
 
-  it('cancel_other: the live one is asked to stop, and the new one starts when it has', async () => {
+  it('cancel_other: the live one is asked to stop, and the new one starts when it has', {
+    tags: 'slow',
+  }, async () => {
     const tock = open(holding('cancel_other'));
     await tock.tick();
     await test.advance('30s');
@@ -180,7 +183,9 @@ describe('overlap', () => {
     expect(await runs()).toEqual({ '12:00': 'cancelled', '12:01': 'succeeded' });
   });
 
-  it('terminate_other: the live one is taken away at once, and nothing of it is kept', async () => {
+  it('terminate_other: the live one is taken away at once, and nothing of it is kept', {
+    tags: 'slow',
+  }, async () => {
     const deaf = defineJob({
       name: 'report',
       schedule: { cron: '* * * * *', overlap: 'terminate_other' },
@@ -208,7 +213,7 @@ describe('overlap', () => {
     expect(taken).toMatchObject({ output: null, fence: 2, errors: [] });
   });
 
-  it('allow_all: all run side by side', async () => {
+  it('allow_all: all run side by side', { tags: 'slow' }, async () => {
     const { first, later } = await fourMinutes('allow_all');
     for (const minute of ['12:01', '12:02', '12:03']) await started(minute);
     expect(Object.values(await runs())).toEqual(['running', 'running', 'running', 'running']);
@@ -216,7 +221,7 @@ describe('overlap', () => {
     await Promise.all([first, ...later]);
   });
 
-  it('skip with catchup all: what is made up for runs one after another', async () => {
+  it('skip with catchup all: what is made up for runs one after another', { tags: 'slow' }, async () => {
     let running = 0;
     let most = 0;
     const job = defineJob({
@@ -225,7 +230,7 @@ describe('overlap', () => {
       run: async ctx => {
         begun.push(ctx.scheduledFor?.toISOString().slice(11, 16) ?? '');
         most = Math.max(most, ++running);
-        await new Promise(resolve => setTimeout(resolve, 5));
+        await test.sql('select 1');
         running--;
       },
     });

@@ -1,9 +1,10 @@
 // Engine: a job is renamed, and has its old name as an alias: its runs, its definition, and both versions at once.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type AnyJob, defineJob, type JobOptions } from '../../src/index.js';
-import { reuseTestTock, type TestTock } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { reuseTestTock, until } from '../support/test-tock.js';
 
-let test: TestTock;
+const test = openForEach(reuseTestTock);
 let executed: string[];
 let working: number;
 let most: number;
@@ -11,10 +12,8 @@ beforeEach(async () => {
   executed = [];
   working = 0;
   most = 0;
-  test = await reuseTestTock();
   await test.setClock('2026-03-01T12:00:30Z');
 });
-afterEach(() => test.close());
 
 type More = Partial<JobOptions>;
 const job = (name: string, more: More = {}): AnyJob =>
@@ -53,7 +52,9 @@ describe('a run of a job’s former name', () => {
     expect(names).toEqual(['old', 'old', 'new', 'old']);
   });
 
-  it('has the job’s defaults where SQL enqueues it, and its retry policy, also when it is reaped', async () => {
+  it('has the job’s defaults where SQL enqueues it, and its retry policy, also when it is reaped', {
+    tags: 'slow',
+  }, async () => {
     const policy = { maxAttempts: 7, backoff: 'fixed', base: '42s', jitter: 0 } as const;
     const failing = defineJob({
       name: 'new',
@@ -78,7 +79,7 @@ describe('a run of a job’s former name', () => {
     expect(await due()).toMatchObject([{ status: 'failed', seconds: 42 }]);
   });
 
-  it('is followed by the job’s onDead', async () => {
+  it('is followed by the job’s onDead', { tags: 'slow' }, async () => {
     const failing = defineJob({
       name: 'new',
       aliases: ['old'],
@@ -97,7 +98,9 @@ describe('a run of a job’s former name', () => {
     expect(executed).toEqual(['cleans']);
   });
 
-  it('shares the limit of the job with runs of the new name, also those that older code executes', async () => {
+  it('shares the limit of the job with runs of the new name, also those that older code executes', {
+    tags: 'slow',
+  }, async () => {
     const counts = async () => {
       most = Math.max(most, ++working);
       await new Promise(resolve => setImmediate(resolve));
@@ -120,7 +123,9 @@ describe('a run of a job’s former name', () => {
 });
 
 describe('the definition of a renamed job', () => {
-  it('keeps its id, and so its cursor: no occurrence is lost, and none comes twice', async () => {
+  it('keeps its id, and so its cursor: no occurrence is lost, and none comes twice', {
+    tags: 'slow',
+  }, async () => {
     const v1 = test.another({ jobs: [before(minutely), ...others] });
     await v1.tick();
     const { old } = Object.fromEntries(await ids());
@@ -152,7 +157,7 @@ describe('the definition of a renamed job', () => {
     expect((await v2.tick()).registered.status).toBe('unchanged');
   });
 
-  it('stays paused', async () => {
+  it('stays paused', { tags: 'slow' }, async () => {
     const v1 = test.another({ jobs: [before(minutely)] });
     await v1.tick();
     await v1.schedules.pause('old', { note: 'not now' });
@@ -163,8 +168,8 @@ describe('the definition of a renamed job', () => {
     expect(await v2.schedules.list({ name: 'new' })).toMatchObject([{ pauseReason: 'not now' }]);
   });
 
-  it('has its turn taken by a run of the old name that is still at work', async () => {
-    let end = () => undefined as void;
+  it('has its turn taken by a run of the old name that is still at work', { tags: 'slow' }, async () => {
+    let end: (() => void) | undefined;
     const slow = defineJob({
       name: 'old',
       ...minutely,
@@ -174,19 +179,21 @@ describe('the definition of a renamed job', () => {
     await v1.register();
     await at(1);
     const ticking = v1.tick();
-    await expect.poll(async () => (await v1.status()).runs.running).toBe(1);
+    await until(async () => end !== undefined, 'the handler to begin');
     const v2 = test.another({ jobs: [after(minutely)] });
     await at(2);
     await v2.tick();
     expect(executed).toEqual([]);
-    end();
+    end?.();
     await ticking;
     await at(3);
     await v2.tick();
     expect(executed).toEqual(['new 12:03']);
   });
 
-  it('is followed, and executed, by what was made at run time for the old name', async () => {
+  it('is followed, and executed, by what was made at run time for the old name', {
+    tags: 'slow',
+  }, async () => {
     const v1 = test.another({ jobs: [before(minutely), job('sums')] });
     await v1.register();
     await v1.schedules.upsert({ name: 'other', job: 'old', cron: '* * * * *' });
@@ -210,7 +217,7 @@ describe('the definition of a renamed job', () => {
     });
   });
 
-  it('comes back under the old name in a roll-back, and goes on', async () => {
+  it('comes back under the old name in a roll-back, and goes on', { tags: 'slow' }, async () => {
     const v1 = test.another({ jobs: [before(minutely), ...others] });
     const v2 = test.another({ jobs: [after(minutely), ...others] });
     await v1.tick();
@@ -228,7 +235,7 @@ describe('the definition of a renamed job', () => {
     expect(executed).toEqual(['new 12:01', 'old 12:07', 'old 12:08']);
   });
 
-  it('lists the alias as another name, and nothing is wrong with it', async () => {
+  it('lists the alias as another name, and nothing is wrong with it', { tags: 'slow' }, async () => {
     const tock = test.another({ jobs: [after(minutely), ...others] });
     await tock.tick();
     const { checks } = await tock.doctor();

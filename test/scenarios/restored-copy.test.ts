@@ -1,16 +1,13 @@
 // Engine: a database that is a copy of another. test/chaos/copies.test.ts makes real copies.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { openTestTock } from '../support/test-tock.js';
 
 const plain = defineJob({ name: 'plain', run: () => 1 });
 const COPIED = { code: 'TOCK_DATABASE_COPIED', message: expect.stringContaining('run: tock adopt') };
 
-let test: TestTock;
-beforeEach(async () => {
-  test = await openTestTock([plain]);
-});
-afterEach(() => test.close());
+const test = openForEach(() => openTestTock([plain]));
 
 const becomeCopy = () => test.sql('update tock.database_identity set database_oid = 1');
 /** The server says that it is another one, each time. */
@@ -33,7 +30,7 @@ describe('a database that is a copy', () => {
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'queued', attempts: 0 });
   });
 
-  it('executes once it is adopted, and is no copy then', async () => {
+  it('executes once it is adopted, and is no copy then', { tags: 'slow' }, async () => {
     await becomeCopy();
     const id = await test.tock.enqueue(plain, {});
     expect(await test.tock.adopt({ dryRun: true })).toMatchObject({ isCopy: true, queued: 1, scheduled: 0 });
@@ -63,7 +60,9 @@ describe('a database that is no copy', () => {
     await expect(test.tock.tick()).resolves.toBeDefined();
   });
 
-  it('is not one of a server with a new identifier whose rows were written anew', async () => {
+  it('is not one of a server with a new identifier whose rows were written anew', {
+    tags: 'slow',
+  }, async () => {
     await newIdentifier();
     // In one transaction, as a dump is restored; with its number being that of the adoption, or any other.
     const writeAnew = async (number: string) => {

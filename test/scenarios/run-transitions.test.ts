@@ -1,8 +1,9 @@
 // Engine: one run's life, from the queue to its end, with every move and its fence.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Cancel, Dead, defineJob, RetryLater } from '../../src/index.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { openOnce } from '../support/open.js';
+import { openTestTock, until } from '../support/test-tock.js';
 
 const seen: { runId: string; attempt: number; fence: number }[] = [];
 const fails = defineJob({
@@ -57,12 +58,10 @@ const deaf = defineJob({
   run: () => new Promise(() => undefined),
 });
 
-let test: TestTock;
-beforeAll(async () => {
-  test = await openTestTock([fails, echo, steers, returns, returnsBigint, sleeps, deaf], { grace: '50ms' });
-  await test.setClock('2026-03-01T12:00:00Z');
-});
-afterAll(() => test.close());
+const test = openOnce(
+  () => openTestTock([fails, echo, steers, returns, returnsBigint, sleeps, deaf], { grace: '50ms' }),
+  ({ setClock }) => setClock('2026-03-01T12:00:00Z'),
+);
 
 const place = async (id: string) =>
   (
@@ -117,7 +116,9 @@ describe('a run', () => {
     expect(seen.filter(each => each.runId === id).map(each => each.fence)).toEqual([1, 2, 3]);
   });
 
-  it('is dead after its last attempt, and an operator can retry it with a higher fence', async () => {
+  it('is dead after its last attempt, and an operator can retry it with a higher fence', {
+    tags: 'slow',
+  }, async () => {
     const id = await test.tock.enqueue(fails, { times: 99 }, { maxAttempts: 1 });
     await test.tock.tick();
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'dead', attempts: 1 });
@@ -164,6 +165,7 @@ describe('a run', () => {
 
   it.each(['null', 'nul', 'huge', 'hostile'] as const)(
     'keeps an error for whatever is thrown: %s',
+    { tags: 'slow' },
     async how => {
       const id = await test.tock.enqueue(steers, { how });
       await test.tock.tick();
@@ -208,7 +210,9 @@ describe('a run', () => {
     });
   });
 
-  it('of a job that nobody knows waits for code that does, uncounted, and the tick goes on', async () => {
+  it('of a job that nobody knows waits for code that does, uncounted, and the tick goes on', {
+    tags: 'slow',
+  }, async () => {
     const [row] = await test.sql<{ id: string }>(`select tock.enqueue('gone', max_attempts => 2) as id`);
     const id = row?.id ?? '';
     const other = await test.tock.enqueue(echo);
@@ -250,7 +254,7 @@ describe('cancel', () => {
         );
       },
     });
-    const other = test.another({ jobs: [waits], allowVanishing: true, lease: '2s', heartbeat: '50ms' });
+    const other = test.another({ jobs: [waits], allowVanishing: true, lease: '1m', heartbeat: '50ms' });
     const id = await other.enqueue(waits);
     const ticking = other.tick();
     await until(async () => begun, 'the handler to begin');

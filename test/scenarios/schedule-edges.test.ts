@@ -1,18 +1,17 @@
 // Engine: what happens rarely to a schedule: a clock far ahead, a changed jitter, the last run that remains.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob, type JobSchedule } from '../../src/index.js';
-import { reuseTestTock, type TestTock } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { reuseTestTock } from '../support/test-tock.js';
 
 const plain = defineJob({ name: 'plain', run: () => null });
 const scheduled = (name: string, schedule: JobSchedule) => defineJob({ name, schedule, run: () => null });
 
-let test: TestTock;
+const test = openForEach(() => reuseTestTock([plain]));
 beforeEach(async () => {
-  test = await reuseTestTock([plain]);
   await test.setClock('2026-03-01T12:00:30Z');
   await test.tock.register();
 });
-afterEach(() => test.close());
 
 const rows = (definition: string) =>
   test.sql<{ at: Date; delay: number | null; status: string; reason: string | null; count: number }>(
@@ -52,7 +51,7 @@ describe('a clock that was a year ahead, and is set right', () => {
 describe('a jitter that is changed', () => {
   const hourly = { name: 'spread', job: plain, cron: '0 * * * *', overlap: 'allow_all' } as const;
 
-  it('moves what starts from then on, and gives no occurrence a second run', async () => {
+  it('moves what starts from then on, and gives no occurrence a second run', { tags: 'slow' }, async () => {
     await test.tock.schedules.upsert({ ...hourly, jitter: '50m' });
     await test.setClock('2026-03-01T13:00:00Z');
     await test.tock.tick();
@@ -81,7 +80,9 @@ describe('a jitter that is changed', () => {
 });
 
 describe('remaining = 1', () => {
-  it('gives one run with two tickers, whichever comes first, in each of ten schedules', async () => {
+  it('gives one run with two tickers, whichever comes first, in each of ten schedules', {
+    tags: 'slow',
+  }, async () => {
     const jobs = Array.from({ length: 10 }, (_, index) =>
       scheduled(`last-${index}`, { cron: '* * * * *', remaining: 1, overlap: 'allow_all' }),
     );

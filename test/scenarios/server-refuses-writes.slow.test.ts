@@ -3,19 +3,19 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AnyJob, defineJob, type JobContext, type TockOptions } from '../../src/index.js';
 import { collectEvents, type EventLog } from '../chaos/collecting-logger.js';
-import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { reuseTestTock, until } from '../support/test-tock.js';
 
 interface Tables {
   'public.mails': { who: string };
 }
 
-let test: TestTock;
+const test = openForEach(reuseTestTock);
 let holder: pg.Client;
 let events: EventLog;
 /** Which run was executed, in the order of the calls. */
 let calls: string[];
 beforeEach(async () => {
-  test = await reuseTestTock();
   holder = new pg.Client({ connectionString: test.url });
   holder.on('error', () => undefined);
   await holder.connect();
@@ -24,7 +24,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await holder.end();
-  await test.close();
 });
 
 const job = (name: string, run: (ctx: JobContext, payload: unknown) => unknown) =>
@@ -36,10 +35,10 @@ const job = (name: string, run: (ctx: JobContext, payload: unknown) => unknown) 
       return run(ctx, payload);
     },
   });
-/** As a role whose statements wait 200 ms for a lock, and no longer. */
-const impatient = (jobs: readonly AnyJob[], options: Partial<TockOptions> = {}) => {
+/** As a role whose statements wait 200 ms for a lock, or so long, and no longer. */
+const impatient = (jobs: readonly AnyJob[], options: Partial<TockOptions> = {}, lockTimeoutMs = 200) => {
   const url = new URL(test.url);
-  url.searchParams.set('options', '-c lock_timeout=200');
+  url.searchParams.set('options', `-c lock_timeout=${lockTimeoutMs}`);
   return test.another({ connectionString: url.href, jobs, logger: events.logger, ...options });
 };
 const lock = (table: string) => holder.query(`begin; lock table tock.${table} in access exclusive mode`);
@@ -89,13 +88,16 @@ describe('outcomes', () => {
         { job: returns, payload: { n: 2 } },
         { job: fails },
       ]);
-      const ticking = tock.tick();
+      // A tick would be over where a claim is refused, as one may be after a second.
+      const daemon = await tock.start();
       await until(async () => calls.length === 3, 'all handlers to begin');
       await lock(table);
       ends.open();
       await waited();
       await unlock();
-      expect((await ticking).executed).toMatchObject({ succeeded: 3, failed: 1, lost: 0 });
+      await until(async () => daemon.outcomeCounts.succeeded === 3, 'all to be written');
+      await daemon.stop();
+      expect(daemon.outcomeCounts).toMatchObject({ succeeded: 3, failed: 1, lost: 0 });
       expect(calls.slice(0, 3)).toEqual(expect.arrayContaining(ids));
       expect(calls.slice(3)).toEqual([ids[2]]);
       for (const n of [1, 2]) {
@@ -157,7 +159,7 @@ describe('outcomes', () => {
       const returns = job('returns', () => ends.opened.then(() => 'kept'));
       const tock =
         timeout === 'none'
-          ? test.another({ jobs: [returns], logger: events.logger, statementTimeout: '500ms' })
+          ? test.another({ jobs: [returns], logger: events.logger, statementTimeout: '2s' })
           : impatient([returns]);
       const ids = await tock.enqueueMany(Array.from({ length: count }, () => ({ job: returns })));
       const daemon = await tock.start({ concurrency: 50 });
@@ -221,7 +223,7 @@ describe('outcomes', () => {
   it('are given up when their lease is over, and the run is tried again', async () => {
     const ends = gate();
     const returns = job('returns', () => ends.opened.then(() => 'kept'));
-    const tock = impatient([returns], { lease: '1500ms', heartbeat: '200ms' });
+    const tock = impatient([returns], { lease: '5s', heartbeat: '200ms' });
     const id = await tock.enqueue(returns);
     const daemon = await tock.start();
     await until(async () => calls.length === 1, 'the handler to begin');
@@ -245,11 +247,12 @@ describe('outcomes', () => {
       retry: { maxAttempts: 1 },
       run: async ctx => {
         await lock('job_runs_finished');
-        await new Promise(resolve => ctx.signal.addEventListener('abort', resolve));
+        await until(async () => ctx.signal.aborted, 'the timeout');
         throw ctx.signal.reason;
       },
     });
-    const tock = impatient([sleeps], { lease: '1s', heartbeat: '200ms' });
+    // A lease whose outcome waits is renewed from its half on: that leaves three seconds for it.
+    const tock = impatient([sleeps], { lease: '6s', heartbeat: '200ms' });
     const id = await tock.enqueue(sleeps);
     const ticking = tock.tick();
     await waited();
@@ -316,7 +319,7 @@ describe('a drain', () => {
   it('ends after one more lease where the server renews leases, and takes no outcomes', async () => {
     const ends = gate();
     const returns = job('returns', () => ends.opened.then(() => 'kept'));
-    const tock = impatient([returns], { lease: '1s', heartbeat: '200ms', grace: '100ms', drain: 0 });
+    const tock = impatient([returns], { lease: '3s', heartbeat: '200ms', grace: '100ms', drain: 0 });
     await tock.enqueue(returns);
     const daemon = await tock.start();
     await until(async () => calls.length === 1, 'the handler to begin');
@@ -370,7 +373,7 @@ describe('a heartbeat', () => {
         await ends.opened;
         return ctx.signal.aborted;
       });
-      const options = { lease: '1500ms', heartbeat: '200ms', statementTimeout: '30s' } as const;
+      const options = { lease: '5s', heartbeat: '200ms', statementTimeout: '30s' } as const;
       const tock =
         timeout === 'none'
           ? test.another({ jobs: [waits], logger: events.logger, ...options })
@@ -401,7 +404,7 @@ describe('a heartbeat', () => {
       await ends.opened;
       return ctx.signal.aborted;
     });
-    const tock = test.another({ jobs: [waits], logger: events.logger, lease: '1s', heartbeat: '200ms' });
+    const tock = test.another({ jobs: [waits], logger: events.logger, lease: '3s', heartbeat: '200ms' });
     const id = await tock.enqueue(waits);
     const ticking = tock.tick();
     await until(async () => calls.length === 1, 'the handler to begin');
@@ -409,7 +412,7 @@ describe('a heartbeat', () => {
     const [first] = await test.sql<{ at: string }>('select locked_until::text as at from tock.job_runs_live');
     await until(
       async () =>
-        (await test.sql(`select where tock.now() > $1::timestamptz + interval '1 second'`, [first?.at]))
+        (await test.sql(`select where tock.now() > $1::timestamptz + interval '3 seconds'`, [first?.at]))
           .length === 1,
       'two leases to go by',
     );
@@ -454,7 +457,8 @@ describe('a claim that the server refuses', () => {
       for (let count = 0; count < 10; count++) await test.sql('select');
       return ctx.signal.aborted;
     });
-    const tock = impatient([executes], { drain: 0 });
+    // Long enough to be seen to wait.
+    const tock = impatient([executes], { drain: 0 }, 3000);
     const id = await tock.enqueue(executes);
     await expect(tock.tick()).rejects.toMatchObject({ code: '55P03' });
     await unlock();

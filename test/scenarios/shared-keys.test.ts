@@ -1,19 +1,18 @@
 // Engine: one key, runs in several queues. A free slot reaches every queue that can use it, whatever waits before it.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AnyJob, defineJob } from '../../src/index.js';
-import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { reuseTestTock, until } from '../support/test-tock.js';
 
-let test: TestTock;
+const test = openForEach(reuseTestTock);
 let order: string[];
 let release: () => void;
 beforeEach(async () => {
-  test = await reuseTestTock();
   order = [];
   await test.setClock('2026-03-01T12:00:00Z');
 });
-afterEach(async () => {
+afterEach(() => {
   release();
-  await test.close();
 });
 
 /** A job with one slot. Its run `holder` fails once it is released: the slot is freed, not passed on. */
@@ -100,7 +99,9 @@ describe('a slot that becomes free reaches the run of an open queue', () => {
 });
 
 describe('a closed queue', () => {
-  it('has one run for each free slot unblocked, however often slots become free elsewhere', async () => {
+  it('has one run for each free slot unblocked, however often slots become free elsewhere', {
+    tags: 'slow',
+  }, async () => {
     const { tock, job, holding } = await fourWait();
     await tock.queues.pause('night');
     release();

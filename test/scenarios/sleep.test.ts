@@ -1,8 +1,9 @@
 // Handlers that end to wait by ctx.sleep, and are called again from their top.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineJob, isWait, TockError } from '../../src/index.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { openOnce } from '../support/open.js';
+import { openTestTock } from '../support/test-tock.js';
 
 const NOON = '2026-03-01T12:00:00Z';
 const at = (day: string) => new Date(`2026-03-${day}T12:00:00Z`);
@@ -53,12 +54,10 @@ const wrong = defineJob({
   },
 });
 
-let test: TestTock;
-beforeAll(async () => {
-  test = await openTestTock([trial, wrong]);
-  await test.setClock(NOON);
-});
-afterAll(() => test.close());
+const test = openOnce(
+  () => openTestTock([trial, wrong]),
+  ({ setClock }) => setClock(NOON),
+);
 
 describe('ctx.sleep', () => {
   it('ends the handler, and calls it again from its top when the time has come', async () => {
@@ -93,7 +92,7 @@ describe('ctx.sleep', () => {
     await test.setClock(NOON);
   });
 
-  it('keeps the time of a wait that has begun, where its attempt is lost', async () => {
+  it('keeps the time of a wait that has begun, where its attempt is lost', { tags: 'slow' }, async () => {
     const id = await test.tock.enqueue(trial, {});
     await test.tock.tick();
     // As if the process had died between the wait and the end of the attempt, and the run was reaped.
@@ -107,7 +106,9 @@ describe('ctx.sleep', () => {
     await test.setClock(NOON);
   });
 
-  it('keeps what its run has done and waits for, however old, as long as the run is live', async () => {
+  it('keeps what its run has done and waits for, however old, as long as the run is live', {
+    tags: 'slow',
+  }, async () => {
     const id = await test.tock.enqueue(trial, {});
     await test.tock.tick();
     await test.sql(`update tock.job_effects set created_at = '2020-01-01'`);
@@ -119,6 +120,8 @@ describe('ctx.sleep', () => {
     const own = { effects: 1, waits: 1 };
     await test.tock.prune({ keepKeys: '400d' });
     expect(await count()).toEqual([own]);
+    const { checks } = await test.tock.doctor();
+    expect(checks.find(({ code }) => code === 'keys')).toMatchObject({ level: 'ok' });
     await test.tock.runs.cancel(id);
     await test.tock.prune({ keepKeys: '400d' });
     expect(await count()).toEqual([{ effects: 0, waits: 0 }]);
@@ -134,7 +137,7 @@ describe('ctx.sleep', () => {
     ['name', 'TOCK_BAD_KEY'],
     ['duration', 'TOCK_BAD_DURATION'],
     ['date', 'TOCK_BAD_TIME'],
-  ])('is refused, or found, where it cannot be (%s)', async (how, code) => {
+  ])('is refused, or found, where it cannot be (%s)', { tags: 'slow' }, async (how, code) => {
     const id = await test.tock.enqueue(wrong, { how });
     await test.tock.tick();
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'dead', errors: [{ code }] });
@@ -156,5 +159,34 @@ describe('ctx.sleep', () => {
     await test.tock.tick();
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'queued', waits: [{ name: 'a' }] });
     expect(isWait(new TockError('TOCK_TIMEOUT', 'no'))).toBe(false);
+  });
+});
+
+describe('a scheduled run that waits', () => {
+  it('keeps the turn of its definition, of which the doctor warns where it waits past the next occurrence', {
+    tags: 'slow',
+  }, async () => {
+    const daily = defineJob({
+      name: 'daily',
+      schedule: { cron: '0 13 * * *', timezone: 'UTC' },
+      run: ctx => ctx.sleep('two days', '2d'),
+    });
+    const tock = test.another({ jobs: [trial, wrong, daily] });
+    await tock.tick();
+    const waits = async () => (await tock.doctor()).checks.find(({ code }) => code === 'waits');
+    expect(await waits()).toMatchObject({ level: 'ok' });
+    await test.advance('1h');
+    await tock.tick();
+    expect(await waits()).toMatchObject({
+      level: 'warning',
+      text: expect.stringContaining('daily (overlap: skip)'),
+    });
+    await test.advance('24h');
+    await tock.tick();
+    expect(await tock.runs.list({ job: 'daily' })).toMatchObject([
+      { status: 'skipped', skipReason: 'overlap' },
+      { status: 'queued' },
+    ]);
+    await test.setClock(NOON);
   });
 });

@@ -1,8 +1,9 @@
 // Waiting is not failing: handlers that throw Snooze.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineJob, Snooze } from '../../src/index.js';
-import { openTestTock, type TestTock, until } from '../support/test-tock.js';
+import { openOnce } from '../support/open.js';
+import { openTestTock, until } from '../support/test-tock.js';
 
 const NOON = '2026-03-01T12:00:00Z';
 const at = (time: string) => new Date(`2026-03-01T${time}Z`);
@@ -38,12 +39,15 @@ const fragile = defineJob({
     return ctx.attempt;
   },
 });
+/** Which runs of `stops` have begun. */
+const begun = new Set<string>();
 const stops = defineJob({
   name: 'stops',
   payload: z.object({ how: z.enum(['snooze', 'throw']) }),
   retry: { maxAttempts: 1 },
   timeout: '30s',
   async run(ctx, { how }) {
+    begun.add(ctx.runId);
     await new Promise(resolve => ctx.signal.addEventListener('abort', resolve));
     throw how === 'snooze' ? new Snooze('1h') : new Error('stopped');
   },
@@ -72,12 +76,10 @@ const office = defineJob({
   },
 });
 
-let test: TestTock;
-beforeAll(async () => {
-  test = await openTestTock([poll, until6, fragile, stops, times, office], { grace: '2s', drain: '0s' });
-  await test.setClock(NOON);
-});
-afterAll(() => test.close());
+const test = openOnce(
+  () => openTestTock([poll, until6, fragile, stops, times, office], { grace: '2s', drain: '0s' }),
+  ({ setClock }) => setClock(NOON),
+);
 
 describe('a run that is snoozed', () => {
   it('waits without an attempt, an error or an alert, keeps its steps, and says what for', async () => {
@@ -124,7 +126,7 @@ describe('a run that is snoozed', () => {
     await test.setClock(NOON);
   });
 
-  it('waits until a time, and for a second at least', async () => {
+  it('waits until a time, and for a second at least', { tags: 'slow' }, async () => {
     const id = await test.tock.enqueue(until6, {});
     await test.tock.tick();
     expect((await test.tock.runs.get(id))?.runAt).toEqual(at('18:00:00'));
@@ -140,7 +142,9 @@ describe('a run that is snoozed', () => {
     await test.setClock(NOON);
   });
 
-  it('is called once more when it is to give up, and then is dead with the reason', async () => {
+  it('is called once more when it is to give up, and then is dead with the reason', {
+    tags: 'slow',
+  }, async () => {
     const id = await test.tock.enqueue(poll, { times: 99, giveUpAfter: '12m' });
     await test.tock.tick();
     await test.advance('5m');
@@ -159,7 +163,7 @@ describe('a run that is snoozed', () => {
     await test.setClock(NOON);
   });
 
-  it('may fail between two waits, which counts', async () => {
+  it('may fail between two waits, which counts', { tags: 'slow' }, async () => {
     const id = await test.tock.enqueue(fragile, {});
     await test.tock.tick();
     await test.advance('1m');
@@ -177,19 +181,23 @@ describe('a run that is snoozed', () => {
   it.each([
     ['snooze', { status: 'queued', snoozes: 1, releases: 0, attempts: 0 }],
     ['throw', { status: 'queued', snoozes: 0, releases: 1, attempts: 0 }],
-  ] as const)('keeps a wait that begins while its worker drains (%s)', async (how, expected) => {
-    const id = await test.tock.enqueue(stops, { how });
-    const daemon = await test.tock.start();
-    await until(async () => (await test.tock.runs.get(id))?.status === 'running', 'the run to start');
-    await daemon.stop();
-    expect(await test.tock.runs.get(id)).toMatchObject(expected);
-    await test.tock.runs.cancel(id);
-  });
+  ] as const)(
+    'keeps a wait that begins while its worker drains (%s)',
+    { tags: 'slow' },
+    async (how, expected) => {
+      const id = await test.tock.enqueue(stops, { how });
+      const daemon = await test.tock.start();
+      await until(async () => begun.has(id), 'the handler to begin');
+      await daemon.stop();
+      expect(await test.tock.runs.get(id)).toMatchObject(expected);
+      await test.tock.runs.cancel(id);
+    },
+  );
 
   it('is cancelled where an operator has asked for that meanwhile', async () => {
     const id = await test.tock.enqueue(stops, { how: 'snooze' });
     const daemon = await test.tock.start();
-    await until(async () => (await test.tock.runs.get(id))?.status === 'running', 'the run to start');
+    await until(async () => begun.has(id), 'the handler to begin');
     await test.tock.runs.cancel(id);
     const run = await until(async () => {
       const found = await test.tock.runs.get(id);
@@ -206,7 +214,9 @@ describe('a run that is snoozed', () => {
     expect(run).toMatchObject({ status: 'dead', snoozes: 0, errors: [{ code: 'TOCK_TIMEOUT' }] });
   });
 
-  it('has begun: its deadline is over, and outside of its window it waits for the opening', async () => {
+  it('has begun: its deadline is over, and outside of its window it waits for the opening', {
+    tags: 'slow',
+  }, async () => {
     await test.setClock('2026-03-02T08:59:00Z');
     await test.tock.tick();
     await test.setClock('2026-03-02T09:00:00Z');
@@ -227,7 +237,9 @@ describe('a run that is snoozed', () => {
 });
 
 describe('a run that has begun and waits', () => {
-  it('is not changed by what is enqueued under its key to replace it: it ends cancelled, and a new run takes its place', async () => {
+  it('is not changed by what is enqueued under its key to replace it: it ends cancelled, and a new run takes its place', {
+    tags: 'slow',
+  }, async () => {
     const options = { key: 'poll', unique: 'live', replace: true } as const;
     const first = await test.tock.enqueue(poll, { times: 1 }, options);
     await test.tock.tick();

@@ -1,9 +1,8 @@
 // Store: every way in which a run ends starts its successor, in the same transaction; and what goes on while the transaction
 // of a caller or of an end is open.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
 import type { Outcome } from '../../src/model/run/decide.js';
-import { type Database, openDatabase } from '../../src/store/connection/database.js';
 import { claimFreeRuns } from '../../src/store/runs/claim/claim.js';
 import { finalizeRuns } from '../../src/store/runs/finalize.js';
 import { completeMany } from '../../src/store/runs/hand-off/answers.js';
@@ -11,28 +10,16 @@ import { renewLeases, writeProgress } from '../../src/store/runs/leases.js';
 import { cancelRun } from '../../src/store/runs/operator-moves.js';
 import { reapRuns } from '../../src/store/runs/reap/reap.js';
 import { setRunAside } from '../../src/store/runs/set-aside.js';
-import { emptyTables, whileHeld, whileWaitedFor } from '../support/runs.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { storeTest } from '../support/open.js';
+import { whileHeld, whileWaitedFor } from '../support/runs.js';
+import { reuseTestTock } from '../support/test-tock.js';
 
 const WORKER = '00000000-0000-4000-8000-000000000001';
 const LEASE_MS = 60_000;
 const sync = defineJob({ name: 'sync', retry: { maxAttempts: 3 }, run: () => null });
 const replace = { key: 'k', unique: 'live', replace: true } as const;
 
-let test: TestTock;
-let database: Database;
-beforeAll(async () => {
-  test = await openTestTock([sync]);
-  database = openDatabase({ connectionString: test.url });
-});
-afterAll(async () => {
-  await database.close();
-  await test.close();
-});
-beforeEach(async () => {
-  await emptyTables(test);
-  await test.setClock('2026-03-01T12:00:00Z');
-});
+const { test, database } = storeTest('2026-03-01T12:00:00Z', () => reuseTestTock([sync]));
 
 const outcome = (transition: Outcome['transition'], more: Partial<Outcome> = {}): Outcome => ({
   transition,
@@ -187,7 +174,7 @@ describe('a caller whose transaction is open', () => {
     ['a success', 'succeeded', outcome('succeed')],
     ['a failure', 'cancelled', outcome('fail', { error: boom })],
     ['a release', 'cancelled', outcome('release')],
-  ])('is waited for by %s, which then finds the successor', async (_, status, ended) => {
+  ])('is waited for by %s, which then finds the successor', { tags: 'slow' }, async (_, status, ended) => {
     const id = await begin();
     await whileWaitedFor(test, LEAVE, () => finalize(id, ended));
     expect(await statusOf(id)).toBe(status);

@@ -1,15 +1,16 @@
 // Engine: callers of one key on several connections, and workers that execute, fail, give back and lose its runs meanwhile.
 // What committed last is executed last; a key has one live run; nothing is left behind.
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
 import type { Outcome } from '../../src/model/run/decide.js';
-import { type Database, openDatabase } from '../../src/store/connection/database.js';
+import { openDatabase } from '../../src/store/connection/database.js';
 import { claimFreeRuns } from '../../src/store/runs/claim/claim.js';
 import { finalizeRuns } from '../../src/store/runs/finalize.js';
 import { cancelRun } from '../../src/store/runs/operator-moves.js';
 import { reapRuns } from '../../src/store/runs/reap/reap.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { openOnce } from '../support/open.js';
+import { openTestTock } from '../support/test-tock.js';
 
 const KEYS = 200;
 const CALLERS = 4;
@@ -17,18 +18,12 @@ const CALLS = 3;
 const WORKERS = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002'];
 const sync = defineJob({ name: 'sync', retry: { maxAttempts: 1000 }, run: () => null });
 
-let test: TestTock;
-let database: Database;
+const test = openOnce(() => openTestTock([sync]));
+const database = openOnce(() => openDatabase({ connectionString: test.url }));
 beforeAll(async () => {
-  test = await openTestTock([sync]);
-  database = openDatabase({ connectionString: test.url });
   await test.setClock('2026-03-01T12:00:00Z');
   // What the callers have committed, in the order in which they did: they hold what orders them until they commit.
   await test.sql('create table public.said (n bigint generated always as identity, key text, payload text)');
-});
-afterAll(async () => {
-  await database.close();
-  await test.close();
 });
 
 /** Repeatable numbers in [0, 1). */
@@ -98,24 +93,28 @@ async function work(
 async function call(caller: number, random: () => number): Promise<void> {
   const client = new pg.Client({ connectionString: test.url });
   await client.connect();
-  for (let key = 0; key < KEYS; key++) {
-    for (let number = 0; number < CALLS; number++) {
-      const payload = `${caller}.${number}`;
-      await client.query('begin');
-      if (random() < 0.5) {
-        await test.tock.enqueue(sync, payload, { key: `k${key}`, unique: 'live', replace: true, client });
-      } else {
-        const options = random() < 0.5 ? `unique_live => true, replace => true` : `debounce => interval '0'`;
-        await client.query(`select tock.enqueue('sync', to_jsonb($2::text), $1, ${options})`, [
-          `k${key}`,
-          payload,
-        ]);
+  try {
+    for (let key = 0; key < KEYS; key++) {
+      for (let number = 0; number < CALLS; number++) {
+        const payload = `${caller}.${number}`;
+        await client.query('begin');
+        if (random() < 0.5) {
+          await test.tock.enqueue(sync, payload, { key: `k${key}`, unique: 'live', replace: true, client });
+        } else {
+          const options =
+            random() < 0.5 ? `unique_live => true, replace => true` : `debounce => interval '0'`;
+          await client.query(`select tock.enqueue('sync', to_jsonb($2::text), $1, ${options})`, [
+            `k${key}`,
+            payload,
+          ]);
+        }
+        await client.query('insert into public.said (key, payload) values ($1, $2)', [`k${key}`, payload]);
+        await client.query(random() < 0.9 ? 'commit' : 'rollback');
       }
-      await client.query('insert into public.said (key, payload) values ($1, $2)', [`k${key}`, payload]);
-      await client.query(random() < 0.9 ? 'commit' : 'rollback');
     }
+  } finally {
+    await client.end();
   }
-  await client.end();
 }
 
 describe(`${KEYS} keys, ${CALLERS} callers and ${WORKERS.length} workers at once`, () => {

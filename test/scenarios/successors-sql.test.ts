@@ -1,9 +1,13 @@
 // SQL: tock.enqueue with keys that are unique while their run is live, and the errors that say what does not go together.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import pg from 'pg';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
-import { reuseTestTock, type TestTock } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { WAITING_FOR_A_LOCK } from '../support/runs.js';
+import { reuseTestTock } from '../support/test-tock.js';
+import { until } from '../support/until.js';
 
-let test: TestTock;
+const test = openForEach(() => reuseTestTock([sync]));
 const seen: unknown[] = [];
 let meanwhile: () => Promise<unknown>;
 const sync = defineJob({
@@ -21,11 +25,9 @@ const sync = defineJob({
 beforeEach(async () => {
   seen.length = 0;
   meanwhile = () => Promise.resolve();
-  test = await reuseTestTock([sync]);
   await test.setClock('2026-03-01T12:00:00Z');
   await test.tock.register();
 });
-afterEach(() => test.close());
 const enqueue = async (payload: unknown, more: string) => {
   const [row] = await test.sql<{ id: string }>(`select tock.enqueue('sync', $1, ${more}) as id`, [
     JSON.stringify(payload),
@@ -45,7 +47,7 @@ describe('tock.enqueue', () => {
     expect(await enqueue(5, `'k'`)).not.toBe(await enqueue(6, `'k', unique_live => true`));
   });
 
-  it('with replace is executed last, as from the library', async () => {
+  it('with replace is executed last, as from the library', { tags: 'slow' }, async () => {
     const id = await test.tock.enqueue(sync, 1, { key: 'k', unique: 'live' });
     const replace = `'k', unique_live => true, replace => true`;
     expect(await enqueue(2, replace)).toBe(id);
@@ -74,6 +76,48 @@ describe('tock.enqueue', () => {
     expect(seen).toEqual([11]);
   });
 
+  it('whose run is claimed meanwhile does not hold it while it waits for another caller', {
+    tags: 'slow',
+  }, async () => {
+    meanwhile = () => Promise.reject(new Error('once more'));
+    const id = await test.tock.enqueue(sync, 1, { key: 'k', unique: 'live' });
+    await test.tock.tick();
+    expect(await test.tock.runs.get(id)).toMatchObject({ status: 'failed' });
+    const [worker, caller] = [test.url, test.url].map(
+      connectionString => new pg.Client({ connectionString }),
+    );
+    if (worker === undefined || caller === undefined) throw new Error('no clients');
+    await Promise.all([worker.connect(), caller.connect()]);
+    const isWaiting = (lock: string) =>
+      until(
+        async () => (await test.sql(`${WAITING_FOR_A_LOCK} and wait_event = '${lock}'`)).length > 0,
+        `a session to wait for ${lock}`,
+      );
+    try {
+      await caller.query('begin');
+      // As the function has it, in which the schema's name is put.
+      await caller.query(`select pg_advisory_xact_lock(hashtextextended('"tock".live_key:k', 0))`);
+      await worker.query('begin');
+      await worker.query(
+        `update tock.job_runs_live set status = 'running', fence = fence + 1, attempts = attempts + 1, locked_by = gen_random_uuid(), locked_until = tock.now() + interval '1 min' where id = $1`,
+        [id],
+      );
+      const late = enqueue(2, `'k', unique_live => true, replace => true`);
+      await isWaiting('transactionid');
+      await worker.query('commit');
+      await isWaiting('advisory');
+      // The first caller comes to the run: its lock is free.
+      await caller.query('select from tock.job_runs_live where id = $1 for key share nowait', [id]);
+      await caller.query('commit');
+      const next = await late;
+      expect(await test.sql('select run_id as id, payload from tock.job_successors')).toEqual([
+        { id: next, payload: 2 },
+      ]);
+    } finally {
+      await Promise.all([worker.end(), caller.end()]);
+    }
+  });
+
   it.each([
     [`unique_live => true`, /need an idempotency key/],
     [`debounce => '1 s'`, /need an idempotency key/],
@@ -84,7 +128,7 @@ describe('tock.enqueue', () => {
     [`'k', debounce => '1 s', run_at => now()`, /leave run_at out/],
     [`'k', debounce => '-1 s'`, /between 0 and 1000 days/],
     [`'k', debounce => '1001 days'`, /between 0 and 1000 days/],
-  ])('refuses %s', async (options, message) => {
+  ])('refuses %s', { tags: 'slow' }, async (options, message) => {
     await expect(enqueue(1, options)).rejects.toThrow(message);
     expect(await test.sql('select from tock.job_runs_live')).toEqual([]);
   });

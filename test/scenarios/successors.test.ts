@@ -1,10 +1,11 @@
 // Engine: what is enqueued last under a live key is executed last, whatever state the key's run is in.
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { Dead, defineJob, type JobContext } from '../../src/index.js';
-import { reuseTestTock, type TestTock } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { reuseTestTock } from '../support/test-tock.js';
 
-let test: TestTock;
+const test = openForEach(() => reuseTestTock([sync, other]));
 const seen: unknown[] = [];
 /** What the handler does with a payload, besides noting it. */
 let work: (ctx: JobContext, payload: unknown) => unknown;
@@ -22,10 +23,8 @@ const NOW = '2026-03-01T12:00:00Z';
 beforeEach(async () => {
   seen.length = 0;
   work = () => null;
-  test = await reuseTestTock([sync, other]);
   await test.setClock(NOW);
 });
-afterEach(() => test.close());
 
 const live = { key: 'user:7', unique: 'live' } as const;
 const replace = { ...live, replace: true } as const;
@@ -182,7 +181,9 @@ describe('a call that replaces, while the run of the key is running', () => {
 });
 
 describe('debounce', () => {
-  it('keeps its delay while the run is running, from the last call on, and its bound from the first on', async () => {
+  it('keeps its delay while the run is running, from the last call on, and its bound from the first on', {
+    tags: 'slow',
+  }, async () => {
     await enqueue(0, { key: 'a', debounce: '0s' });
     const { id } = await whileRunning(async () => {
       const first = await enqueue(1, { key: 'a', debounce: '10s' });
@@ -200,7 +201,9 @@ describe('debounce', () => {
     expect(await runOf(id)).toMatchObject({ status: 'succeeded' });
   });
 
-  it('waits for the rest of its delay after the end, and goes on being postponed', async () => {
+  it('waits for the rest of its delay after the end, and goes on being postponed', {
+    tags: 'slow',
+  }, async () => {
     await enqueue(0, { key: 'a', debounce: '0s' });
     const { id } = await whileRunning(async () => await enqueue(1, { key: 'a', debounce: '10s' }));
     expect(await runOf(id)).toMatchObject({ status: 'queued', runAt: new Date('2026-03-01T12:00:10Z') });
@@ -218,7 +221,9 @@ describe('a run that has begun and waits for another attempt', () => {
     throw new Error('boom');
   };
 
-  it('ends cancelled when it is replaced, and its successor meets none of its results', async () => {
+  it('ends cancelled when it is replaced, and its successor meets none of its results', {
+    tags: 'slow',
+  }, async () => {
     const step = async (ctx: JobContext, payload: unknown) => await ctx.step('mark', () => payload as number);
     work = async (ctx, payload) => {
       await step(ctx, payload);
@@ -280,7 +285,9 @@ describe('a run that has begun and waits for another attempt', () => {
     expect(await runOf(id)).toMatchObject({ status: 'failed', payload: 1 });
   });
 
-  it('that an operator has retried is replaced like any other, once the key is free', async () => {
+  it('that an operator has retried is replaced like any other, once the key is free', {
+    tags: 'slow',
+  }, async () => {
     const { id } = await enqueue(1);
     const next = await whileRunning(
       async () => await enqueue(2, { ...replace, delay: '1h' }),

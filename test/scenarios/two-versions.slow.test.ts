@@ -1,10 +1,11 @@
 // Engine: two versions of the code side by side, as in a rolling deploy: runs of jobs that one of them lacks.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { explainRun } from '../../src/answers/now/run-now.js';
 import { nextStep } from '../../src/cli/views/run-text.js';
 import { type AnyJob, defineJob, type JobSchedule } from '../../src/index.js';
 import { openDatabase } from '../../src/store/connection/database.js';
-import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { reuseTestTock, until } from '../support/test-tock.js';
 
 const once = { retry: { maxAttempts: 1 } };
 let executed: string[];
@@ -17,13 +18,11 @@ const holding = (name: string): AnyJob =>
 const known = job('known');
 const fresh = job('fresh');
 
-let test: TestTock;
-beforeEach(async () => {
+const test = openForEach(reuseTestTock);
+beforeEach(() => {
   executed = [];
   held = new Map();
-  test = await reuseTestTock();
 });
-afterEach(() => test.close());
 
 /** What older code knows, and newer code; both have registered. */
 const versions = async (newer: readonly AnyJob[] = [known, fresh], older: readonly AnyJob[] = [known]) => {
@@ -186,7 +185,7 @@ describe('a run of a job that a worker does not know', () => {
     expect(nextStep(first, Date.parse('2026-03-01T12:07:00Z'))).toBe(
       "attempt 1 of 1 is due and waits for a worker whose code has job gone: the one that claimed it does not. Deploy code that has the job, or a job with aliases: ['gone']; or cancel the run",
     );
-    const around = { now: new Date('2026-03-01T12:07:00Z'), queue: null, workerSeenAt: null };
+    const around = { now: new Date('2026-03-01T12:07:00Z'), queue: null, workerSeenAt: null, frozen: null };
     expect(explainRun({ ...first, worker: null }, { ...around, holders: { ids: [], count: 0 } })).toEqual({
       tone: 'attention',
       sentence:

@@ -1,10 +1,11 @@
 // Engine: keys that are unique only while their run is live, with replacement and debounce.
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
-import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { reuseTestTock, until } from '../support/test-tock.js';
 
-let test: TestTock;
+const test = openForEach(() => reuseTestTock([sync, other]));
 const seen: unknown[] = [];
 const sync = defineJob({
   name: 'sync',
@@ -15,10 +16,8 @@ const sync = defineJob({
 const other = defineJob({ name: 'other', run: () => null });
 beforeEach(async () => {
   seen.length = 0;
-  test = await reuseTestTock([sync, other]);
   await test.setClock('2026-03-01T12:00:00Z');
 });
-afterEach(() => test.close());
 const live = { key: 'user:7', unique: 'live' } as const;
 
 describe("unique: 'live'", () => {
@@ -65,7 +64,7 @@ describe("unique: 'live'", () => {
     expect(seen).toEqual([1, 6]);
   });
 
-  it('lets forty callers at once make one run', async () => {
+  it('lets forty callers at once make one run', { tags: 'slow' }, async () => {
     const hosts = [test.tock, test.another(), test.another(), test.another()];
     const ids = await Promise.all(
       Array.from({ length: 40 }, (_, index) =>
@@ -101,7 +100,7 @@ describe("unique: 'live'", () => {
         async () =>
           (
             await test.sql(
-              `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%enqueue_live%'`,
+              `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%enqueue_live%'`,
             )
           ).length > 0,
         'the second call to wait',
@@ -116,7 +115,7 @@ describe("unique: 'live'", () => {
     }
   });
 
-  it('refuses a retry while another run has the key', async () => {
+  it('refuses a retry while another run has the key', { tags: 'slow' }, async () => {
     const { tock } = test;
     const id = await tock.enqueue(sync, 1, live);
     await tock.runs.cancel(id);
@@ -150,7 +149,9 @@ describe("unique: 'live'", () => {
 });
 
 describe('debounce', () => {
-  it('starts so long after the last call, with its payload; at the latest ten times as long after the first', async () => {
+  it('starts so long after the last call, with its payload; at the latest ten times as long after the first', {
+    tags: 'slow',
+  }, async () => {
     const { tock } = test;
     const id = await tock.enqueue(sync, 0, { key: 'a', debounce: '10s' });
     const due = async () => (await tock.runs.get(id))?.runAt.toISOString().slice(11, 19);

@@ -1,14 +1,11 @@
 // Engine: a definition's window: runs that would start outside of it wait for the next opening, or are skipped.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { defineJob, type OutsideWindow } from '../../src/index.js';
 import { windowIn } from '../../src/model/planning/window.js';
-import { reuseTestTock, type TestTock } from '../support/test-tock.js';
+import { openForEach } from '../support/open.js';
+import { reuseTestTock } from '../support/test-tock.js';
 
-let test: TestTock;
-beforeEach(async () => {
-  test = await reuseTestTock();
-});
-afterEach(() => test.close());
+const test = openForEach(reuseTestTock);
 
 const open = async (outsideWindow: OutsideWindow, run: () => unknown = () => null, schedule: object = {}) => {
   const job = defineJob({
@@ -47,7 +44,7 @@ describe('window', () => {
     expect(await runs()).toMatchObject([{ at: '10:30', status: 'succeeded' }]);
   });
 
-  it('skip: it is on record as skipped', async () => {
+  it('skip: it is on record as skipped', { tags: 'slow' }, async () => {
     const tock = await open('skip');
     await test.setClock('2026-07-01T03:30:00Z');
     await tock.tick();
@@ -56,7 +53,9 @@ describe('window', () => {
     expect((await runs()).map(run => run.status)).toEqual(['succeeded', 'skipped window']);
   });
 
-  it('holds at the claim too: what comes late, or again, outside of it waits without losing an attempt', async () => {
+  it('holds at the claim too: what comes late, or again, outside of it waits without losing an attempt', {
+    tags: 'slow',
+  }, async () => {
     let calls = 0;
     const tock = await open('defer', () => {
       calls++;
@@ -75,7 +74,7 @@ describe('window', () => {
     expect(calls).toBe(2);
   });
 
-  it('skip at the claim: a run that comes too late for its window is skipped', async () => {
+  it('skip at the claim: a run that comes too late for its window is skipped', { tags: 'slow' }, async () => {
     const tock = await open('skip', () => null, { jitter: 0 });
     await test.setClock('2026-07-01T03:30:00Z');
     await tock.queues.pause('default');
@@ -120,7 +119,7 @@ describe('windowIn', () => {
     expect(chatham.opening(at('2026-07-01T00:00:00Z'))).toBe(at('2026-07-01T11:15:00Z'));
   });
 
-  it('agrees with itself: an opening is open, and nothing between is', () => {
+  it('agrees with itself: an opening is open, and nothing between is', { tags: 'slow' }, () => {
     for (const zone of ['Europe/Berlin', 'Australia/Lord_Howe', 'America/Havana', 'Asia/Kathmandu'])
       for (const hours of ['23:00-06:00', '00:15-00:45', '01:30-03:00']) {
         const window = windowIn(hours, zone);

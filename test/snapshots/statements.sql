@@ -7,6 +7,18 @@ select u.flip_id, u.channel, u.run_id from unnest($1::bigint[], $2::text[], $3::
 order by u.flip_id, u.channel
 on conflict do nothing;
 
+-- add-members
+with marked as (
+  update tock.job_runs_live r set has_waiters = true where r.id = any($1::bigint[]) and r.has_waiters is null
+), added as (
+  insert into tock.job_awaited_runs (wait_id, position, run_id)
+  select $2, l.position + m.position, m.run_id from unnest($1::bigint[]) with ordinality as m(run_id, position)
+  cross join (select coalesce(max(a.position), 0) as position from tock.job_awaited_runs a where a.wait_id = $2) l
+  where l.position + cardinality($1::bigint[]) <= $3::integer
+  returning 1
+)
+select count(*)::integer as count from added having count(*) > 0;
+
 -- admit
 with taken as (
   insert into tock.job_slots (concurrency_key, slot, run_id, fence)
@@ -24,23 +36,44 @@ with taken as (
   from unnest($6::text[], $7::float8[]) as n(name, next_ms) where q.name = n.name
 )
 update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $8,
-    locked_until = tock.now() + $9 * interval '1 millisecond', started_at = tock.now()
+    locked_until = tock.now() + $9 * interval '1 millisecond', started_at = tock.now(), unblocked_on = case when r.slot_keys[1] like '~%' then null else r.unblocked_on end
 where r.id = any($10::bigint[])
   and (select count(*) from taken) = coalesce(array_length($3::bigint[], 1), 0)
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
-      and r.began_at is null
+      and r.began_at is null and r.has_parents is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now(), false))
+      'is_late', case when r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now()
+        then ((extract(epoch from tock.now()) - extract(epoch from r.start_by)) * 1000)::float8 > tock.frozen_ms(coalesce(r.scheduled_for, r.created_at)) else false end)
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
     || case when r.began_at is null then '{}'::jsonb
       else jsonb_build_object('begun', jsonb_build_object('ageMs', (extract(epoch from (tock.now() - r.began_at)) * 1000)::float8, 'snoozes', coalesce(r.snoozes, 0))) end
+    || case when r.has_parents then '{"has_parents": true}'::jsonb else '{}' end
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned;
+
+-- admit-block-fair-flood
+with blocked as (
+update tock.job_runs_live r set blocked_on = $1::text where r.id in (
+  select f.id from tock.job_runs_live f
+  where f.queue = $2 and f.priority = $3 and f.run_at >= to_timestamp($4::float8 - 1) and f.blocked_on is null and f.run_at <= tock.now() and f.status in ('queued', 'failed')
+    and $1::text = any(f.slot_keys) and not exists (select from tock.job_slots kept where kept.concurrency_key = $1::text and kept.run_id = f.id)
+  order by f.run_at, f.id limit 1000 for update skip locked)
+)
+insert into tock.fair_keys as k (name, queue, job, key, tag)
+select n.name, s.queue, s.job, regexp_replace(n.name, '^[^/]*/[^/]*/', ''), s.tag
+from (select distinct name from (select $1::text as name) u) n join (
+  select d.queue, d.job, coalesce((select p.tag from tock.fair_keys p where p.queue = d.queue and p.job = d.job and p.is_ready order by p.tag limit 1),
+    (select p.tag from tock.fair_keys p where p.queue = d.queue and p.job = d.job and not p.is_ready order by p.tag desc limit 1), 0) as tag
+  from (select distinct ltrim(split_part(name, '/', 1), '~!') as queue, split_part(name, '/', 2) as job from (select $1::text as name) u) d offset 0
+) s on s.queue = ltrim(split_part(n.name, '/', 1), '~!') and s.job = split_part(n.name, '/', 2)
+order by n.name
+on conflict (name) do update set arrivals = k.arrivals + 1, held_on = null, tag = case when k.is_ready then k.tag when k.held_on is null then greatest(k.tag, excluded.tag) else greatest(k.tag, excluded.tag - 32) end,
+  is_ready = coalesce(greatest(k.closed_until, k.rate_next_at) <= tock.now(), true), ready_at = case when greatest(k.closed_until, k.rate_next_at) > tock.now() then greatest(k.closed_until, k.rate_next_at) end;
 
 -- admit-block-flood
 update tock.job_runs_live r set blocked_on = $1::text where r.id in (
@@ -56,9 +89,14 @@ select r.id, r.queue, r.priority, extract(epoch from r.run_at)::float8 as due_at
     select true from tock.job_runs_live e
     where e.definition_id = r.definition_id and e.scheduled_for < r.scheduled_for
       and e.status in ('queued', 'failed') and e.run_at <= tock.now() and 'definition:' || r.definition_id = any(e.slot_keys) limit 1), false) and not exists (select from tock.job_slots kept where kept.concurrency_key = 'definition:' || r.definition_id and kept.run_id = r.id)
-    then 'definition:' || r.definition_id end as turn_key
-from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
-where r.id = any($1::bigint[]) and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then 'definition:' || r.definition_id end as turn_key, coalesce(r.slot_keys[1] like '~%' and (r.unblocked_on is null
+    or exists (select from tock.fair_keys k where k.name = r.slot_keys[1] and k.closed_until > tock.now())), false) as waits_for_turn, f.slot_limit as fair_limit, f.step as fair_step, f.burst as fair_burst
+from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue left join lateral (
+    select case when r.slot_keys[1] like '~!%' then 1 else coalesce(o.slot_limit, f.slot_limit) end as slot_limit, coalesce(o.rate_burst, f.rate_burst) as burst, coalesce(o.rate_period_ms::float8 / o.rate_count, f.rate_period_ms::float8 / f.rate_count) as step
+    from (select split_part(r.slot_keys[1], '/', 2) as job, r.queue as queue) n
+    left join tock.fair_scopes f on f.queue = case when n.job = '' then n.queue else '' end and f.job = n.job left join tock.key_settings o on o.key = regexp_replace(r.slot_keys[1], '^[^/]*/[^/]*/', '')
+    where r.slot_keys[1] like '~%') f on true
+where r.id = any($1::bigint[]) and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
 order by r.priority, r.run_at, r.id
@@ -71,12 +109,12 @@ select pg_advisory_xact_lock(h) from (
 -- admit-one-key
 with candidates as materialized (
   select r.id, r.queue, r.priority, r.run_at, r.fence, r.slot_keys[1] as key, r.slot_limits[1] as slot_limit,
-    coalesce(cardinality(r.slot_keys) = 1 and r.slot_keys[1] not like 'definition:%'
+    coalesce(cardinality(r.slot_keys) = 1 and r.slot_keys[1] not like 'definition:%' and r.slot_keys[1] not like '~%'
       and r.queue not in (select q.name from tock.job_queues q where (q.concurrency is not null or q.rate_count is not null)), false) as is_simple
   from tock.job_runs_live r
   where r.id = any($1::bigint[]) and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
-    and (r.queue not in (select q.name from tock.job_queues q where q.paused_at is not null or q.active_window is not null)
-      or (select q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    and (r.queue not in (select q.name from tock.job_queues q where q.paused_at is not null or q.closed_until is not null or q.active_window is not null)
+      or (select q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) from tock.job_queues q where q.name = r.queue))
   order by r.priority, r.run_at, r.id
@@ -113,16 +151,18 @@ with candidates as materialized (
     locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select run_id from taken))
   returning r.id, r.priority, r.run_at, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
-      and r.began_at is null
+      and r.began_at is null and r.has_parents is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now(), false))
+      'is_late', case when r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now()
+        then ((extract(epoch from tock.now()) - extract(epoch from r.start_by)) * 1000)::float8 > tock.frozen_ms(coalesce(r.scheduled_for, r.created_at)) else false end)
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
     || case when r.began_at is null then '{}'::jsonb
       else jsonb_build_object('begun', jsonb_build_object('ageMs', (extract(epoch from (tock.now() - r.began_at)) * 1000)::float8, 'snoozes', coalesce(r.snoozes, 0))) end
+    || case when r.has_parents then '{"has_parents": true}'::jsonb else '{}' end
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 ), others as (
@@ -142,16 +182,11 @@ select id, queue, priority, extract(epoch from o.run_at)::float8, key, is_decide
 
 -- admit-queue-tokens
 with rated as (
-  select q.name, q.rate_period_ms::float8 / q.rate_count as step,
-    greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) as burst,
-    (extract(epoch from tock.now()) * 1000)::float8 as now_ms,
-    case when not q.rate_next_at > tock.now()
-    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then (extract(epoch from q.rate_next_at) * 1000)::float8 end as next_ms
-  from tock.job_queues q where q.name = any($1::text[])
+  select q.name, (q.rate_period_ms::float8 / q.rate_count) as step, greatest(case when not q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end, tock.now() - (greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) - 1) * (q.rate_period_ms::float8 / q.rate_count) * interval '1 millisecond') as first_at from tock.job_queues q where q.name = any($1::text[])
   for update of q skip locked
 )
-select name, greatest(0, floor((now_ms - first_ms) / step + 1))::integer as tokens, first_ms, step from (
-  select *, greatest(next_ms, now_ms - (burst - 1) * step) as first_ms from rated) r;
+select name, greatest(0, floor((extract(epoch from tock.now() - first_at) * 1000)::float8 / step + 1))::integer as tokens, (extract(epoch from first_at) * 1000)::float8 as first_ms, step from rated;
 
 -- admit-taken-slots
 select concurrency_key as key, slot, run_id::text as run_id from tock.job_slots where concurrency_key = any($1::text[]);
@@ -163,6 +198,12 @@ select tock.note_identity();
 select p.final_until <= tock.now() - interval '70 seconds' or p.counted_until > tock.now()
     or p.hours_until <= p.final_until - interval '1 hour' as "isDue"
   from tock.figures_progress p;
+
+-- are-webhooks-due
+select exists (select from tock.job_changes c where c.position is null) or exists (
+  select from unnest($1::text[]) as w(job) left join tock.change_webhooks k on k.job = w.job
+  where k.job is null or k.position < (select h.position from tock.changes_head h)
+    and not exists (select from tock.job_runs_live r where r.live_key = $2::text || w.job and r.job = r.live_key)) as "areDue";
 
 -- await-end
 update tock.job_runs_live set is_awaited = true where id = $1 and is_awaited is null
@@ -185,18 +226,54 @@ where d.id = any($1::bigint[]) and (not (d.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]
   or not (d.cursor >= '0001-01-01Z'::timestamptz and d.cursor < '10000-01-01Z'::timestamptz) or d.jitter_ms not between 0 and 1e12 or d.start_deadline_ms not between 0 and 1e12);
 
 -- begin-reaping
-select pg_try_advisory_xact_lock(hashtextextended('tock.reap', 0)) as "isMine", ((select r.blocked_on from tock.job_runs_live r where r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1) is not null) as "waitsForCode",
+select pg_try_advisory_xact_lock(hashtextextended('tock.reap', 0)) as "isMine", ((select r.blocked_on from tock.job_runs_live r where r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1) is not null) as "waitsForCode", (exists (select from tock.fair_scopes) or exists (select from tock.fair_keys)) as "hasFair",
+  (exists (select from tock.job_queues q where q.override_ends_at <= tock.now() or q.paused_until <= tock.now())
+    or coalesce((select min(d.paused_until) from tock.job_definitions d where d.paused_until is not null) <= tock.now(), false) or exists (select from tock.freezes f where f.ended_at is null and f.until <= tock.now())) as "hasEnded", exists (select from tock.job_offers) as "hasOffers", exists (select from tock.job_queues q where q.relayed_to = 'sql') as "relaysToSql",
   set_config('jit', 'off', true) as jit,
   set_config('idle_in_transaction_session_timeout', '10s', true) as "atMostIdle";
 
 -- blocking-keys
 with recursive keys as (
-  (select blocked_on as key from tock.job_runs_live where blocked_on > $1 order by blocked_on limit 1)
+  (select blocked_on as key from tock.job_runs_live where blocked_on > $1 and blocked_on < '~' order by blocked_on limit 1)
   union all
-  select (select r.blocked_on from tock.job_runs_live r where r.blocked_on > k.key order by r.blocked_on limit 1) from keys k
+  select (select r.blocked_on from tock.job_runs_live r where r.blocked_on > k.key and r.blocked_on < '~' order by r.blocked_on limit 1) from keys k
   where k.key is not null
 )
 select key from keys where key is not null limit $2;
+
+-- busiest-keys
+select r.slot_keys[1] as name from tock.job_runs_live r tablesample system ((
+  select case when exists (select from tock.fair_keys)
+    then least(100, 100.0 * 200 / greatest(1, pg_relation_size('tock.job_runs_live') / current_setting('block_size')::integer)) else 0 end))
+where r.queue = $1 and r.slot_keys[1] like '~%'
+group by 1 order by count(*) desc, 1 limit $2;
+
+-- cancel-children
+with failed as materialized (
+  select distinct on (w.id) w.id as wait_id, w.run_id, 'parent ' || case when a.name = a.run_id::text then '' else a.name || ' ' end
+    || '(run ' || a.run_id || ') ' || case a.status when 'dead' then 'is dead' when 'pruned' then 'was removed' else 'was ' || a.status end as reason
+  from tock.job_waits w join tock.job_awaited_runs a on a.wait_id = w.id and a.status <> 'succeeded'
+  where w.id = any($1::bigint[]) and w.cancels and w.outcome is null order by w.id, a.position
+), gone as (
+  delete from tock.job_runs_live r using failed f where r.id = f.run_id and r.status = 'queued' returning r.*, f.wait_id, f.reason
+), cancelled as (
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, tock.now(), 'cancelled', reason
+  from gone
+), noted as (
+  insert into tock.job_outbox (kind, run_id, run_ids, generation, definition_id, scheduled_for)
+  select k.kind, e.id, null::bigint[], e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (
+    select 'chain' as kind from tock.job_definitions d
+    where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
+    union all
+    select 'dead' from tock.job_definitions d where 'cancelled' = 'dead' and d.name = e.job and d.on_dead is not null
+  ) k
+  where e.definition_id is not null or 'cancelled' = 'dead'
+  union all
+  select 'end', null, array_agg(e.id order by e.id), 1, null, null from gone e where e.has_waiters having count(*) > 0
+  returning id
+)
+select g.wait_id::text as id, 'cancelled' as outcome, null as result from gone g;
 
 -- cancel-runs
 with target as materialized (
@@ -211,21 +288,23 @@ with target as materialized (
 ), gone as (
   delete from tock.job_runs_live r where r.id = any(array(select t.id from target t where t.status in ('queued', 'failed'))) returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'cancelled', $3
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, tock.now(), 'cancelled', $3
   from gone returning id
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
   returning s.concurrency_key
 ), noted as (
-  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
-  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (
+  insert into tock.job_outbox (kind, run_id, run_ids, generation, definition_id, scheduled_for)
+  select k.kind, e.id, null::bigint[], e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
     where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
     union all
     select 'dead' from tock.job_definitions d where 'cancelled' = 'dead' and d.name = e.job and d.on_dead is not null
   ) k
   where e.definition_id is not null or 'cancelled' = 'dead'
+  union all
+  select 'end', null, array_agg(e.id order by e.id), 1, null, null from gone e where e.has_waiters having count(*) > 0
   returning id
 )
 select (select array_agg(distinct k.key) from (
@@ -242,10 +321,23 @@ with follows as materialized (
 ), gone as (
   delete from tock.job_successors s where s.run_id = $1 and exists (select from follows) returning s.*
 )
-insert into tock.job_runs_finished (job, payload, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, created_at, live_key, id, idempotency_key, status, skip_reason, finished_at)
-  select job, payload, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, created_at, live_key, run_id, live_key, 'cancelled', $2, tock.now()
+insert into tock.job_runs_finished (job, payload, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, created_at, live_key, tags, id, idempotency_key, status, skip_reason, finished_at)
+  select job, payload, run_at, queue, priority, max_attempts, trigger, slot_keys, slot_limits, traceparent, created_at, live_key, tags, run_id, live_key, 'cancelled', $2, tock.now()
   from gone
 returning id::text as id;
+
+-- changes-head
+select h.origin, h.position::float8 as position, h.kept_after::float8 as "keptAfter" from tock.changes_head h;
+
+-- changes-page
+select h.origin, h.position::float8 as position, h.kept_after::float8 as "keptAfter", c.* from tock.changes_head h left join lateral (
+  select c.position::float8 as place, c.kind, c.run_id::text as "runId", c.job, d.name as definition, c.status, c.attempts, c.generation,
+    extract(epoch from c.at) as at
+  from tock.job_changes c left join tock.job_definitions d on d.id = c.definition_id
+  where c.position > $1::bigint and c.position <= $1::bigint + 5000
+    and ($2::text[] is null or c.job = any($2::text[])) and ($3::bigint is null or c.run_id = $3::bigint)
+  order by c.position limit $4) c on true
+order by c.place;
 
 -- claim
 with recursive watermarks as materialized (
@@ -275,7 +367,7 @@ with recursive watermarks as materialized (
   select p.queue, p.priority, case when (q.concurrency is not null or q.rate_count is not null) then timestamptz '-infinity' else p.after_at end as after_at, p.after_id, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least($5::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_lanes p left join tock.job_queues q on q.name = p.queue
-  where case when (select $6::text[]) is null then q.relayed_to is null else p.queue = any($6) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $6::text[]) is null then q.relayed_to is null else p.queue = any($6) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -308,16 +400,18 @@ with recursive watermarks as materialized (
   where r.id = any(array(select id from due where not needs_admission))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
-      and r.began_at is null
+      and r.began_at is null and r.has_parents is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now(), false))
+      'is_late', case when r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now()
+        then ((extract(epoch from tock.now()) - extract(epoch from r.start_by)) * 1000)::float8 > tock.frozen_ms(coalesce(r.scheduled_for, r.created_at)) else false end)
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
     || case when r.began_at is null then '{}'::jsonb
       else jsonb_build_object('begun', jsonb_build_object('ageMs', (extract(epoch from (tock.now() - r.began_at)) * 1000)::float8, 'snoozes', coalesce(r.snoozes, 0))) end
+    || case when r.has_parents then '{"has_parents": true}'::jsonb else '{}' end
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
@@ -328,16 +422,174 @@ select null, null, null, null, null, null, null, null, null, array_agg(d.id)::te
   (select json_agg(json_build_array(t.lane, t.count, t.count >= t.share, t.at, t.needs_admission) order by t.lane) from taken t)
 from due d having count(*) > 0;
 
+-- claim-fair
+with recursive ready_scopes as (
+  (select k.queue, k.job from tock.fair_keys k where k.is_ready order by k.queue, k.job limit 1)
+  union all
+  select n.queue, n.job from ready_scopes s cross join lateral (select k.queue, k.job from tock.fair_keys k where k.is_ready and (k.queue, k.job) > (s.queue, s.job) order by k.queue, k.job limit 1) n
+), due as materialized (
+  select k.* from tock.fair_keys k left join tock.job_queues q on q.name = k.queue
+  where not k.is_ready and k.ready_at <= tock.now() and (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or k.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else k.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and coalesce(case when (q.concurrency is not null or q.rate_count is not null) then least(q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name), case when q.rate_count is not null then greatest(0, floor((extract(epoch from tock.now() - greatest(case when not q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end, tock.now() - (greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) - 1) * (q.rate_period_ms::float8 / q.rate_count) * interval '1 millisecond')) * 1000)::float8 / (q.rate_period_ms::float8 / q.rate_count) + 1))::integer end) - (select count(*) from (
+    select from tock.job_runs_live r where r.unblocked_on >= '~' || q.name || '/' and r.unblocked_on < '~' || q.name || '0'
+      and r.blocked_on is null and r.status in ('queued', 'failed') limit 1000) s) end > 0, true)
+  order by k.ready_at limit (select $2::integer) for no key update of k skip locked
+), open_scopes as materialized (
+  select s.queue, s.job, (q.concurrency is not null or q.rate_count is not null) as is_limited, f.slot_limit, f.rate_count, f.rate_period_ms, f.rate_burst,
+    least(case when (q.concurrency is not null or q.rate_count is not null) then least(q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name), case when q.rate_count is not null then greatest(0, floor((extract(epoch from tock.now() - greatest(case when not q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end, tock.now() - (greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) - 1) * (q.rate_period_ms::float8 / q.rate_count) * interval '1 millisecond')) * 1000)::float8 / (q.rate_period_ms::float8 / q.rate_count) + 1))::integer end) - (select count(*) from (
+    select from tock.job_runs_live r where r.unblocked_on >= '~' || q.name || '/' and r.unblocked_on < '~' || q.name || '0'
+      and r.blocked_on is null and r.status in ('queued', 'failed') limit 1000) s) end, greatest(1, ceil((select $2::integer)::float8 / count(*) over ())))::integer as room
+  from (select queue, job from ready_scopes union select queue, job from due) s left join tock.job_queues q on q.name = s.queue
+  left join tock.fair_scopes f on f.queue = case when s.job = '' then s.queue else '' end and f.job = s.job
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else s.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and coalesce(case when (q.concurrency is not null or q.rate_count is not null) then least(q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name), case when q.rate_count is not null then greatest(0, floor((extract(epoch from tock.now() - greatest(case when not q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end, tock.now() - (greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) - 1) * (q.rate_period_ms::float8 / q.rate_count) * interval '1 millisecond')) * 1000)::float8 / (q.rate_period_ms::float8 / q.rate_count) + 1))::integer end) - (select count(*) from (
+    select from tock.job_runs_live r where r.unblocked_on >= '~' || q.name || '/' and r.unblocked_on < '~' || q.name || '0'
+      and r.blocked_on is null and r.status in ('queued', 'failed') limit 1000) s) end > 0, true)
+), ready as materialized (
+  select k.* from open_scopes s cross join lateral (
+    select k.* from tock.fair_keys k where k.queue = s.queue and k.job = s.job and k.is_ready
+    order by k.tag, k.name limit least(s.room, 128) for no key update skip locked) k
+), visited as materialized (
+  select s.is_limited, s.room, k.is_ready as was_ready, k.name, k.queue, k.job, case when k.is_ready then k.tag when k.held_on is null then greatest(k.tag, coalesce((select p.tag from tock.fair_keys p where p.queue = k.queue and p.job = k.job and p.is_ready order by p.tag limit 1),
+    (select p.tag from tock.fair_keys p where p.queue = k.queue and p.job = k.job and not p.is_ready order by p.tag desc limit 1), 0)) else greatest(k.tag, coalesce((select p.tag from tock.fair_keys p where p.queue = k.queue and p.job = k.job and p.is_ready order by p.tag limit 1),
+    (select p.tag from tock.fair_keys p where p.queue = k.queue and p.job = k.job and not p.is_ready order by p.tag desc limit 1), 0) - 32) end as tag,
+    k.arrivals, k.rate_next_at, coalesce(o.weight, 1) as weight, case when k.name like '~!%' then 1 else coalesce(o.slot_limit, s.slot_limit) end as slot_limit,
+    case when case when k.name like '~!%' then 1 else coalesce(o.slot_limit, s.slot_limit) end is not null then exists (select from tock.fair_keys n where n.name = k.name and n.tag = k.tag and n.arrivals = k.arrivals) else true end as is_as_seen,
+    h.id as holder, h.status = 'running' as is_running, h.run_at as held_until,
+    coalesce(o.rate_period_ms::float8 / o.rate_count, s.rate_period_ms::float8 / s.rate_count) as step, coalesce(o.rate_burst, s.rate_burst) as burst
+  from (select * from ready union all select * from due) k join open_scopes s on s.queue = k.queue and s.job = k.job
+  left join tock.key_settings o on o.key = k.key
+  left join lateral (select h.id, h.status, h.run_at from (
+      select s.run_id from tock.job_slots s where s.concurrency_key = k.name
+      union all
+      select u.id from tock.job_runs_live u where u.unblocked_on = k.name and u.blocked_on is null and u.status <> 'running'
+    ) first join tock.job_runs_live h on h.id = first.run_id where k.name like '~!%' limit 1) h on true
+), allowed as materialized (
+  select v.*, b.first_at, b.quantum, least(
+    greatest(b.quantum, ceil(v.room * v.weight / sum(v.weight) over (partition by v.queue, v.job)))::integer,
+    case when v.step is not null then greatest(0, floor((extract(epoch from tock.now() - b.first_at) * 1000)::float8 / v.step + 1))::integer end,
+    case when v.slot_limit is null then null when v.holder is not null then 1 when v.is_as_seen
+      then greatest(0, v.slot_limit - (select count(*) from tock.job_slots s where s.concurrency_key = v.name))::integer else 0 end
+  ) as quota
+  from visited v cross join lateral (
+    select greatest(1, floor(v.room * least(v.weight, 8) / 32)) as quantum,
+      greatest(v.rate_next_at, tock.now() - (v.burst - 1) * v.step * interval '1 millisecond') as first_at) b
+), found as materialized (
+  select a.*, r.id, a.is_limited or r.needs_admission or r.id is not distinct from a.holder as needs_admission,
+    a.tag + floor((r.turn - 1)::float8 / a.quantum) * a.quantum / a.weight as at_tag, r.turn,
+    r.other_key, count(r.id) over by_key as found, row_number() over by_key as number
+  from allowed a left join lateral (
+    select r.id, row_number() over () as turn, cardinality(r.slot_keys) > 1 as needs_admission, case when r.slot_keys[2] like 'job:%' then r.slot_keys[2] end as other_key from (
+      select r.id, r.slot_keys from tock.job_runs_live r
+      where r.blocked_on = a.name and r.queue = a.queue and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+        and coalesce(r.id = a.holder, true)
+      order by r.priority, r.run_at, r.id limit a.quota) r) r on true
+  window by_key as (partition by a.name)
+), other_keys as materialized (
+  select o.key, o.queue, (select true from tock.job_runs_live r where r.blocked_on = o.key and r.queue = o.queue limit 1) is null
+    and (select true from tock.job_runs_live r where r.unblocked_on = o.key and r.queue = o.queue and r.blocked_on is null limit 1) is null as is_free
+  from (select distinct other_key as key, queue from found where other_key is not null) o
+), candidates as materialized (
+  select f.id, f.name, f.turn, f.needs_admission, f.at_tag, f.other_key,
+    coalesce(not o.is_free, false) as is_held,
+    coalesce(f.is_limited and row_number() over (partition by f.queue, f.job order by f.at_tag, f.name, f.turn) > f.room, false) as is_late
+  from found f left join other_keys o on o.key = f.other_key and o.queue = f.queue where f.id is not null
+), held as materialized (
+  select c.name, min(c.other_key) as other_key from candidates c where c.is_held group by c.name
+), chosen as materialized (
+  select c.id, c.name, c.turn, c.needs_admission, row_number() over (order by c.at_tag, c.name, c.turn) as place
+  from candidates c where not c.is_held and not c.is_late order by place limit (select $2::integer)
+), locked as materialized (
+  select r.id from tock.job_runs_live r where r.id = any(array(select c.id from chosen c)) and coalesce(r.blocked_on, '') <> '' and r.status in ('queued', 'failed')
+  for update of r skip locked
+), taken as materialized (
+  select array(select l.id from locked l) as ids
+), counts as materialized (
+  select * from (
+    select f.*, count(*) filter (where f.id = any((select t.ids from taken t)::bigint[])) over by_key as taken,
+      count(*) filter (where f.id = any((select t.ids from taken t)::bigint[]) and not f.needs_admission) over by_key as started
+    from found f window by_key as (partition by f.name)) f
+  where f.number = 1
+), rests as materialized (
+  select c.*, c.found < c.quota and c.taken = c.found as is_exhausted,
+    case when c.step is not null then c.first_at + c.started * c.step * interval '1 millisecond' end as next_at,
+    case when c.found < c.quota and c.taken = c.found then (
+      select min(r.run_at) from tock.job_runs_live r where r.blocked_on = c.name and r.id <> all((select t.ids from taken t)::bigint[])) end as rest_at,
+    c.slot_limit is not null and c.slot_limit <= c.taken + (select count(*) from tock.job_slots s where s.concurrency_key = c.name) as is_full,
+    (select n.arrivals from tock.fair_keys n where n.name = c.name) = c.arrivals as has_seen_all,
+    case when c.taken = 0 and c.found > 0 then (select h.other_key from held h where h.name = c.name) end as held_on
+  from counts c
+), decided as materialized (
+  select r.*, r.is_exhausted and r.rest_at is null and r.has_seen_all as is_empty,
+    case when r.holder is not null and r.found = 0 then case when r.has_seen_all then greatest(r.next_at, tock.now() + interval '5000 milliseconds',
+        case when not r.is_running then least(r.held_until, tock.now() + interval '60000 milliseconds') end) else r.next_at end
+      when r.is_exhausted and r.has_seen_all then greatest(r.rest_at, r.next_at)
+      when r.is_full and r.is_as_seen then greatest(tock.now() + interval '5000 milliseconds', r.next_at)
+      when r.held_on is not null then tock.now() + interval '1000 milliseconds'
+      else r.next_at end as again_at
+  from rests r
+), served as (
+  update tock.fair_keys k set tag = d.tag + d.taken / d.weight, rate_next_at = coalesce(d.next_at, k.rate_next_at),
+    is_ready = not d.is_empty and coalesce(d.again_at <= tock.now(), true),
+    ready_at = case when not d.is_empty and d.again_at > tock.now() then d.again_at end, held_on = d.held_on
+  from decided d where k.name = d.name and (d.taken > 0 or d.found < d.quota or d.quota = 0 or d.held_on is not null or not d.was_ready)
+), free_slots as materialized (
+  select d.name, array(select f.slot from generate_series(1, d.slot_limit) f(slot)
+    where not exists (select from tock.job_slots s where s.concurrency_key = d.name and s.slot = f.slot) order by 1) as slots
+  from decided d where d.slot_limit is not null and d.taken > 0
+), slots as (
+  insert into tock.job_slots (concurrency_key, slot, run_id, fence)
+  select c.name, f.slots[row_number() over (partition by c.name order by c.turn)], c.id, r.fence + 1
+  from chosen c join free_slots f on f.name = c.name join tock.job_runs_live r on r.id = c.id
+  where not c.needs_admission and c.id = any((select t.ids from taken t)::bigint[]) order by 1, 2
+), unblocked as (
+  update tock.job_runs_live r set blocked_on = null, unblocked_on = r.blocked_on
+  where r.id = any(array(select c.id from chosen c where c.needs_admission)) and r.id = any((select t.ids from taken t)::bigint[])
+), claimed as (
+  update tock.job_runs_live r set blocked_on = null, status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $3,
+    locked_until = tock.now() + $4 * interval '1 millisecond', started_at = tock.now()
+  where r.id = any((select t.ids from taken t)::bigint[]) and r.id <> all(array(select c.id from chosen c where c.needs_admission))
+  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
+  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+      and r.began_at is null and r.has_parents is null
+    then to_jsonb(r.slot_keys) else
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', case when r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now()
+        then ((extract(epoch from tock.now()) - extract(epoch from r.start_by)) * 1000)::float8 > tock.frozen_ms(coalesce(r.scheduled_for, r.created_at)) else false end)
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.began_at is null then '{}'::jsonb
+      else jsonb_build_object('begun', jsonb_build_object('ageMs', (extract(epoch from (tock.now() - r.began_at)) * 1000)::float8, 'snoozes', coalesce(r.snoozes, 0))) end
+    || case when r.has_parents then '{"has_parents": true}'::jsonb else '{}' end
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
+)
+select c.id, c.needs_admission, l.fence, l.job, l.attempts, l.max_attempts, l.payload, l.idempotency_key, l.trigger, l.planned,
+  (exists (select from decided x where not x.is_empty and coalesce(x.again_at <= tock.now(), true))
+    or exists (select from visited v group by v.queue, v.job having count(*) >= least(max(v.room), 128))
+      and not exists (select from decided h where h.held_on is not null))
+    and not (exists (select from chosen) and not exists (select from locked)) as has_more,
+  (extract(epoch from least((select min(d.again_at) from decided d where not d.is_empty and d.again_at > tock.now()),
+    (select min(k.ready_at) from tock.fair_keys k where not k.is_ready and k.ready_at > tock.now())) - tock.now()) * 1000)::float8 as next_ms
+from (values (1)) one left join chosen c on c.id = any((select t.ids from taken t)::bigint[]) left join claimed l on l.id = c.id order by c.place;
+
 -- claim-in-lane
 with due as materialized (
   select d.id, d.run_at from (
     select r.id, r.run_at from tock.job_runs_live r
     where r.queue = (select $1::text) and r.priority = (select $2::integer)
       and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null
-      and (r.run_at, r.id) > ((select $3::timestamptz), (select $4::bigint)) and not exists (select from tock.job_queues q where q.name = $1
-      and ((q.concurrency is not null or q.rate_count is not null) or not (q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+      and (r.run_at, r.id) > ((select $3::timestamptz), (select $4::bigint)) and not (not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or $1 = 'tock:alerts') or exists (select from tock.job_queues q where q.name = $1
+      and ((q.concurrency is not null or q.rate_count is not null) or not (q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and case when (select $5::text[]) is null then q.relayed_to is null else $1 = any($5) end)))
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and case when (select $5::text[]) is null then q.relayed_to is null else $1 = any($5) end))))
     order by r.run_at, r.id
     limit 2000
     for update of r skip locked
@@ -352,16 +604,18 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
-      and r.began_at is null
+      and r.began_at is null and r.has_parents is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now(), false))
+      'is_late', case when r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now()
+        then ((extract(epoch from tock.now()) - extract(epoch from r.start_by)) * 1000)::float8 > tock.frozen_ms(coalesce(r.scheduled_for, r.created_at)) else false end)
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
     || case when r.began_at is null then '{}'::jsonb
       else jsonb_build_object('begun', jsonb_build_object('ageMs', (extract(epoch from (tock.now() - r.began_at)) * 1000)::float8, 'snoozes', coalesce(r.snoozes, 0))) end
+    || case when r.has_parents then '{"has_parents": true}'::jsonb else '{}' end
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
   case when r.id = (select carrier from carried) then (select ids from carried) end as ids,
@@ -372,10 +626,10 @@ with open as materialized (
   select m.*, ceil($1::integer::numeric / count(*) over (partition by m.priority))::integer as share
   from unnest((select $2::text[]), (select $3::integer[]),
     (select $4::timestamptz[]), (select $5::bigint[])) with ordinality as m(queue, priority, after_at, after_id, turn)
-  where not exists (select from tock.job_queues q where q.name = m.queue
-      and ((q.concurrency is not null or q.rate_count is not null) or not (q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where not (not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or m.queue = 'tock:alerts') or exists (select from tock.job_queues q where q.name = m.queue
+      and ((q.concurrency is not null or q.rate_count is not null) or not (q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and case when (select $6::text[]) is null then q.relayed_to is null else m.queue = any($6) end)))
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and case when (select $6::text[]) is null then q.relayed_to is null else m.queue = any($6) end))))
   order by m.priority, m.turn
 ), found as materialized (
   select d.id, d.run_at, o.turn, o.priority, o.share
@@ -402,16 +656,18 @@ update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, f
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
-      and r.began_at is null
+      and r.began_at is null and r.has_parents is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now(), false))
+      'is_late', case when r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now()
+        then ((extract(epoch from tock.now()) - extract(epoch from r.start_by)) * 1000)::float8 > tock.frozen_ms(coalesce(r.scheduled_for, r.created_at)) else false end)
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
     || case when r.began_at is null then '{}'::jsonb
       else jsonb_build_object('begun', jsonb_build_object('ageMs', (extract(epoch from (tock.now() - r.began_at)) * 1000)::float8, 'snoozes', coalesce(r.snoozes, 0))) end
+    || case when r.has_parents then '{"has_parents": true}'::jsonb else '{}' end
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
   case when r.id = (select carrier from carried) then (select ids from carried) end as ids,
@@ -421,25 +677,27 @@ returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_
 with due as materialized (
   select r.id, r.slot_keys is not null or (q.concurrency is not null or q.rate_count is not null) as needs_admission
   from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
-  where r.id = $1 and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where r.id = $1 and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and ($2::boolean or (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or r.queue = 'tock:alerts'))
   for update of r skip locked
 ), claimed as (
-  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $2,
-    locked_until = tock.now() + $3 * interval '1 millisecond', started_at = tock.now() from due where r.id = due.id and not due.needs_admission
+  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $3,
+    locked_until = tock.now() + $4 * interval '1 millisecond', started_at = tock.now() from due where r.id = due.id and not due.needs_admission
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
-      and r.began_at is null
+      and r.began_at is null and r.has_parents is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now(), false))
+      'is_late', case when r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now()
+        then ((extract(epoch from tock.now()) - extract(epoch from r.start_by)) * 1000)::float8 > tock.frozen_ms(coalesce(r.scheduled_for, r.created_at)) else false end)
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
     || case when r.began_at is null then '{}'::jsonb
       else jsonb_build_object('begun', jsonb_build_object('ageMs', (extract(epoch from (tock.now() - r.began_at)) * 1000)::float8, 'snoozes', coalesce(r.snoozes, 0))) end
+    || case when r.has_parents then '{"has_parents": true}'::jsonb else '{}' end
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
@@ -474,7 +732,7 @@ with due as materialized (
     select r.id, r.priority, r.run_at, r.slot_keys is not null or (q.concurrency is not null or q.rate_count is not null) as needs_admission
     from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
     where r.blocked_on = k.key and r.run_at <= tock.now() and r.status in ('queued', 'failed')
-      and case when (select $2::text[]) is null then q.relayed_to is null else r.queue = any($2) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+      and (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or r.queue = 'tock:alerts') and case when (select $2::text[]) is null then q.relayed_to is null else r.queue = any($2) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     order by r.priority, r.run_at, r.id limit $3::integer
@@ -488,16 +746,18 @@ with due as materialized (
   where r.id = any(array(select id from due where not needs_admission))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
-      and r.began_at is null
+      and r.began_at is null and r.has_parents is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now(), false))
+      'is_late', case when r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now()
+        then ((extract(epoch from tock.now()) - extract(epoch from r.start_by)) * 1000)::float8 > tock.frozen_ms(coalesce(r.scheduled_for, r.created_at)) else false end)
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
     || case when r.began_at is null then '{}'::jsonb
       else jsonb_build_object('begun', jsonb_build_object('ageMs', (extract(epoch from (tock.now() - r.began_at)) * 1000)::float8, 'snoozes', coalesce(r.snoozes, 0))) end
+    || case when r.has_parents then '{"has_parents": true}'::jsonb else '{}' end
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 )
@@ -515,7 +775,7 @@ with recursive queue_lanes as (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least($1::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_lanes p left join tock.job_queues q on q.name = p.queue
-  where case when (select $2::text[]) is null then q.relayed_to is null else p.queue = any($2) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $2::text[]) is null then q.relayed_to is null else p.queue = any($2) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -532,7 +792,35 @@ order by o.priority, d.run_at, d.id limit $1;
 
 -- clock-and-live-runs
 select (extract(epoch from tock.now()) * 1000)::float8 as now, (select coalesce(jsonb_object_agg(i.id, l.count), '{}') from unnest($1::bigint[]) as i(id) cross join lateral (
-    select count(*) from (select from tock.job_runs_live r where r.definition_id = i.id limit 2) r) l where l.count > 0) as live;
+    select count(*) from (select from tock.job_runs_live r where r.definition_id = i.id limit 2) r) l where l.count > 0) as live,
+  (select string_agg(z.timezone || ' ' || z.zone_data, ',' order by z.timezone) from tock.zones z where z.zone_data <> $2) as "otherZones";
+
+-- close-freeze
+update tock.freezes f set ended_at = f.until where f.ended_at is null and f.until <= tock.now() and f.ramp_ms = 0;
+
+-- close-key
+with mine as materialized (
+  select h.slot_keys[1] as name from tock.job_runs_live h where h.id = $1 and exists (select from tock.job_runs_live r
+  where r.id = $1 and r.fence = $2 and r.locked_by = $3 and r.status = 'running')
+), closed as (
+  insert into tock.fair_keys as k (name, queue, job, key, tag, is_ready, ready_at, closed_until)
+  select m.name, ltrim(split_part(m.name, '/', 1), '~!'), split_part(m.name, '/', 2), regexp_replace(m.name, '^[^/]*/[^/]*/', ''), coalesce((select p.tag from tock.fair_keys p where p.queue = ltrim(split_part(m.name, '/', 1), '~!') and p.job = split_part(m.name, '/', 2) and p.is_ready order by p.tag limit 1),
+    (select p.tag from tock.fair_keys p where p.queue = ltrim(split_part(m.name, '/', 1), '~!') and p.job = split_part(m.name, '/', 2) and not p.is_ready order by p.tag desc limit 1), 0), false, t.until, t.until from mine m cross join (select coalesce($4::timestamptz, tock.now() + $5::float8 * interval '1 millisecond') as until) t where m.name like '~%'
+  on conflict (name) do update set closed_until = greatest(k.closed_until, excluded.closed_until), is_ready = false,
+    ready_at = greatest(k.ready_at, k.closed_until, excluded.closed_until)
+  returning k.key as name, k.closed_until
+)
+select c.name, (extract(epoch from c.closed_until) * 1000)::float8 as "untilMs" from mine left join closed c on true;
+
+-- close-queue
+with closed as (
+  insert into tock.job_queues as q (name, closed_until)
+  select h.queue, t.until from tock.job_runs_live h cross join (select coalesce($1::timestamptz, tock.now() + $2::float8 * interval '1 millisecond') as until) t where h.id = $3 and exists (select from tock.job_runs_live r
+  where r.id = $3 and r.fence = $4 and r.locked_by = $5 and r.status = 'running')
+  on conflict (name) do update set closed_until = greatest(q.closed_until, excluded.closed_until), updated_at = tock.now()
+  returning q.name, q.closed_until
+)
+select c.name, (extract(epoch from c.closed_until) * 1000)::float8 as "untilMs" from closed c;
 
 -- complete
 select tock.complete($1::bigint, $2::integer, $3::jsonb) as held;
@@ -552,7 +840,7 @@ with answer as materialized (
   select * from unnest($1::bigint[], $2::jsonb[]) as a(id, result)
 ), held as materialized (
   select r.id, r.fence from tock.job_runs_live r
-  where r.id = any($1::bigint[]) and ($3::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $4 and r.status in ('running') and r.trigger <> 'exec' and r.locked_until >= tock.now() and r.locked_until < '9999-12-31T00:00:00Z'
+  where r.id = any($1::bigint[]) and ($3::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $4 and r.status in ('running') and r.trigger <> 'exec' and r.locked_until >= tock.now() and r.locked_until < '9999-12-30T00:00:00Z'
     and r.id = any(array(select a.id from answer a where (a.result is null or (octet_length(a.result::text) <= 1048576
     and not jsonb_path_exists(a.result, 'strict $.**{201}')
     and not jsonb_path_exists(a.result, '$.** ? (@.type() == "number" && (@ > 9007199254740991 || @ < -9007199254740991))')))))
@@ -567,22 +855,24 @@ with answer as materialized (
 ), gone as (
   delete from tock.job_runs_live r where r.id = any(array(select run_id from decided)) returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, output)
-  select id, definition_id, coalesce(h.due_at, gone.run_at), priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'succeeded', a.result
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, finished_at, status, output)
+  select id, definition_id, coalesce(h.due_at, gone.run_at), priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, tock.now(), 'succeeded', a.result
   from gone join answer a using (id) join decided h on h.run_id = gone.id
-  returning id, generation, definition_id, scheduled_for, job, status
+  returning id, generation, definition_id, scheduled_for, job, status, has_waiters
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
   returning s.concurrency_key
 ), noted as (
-  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
-  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
+  insert into tock.job_outbox (kind, run_id, run_ids, generation, definition_id, scheduled_for)
+  select k.kind, e.id, null::bigint[], e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
     where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
     union all
     select 'dead' from tock.job_definitions d where 'succeeded' = 'dead' and d.name = e.job and d.on_dead is not null
   ) k
   where e.definition_id is not null or 'succeeded' = 'dead'
+  union all
+  select 'end', null, array_agg(e.id order by e.id), 1, null, null from ended e where e.has_waiters having count(*) > 0
   returning id
 ), alerted as (
   insert into tock.alert_events (kind, count, run_id, definition_id, job)
@@ -602,6 +892,9 @@ from gone g left join tock.job_definitions d on d.id = g.definition_id;
 -- complete-queues
 select q.name from tock.job_queues q union select d.queue from tock.job_definitions d order by 1 limit 500;
 
+-- count-alerts-down
+select s.rule, count(*)::int as count, extract(epoch from min(s.since)) as since from tock.alert_states s where s.status = 'down' group by s.rule order by s.rule;
+
 -- count-backfilled-occurrences
 select count(*)::integer as count from tock.job_occurrences o where o.definition_id = $1 and o.scheduled_for = any($2::timestamptz[]) and not exists (select from tock.job_runs_finished r where r.id = o.run_id and r.status = 'skipped');
 
@@ -612,7 +905,7 @@ with ended_runs as (
   select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.figures_retried r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
 ), measured_runs as (
   select date_bin('1 minute', r.finished_at, 'epoch') as at, r.job collate "C" as job, r.queue, r.status collate "C" as status,
-    case when r.status <> 'skipped' then '' when r.skip_reason in ('overlap', 'catchup', 'deadline', 'window', 'chain', 'paused', 'edited') then r.skip_reason else 'other' end collate "C" as reason,
+    case when r.status <> 'skipped' then '' when r.skip_reason in ('overlap', 'catchup', 'deadline', 'window', 'chain', 'paused', 'edited', 'excepted') then r.skip_reason else 'other' end collate "C" as reason,
     r.occurrence_count, case when m.is_measured then least(greatest(extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end - case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000000, 0), 1e14)::bigint end as duration_us,
     case when m.is_measured then least(greatest(extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end - case when r.run_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.run_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.run_at end) * 1000000, 0), 1e14)::bigint end as wait_us
   from ended_runs r cross join lateral (select r.started_at is not null and r.status in ('succeeded', 'dead') as is_measured) m
@@ -694,8 +987,8 @@ with outcome as materialized (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and (r.cancel_requested_at is not null or r.live_key is not null and true and tock.successor_of(r.live_key) is not null) returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
   from asked
   returning id
 ), given_back as (
@@ -707,23 +1000,58 @@ with outcome as materialized (
   returning r.id, r.definition_id, r.job, r.run_at
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
-    and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
+    and (not (s.concurrency_key like 'definition:%' or s.concurrency_key like '~!%') or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
   returning s.concurrency_key
 ), noted as (
-  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
-  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
+  insert into tock.job_outbox (kind, run_id, run_ids, generation, definition_id, scheduled_for)
+  select k.kind, e.id, null::bigint[], e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
     where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
     union all
     select 'dead' from tock.job_definitions d where 'cancelled' = 'dead' and d.name = e.job and d.on_dead is not null
   ) k
   where e.definition_id is not null or 'cancelled' = 'dead'
+  union all
+  select 'end', null, array_agg(e.id order by e.id), 1, null, null from asked e where e.has_waiters having count(*) > 0
   returning id
 )
 select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten", (select tock.notify('code') from given_back join outcome o using (id) where o.blocked_on is not null limit 1) as notified from (select id from given_back union all select id from withdrawn) moved;
 
 -- delete sleeper
 delete from tock.sleepers where worker_id = $1;
+
+-- delete-definition-versions
+with gone as (
+  delete from tock.definition_versions v where v.ctid = any(array(
+    select o.ctid from tock.definition_versions o join tock.definition_versions n
+      on n.definition_id = o.definition_id and n.number = o.number + 1
+    where n.written_at < to_timestamp($1::float8 / 1000) limit $2::integer))
+  returning 1
+)
+select count(*)::integer as count from gone;
+
+-- delete-exception
+with gone as (
+  delete from tock.job_exceptions e where e.definition_id = $1::bigint and e.scheduled_for = $2::timestamptz
+), moved as (
+  update tock.job_definitions d set next_at = $3::timestamptz
+  where d.id = $1::bigint returning case when d.paused_at is null then tock.wake_for(d.next_at, null, 'soon')::text end as woken
+)
+select count(woken)::integer as woken from moved;
+
+-- delete-old-changes
+with young as materialized (
+  select coalesce((select c.position from tock.job_changes c where c.position is not null and c.at between to_timestamp($1::float8 / 1000) and tock.now()
+    order by c.position limit 1), h.position + 1) as first
+  from tock.changes_head h
+), gone as (
+  delete from tock.job_changes c where c.position = any(array(
+    select o.position from tock.job_changes o where o.position < (select y.first from young y) order by o.position limit $2))
+  returning c.position
+), noted as (
+  update tock.changes_head h set kept_after = g.last from (select max(position) as last from gone) g where g.last > h.kept_after
+)
+select count(*)::integer as count from gone;
 
 -- displace-runs
 -- Waiting runs end at once. From running ones terminate takes the lease: the holder's next write, or its next
@@ -744,22 +1072,24 @@ with target as materialized (
   where r.id = t.id and (t.status in ('queued', 'failed') or ($2 and t.status in ('running')))
   returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence + (status = 'running')::integer, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'cancelled', 'a later occurrence took its place'
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence + (status = 'running')::integer, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, tock.now(), 'cancelled', 'a later occurrence took its place'
   from gone
   returning id
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
   returning s.concurrency_key
 ), noted as (
-  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
-  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (
+  insert into tock.job_outbox (kind, run_id, run_ids, generation, definition_id, scheduled_for)
+  select k.kind, e.id, null::bigint[], e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
     where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
     union all
     select 'dead' from tock.job_definitions d where 'cancelled' = 'dead' and d.name = e.job and d.on_dead is not null
   ) k
   where e.definition_id is not null or 'cancelled' = 'dead'
+  union all
+  select 'end', null, array_agg(e.id order by e.id), 1, null, null from gone e where e.has_waiters having count(*) > 0
   returning id
 ), notified as (
   select tock.notify('cancel:' || id) from (select id from asked union all select id from gone where status = 'running') r
@@ -771,7 +1101,7 @@ with sleeper as (delete from tock.sleepers where worker_id = $1)
 update tock.workers set draining = true where id = $1;
 
 -- due-alert-watches
-select d.id::text, name, job, payload, cron, every_ms::float8, phase_ms::float8, extract(epoch from at) as at, after, timezone, dst, extract(epoch from start_at) as start_at, extract(epoch from end_at) as end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, expect_within_ms::float8, max_duration_ms::float8, active_window, outside_window, queue, priority, max_attempts, on_dead,
+select d.id::text, name, job, payload, cron, every_ms::float8, phase_ms::float8, anchor, at, after, waits_for, timezone, dst, extract(epoch from start_at) as start_at, extract(epoch from end_at) as end_at, exclude, shift, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, expect_within_ms::float8, max_duration_ms::float8, active_window, outside_window, queue, priority, max_attempts, tags, on_dead, keeps_changes, d.excepted_until is not null as is_excepted,
   d.paused_at is null and d.broken_at is null and d.vanished_at is null and d.expect_within_ms is not null as "isActive",
   d.vanished_at is not null or d.broken_at is not null or d.expect_within_ms is null as "isGone",
   (extract(epoch from greatest(d.created_at, d.updated_at, d.resumed_at)) * 1000)::float8 as "begunAt",
@@ -783,6 +1113,9 @@ select d.id::text, name, job, payload, cron, every_ms::float8, phase_ms::float8,
 from (select w.definition_id from tock.alert_watches w where w.check_at <= tock.now() order by w.check_at, w.definition_id limit $1) w
 join tock.job_definitions d on d.id = w.definition_id
 order by d.id;
+
+-- emit-event
+select tock.emit($1, $2, $3::jsonb)::text as id;
 
 -- end leases
 with recursive queue_lanes as (
@@ -805,6 +1138,62 @@ returning r.id::text as id;
 -- end-alert-watches
 delete from tock.alert_watches w where w.definition_id = any($1::bigint[]);
 
+-- end-freeze
+update tock.freezes f set ended_at = case when f.ramp_ms > 0 then tock.now() else f.until end
+where f.ended_at is null and f.until <= tock.now();
+
+-- end-own-wait
+with over as materialized (
+  select w.id, w.run_id, e.result, case when e.result is not null then 'event' when w.until <= tock.now() then case w.kind when 'sleep' then 'time' else 'timeout' end end as outcome
+  from tock.job_waits w left join lateral (select case when w.kind = 'event' then (select jsonb_build_object('id', e.id::text, 'payload', e.payload, 'emittedAt', to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+    from tock.job_events e where e.name = w.name and e.key = w.key and e.created_at >= w.since order by e.id limit 1) end as result) e on true
+  where w.id = any(array[$1::bigint]) and exists (select from tock.job_runs_live r where r.id = w.run_id)
+), ended as (
+  update tock.job_waits w set outcome = o.outcome, result = o.result, ended_at = tock.now()
+  from over o where w.id = o.id and w.id = any(array(select o.id from over o where o.outcome is not null)) and w.outcome is null
+  returning w.id, w.run_id, w.outcome, w.result
+), resumed as (
+  update tock.job_runs_live r set run_at = case when r.status = 'queued' then least(r.run_at, tock.now()) else r.run_at end
+  where r.id = any(array(select e.run_id from ended e where e.id <> all(array[$1::bigint]::bigint[])))
+  returning r.queue, r.priority
+)
+select id::text, outcome, result::text from ended;
+
+-- end-waits
+with over as materialized (
+  select w.id, w.run_id, e.result, case when e.result is not null then 'event' when w.kind in ('runs', 'group') and not tock.has_live_runs(w.id)
+      and (w.needs_success is not true or not exists (
+        select from tock.job_awaited_runs a where a.wait_id = w.id
+          and coalesce(a.status, (select f.status from tock.job_runs_finished f where f.id = a.run_id), 'pruned') <> 'succeeded')) then 'ended' when w.until <= tock.now() then case w.kind when 'sleep' then 'time' else 'timeout' end end as outcome
+  from tock.job_waits w left join lateral (select case when w.kind = 'event' then (select jsonb_build_object('id', e.id::text, 'payload', e.payload, 'emittedAt', to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+    from tock.job_events e where e.name = w.name and e.key = w.key and e.created_at >= w.since order by e.id limit 1) end as result) e on true
+  where w.id = any($1::bigint[]) and exists (select from tock.job_runs_live r where r.id = w.run_id)
+), ended as (
+  update tock.job_waits w set outcome = o.outcome, result = o.result, ended_at = tock.now()
+  from over o where w.id = o.id and w.id = any(array(select o.id from over o where o.outcome is not null)) and w.outcome is null
+  returning w.id, w.run_id, w.outcome, w.result
+), resumed as (
+  update tock.job_runs_live r set run_at = case when r.status = 'queued' then least(r.run_at, tock.now()) else r.run_at end
+  where r.id = any(array(select e.run_id from ended e where e.id <> all($2::bigint[])))
+  returning r.queue, r.priority
+), unnoted as materialized (
+    select a.wait_id, a.position, a.run_id from tock.job_awaited_runs a where a.run_id = any($3::bigint[]) and a.status is null
+    union
+    select a.wait_id, a.position, a.run_id from tock.job_awaited_runs a
+    where a.wait_id = any($2::bigint[] || array(select o.id from over o where o.outcome = 'ended')) and a.status is null
+  ), noted as (
+  update tock.job_awaited_runs a
+  set status = coalesce(f.status, 'pruned'), output = f.output, error = case f.status when 'dead' then f.errors -> -1 ->> 'message' else f.skip_reason end
+  from (
+    select a.wait_id, a.position, f.status, f.output, f.errors, f.skip_reason from unnoted a left join tock.job_runs_finished f on f.id = a.run_id
+    where f.id is not null or not (exists (select from tock.job_runs_live l where l.id = a.run_id)
+  or exists (select from tock.job_successors s where s.run_id = a.run_id))
+    order by a.wait_id, a.position
+  ) f
+  where a.wait_id = f.wait_id and a.position = f.position and a.status is null
+)
+select id::text, outcome, result::text from ended;
+
 -- ended-attempts
 select id from tock.job_runs_finished r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and locked_by = $3
 union all
@@ -823,7 +1212,7 @@ select place, made, replaced, id from tock.enqueue_live($1::text) order by place
 
 -- enqueue-one
 select tock.enqueue_one($1::text, $2::text::jsonb, $3::text::timestamptz, $4::text::float8, $5::text,
-  $6::text::integer, $7::text::integer, $8::text, $9::text)::text as id;
+  $6::text::integer, $7::text::integer, $8::text, $9::text, string_to_array($10::text, ','))::text as id;
 
 -- estimate-rows
 select coalesce(sum(greatest(c.reltuples, s.n_live_tup, 0)::float8), 0) as rows, coalesce(sum(pg_relation_size(c.oid)), 0)::float8 as bytes
@@ -943,9 +1332,9 @@ with outcome as materialized (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and (r.cancel_requested_at is not null or r.live_key is not null and true and tock.successor_of(r.live_key) is not null) returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, skip_reason)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, finished_at, status, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then asked.errors
-    else (case when jsonb_array_length(asked.errors) >= 50 then asked.errors - 0 else asked.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(asked.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(asked.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
+    else (case when jsonb_array_length(asked.errors) >= 50 then asked.errors - 0 else asked.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(asked.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(asked.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
   from asked join outcome o using (id)
   returning id
 ), given_back as (
@@ -955,25 +1344,31 @@ with outcome as materialized (
       slot_keys = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when o.is_suspect and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from held join outcome o using (id) where r.id = held.id and r.id <> all(array(select id from asked))
-  returning r.id, r.definition_id, r.job, r.run_at
+  returning r.id, r.definition_id, r.job, r.run_at, r.attempts, r.generation, r.keeps_changes
 ), alerted as (
   insert into tock.alert_events (kind, count, run_id, definition_id, job)
   select 'failed', count(*)::integer, max(f.id), f.definition_id, f.job from given_back f
   where f.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
   group by f.definition_id, f.job
+), changed as (
+  insert into tock.job_changes (kind, run_id, job, definition_id, status, attempts, generation)
+  select 'failed', c.id, c.job, c.definition_id, 'failed', c.attempts, c.generation
+  from given_back c where c.keeps_changes order by c.id
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
-    and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
+    and (not (s.concurrency_key like 'definition:%' or s.concurrency_key like '~!%') or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
   returning s.concurrency_key
 ), noted as (
-  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
-  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
+  insert into tock.job_outbox (kind, run_id, run_ids, generation, definition_id, scheduled_for)
+  select k.kind, e.id, null::bigint[], e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
     where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
     union all
     select 'dead' from tock.job_definitions d where 'cancelled' = 'dead' and d.name = e.job and d.on_dead is not null
   ) k
   where e.definition_id is not null or 'cancelled' = 'dead'
+  union all
+  select 'end', null, array_agg(e.id order by e.id), 1, null, null from asked e where e.has_waiters having count(*) > 0
   returning id
 )
 select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from (select id from given_back union all select id from withdrawn) moved;
@@ -986,6 +1381,86 @@ from unnest($1::bigint[], $2::integer[], $3::text[], $4::boolean[], $5::timestam
 -- fail-handed-off
 select tock.fail($1::bigint, $2::integer, $3::text, $4::boolean, $5::timestamptz, $6::jsonb) as held;
 
+-- fair-keys-arrive
+insert into tock.fair_keys as k (name, queue, job, key, tag)
+select n.name, s.queue, s.job, regexp_replace(n.name, '^[^/]*/[^/]*/', ''), s.tag
+from (select distinct name from unnest((select $1::text[])) u(name)) n join (
+  select d.queue, d.job, coalesce((select p.tag from tock.fair_keys p where p.queue = d.queue and p.job = d.job and p.is_ready order by p.tag limit 1),
+    (select p.tag from tock.fair_keys p where p.queue = d.queue and p.job = d.job and not p.is_ready order by p.tag desc limit 1), 0) as tag
+  from (select distinct ltrim(split_part(name, '/', 1), '~!') as queue, split_part(name, '/', 2) as job from unnest((select $1::text[])) u(name)) d offset 0
+) s on s.queue = ltrim(split_part(n.name, '/', 1), '~!') and s.job = split_part(n.name, '/', 2)
+order by n.name
+on conflict (name) do update set arrivals = k.arrivals + 1, held_on = null, tag = case when k.is_ready then k.tag when k.held_on is null then greatest(k.tag, excluded.tag) else greatest(k.tag, excluded.tag - 32) end,
+  is_ready = coalesce(greatest(k.closed_until, k.rate_next_at) <= tock.now(), true), ready_at = case when greatest(k.closed_until, k.rate_next_at) > tock.now() then greatest(k.closed_until, k.rate_next_at) end;
+
+-- fair-keys-arrive-from-outbox
+with taken as (
+  delete from tock.job_outbox o where o.id = any(array(
+    select f.id from tock.job_outbox f where f.kind = 'fair' order by f.id limit (select $1::integer) for update))
+  returning o.fair_keys
+), arrived as (
+insert into tock.fair_keys as k (name, queue, job, key, tag)
+select n.name, s.queue, s.job, regexp_replace(n.name, '^[^/]*/[^/]*/', ''), s.tag
+from (select distinct name from (select unnest(t.fair_keys) as name from taken t) u) n join (
+  select d.queue, d.job, coalesce((select p.tag from tock.fair_keys p where p.queue = d.queue and p.job = d.job and p.is_ready order by p.tag limit 1),
+    (select p.tag from tock.fair_keys p where p.queue = d.queue and p.job = d.job and not p.is_ready order by p.tag desc limit 1), 0) as tag
+  from (select distinct ltrim(split_part(name, '/', 1), '~!') as queue, split_part(name, '/', 2) as job from (select unnest(t.fair_keys) as name from taken t) u) d offset 0
+) s on s.queue = ltrim(split_part(n.name, '/', 1), '~!') and s.job = split_part(n.name, '/', 2)
+order by n.name
+on conflict (name) do update set arrivals = k.arrivals + 1, held_on = null, tag = case when k.is_ready then k.tag when k.held_on is null then greatest(k.tag, excluded.tag) else greatest(k.tag, excluded.tag - 32) end,
+  is_ready = coalesce(greatest(k.closed_until, k.rate_next_at) <= tock.now(), true), ready_at = case when greatest(k.closed_until, k.rate_next_at) > tock.now() then greatest(k.closed_until, k.rate_next_at) end)
+select (select count(*) from taken)::integer as taken, set_config('synchronous_commit', 'off', true) as commit;
+
+-- fair-keys-forget
+with idle as materialized (
+  select k.name from tock.fair_keys k
+  left join tock.key_settings o on o.key = k.key left join tock.fair_scopes f on f.queue = case when k.job = '' then k.queue else '' end and f.job = k.job
+  where not k.is_ready and k.ready_at is null and coalesce(k.closed_until <= tock.now(), true)
+    and coalesce(k.rate_next_at + coalesce(coalesce(o.rate_burst, f.rate_burst) * coalesce(o.rate_period_ms::float8 / o.rate_count, f.rate_period_ms::float8 / f.rate_count), 0) * interval '1 millisecond' <= tock.now(), true)
+    and k.tag <= coalesce((select p.tag from tock.fair_keys p where p.queue = k.queue and p.job = k.job and p.is_ready order by p.tag limit 1), 'infinity')
+  order by k.name limit 10000 for update of k skip locked
+)
+delete from tock.fair_keys k where k.name = any(array(select name from idle));
+
+-- fair-keys-slots-free
+with mine as materialized (
+  select k.name from tock.fair_keys k where k.held_on = any($1::text[]) order by k.tag limit 100
+)
+insert into tock.fair_keys as k (name, queue, job, key, tag)
+select n.name, s.queue, s.job, regexp_replace(n.name, '^[^/]*/[^/]*/', ''), s.tag
+from (select distinct name from mine) n join (
+  select d.queue, d.job, coalesce((select p.tag from tock.fair_keys p where p.queue = d.queue and p.job = d.job and p.is_ready order by p.tag limit 1),
+    (select p.tag from tock.fair_keys p where p.queue = d.queue and p.job = d.job and not p.is_ready order by p.tag desc limit 1), 0) as tag
+  from (select distinct ltrim(split_part(name, '/', 1), '~!') as queue, split_part(name, '/', 2) as job from mine) d offset 0
+) s on s.queue = ltrim(split_part(n.name, '/', 1), '~!') and s.job = split_part(n.name, '/', 2)
+order by n.name
+on conflict (name) do update set arrivals = k.arrivals + 1, held_on = null, tag = case when k.is_ready then k.tag when k.held_on is null then greatest(k.tag, excluded.tag) else greatest(k.tag, excluded.tag - 32) end,
+  is_ready = coalesce(greatest(k.closed_until, k.rate_next_at) <= tock.now(), true), ready_at = case when greatest(k.closed_until, k.rate_next_at) > tock.now() then greatest(k.closed_until, k.rate_next_at) end;
+
+-- fair-rates-void
+with void as materialized (
+  select k.name from tock.fair_keys k
+  left join tock.key_settings o on o.key = k.key left join tock.fair_scopes f on f.queue = case when k.job = '' then k.queue else '' end and f.job = k.job
+  where not k.is_ready and k.ready_at > tock.now() + interval '1 minute' and k.rate_next_at > tock.now()
+    and k.rate_next_at > tock.now() + interval '1 minute' + coalesce(coalesce(o.rate_period_ms::float8 / o.rate_count, f.rate_period_ms::float8 / f.rate_count), 0) * interval '1 millisecond'
+  order by k.name for update of k skip locked
+)
+update tock.fair_keys k set rate_next_at = null, arrivals = k.arrivals + 1, tag = greatest(k.tag, coalesce((select p.tag from tock.fair_keys p where p.queue = k.queue and p.job = k.job and p.is_ready order by p.tag limit 1),
+    (select p.tag from tock.fair_keys p where p.queue = k.queue and p.job = k.job and not p.is_ready order by p.tag desc limit 1), 0)),
+  is_ready = coalesce(k.closed_until <= tock.now(), true), ready_at = case when k.closed_until > tock.now() then k.closed_until end
+from void v where k.name = v.name;
+
+-- fair-tokens
+select name, greatest(0, floor((extract(epoch from tock.now() - first_at) * 1000)::float8 / step + 1))::integer as tokens, (extract(epoch from first_at) * 1000)::float8 as first_ms, step from (
+  select k.name, r.step, greatest(k.rate_next_at, tock.now() - (r.burst - 1) * r.step * interval '1 millisecond') as first_at
+  from unnest($1::text[], $2::float8[], $3::integer[]) r(name, step, burst) join tock.fair_keys k on k.name = r.name) r;
+
+-- fair-tokens-spend
+update tock.fair_keys k set rate_next_at = n.at, is_ready = coalesce(greatest(n.at, k.closed_until) <= tock.now(), true),
+  ready_at = case when greatest(n.at, k.closed_until) > tock.now() then greatest(n.at, k.closed_until) end
+from (select u.name, to_timestamp(u.next_ms / 1000) as at from unnest($1::text[], $2::float8[]) u(name, next_ms)) n
+where k.name = n.name;
+
 -- find-keys
 select key, id, live from tock.find_keys($1::text, $2::text);
 
@@ -996,23 +1471,25 @@ with outcome as materialized (
 ), gone as (
   delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($6::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $7 and r.status in ('running') returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, output, skip_reason)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, finished_at, status, output, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then gone.errors
-    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
   from gone join outcome o using (id)
-  returning id, generation, definition_id, scheduled_for, job, status
+  returning id, generation, definition_id, scheduled_for, job, status, has_waiters
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
   returning s.concurrency_key
 ), noted as (
-  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
-  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
+  insert into tock.job_outbox (kind, run_id, run_ids, generation, definition_id, scheduled_for)
+  select k.kind, e.id, null::bigint[], e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
     where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
     union all
     select 'dead' from tock.job_definitions d where e.status = 'dead' and d.name = e.job and d.on_dead is not null
   ) k
   where e.definition_id is not null or e.status = 'dead'
+  union all
+  select 'end', null, array_agg(e.id order by e.id), 1, null, null from ended e where e.has_waiters having count(*) > 0
   returning id
 ), alerted as (
   insert into tock.alert_events (kind, count, run_id, definition_id, job)
@@ -1033,11 +1510,11 @@ with recursive outcome as materialized (
 ), gone as (
   delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($6::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $7 and r.status in ('running') returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, output, skip_reason)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, finished_at, status, output, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then gone.errors
-    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
+    else (case when jsonb_array_length(gone.errors) >= 50 then gone.errors - 0 else gone.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(gone.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(gone.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, tock.now(), o.status, o.output, case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end
   from gone join outcome o using (id)
-  returning id, generation, definition_id, scheduled_for, job, status
+  returning id, generation, definition_id, scheduled_for, job, status, has_waiters
 ), keys as materialized (
   select s.concurrency_key as key, array_agg(s.slot order by s.slot) as slots, max(s.slot) as highest
   from tock.job_slots s where s.run_id = any(array(select id from gone)) and s.concurrency_key like 'job:%' group by 1
@@ -1067,7 +1544,7 @@ with recursive outcome as materialized (
       and r.priority <= (select min(priority) from gone) and r.slot_limits[1] >= k.highest
       and r.slot_limits[1] >= (select count(*) from tock.job_slots s where s.concurrency_key = k.key)
     order by r.priority, r.run_at, r.id limit 1) f
-  where case when (select $8::text[]) is null then q.relayed_to is null else k.queue = any($8) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or k.queue = 'tock:alerts') and case when (select $8::text[]) is null then q.relayed_to is null else k.queue = any($8) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and not (q.concurrency is not null or q.rate_count is not null)
   order by k.key, f.priority, f.run_at, f.id
@@ -1092,27 +1569,31 @@ with recursive outcome as materialized (
     locked_until = tock.now() + $10 * interval '1 millisecond', started_at = tock.now() where r.id = any(array(select id from next))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
-      and r.began_at is null
+      and r.began_at is null and r.has_parents is null
     then to_jsonb(r.slot_keys) else
     jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
       'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
-      'is_late', coalesce(r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now(), false))
+      'is_late', case when r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now()
+        then ((extract(epoch from tock.now()) - extract(epoch from r.start_by)) * 1000)::float8 > tock.frozen_ms(coalesce(r.scheduled_for, r.created_at)) else false end)
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
       from tock.job_definitions d where d.id = r.definition_id), '{}')
     || case when r.began_at is null then '{}'::jsonb
       else jsonb_build_object('begun', jsonb_build_object('ageMs', (extract(epoch from (tock.now() - r.began_at)) * 1000)::float8, 'snoozes', coalesce(r.snoozes, 0))) end
+    || case when r.has_parents then '{"has_parents": true}'::jsonb else '{}' end
     || case when r.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
 ), noted as (
-  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
-  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
+  insert into tock.job_outbox (kind, run_id, run_ids, generation, definition_id, scheduled_for)
+  select k.kind, e.id, null::bigint[], e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
     where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
     union all
     select 'dead' from tock.job_definitions d where e.status = 'dead' and d.name = e.job and d.on_dead is not null
   ) k
   where e.definition_id is not null or e.status = 'dead'
+  union all
+  select 'end', null, array_agg(e.id order by e.id), 1, null, null from ended e where e.has_waiters having count(*) > 0
   returning id
 ), alerted as (
   insert into tock.alert_events (kind, count, run_id, definition_id, job)
@@ -1133,23 +1614,25 @@ from ended;
 
 -- finish-plain
 with gone as (
-  delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running') returning r.id, r.definition_id, r.run_at, r.priority, r.attempts, r.max_attempts, r.fence, r.releases, r.generation, r.occurrence_count, r.scheduled_for, r.interval_start, r.start_by, r.locked_by, r.created_at, r.started_at, r.job, r.queue, r.trigger, r.idempotency_key, r.payload, r.errors, r.progress, r.slot_keys, r.slot_limits, r.live_key, r.traceparent, r.last_traceparent, r.began_at, r.snoozes
+  delete from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running') returning r.id, r.definition_id, r.run_at, r.priority, r.attempts, r.max_attempts, r.fence, r.releases, r.generation, r.occurrence_count, r.scheduled_for, r.interval_start, r.start_by, r.locked_by, r.created_at, r.started_at, r.job, r.queue, r.trigger, r.idempotency_key, r.payload, r.errors, r.progress, r.slot_keys, r.slot_limits, r.live_key, r.traceparent, r.last_traceparent, r.began_at, r.snoozes, r.has_waiters, r.has_parents, r.tags
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'succeeded'
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, finished_at, status)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, tock.now(), 'succeeded'
   from gone
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
   returning s.concurrency_key
 ), noted as (
-  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
-  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (
+  insert into tock.job_outbox (kind, run_id, run_ids, generation, definition_id, scheduled_for)
+  select k.kind, e.id, null::bigint[], e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
     where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
     union all
     select 'dead' from tock.job_definitions d where 'succeeded' = 'dead' and d.name = e.job and d.on_dead is not null
   ) k
   where e.definition_id is not null or 'succeeded' = 'dead'
+  union all
+  select 'end', null, array_agg(e.id order by e.id), 1, null, null from gone e where e.has_waiters having count(*) > 0
   returning id
 ), alerted as (
   insert into tock.alert_events (kind, count, run_id, definition_id, job)
@@ -1167,10 +1650,13 @@ select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id
 delete from tock.alert_flips f where f.id = any(array(
   select o.id from tock.alert_flips o where o.at < tock.now() - interval '90 days' order by o.at limit $1));
 
+-- forget-coming-exceptions
+delete from tock.job_exceptions e where e.definition_id = any($1::bigint[]) and e.due_at > tock.now();
+
 -- free-stale-slots
 delete from tock.job_slots s where not exists (
   select from tock.job_runs_live r
-  where r.id = s.run_id and (r.status = 'running' or s.concurrency_key like 'definition:%'));
+  where r.id = s.run_id and (r.status = 'running' or (s.concurrency_key like 'definition:%' or s.concurrency_key like '~!%')));
 
 -- hand-off
 with outcome as materialized (
@@ -1181,8 +1667,8 @@ with outcome as materialized (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'cancelled', skip_reason
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, tock.now(), 'cancelled', skip_reason
   from asked
   returning id
 ), kept as (
@@ -1203,14 +1689,16 @@ with outcome as materialized (
     and (s.concurrency_key = 'isolated' or s.run_id = any(array(select id from asked)))
   returning s.concurrency_key
 ), noted as (
-  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
-  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
+  insert into tock.job_outbox (kind, run_id, run_ids, generation, definition_id, scheduled_for)
+  select k.kind, e.id, null::bigint[], e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
     where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
     union all
     select 'dead' from tock.job_definitions d where 'cancelled' = 'dead' and d.name = e.job and d.on_dead is not null
   ) k
   where e.definition_id is not null or 'cancelled' = 'dead'
+  union all
+  select 'end', null, array_agg(e.id order by e.id), 1, null, null from asked e where e.has_waiters having count(*) > 0
   returning id
 )
 select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten", (select count(tock.wake(null, 'reap')::text) from handed_off where is_decided) as woken
@@ -1227,6 +1715,11 @@ on conflict (worker_id) do update set queues = excluded.queues returning worker_
 with made as (
   insert into tock.workers (id, kind, host, pid, process, capacity, heartbeat_ms, queues)
   values ($1, $2, $3, $4, $5, $6, $7, $8::text[])
+), deployed as (
+  insert into tock.deploys (name, code, first_seen_at) select $9, $10, tock.now() where $9::text is not null
+  on conflict do nothing
+), seen as (
+  update tock.deploys v set first_seen_at = tock.now() where v.name = $9::text and v.first_seen_at is null
 )
 select w.id, w.pid, w.process from tock.workers w where w.host = $3 and w.process is not null;
 
@@ -1248,11 +1741,12 @@ with planned as materialized (
   on conflict do nothing
   returning run_id
 ), made as (
-  insert into tock.job_runs_live (id, definition_id, job, queue, priority, max_attempts, payload, idempotency_key,
-    scheduled_for, interval_start, run_at, trigger, status)
-  select p.id, d.id, d.job, d.queue, d.priority, d.max_attempts, p.payload, p.key,
-    p.scheduled_for, p.interval_start, tock.now(), 'backfill', 'queued'
-  from planned p join tock.job_definitions d on d.id = $2::bigint
+  insert into tock.job_runs_live (id, definition_id, job, queue, priority, max_attempts, tags, keeps_changes, payload, idempotency_key,
+    scheduled_for, interval_start, run_at, trigger, slot_keys, slot_limits, status)
+  select p.id, d.id, d.job, d.queue, d.priority, d.max_attempts, d.tags, d.keeps_changes, p.payload, p.key,
+    p.scheduled_for, p.interval_start, case when d.waits_for is null then tock.now() else '9999-12-31' end, 'backfill', f.keys, f.limits, 'queued'
+  from planned p join tock.job_definitions d on d.id = $2::bigint cross join lateral (select tock.fair_slots(null, d.queue, d.job, p.payload) as keys offset 0) k
+  cross join lateral (select k.keys, tock.fair_limits(k.keys, null) as limits) f
   where p.id in (select run_id from taken union all select run_id from fresh)
   order by p.id
   returning id
@@ -1264,7 +1758,7 @@ select (select count(*) from made)::integer as made, (select count(*) from notif
 -- insert-occurrences
 with planned as materialized (
   select nextval('tock.job_runs_id_seq') as id, o.* from (
-    select p.definition_id, d.job, d.queue, d.priority, d.max_attempts, p.key, p.occurrence_count,
+    select p.definition_id, d.job, d.queue, d.priority, d.max_attempts, d.tags, d.keeps_changes, p.key, p.occurrence_count,
       p.trigger, p.skip_reason,
       case when p.payload is null then d.payload else nullif(p.payload, 'null') end as payload,
       to_timestamp(p.scheduled_for / 1000) as scheduled_for, to_timestamp(p.run_at / 1000) as run_at,
@@ -1289,24 +1783,29 @@ with planned as materialized (
 ), chosen as (
   select run_id from fresh union all select run_id from taken
 ), queued as (
-  insert into tock.job_runs_live (id, definition_id, job, queue, priority, max_attempts, payload, scheduled_for, run_at, interval_start, occurrence_count, trigger, idempotency_key, start_by, slot_keys, slot_limits, status)
-  select id, definition_id, job, queue, priority, max_attempts, payload, scheduled_for, run_at, interval_start, occurrence_count, trigger, key, start_by, slot_keys, slot_limits, 'queued'
-  from planned join chosen on chosen.run_id = planned.id where skip_reason is null order by id
+  insert into tock.job_runs_live (id, definition_id, job, queue, priority, max_attempts, tags, payload, scheduled_for, run_at, interval_start, occurrence_count, trigger, idempotency_key, start_by, keeps_changes, slot_keys, slot_limits, status)
+  select id, definition_id, job, queue, priority, max_attempts, tags, payload, scheduled_for, run_at, interval_start, occurrence_count, trigger, key, start_by, keeps_changes, f.keys, f.limits, 'queued'
+  from planned join chosen on chosen.run_id = planned.id cross join lateral (select tock.fair_slots(slot_keys, queue, job, payload) as keys offset 0) k
+  cross join lateral (select k.keys, tock.fair_limits(k.keys, slot_limits) as limits) f where skip_reason is null order by id
   returning id
 ), skipped as (
-  insert into tock.job_runs_finished (id, definition_id, job, queue, priority, max_attempts, payload, scheduled_for, run_at, interval_start, occurrence_count, trigger, idempotency_key, status, finished_at, skip_reason)
-  select id, definition_id, job, queue, priority, max_attempts, payload, scheduled_for, run_at, interval_start, occurrence_count, trigger, key, 'skipped', tock.now(), skip_reason
-  from planned join fresh on fresh.run_id = planned.id where skip_reason is not null
-  returning id, generation, definition_id, scheduled_for, job
+  insert into tock.job_runs_finished (id, definition_id, job, queue, priority, max_attempts, tags, payload, scheduled_for, run_at, interval_start, occurrence_count, trigger, idempotency_key, status, finished_at, skip_reason)
+  select id, definition_id, job, queue, priority, max_attempts, tags, payload, scheduled_for, run_at, interval_start, occurrence_count, trigger, key, 'skipped', tock.now(), skip_reason
+  from planned left join fresh on fresh.run_id = planned.id where skip_reason is not null and (fresh.run_id is not null or occurrence_count > 1 and planned.trigger = 'cron' and not exists (
+      select from tock.job_runs_finished f
+      where f.definition_id = planned.definition_id and f.scheduled_for = planned.scheduled_for and f.status = 'skipped' offset 0))
+  returning id, generation, definition_id, scheduled_for, job, has_waiters
 ), noted as (
-  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
-  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from skipped e cross join lateral (
+  insert into tock.job_outbox (kind, run_id, run_ids, generation, definition_id, scheduled_for)
+  select k.kind, e.id, null::bigint[], e.generation, e.definition_id, e.scheduled_for from skipped e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
     where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
     union all
     select 'dead' from tock.job_definitions d where 'skipped' = 'dead' and d.name = e.job and d.on_dead is not null
   ) k
   where e.definition_id is not null or 'skipped' = 'dead'
+  union all
+  select 'end', null, array_agg(e.id order by e.id), 1, null, null from skipped e where e.has_waiters having count(*) > 0
   returning id
 )
 select (select count(*) from queued)::int as runs, (select count(*) from skipped)::int as skips,
@@ -1319,10 +1818,10 @@ set cursor = greatest(d.cursor, to_timestamp(u.cursor / 1000)), next_at = to_tim
   remaining_count = u.remaining
 from unnest($1::bigint[], $2::float8[], $3::float8[], $4::integer[]) as u(id, cursor, next_at, remaining)
 where d.id = u.id and d.id = any($1::bigint[])
-  returning d.id, d.job, d.queue, d.priority, d.max_attempts, d.payload
+  returning d.id, d.job, d.queue, d.priority, d.max_attempts, d.tags, d.keeps_changes, d.payload
 ), planned as materialized (
   select nextval('tock.job_runs_id_seq') as id, o.* from (
-    select p.definition_id, d.job, d.queue, d.priority, d.max_attempts, p.key, p.occurrence_count,
+    select p.definition_id, d.job, d.queue, d.priority, d.max_attempts, d.tags, d.keeps_changes, p.key, p.occurrence_count,
       'cron'::text as trigger,
       case when p.payload is null then d.payload else nullif(p.payload, 'null') end as payload,
       to_timestamp(p.scheduled_for / 1000) as scheduled_for, to_timestamp(p.run_at / 1000) as run_at,
@@ -1340,9 +1839,10 @@ where d.id = u.id and d.id = any($1::bigint[])
   on conflict do nothing
   returning run_id
 ), queued as (
-  insert into tock.job_runs_live (id, definition_id, job, queue, priority, max_attempts, payload, scheduled_for, run_at, interval_start, occurrence_count, trigger, idempotency_key, start_by, slot_keys, slot_limits, status)
-  select id, definition_id, job, queue, priority, max_attempts, payload, scheduled_for, run_at, interval_start, occurrence_count, trigger, key, start_by, slot_keys, slot_limits, 'queued'
-  from planned join fresh on fresh.run_id = planned.id order by id
+  insert into tock.job_runs_live (id, definition_id, job, queue, priority, max_attempts, tags, payload, scheduled_for, run_at, interval_start, occurrence_count, trigger, idempotency_key, start_by, keeps_changes, slot_keys, slot_limits, status)
+  select id, definition_id, job, queue, priority, max_attempts, tags, payload, scheduled_for, run_at, interval_start, occurrence_count, trigger, key, start_by, keeps_changes, f.keys, f.limits, 'queued'
+  from planned join fresh on fresh.run_id = planned.id cross join lateral (select tock.fair_slots(slot_keys, queue, job, payload) as keys offset 0) k
+  cross join lateral (select k.keys, tock.fair_limits(k.keys, slot_limits) as limits) f order by id
   returning id
 )
 select count(*)::int as runs from queued;
@@ -1352,24 +1852,32 @@ select count(*)::int as runs from queued;
 -- definition's lock and cursor, which moves past the span in the same transaction, keep it from being
 -- recorded twice.
 with skipped as (
-  insert into tock.job_runs_finished (id, definition_id, job, queue, priority, max_attempts, payload, scheduled_for, run_at,
+  insert into tock.job_runs_finished (id, definition_id, job, queue, priority, max_attempts, tags, payload, scheduled_for, run_at,
     interval_start, occurrence_count, trigger, status, finished_at, skip_reason)
-  select nextval('tock.job_runs_id_seq'), d.id, d.job, d.queue, d.priority, d.max_attempts, d.payload,
+  select nextval('tock.job_runs_id_seq'), d.id, d.job, d.queue, d.priority, d.max_attempts, d.tags, d.payload,
     $1::timestamptz, $1, $2::timestamptz, $3::integer, 'cron', 'skipped', tock.now(), $4::text
   from tock.job_definitions d where d.id = $5
-  returning id, generation, definition_id, scheduled_for, job
+  returning id, generation, definition_id, scheduled_for, job, has_waiters
 ), noted as (
-  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
-  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from skipped e cross join lateral (
+  insert into tock.job_outbox (kind, run_id, run_ids, generation, definition_id, scheduled_for)
+  select k.kind, e.id, null::bigint[], e.generation, e.definition_id, e.scheduled_for from skipped e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
     where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
     union all
     select 'dead' from tock.job_definitions d where 'skipped' = 'dead' and d.name = e.job and d.on_dead is not null
   ) k
   where e.definition_id is not null or 'skipped' = 'dead'
+  union all
+  select 'end', null, array_agg(e.id order by e.id), 1, null, null from skipped e where e.has_waiters having count(*) > 0
   returning id
 )
 select id from skipped;
+
+-- insert-zones
+insert into tock.zones (timezone, zone_data, offsets)
+select r.timezone, r."zoneData", r.offsets
+from jsonb_to_recordset($1::jsonb) as r(timezone text, "zoneData" text, offsets jsonb)
+order by r.timezone on conflict (timezone) do nothing;
 
 -- is notify lock awaited
 select exists (select from pg_locks
@@ -1389,11 +1897,15 @@ with recursive queue_lanes as (
   select n.queue, n.priority from queue_lanes p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+), ready_scopes as (
+  (select k.queue, k.job from tock.fair_keys k where k.is_ready order by k.queue, k.job limit 1)
+  union all
+  select n.queue, n.job from ready_scopes s cross join lateral (select k.queue, k.job from tock.fair_keys k where k.is_ready and (k.queue, k.job) > (s.queue, s.job) order by k.queue, k.job limit 1) n
 ), open as materialized (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_lanes p left join tock.job_queues q on q.name = p.queue
-  where case when (select $1::text[]) is null then q.relayed_to is null else p.queue = any($1) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else p.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -1408,9 +1920,21 @@ with recursive queue_lanes as (
   select not exists (select from unnest($3::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
     and exists (select from tock.registrations
       where fingerprint = $2 and is_current and seen_at <= tock.now() + interval '1 minute')
-    and not tock.is_copy()
-    and not exists (select from tock.job_definitions where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null)
-    and not exists (select from open) and not (exists (select from queue_lanes p cross join lateral (
+    and not tock.is_copy() and not exists (select from tock.zones z where z.zone_data < nullif($4, 'unknown'))
+    and not exists (select from tock.job_definitions where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null and not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))))
+    and not exists (select from open) and not (exists (select from ready_scopes s left join tock.job_queues q on q.name = s.queue where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else s.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and coalesce(case when (q.concurrency is not null or q.rate_count is not null) then least(q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name), case when q.rate_count is not null then greatest(0, floor((extract(epoch from tock.now() - greatest(case when not q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end, tock.now() - (greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) - 1) * (q.rate_period_ms::float8 / q.rate_count) * interval '1 millisecond')) * 1000)::float8 / (q.rate_period_ms::float8 / q.rate_count) + 1))::integer end) - (select count(*) from (
+    select from tock.job_runs_live r where r.unblocked_on >= '~' || q.name || '/' and r.unblocked_on < '~' || q.name || '0'
+      and r.blocked_on is null and r.status in ('queued', 'failed') limit 1000) s) end > 0, true))
+  or exists (select from tock.fair_keys k left join tock.job_queues q on q.name = k.queue
+    where not k.is_ready and k.ready_at <= tock.now() and (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or k.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else k.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and coalesce(case when (q.concurrency is not null or q.rate_count is not null) then least(q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name), case when q.rate_count is not null then greatest(0, floor((extract(epoch from tock.now() - greatest(case when not q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end, tock.now() - (greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) - 1) * (q.rate_period_ms::float8 / q.rate_count) * interval '1 millisecond')) * 1000)::float8 / (q.rate_period_ms::float8 / q.rate_count) + 1))::integer end) - (select count(*) from (
+    select from tock.job_runs_live r where r.unblocked_on >= '~' || q.name || '/' and r.unblocked_on < '~' || q.name || '0'
+      and r.blocked_on is null and r.status in ('queued', 'failed') limit 1000) s) end > 0, true))) and not (exists (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
     order by r.run_at, r.id limit 1) e)
@@ -1420,16 +1944,28 @@ with recursive queue_lanes as (
     select from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
-    order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, queue, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)) as is_idle
+    order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on < '~'
+    order by blocked_on, queue, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)
+  or (exists (select from tock.job_queues q where q.override_ends_at <= tock.now() or q.paused_until <= tock.now())
+    or coalesce((select min(d.paused_until) from tock.job_definitions d where d.paused_until is not null) <= tock.now(), false) or exists (select from tock.freezes f where f.ended_at is null and f.until <= tock.now())) or exists (select from tock.job_offers o left join tock.job_queues q on q.name = o.queue where (q.relayed_to is distinct from 'sql' or not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or o.queue = 'tock:alerts') or not (q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)))))
+    and case when $1::text[] is null then not exists (select from tock.job_queues s where not (s.relayed_to is distinct from 'sql' or not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.name = 'tock:alerts') or not (s.paused_at is null and coalesce(s.closed_until <= tock.now(), true) and (s.active_window is null or case when split_part(s.active_window, '-', 1) < split_part(s.active_window, '-', 2)
+    then (tock.now() at time zone s.timezone)::time >= split_part(s.active_window, '-', 1)::time and (tock.now() at time zone s.timezone)::time < split_part(s.active_window, '-', 2)::time
+    else (tock.now() at time zone s.timezone)::time >= split_part(s.active_window, '-', 1)::time or (tock.now() at time zone s.timezone)::time < split_part(s.active_window, '-', 2)::time end))) and (
+    exists (select from queue_lanes p cross join lateral (
+      select r.id from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') order by r.run_at, r.id limit 1) d where p.queue = s.name)
+    or exists (select from tock.fair_keys k where k.queue = s.name and (k.is_ready or k.ready_at <= tock.now())))) else true end as is_idle
 ), noted as (
   insert into tock.ticks as t (host, folder, kind, version, node, zone_data, clock_ms)
-  select $4, $5, $6, $7, $8, $9, round($10::float8 - extract(epoch from tock.now())::float8 * 1000)
+  select $5, $6, $7, $8, $9, $4, round($10::float8 - extract(epoch from tock.now())::float8 * 1000)
   from question where is_idle and not exists (
-    select from tock.ticks n where n.host = $4 and n.folder = $5 and n.kind = $6 and n.version = $7 and n.node = $8
+    select from tock.ticks n where n.host = $5 and n.folder = $6 and n.kind = $7 and n.version = $8 and n.node = $9
       and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
   on conflict (host, folder, kind) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
-    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null
+    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null,
+    silences = case when tock.now() - t.at > greatest(interval '100 seconds', (t.at - t.first_at) / greatest(t.tick_count - 1, 1) * 1.7) then (coalesce(t.silences, '{}') + tstzmultirange(tstzrange(t.at, tock.now(), '()')))
+      * tstzmultirange(tstzrange(tock.now() - interval '7 days', null)) else t.silences end
 )
 select is_idle as "isIdle", set_config('synchronous_commit', 'off', true) as "commit" from question;
 
@@ -1440,11 +1976,15 @@ with recursive queue_lanes as (
   select n.queue, n.priority from queue_lanes p cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+), ready_scopes as (
+  (select k.queue, k.job from tock.fair_keys k where k.is_ready order by k.queue, k.job limit 1)
+  union all
+  select n.queue, n.job from ready_scopes s cross join lateral (select k.queue, k.job from tock.fair_keys k where k.is_ready and (k.queue, k.job) > (s.queue, s.job) order by k.queue, k.job limit 1) n
 ), open as materialized (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_lanes p left join tock.job_queues q on q.name = p.queue
-  where case when (select $1::text[]) is null then q.relayed_to is null else p.queue = any($1) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else p.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -1459,9 +1999,21 @@ with recursive queue_lanes as (
   select not exists (select from unnest($3::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
     and exists (select from tock.registrations
       where fingerprint = $2 and is_current and seen_at <= tock.now() + interval '1 minute')
-    and not tock.is_copy()
-    and not exists (select from tock.job_definitions where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null)
-    and not exists (select from open) and not (exists (select from queue_lanes p cross join lateral (
+    and not tock.is_copy() and not exists (select from tock.zones z where z.zone_data < nullif($4, 'unknown'))
+    and not exists (select from tock.job_definitions where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null and not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))))
+    and not exists (select from open) and not (exists (select from ready_scopes s left join tock.job_queues q on q.name = s.queue where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else s.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and coalesce(case when (q.concurrency is not null or q.rate_count is not null) then least(q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name), case when q.rate_count is not null then greatest(0, floor((extract(epoch from tock.now() - greatest(case when not q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end, tock.now() - (greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) - 1) * (q.rate_period_ms::float8 / q.rate_count) * interval '1 millisecond')) * 1000)::float8 / (q.rate_period_ms::float8 / q.rate_count) + 1))::integer end) - (select count(*) from (
+    select from tock.job_runs_live r where r.unblocked_on >= '~' || q.name || '/' and r.unblocked_on < '~' || q.name || '0'
+      and r.blocked_on is null and r.status in ('queued', 'failed') limit 1000) s) end > 0, true))
+  or exists (select from tock.fair_keys k left join tock.job_queues q on q.name = k.queue
+    where not k.is_ready and k.ready_at <= tock.now() and (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or k.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else k.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and coalesce(case when (q.concurrency is not null or q.rate_count is not null) then least(q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name), case when q.rate_count is not null then greatest(0, floor((extract(epoch from tock.now() - greatest(case when not q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end, tock.now() - (greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) - 1) * (q.rate_period_ms::float8 / q.rate_count) * interval '1 millisecond')) * 1000)::float8 / (q.rate_period_ms::float8 / q.rate_count) + 1))::integer end) - (select count(*) from (
+    select from tock.job_runs_live r where r.unblocked_on >= '~' || q.name || '/' and r.unblocked_on < '~' || q.name || '0'
+      and r.blocked_on is null and r.status in ('queued', 'failed') limit 1000) s) end > 0, true))) and not (exists (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
     order by r.run_at, r.id limit 1) e)
@@ -1471,11 +2023,15 @@ with recursive queue_lanes as (
     select from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
-    order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, queue, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)) and not (exists (select from tock.alert_events)
+    order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on < '~'
+    order by blocked_on, queue, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)
+  or (exists (select from tock.job_queues q where q.override_ends_at <= tock.now() or q.paused_until <= tock.now())
+    or coalesce((select min(d.paused_until) from tock.job_definitions d where d.paused_until is not null) <= tock.now(), false) or exists (select from tock.freezes f where f.ended_at is null and f.until <= tock.now())) or exists (select from tock.job_offers o left join tock.job_queues q on q.name = o.queue where (q.relayed_to is distinct from 'sql' or not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or o.queue = 'tock:alerts') or not (q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end))))) and not (exists (select from tock.alert_events)
     or not exists (select from tock.alert_clock c where c.check_at > tock.now() and c.checked_at < tock.now() + interval '1 minute')
-    or $4::boolean and coalesce((select min(w.check_at) from tock.alert_watches w) <= tock.now(), false)
-    or $5::boolean and exists (select r.id, r.job, r.definition_id, r.started_at, m.max_ms
+    or $5::boolean and coalesce((select min(w.check_at) from tock.alert_watches w) <= tock.now(), false)
+    or $6::boolean and exists (select r.id, r.job, r.definition_id, r.started_at, m.max_ms
   from queue_lanes p cross join lateral (
     select l.id, l.job, l.definition_id, l.started_at, l.status from tock.job_runs_live l
     where l.blocked_on is null and l.queue = p.queue and l.priority = p.priority and l.run_at <= tock.now()
@@ -1485,29 +2041,40 @@ with recursive queue_lanes as (
       (select d.max_duration_ms from tock.job_definitions d where d.name = r.job)) as max_ms
   ) m
   where r.status = 'running' and r.started_at < tock.now() - m.max_ms * interval '1 millisecond' limit 1)
-    or $6::float8 is not null and exists (select p.queue, w.run_at, q.paused_at is not null as is_paused
+    or $7::float8 is not null and exists (select p.queue, w.run_at, q.paused_at is not null as is_paused
   from queue_lanes p left join tock.job_queues q on q.name = p.queue cross join lateral (
     select r.run_at from tock.job_runs_live r
-    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now() - $6::float8 * interval '1 millisecond' and r.status in ('queued', 'failed')
+    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now() - $7::float8 * interval '1 millisecond' and r.status in ('queued', 'failed')
     order by r.run_at, r.id limit 1
   ) w
-  where p.queue <> 'tock:alerts' and ($7::text[] is null or p.queue = any($7::text[])) and (q.paused_at is not null or q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where p.queue <> 'tock:alerts' and ((extract(epoch from tock.now()) - extract(epoch from w.run_at)) * 1000)::float8 - tock.frozen_ms(w.run_at) >= $7::float8 and ($8::text[] is null or p.queue = any($8::text[])) and (q.paused_at is not null or q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
-    and (q.active_window is null or (((tock.now() at time zone q.timezone)::date + split_part(q.active_window, '-', 1)::time - case when (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 1)::time then interval '1 day' else interval '0' end) at time zone q.timezone) <= tock.now() - $6::float8 * interval '1 millisecond')) limit 1)
-    or $8::float8 is not null and exists (select t.host, t.folder, max(t.at) as at from tock.ticks t
+    and (q.active_window is null or (((tock.now() at time zone q.timezone)::date + split_part(q.active_window, '-', 1)::time - case when (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 1)::time then interval '1 day' else interval '0' end) at time zone q.timezone) <= tock.now() - $7::float8 * interval '1 millisecond')) limit 1)
+    or $9::float8 is not null and exists (select t.host, t.folder, max(t.at) as at from tock.ticks t
   where t.tick_count >= 10 and t.at > tock.now() - interval '7 days' and t.stopped_at is null
-  group by t.host, t.folder having max(t.at) < tock.now() - $8::float8 * interval '1 millisecond' limit 1)) as is_idle
+  group by t.host, t.folder having max(t.at) < tock.now() - $9::float8 * interval '1 millisecond' limit 1))
+    and case when $1::text[] is null then not exists (select from tock.job_queues s where not (s.relayed_to is distinct from 'sql' or not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.name = 'tock:alerts') or not (s.paused_at is null and coalesce(s.closed_until <= tock.now(), true) and (s.active_window is null or case when split_part(s.active_window, '-', 1) < split_part(s.active_window, '-', 2)
+    then (tock.now() at time zone s.timezone)::time >= split_part(s.active_window, '-', 1)::time and (tock.now() at time zone s.timezone)::time < split_part(s.active_window, '-', 2)::time
+    else (tock.now() at time zone s.timezone)::time >= split_part(s.active_window, '-', 1)::time or (tock.now() at time zone s.timezone)::time < split_part(s.active_window, '-', 2)::time end))) and (
+    exists (select from queue_lanes p cross join lateral (
+      select r.id from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') order by r.run_at, r.id limit 1) d where p.queue = s.name)
+    or exists (select from tock.fair_keys k where k.queue = s.name and (k.is_ready or k.ready_at <= tock.now())))) else true end as is_idle
 ), noted as (
   insert into tock.ticks as t (host, folder, kind, version, node, zone_data, clock_ms)
-  select $9, $10, $11, $12, $13, $14, round($15::float8 - extract(epoch from tock.now())::float8 * 1000)
+  select $10, $11, $12, $13, $14, $4, round($15::float8 - extract(epoch from tock.now())::float8 * 1000)
   from question where is_idle and not exists (
-    select from tock.ticks n where n.host = $9 and n.folder = $10 and n.kind = $11 and n.version = $12 and n.node = $13
+    select from tock.ticks n where n.host = $10 and n.folder = $11 and n.kind = $12 and n.version = $13 and n.node = $14
       and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
   on conflict (host, folder, kind) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
-    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null
+    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null,
+    silences = case when tock.now() - t.at > greatest(interval '100 seconds', (t.at - t.first_at) / greatest(t.tick_count - 1, 1) * 1.7) then (coalesce(t.silences, '{}') + tstzmultirange(tstzrange(t.at, tock.now(), '()')))
+      * tstzmultirange(tstzrange(tock.now() - interval '7 days', null)) else t.silences end
 )
 select is_idle as "isIdle", set_config('synchronous_commit', 'off', true) as "commit" from question;
+
+-- is-join
+select from tock.job_waits w where w.run_id = $1 and w.kind = 'group';
 
 -- is-known-subject
 select $1::text as name where exists (select from tock.job_definitions where name = $1) or exists (select from tock.job_queues where name = $1)
@@ -1517,6 +2084,9 @@ select $1::text as name where exists (select from tock.job_definitions where nam
 select exists (select from tock.workers w where $1 = any(w.queues) and w.seen_at
   between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
     and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' and not w.draining) as "isNamed";
+
+-- join-runs
+select tock.join_runs($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[])::text[] as unknown;
 
 -- keep result of effect
 update tock.job_effects set result = $1 where key = $2 returning result::text as result;
@@ -1555,13 +2125,13 @@ from (select r.payload::text as text from tock.job_runs_live r where r.id = $2 a
 
 -- last-errors-of-dead
 select r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code,
-  left(e.last ->> 'message', 500) as message, (extract(epoch from r.finished_at) * 1000)::float8 as at from tock.job_runs_finished r cross join lateral (select r.errors -> -1 as last offset 0) e
+  left(e.last ->> 'message', 500) as message, e.last ->> 'deploy' as deploy, (extract(epoch from r.finished_at) * 1000)::float8 as at from tock.job_runs_finished r cross join lateral (select r.errors -> -1 as last offset 0) e
 where r.status = 'dead' and r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz
 order by r.finished_at desc limit $3::integer;
 
 -- last-errors-of-failing
 select r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code,
-  left(e.last ->> 'message', 500) as message, (extract(epoch from r.started_at) * 1000)::float8 as at from tock.job_runs_live r cross join lateral (select r.errors -> -1 as last offset 0) e
+  left(e.last ->> 'message', 500) as message, e.last ->> 'deploy' as deploy, (extract(epoch from r.started_at) * 1000)::float8 as at from tock.job_runs_live r cross join lateral (select r.errors -> -1 as last offset 0) e
 where r.status = 'failed' and r.started_at >= $1::timestamptz and r.started_at < $2::timestamptz
 order by r.id desc limit $3::integer;
 
@@ -1570,20 +2140,39 @@ update tock.job_runs_live r set traceparent = l.traceparent
 from unnest($1::timestamptz[], $2::text[]) as l(scheduled_for, traceparent)
 where r.definition_id = $3 and r.scheduled_for = l.scheduled_for and r.trigger = 'chain' and r.traceparent is null and not tock.has_begun(r.attempts, r.releases, r.generation, r.began_at);
 
+-- list-alert-flips
+select f.id::text, f.rule, f.subject, case
+    when f.condition = 'waiting' then 'queue' when f.condition = 'silent' then null
+    else (select case when d.name = d.job and d.next_at is null and d.after is null then 'job' else 'definition' end
+      from tock.job_definitions d where d.name = f.subject) end as about, f.kind, extract(epoch from f.at) as at, extract(epoch from f.since) as since,
+  f.detail, f.run_id::text as "runId", coalesce((
+    select jsonb_agg(jsonb_build_object('channel', d.channel, 'runId', d.run_id::text, 'deliveredAt', d.delivered_at, 'answer', d.answer,
+      'runStatus', r.status, 'error', case when d.delivered_at is null then left(r.errors -> -1 ->> 'message', 300) end) order by d.channel)
+    from tock.alert_deliveries d left join lateral (select r.status, r.errors, r.started_at, r.finished_at, r.run_at from tock.job_runs r where r.id = d.run_id limit 1) r on true where d.flip_id = f.id), '[]') as deliveries
+from (select * from tock.alert_flips f where f.id < coalesce($1::bigint, 9223372036854775807) order by f.id desc limit $2) f
+order by f.id desc;
+
 -- list-alert-mutes
-select m.name, extract(epoch from m.until) as until, m.note from tock.alert_mutes m where m.until > tock.now() order by m.name;
+select m.name, extract(epoch from m.until) as until, m.note, m.muted_by as by, extract(epoch from m.created_at) as at from tock.alert_mutes m where m.until > tock.now() order by m.name;
 
 -- list-alerts
+with chosen as materialized (
+  select s.* from tock.alert_states s
+  where s.status = 'down' or not $1::boolean and exists (select from tock.alert_flips f where f.rule = s.rule and f.subject = s.subject)
+  order by s.status = 'up', s.since desc, s.rule, s.subject limit $2
+)
 select s.rule, s.subject, s.status, extract(epoch from s.since) as since, s.detail, s.failure_count as failures, s.run_id::text as "runId", extract(epoch from s.notified_at) as "notifiedAt",
+  case
+    when (select f.condition from tock.alert_flips f where f.rule = s.rule and f.subject = s.subject order by f.id desc limit 1) = 'waiting' then 'queue' when (select f.condition from tock.alert_flips f where f.rule = s.rule and f.subject = s.subject order by f.id desc limit 1) = 'silent' then null
+    else (select case when d.name = d.job and d.next_at is null and d.after is null then 'job' else 'definition' end
+      from tock.job_definitions d where d.name = s.subject) end as about,
   (select extract(epoch from max(m.until)) from tock.alert_mutes m where m.name in (s.rule, s.subject) and m.until > tock.now()) as "mutedUntil",
   (select jsonb_build_object('kind', f.kind, 'at', f.at, 'deliveries', coalesce((
     select jsonb_agg(jsonb_build_object('channel', d.channel, 'runId', d.run_id::text, 'deliveredAt', d.delivered_at, 'answer', d.answer,
-      'runStatus', (select r.status from tock.job_runs r where r.id = d.run_id limit 1)) order by d.channel)
-    from tock.alert_deliveries d where d.flip_id = f.id), '[]'))
+      'runStatus', r.status, 'error', case when d.delivered_at is null then left(r.errors -> -1 ->> 'message', 300) end) order by d.channel)
+    from tock.alert_deliveries d left join lateral (select r.status, r.errors, r.started_at, r.finished_at, r.run_at from tock.job_runs r where r.id = d.run_id limit 1) r on true where d.flip_id = f.id), '[]'))
   from tock.alert_flips f where f.rule = s.rule and f.subject = s.subject order by f.id desc limit 1) as "lastFlip"
-from tock.alert_states s
-where s.status = 'down' or exists (select from tock.alert_flips f where f.rule = s.rule and f.subject = s.subject)
-order by s.status = 'up', s.since desc, s.rule, s.subject limit $1;
+from chosen s order by s.status = 'up', s.since desc, s.rule, s.subject;
 
 -- list-alive-workers
 select w.kind, w.host, w.pid from tock.workers w
@@ -1591,6 +2180,19 @@ select w.kind, w.host, w.pid from tock.workers w
 
 -- list-applied-migrations
 select m.name, m.checksum, extract(epoch from m.applied_at) as "appliedAt" from tock.migrations m order by m.name;
+
+-- list-channel-deliveries
+with latest as materialized (
+  select d.flip_id, d.channel, d.run_id, d.delivered_at, d.answer from tock.alert_deliveries d order by d.flip_id desc, d.channel desc limit 1000
+), messages as materialized (
+  select d.channel, d.run_id, max(d.delivered_at) as delivered_at, max(d.answer) as answer, count(*)::int as flips, max(d.flip_id) as flip_id,
+    row_number() over (partition by d.channel order by max(d.flip_id) desc) as place
+  from latest d group by d.channel, d.run_id
+)
+select d.channel, d.run_id::text as "runId", extract(epoch from d.delivered_at) as "deliveredAt", d.answer, r.status as "runStatus",
+  case when d.delivered_at is null then left(r.errors -> -1 ->> 'message', 300) end as error, d.flips,
+  extract(epoch from coalesce(d.delivered_at, r.finished_at, r.started_at)) as at, case when r.status in ('queued', 'failed') then extract(epoch from r.run_at) end as "nextAt"
+from messages d left join lateral (select r.status, r.errors, r.started_at, r.finished_at, r.run_at from tock.job_runs r where r.id = d.run_id limit 1) r on true where d.place <= $1 order by d.channel, d.flip_id desc;
 
 -- list-migrations
 select name, checksum from tock.migrations;
@@ -1627,6 +2229,20 @@ order by c.relname;
 select n.nspname as name from pg_namespace n where (select count(*) from pg_class c where c.relnamespace = n.oid and c.relkind in ('r', 'p')
     and c.relname in ('migrations', 'job_definitions', 'job_runs', 'job_runs_live', 'job_keys', 'workers')) = 6 order by n.nspname limit 20;
 
+-- list-zones
+select z.timezone, z.zone_data as "zoneData", z.offsets, z.previous_data as "previousData", z.previous, z.moved_count::float8 as moved, extract(epoch from z.moved_at) as "movedAt"
+from tock.zones z order by z.timezone;
+
+-- listed-keys
+select key from (
+  select key, 1 as part from (select s.key from tock.key_settings s order by s.key limit 1000) s
+  union all
+  select c.key, 2 from (
+    select distinct k.key from (
+      select k.key from tock.fair_keys k where k.closed_until > tock.now() order by k.closed_until limit 1000) k
+    where not exists (select from tock.key_settings s where s.key = k.key)) c
+) l order by part, key;
+
 -- lock held run
 select from tock.job_runs_live r
   where r.id = $1 and r.fence = $2 and r.locked_by = $3 and r.status = 'running' for key share;
@@ -1643,15 +2259,18 @@ where c.is_only and (c.check_at <= tock.now() or c.checked_at not between tock.n
 for update skip locked;
 
 -- lock-due-definitions
-select id, name, job, cron, every_ms::float8, phase_ms::float8, extract(epoch from at) as at, after, timezone, dst, extract(epoch from start_at) as start_at, extract(epoch from end_at) as end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, active_window, outside_window, (extract(epoch from cursor) * 1000)::float8 as cursor_ms,
-  (extract(epoch from next_at) * 1000)::float8 as next_ms
+select id, name, job, cron, every_ms::float8, phase_ms::float8, anchor, at, after, waits_for, timezone, dst, extract(epoch from start_at) as start_at, extract(epoch from end_at) as end_at, exclude, shift, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, active_window, outside_window, (extract(epoch from cursor) * 1000)::float8 as cursor_ms,
+  (extract(epoch from next_at) * 1000)::float8 as next_ms, coalesce(job_definitions.excepted_until > job_definitions.cursor, false) as is_excepted
 from tock.job_definitions
 where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null
   and (next_at, id) > (to_timestamp($1::float8 / 1000), $2::bigint)
-  and ($3::bigint[] is null or id = any($3))
+  and ($3::bigint[] is null or id = any($3)) and ($4::boolean or $3::bigint[] is not null or not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))))
 order by next_at, id
-limit $4
+limit $5
 for update skip locked;
+
+-- lock-ended-freeze
+select extract(epoch from f.began_at) as "beganAt", extract(epoch from f.until) as until, f.ramp_ms::float8 as "rampMs", f.note, f.operator as "by", to_jsonb(tock.now()) #>> '{}' as now from tock.freezes f where f.ended_at is null and f.until <= tock.now() for update skip locked;
 
 -- lock-figures
 select set_config('jit', 'off', true) as jit, (extract(epoch from tock.now()) * 1000)::float8 as now, (extract(epoch from p.final_until) * 1000)::float8 as "finalUntil", (extract(epoch from p.counted_until) * 1000)::float8 as "countedUntil",
@@ -1662,13 +2281,47 @@ select set_config('jit', 'off', true) as jit, (extract(epoch from tock.now()) * 
 from tock.figures_progress p for update of p skip locked;
 
 -- lock-followers
-select d.id::text, name, job, payload, cron, every_ms::float8, phase_ms::float8, extract(epoch from at) as at, after, timezone, dst, extract(epoch from start_at) as start_at, extract(epoch from end_at) as end_at, exclude, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, expect_within_ms::float8, max_duration_ms::float8, active_window, outside_window, queue, priority, max_attempts, on_dead, (extract(epoch from d.cursor) * 1000)::float8 as cursor_ms, d.paused_at is not null as is_paused,
+select d.id::text, name, job, payload, cron, every_ms::float8, phase_ms::float8, anchor, at, after, waits_for, timezone, dst, extract(epoch from start_at) as start_at, extract(epoch from end_at) as end_at, exclude, shift, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, pause_on_failure_count, expect_within_ms::float8, max_duration_ms::float8, active_window, outside_window, queue, priority, max_attempts, tags, on_dead, keeps_changes, (extract(epoch from d.cursor) * 1000)::float8 as cursor_ms, d.paused_at is not null as is_paused,
   (select count(*)::integer from tock.job_runs_live r where r.definition_id = d.id) as live
 from tock.job_definitions d
 where d.after is not null and d.vanished_at is null and d.broken_at is null
   and d.after -> 'definitions' ?| array(select p.name from tock.job_definitions p where p.id = any($1::bigint[]))
 order by d.id
 for update of d;
+
+-- lock-freeze
+select extract(epoch from f.began_at) as "beganAt", extract(epoch from f.until) as until, f.ramp_ms::float8 as "rampMs", f.note, f.operator as "by" from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0)) for update;
+
+-- lock-groups-of
+select w.id::text as wait, w.run_id::text as join, w.outcome is not null as "isOver" from tock.job_waits w
+where w.kind = 'group' and w.id = any(array(select a.wait_id from tock.job_awaited_runs a where a.run_id = $1))
+  and not exists (select from tock.job_runs r where r.id = w.run_id and r.scheduled_for is not null)
+order by w.id for no key update;
+
+-- lock-interval-run
+select r.id::text from tock.job_runs_live r where r.id = $1 and r.status = 'queued' and r.run_at = '9999-12-31' and r.trigger in ('cron', 'backfill') and r.scheduled_for is not null
+    and not exists (select from tock.job_waits w where w.run_id = r.id) for no key update;
+
+-- lock-interval-runs
+with ended as materialized (
+  select distinct p.name, n.scheduled_for as at, n.occurrence_count > 1 as is_many, n.trigger = 'backfill' as is_backfilled
+  from unnest($1::bigint[], $2::bigint[]) as e(definition_id, run_id)
+  join tock.job_definitions p on p.id = e.definition_id
+    and exists (select from tock.job_definitions w where w.waits_for is not null and w.waits_for -> 'definitions' ? p.name)
+  join tock.job_runs n on n.id = e.run_id
+)
+select r.id::text
+from tock.job_definitions d join tock.job_runs_live r on r.definition_id = d.id and r.status = 'queued' and r.run_at = '9999-12-31' and r.trigger in ('cron', 'backfill') and r.scheduled_for is not null
+    and not exists (select from tock.job_waits w where w.run_id = r.id)
+where d.id = any($3::bigint[]) or d.waits_for is not null and exists (
+  select from ended e where d.waits_for -> 'definitions' ? e.name and (e.is_many or e.at < r.scheduled_for)
+    and (not e.is_backfilled or e.at >= coalesce(r.interval_start, r.scheduled_for)))
+order by r.id for no key update of r;
+
+-- lock-key-settings
+insert into tock.key_settings as s (key) values ($1) on conflict (key) do update set weight = s.weight
+returning s.weight, s.slot_limit as limit, s.rate_count as "rateCount",
+  s.rate_period_ms::float8 as "ratePeriodMs", s.rate_burst as "rateBurst";
 
 -- lock-migrations
 select pg_advisory_xact_lock(hashtextextended($1, 0));
@@ -1686,6 +2339,94 @@ select extract(epoch from o.scheduled_for) as scheduled_for from tock.job_occurr
 where o.definition_id = $1 and o.scheduled_for = any($2::timestamptz[]) and exists (select from tock.job_runs_finished r where r.id = o.run_id and r.status = 'skipped')
 order by o.scheduled_for for update;
 
+-- lock-waits
+with candidate as materialized (
+  select w.id, w.run_id from tock.job_waits w where w.id = any($1::bigint[]) and w.outcome is null
+  union
+  select w.id, w.run_id from tock.job_events e cross join lateral (
+    select w.id, w.run_id from tock.job_waits w
+    where w.kind = 'event' and w.outcome is null and w.name = e.name and w.key = e.key and w.since <= e.created_at) w
+  where e.id = any($2::bigint[])
+  union
+  select w.id, w.run_id from tock.job_awaited_runs a join tock.job_waits w on w.id = a.wait_id and w.outcome is null
+  where a.run_id = any($3::bigint[])
+), locked as materialized (
+  select r.id from tock.job_runs_live r where r.id = any(array(select c.run_id from candidate c) || $4::bigint[]) order by r.id for no key update
+), marked as (
+  update tock.job_runs_live r set has_waiters = true
+  where r.id = any($4::bigint[]) and r.has_waiters is null and (select count(*) from locked) > 0
+)
+select w.id::text, w.cancels from tock.job_waits w
+where w.id = any(array(select c.id from candidate c)) and (select count(*) from locked) >= 0 and w.outcome is null
+order by w.id for no key update;
+
+-- lock-zone
+select z.timezone, z.zone_data as "zoneData", z.offsets, (extract(epoch from tock.now()) * 1000)::float8 as now from tock.zones z
+where z.timezone = $1 and z.zone_data < $2 for update;
+
+-- look-at-intervals-again
+insert into tock.job_outbox (kind, definition_id) select 'interval', d.id from tock.job_definitions d
+where (d.waits_for is not null or d.name = any($1::text[]))
+  and exists (select from tock.job_runs_live r where r.definition_id = d.id and r.status = 'queued' and r.run_at = '9999-12-31' and r.trigger in ('cron', 'backfill') and r.scheduled_for is not null
+    and not exists (select from tock.job_waits w where w.run_id = r.id))
+order by d.id;
+
+-- look-at-key-again
+with mine as materialized (
+  select k.name, k.closed_until > tock.now() as is_closed from tock.fair_keys k where k.key = $1 order by k.name for update
+), looked as (
+  update tock.fair_keys k set arrivals = k.arrivals + 1, held_on = null, tag = case when k.is_ready then k.tag when k.held_on is null then greatest(k.tag, coalesce((select p.tag from tock.fair_keys p where p.queue = k.queue and p.job = k.job and p.is_ready order by p.tag limit 1),
+    (select p.tag from tock.fair_keys p where p.queue = k.queue and p.job = k.job and not p.is_ready order by p.tag desc limit 1), 0)) else greatest(k.tag, coalesce((select p.tag from tock.fair_keys p where p.queue = k.queue and p.job = k.job and p.is_ready order by p.tag limit 1),
+    (select p.tag from tock.fair_keys p where p.queue = k.queue and p.job = k.job and not p.is_ready order by p.tag desc limit 1), 0) - 32) end,
+    closed_until = case when not $2::boolean then k.closed_until end,
+    rate_next_at = case when not $3::boolean then k.rate_next_at end,
+    is_ready = ($2::boolean or m.is_closed is not true) and ($3::boolean or coalesce(k.rate_next_at <= tock.now(), true)),
+    ready_at = greatest(case when not $2::boolean and m.is_closed then k.closed_until end,
+      case when not $3::boolean and k.rate_next_at > tock.now() then k.rate_next_at end)
+  from mine m where k.name = m.name and (not $2::boolean or m.is_closed)
+)
+select coalesce(bool_or(m.is_closed), false) as "isOpened", tock.notify('fair') from mine m;
+
+-- look-at-webhooks
+with wanted as materialized (
+  select w.job, w.names, w.kinds, k.position
+  from jsonb_to_recordset($1::jsonb) as w(job text, names text[], kinds text[]) left join tock.change_webhooks k on k.job = w.job
+), added as (
+  insert into tock.change_webhooks (job, position)
+  select w.job, coalesce((select min(k.position) from tock.change_webhooks k where k.job = any(w.names)), $2::bigint)
+  from wanted w where w.position is null order by w.job
+  on conflict do nothing
+), aliases as materialized (
+  select k.job from tock.change_webhooks k
+  where k.job in (select a.name from wanted w cross join unnest(w.names) as a(name) where a.name <> w.job)
+  order by k.job for update skip locked
+), replaced as (
+  delete from tock.change_webhooks k using aliases a where k.job = a.job
+), looked as materialized (
+  select w.job, (select c.position from tock.job_changes c
+      where c.position > w.position and c.position <= w.position + 5000
+        and c.job = any(w.names) and (w.kinds is null or c.kind = any(w.kinds))
+      order by c.position limit 1) is not null
+    or w.position + 5000 < $2::bigint
+    or w.position < (select h.kept_after from tock.changes_head h) as is_pending
+  from wanted w where w.position is not null
+), passed as materialized (
+  select k.job from tock.change_webhooks k
+  where k.position < $2::bigint and k.job in (select l.job from looked l where not l.is_pending)
+  order by k.job for update skip locked
+), moved as (
+  update tock.change_webhooks k set position = $2::bigint from passed p where k.job = p.job and k.position < $2::bigint
+)
+select l.job, case when r.id is not null then jsonb_build_object('id', r.id::text, 'job', r.job, 'status', r.status) end as run
+from looked l left join tock.job_runs_live r on r.live_key = $3::text || l.job
+where l.is_pending order by l.job;
+
+-- lost-before
+select id::text as id from tock.job_runs_live where id = any($1::bigint[]) and errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST';
+
+-- mark-awaited
+update tock.job_runs_live set has_waiters = true where id = $1 and has_waiters is null;
+
 -- mark-decided-written
 with written as materialized (
   select h.run_id, h.fence from tock.job_hand_offs h join unnest($1::bigint[], $2::integer[]) as w(run_id, fence) using (run_id, fence)
@@ -1696,6 +2437,12 @@ from written w where h.run_id = w.run_id and h.fence = w.fence;
 
 -- mark-definition-broken
 update tock.job_definitions set broken_at = tock.now(), broken_reason = left($1, 1000) where id = $2;
+
+-- mark-deploy
+insert into tock.deploys as v (name, code, marked_at, marked_by, note)
+values ($1, $2, coalesce($3::timestamptz, tock.now()), coalesce($4, session_user), $5)
+on conflict (name) do update set marked_at = excluded.marked_at, marked_by = excluded.marked_by, note = excluded.note
+returning v.name;
 
 -- metrics-without-jit
 set local jit = off;
@@ -1714,13 +2461,30 @@ set cursor = greatest(d.cursor, to_timestamp(u.cursor / 1000)), next_at = to_tim
 from unnest($1::bigint[], $2::float8[], $3::float8[], $4::integer[]) as u(id, cursor, next_at, remaining)
 where d.id = u.id and d.id = any($1::bigint[]);
 
+-- move-definitions-by-zone
+with u as materialized (
+  select * from jsonb_to_recordset($1::jsonb) as u(id bigint, cursor timestamptz, next_at timestamptz, excepted_until timestamptz)
+), watched as (
+  update tock.alert_watches w set check_at = '-infinity' from u where w.definition_id = u.id
+)
+update tock.job_definitions d set cursor = coalesce(u.cursor, d.cursor), next_at = u.next_at,
+  excepted_until = coalesce(u.excepted_until, d.excepted_until)
+from u where d.id = u.id
+returning case when d.paused_at is null then tock.wake_for(d.next_at, null, 'soon')::text end as woken;
+
+-- move-webhook
+update tock.change_webhooks k set position = $1::bigint where k.job = $2 and k.position = $3::bigint returning k.position::float8 as position, extract(epoch from tock.now())::float8 * 1000 as now;
+
 -- mute-alerts
-insert into tock.alert_mutes as m (name, until, note) values ($1, $2, $3)
-on conflict (name) do update set until = excluded.until, note = excluded.note
-returning m.name, extract(epoch from m.until) as until, m.note;
+insert into tock.alert_mutes as m (name, until, note, muted_by) values ($1, $2, $3, coalesce($4::text, session_user))
+on conflict (name) do update set until = excluded.until, note = excluded.note, muted_by = excluded.muted_by, created_at = excluded.created_at
+returning m.name, extract(epoch from m.until) as until, m.note, m.muted_by as by, extract(epoch from m.created_at) as at;
 
 -- new transaction id
 select pg_current_xact_id()::text as id;
+
+-- new-origin-of-changes
+update tock.changes_head set origin = default;
 
 -- next-due
 with recursive watermarks as materialized (
@@ -1746,11 +2510,15 @@ with recursive watermarks as materialized (
   select w.* from watermarks w
   union all
   select o.queue, o.priority, timestamptz '-infinity', 0 from others o
+), ready_scopes as (
+  (select k.queue, k.job from tock.fair_keys k where k.is_ready order by k.queue, k.job limit 1)
+  union all
+  select n.queue, n.job from ready_scopes s cross join lateral (select k.queue, k.job from tock.fair_keys k where k.is_ready and (k.queue, k.job) > (s.queue, s.job) order by k.queue, k.job limit 1) n
 ), open as materialized (
   select p.queue, p.priority, case when (q.concurrency is not null or q.rate_count is not null) then timestamptz '-infinity' else p.after_at end as after_at, p.after_id, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_lanes p left join tock.job_queues q on q.name = p.queue
-  where case when (select $5::text[]) is null then q.relayed_to is null else p.queue = any($5) end and q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $5::text[]) is null then q.relayed_to is null else p.queue = any($5) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -1758,16 +2526,36 @@ with recursive watermarks as materialized (
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
     and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and (r.run_at, r.id) > (case when (q.concurrency is not null or q.rate_count is not null) then timestamptz '-infinity' else p.after_at end, p.after_id)
       order by r.run_at, r.id limit 1)
-)
+), fair as materialized (select (exists (select from ready_scopes s left join tock.job_queues q on q.name = s.queue where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.queue = 'tock:alerts') and case when (select $5::text[]) is null then q.relayed_to is null else s.queue = any($5) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and coalesce(case when (q.concurrency is not null or q.rate_count is not null) then least(q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name), case when q.rate_count is not null then greatest(0, floor((extract(epoch from tock.now() - greatest(case when not q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end, tock.now() - (greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) - 1) * (q.rate_period_ms::float8 / q.rate_count) * interval '1 millisecond')) * 1000)::float8 / (q.rate_period_ms::float8 / q.rate_count) + 1))::integer end) - (select count(*) from (
+    select from tock.job_runs_live r where r.unblocked_on >= '~' || q.name || '/' and r.unblocked_on < '~' || q.name || '0'
+      and r.blocked_on is null and r.status in ('queued', 'failed') limit 1000) s) end > 0, true))
+  or exists (select from tock.fair_keys k left join tock.job_queues q on q.name = k.queue
+    where not k.is_ready and k.ready_at <= tock.now() and (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or k.queue = 'tock:alerts') and case when (select $5::text[]) is null then q.relayed_to is null else k.queue = any($5) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and coalesce(case when (q.concurrency is not null or q.rate_count is not null) then least(q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name), case when q.rate_count is not null then greatest(0, floor((extract(epoch from tock.now() - greatest(case when not q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end, tock.now() - (greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) - 1) * (q.rate_period_ms::float8 / q.rate_count) * interval '1 millisecond')) * 1000)::float8 / (q.rate_period_ms::float8 / q.rate_count) + 1))::integer end) - (select count(*) from (
+    select from tock.job_runs_live r where r.unblocked_on >= '~' || q.name || '/' and r.unblocked_on < '~' || q.name || '0'
+      and r.blocked_on is null and r.status in ('queued', 'failed') limit 1000) s) end > 0, true))) as is_due)
 select
-  ((extract(epoch from (select min(next_at) from tock.job_definitions where next_at is not null and paused_at is null and broken_at is null and vanished_at is null)) - extract(epoch from tock.now())) * 1000)::float8 as "occurrenceMs",
+  ((extract(epoch from greatest((select min(next_at) from tock.job_definitions where next_at is not null and paused_at is null and broken_at is null and vanished_at is null), (select case when f.until > tock.now() then f.until else tock.now() + interval '1 second' end from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))))) - extract(epoch from tock.now())) * 1000)::float8 as "occurrenceMs",
   ((extract(epoch from least((select min(f.run_at) from queue_lanes p cross join lateral (
     select r.run_at from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority
       and r.run_at > tock.now()
     order by r.run_at, r.id limit 1) f where case when (select $5::text[]) is null
-      then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to is not null) else p.queue = any($5) end),
-    (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))) - extract(epoch from tock.now())) * 1000)::float8 as "runMs",
-  exists (select from open) as "isOverdue", case when (select $6::boolean) then (exists (select from queue_lanes p cross join lateral (
+      then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to <> 'sql') else p.queue = any($5) end),
+    (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()),
+    (select min(q.closed_until) from tock.job_queues q where q.closed_until > tock.now()), (select min(k.ready_at) from tock.fair_keys k where not k.is_ready and k.ready_at > tock.now()), (select f.until from tock.freezes f where f.ended_at is null and f.until > tock.now()))) - extract(epoch from tock.now())) * 1000)::float8 as "runMs",
+  exists (select from open) or (select is_due from fair) as "isOverdue", (select is_due from fair) as "isFairDue", ((select r.blocked_on from tock.job_runs_live r where r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1) is not null) as "waitsForCode",
+  case when (select $5::text[]) is null then exists (select from tock.job_queues s where not (s.relayed_to is distinct from 'sql' or not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.name = 'tock:alerts') or not (s.paused_at is null and coalesce(s.closed_until <= tock.now(), true) and (s.active_window is null or case when split_part(s.active_window, '-', 1) < split_part(s.active_window, '-', 2)
+    then (tock.now() at time zone s.timezone)::time >= split_part(s.active_window, '-', 1)::time and (tock.now() at time zone s.timezone)::time < split_part(s.active_window, '-', 2)::time
+    else (tock.now() at time zone s.timezone)::time >= split_part(s.active_window, '-', 1)::time or (tock.now() at time zone s.timezone)::time < split_part(s.active_window, '-', 2)::time end))) and (
+    exists (select from queue_lanes p cross join lateral (
+      select r.id from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') order by r.run_at, r.id limit 1) d where p.queue = s.name)
+    or exists (select from tock.fair_keys k where k.queue = s.name and (k.is_ready or k.ready_at <= tock.now())))) else false end as "isOfferDue",
+  case when (select $6::boolean) then (exists (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
     order by r.run_at, r.id limit 1) e)
@@ -1777,8 +2565,12 @@ select
     select from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
-    order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
-    order by blocked_on, queue, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)) else false end as "needsReaping";
+    order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on < '~'
+    order by blocked_on, queue, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)
+  or (exists (select from tock.job_queues q where q.override_ends_at <= tock.now() or q.paused_until <= tock.now())
+    or coalesce((select min(d.paused_until) from tock.job_definitions d where d.paused_until is not null) <= tock.now(), false) or exists (select from tock.freezes f where f.ended_at is null and f.until <= tock.now())) or exists (select from tock.job_offers o left join tock.job_queues q on q.name = o.queue where (q.relayed_to is distinct from 'sql' or not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or o.queue = 'tock:alerts') or not (q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end))))) else false end as "needsReaping";
 
 -- note-definitions-seen
 with before as (
@@ -1790,16 +2582,33 @@ with before as (
   returning b.is_ahead
 )
 select exists (select from seen) as "isCurrent", coalesce((select is_ahead from seen), false) as "wasAhead",
-  tock.is_copy() as "isCopy";
+  tock.is_copy() as "isCopy", exists (select from tock.zones z where z.zone_data < $2) as "hasOlderZones", (select string_agg(z.timezone || ' ' || z.zone_data, ',' order by z.timezone) from tock.zones z where z.zone_data <> $2) as "otherZones";
 
 -- note-delivered
 update tock.alert_deliveries set delivered_at = tock.now(), answer = $1 where run_id = $2 and delivered_at is null;
 
+-- note-due-intervals
+with noted as (
+  insert into tock.job_outbox (kind, definition_id) select 'interval', d.id from tock.job_definitions d
+  where d.id = any($1::bigint[]) and not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) and exists (
+    select from tock.job_definitions p where p.name = any(array(select jsonb_array_elements_text(d.waits_for -> 'definitions')))
+      and p.next_at <= tock.now() and tock.why_stopped(p) is null)
+  order by d.id returning id
+)
+select count(*)::integer as count from noted;
+
 -- note-identity
 select tock.note_identity() where not exists (select from tock.database_identity);
 
+-- note-intervals
+insert into tock.job_outbox (kind, definition_id) select 'interval', i.id from unnest($1::bigint[]) as i(id) order by i.id;
+
 -- note-migration
 insert into tock.migrations (name, checksum) values ($1, $2);
+
+-- note-pruned
+insert into tock.upkeep as u (kind, at) values ($1::text, to_timestamp($2::float8 / 1000))
+on conflict (kind) do update set at = excluded.at where u.at < excluded.at;
 
 -- note-stopped
 update tock.ticks set stopped_at = tock.now() where host = $1 and folder = $2 and kind = $3;
@@ -1811,32 +2620,101 @@ insert into tock.ticks as t (host, folder, kind, version, node, zone_data, clock
     select from tock.ticks n where n.host = $1 and n.folder = $2 and n.kind = $3 and n.version = $4 and n.node = $5
       and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
   on conflict (host, folder, kind) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
-    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null;
+    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null,
+    silences = case when tock.now() - t.at > greatest(interval '100 seconds', (t.at - t.first_at) / greatest(t.tick_count - 1, 1) * 1.7) then (coalesce(t.silences, '{}') + tstzmultirange(tstzrange(t.at, tock.now(), '()')))
+      * tstzmultirange(tstzrange(tock.now() - interval '7 days', null)) else t.silences end;
+
+-- notify-fair
+select tock.notify('fair');
 
 -- notify-queued
 select tock.notify('queued');
 
+-- number-changes
+select tock.number_changes()::float8 as last;
+
+-- offer
+with outcome as materialized (
+  select * from unnest($1::bigint[], $2::jsonb[]) as o(id, payload)
+), held as materialized (
+  select r.id, r.fence, r.queue, r.priority, r.run_at, r.cancel_requested_at from tock.job_runs_live r
+  where r.id = any($1::bigint[]) and ($3::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $4 and r.status in ('running') order by r.id for update
+), asked as (
+  delete from tock.job_runs_live r where r.id = any(array(select id from held)) and r.cancel_requested_at is not null returning r.*
+), withdrawn as (
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, tock.now(), 'cancelled', skip_reason
+  from asked
+  returning id
+), kept as (
+  insert into tock.job_hand_offs as h (run_id, fence, handed_over_at, handed_to, worker_id, due_at, lease_until)
+  select held.id, held.fence, tock.now(), 'sql: tock.work.' || held.queue, $4::uuid, held.run_at, '9999-12-30T00:00:00Z'
+  from held where held.cancel_requested_at is null order by held.id
+  on conflict (run_id, fence) do update set handed_over_at = excluded.handed_over_at, handed_to = excluded.handed_to,
+    worker_id = excluded.worker_id, due_at = excluded.due_at, lease_until = excluded.lease_until
+  returning h.run_id, h.decided_at is not null as is_decided
+), handed_off as (
+  update tock.job_runs_live r set locked_by = '00000000-0000-0000-0000-000000000000',
+    locked_until = case when k.is_decided then '9999-12-31T00:00:00Z'::timestamptz else '9999-12-30T00:00:00Z' end,
+    run_at = case when k.is_decided then r.run_at else '9999-12-30T00:00:00Z' end
+  from kept k where r.id = k.run_id
+  returning r.id, k.is_decided
+), offered as (
+  insert into tock.job_offers (queue, priority, run_id, fence, payload)
+  select held.queue, held.priority, held.id, held.fence, o.payload
+  from held join handed_off n using (id) join outcome o using (id) where not n.is_decided order by held.run_at, held.id
+  returning queue
+), freed as (
+  delete from tock.job_slots s where s.run_id = any(array(select id from held))
+    and (s.concurrency_key = 'isolated' or s.run_id = any(array(select id from asked)))
+  returning s.concurrency_key
+), noted as (
+  insert into tock.job_outbox (kind, run_id, run_ids, generation, definition_id, scheduled_for)
+  select k.kind, e.id, null::bigint[], e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
+    select 'chain' as kind from tock.job_definitions d
+    where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
+    union all
+    select 'dead' from tock.job_definitions d where 'cancelled' = 'dead' and d.name = e.job and d.on_dead is not null
+  ) k
+  where e.definition_id is not null or 'cancelled' = 'dead'
+  union all
+  select 'end', null, array_agg(e.id order by e.id), 1, null, null from asked e where e.has_waiters having count(*) > 0
+  returning id
+)
+select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten", (select count(tock.wake(null, 'reap')::text) from handed_off where is_decided) as woken,
+  tock.tell_of_offers(array(select queue from offered))::text as notified
+from (select id from handed_off union all select id from withdrawn) moved;
+
 -- open-wait
 with found as materialized (
-  select w.run_id from tock.job_waits w where w.run_id = $1 and w.kind = $2 and w.name = $3
-), over as (
-  update tock.job_waits w set outcome = 'time', ended_at = tock.now()
-  where w.run_id = $1 and w.kind = $2 and w.name = $3 and w.outcome is null and w.until <= tock.now() and exists (select from tock.job_runs_live r
-  where r.id = $1 and r.fence = $4 and r.locked_by = $5 and r.status = 'running')
-  returning w.outcome, w.until
+  select w.id, w.outcome, w.result, w.until from tock.job_waits w where w.run_id = $1 and w.kind = $2 and w.name = $3 and w.key = $4
+), unknown as materialized (
+  select a.run_id from unnest($5::bigint[]) as a(run_id)
+  where not exists (select from found) and not exists (select from tock.job_runs r where r.id = a.run_id)
+    and not exists (select from tock.job_successors s where s.run_id = a.run_id)
 ), made as (
-  insert into tock.job_waits as w (run_id, kind, name, until)
-  select $1, $2, $3, coalesce($6::timestamptz, tock.now() + $7::float8 * interval '1 millisecond')
-  where not exists (select from found) and exists (select from tock.job_runs_live r
-  where r.id = $1 and r.fence = $4 and r.locked_by = $5 and r.status = 'running')
-  returning w.outcome, w.until
-), opened as (
-  select * from over union all select * from made union all
-  select w.outcome, w.until from tock.job_waits w
-  where w.run_id = $1 and w.kind = $2 and w.name = $3 and not exists (select from over) and exists (select from tock.job_runs_live r
-  where r.id = $1 and r.fence = $4 and r.locked_by = $5 and r.status = 'running')
+  insert into tock.job_waits as w (run_id, kind, name, key, until, since)
+  select r.id, $2, $3, $4, coalesce($6::timestamptz, tock.now() + $7::float8 * interval '1 millisecond'),
+    coalesce($8::timestamptz, r.created_at)
+  from tock.job_runs_live r
+  where r.id = $1 and not exists (select from found) and not exists (select from unknown) and exists (select from tock.job_runs_live r
+  where r.id = $1 and r.fence = $9 and r.locked_by = $10 and r.status = 'running')
+  returning w.id, w.outcome, w.result, w.until
+), awaited as (
+  insert into tock.job_awaited_runs (wait_id, position, run_id)
+  select made.id, a.position, a.run_id from made cross join unnest($5::bigint[]) with ordinality as a(run_id, position)
+  returning run_id
+), unmarked as materialized (
+  select r.id from tock.job_runs_live r where r.id = any(array(select a.run_id from awaited a)) and r.has_waiters is null
+  order by r.id for no key update
+), marked as (
+  update tock.job_runs_live r set has_waiters = true where r.id = any(array(select u.id from unmarked u))
 )
-select outcome, (extract(epoch from until) * 1000)::float8 as until from opened;
+select o.id::text, o.outcome, o.result::text, (extract(epoch from o.until) * 1000)::float8 as until,
+  coalesce(o.until <= tock.now(), false) as "isOver", (select array_agg(u.run_id::text) from unknown u) as unknown
+from (values (1)) as one left join (select * from made union all select * from found where exists (select from tock.job_runs_live r
+  where r.id = $1 and r.fence = $9 and r.locked_by = $10 and r.status = 'running')) o on true
+where o.id is not null or exists (select from unknown);
 
 -- parent-runs
 select distinct on (r.definition_id, r.scheduled_for) d.name, r.definition_id::text, r.status, r.occurrence_count, r.last_traceparent,
@@ -1904,7 +2782,7 @@ from pg_namespace n where n.nspname = 'tock';
 explain (analyze, timing off, summary on, format json) select count(*) from generate_series(1, 300000) i where i % 7 = 3;
 
 -- probe-queue
-select q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+select q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) as is_open, extract(epoch from tock.now() + q.rate_period_ms / q.rate_count * interval '1 millisecond') as next_at
 from tock.job_queues q where q.name = $1;
@@ -1915,6 +2793,12 @@ select tock.progress($1::bigint, $2::integer, $3::float8, $4::text) as held;
 -- progress-each
 select tock.progress(a.run, a.fence, a.fraction, a.stage) as held
 from unnest($1::bigint[], $2::integer[], $3::float8[], $4::text[]) as a(run, fence, fraction, stage);
+
+-- put-exceptions
+insert into tock.job_exceptions (definition_id, scheduled_for, kind, due_at, note, operator, created_at)
+select $1::bigint, to_timestamp(r.at / 1000), r.kind, to_timestamp(r."dueAt" / 1000), r.note, r.operator, to_timestamp(r."madeAt" / 1000)
+from jsonb_to_recordset($2::jsonb) as r(at float8, kind text, "dueAt" float8, note text, operator text, "madeAt" float8)
+on conflict (definition_id, scheduled_for) do nothing;
 
 -- queue-names
 select name from tock.job_queues order by name;
@@ -1928,6 +2812,8 @@ select setval(s.name, greatest(s.used, coalesce(pg_sequence_last_value(s.name::r
   select pg_get_serial_sequence('tock.job_definitions', 'id'), greatest(1, (select max(id) from tock.job_definitions))
   union all
   select pg_get_serial_sequence('tock.job_outbox', 'id'), greatest(1, (select max(id) from tock.job_outbox))
+  union all
+  select pg_get_serial_sequence('tock.job_changes', 'id'), greatest(1, (select max(id) from tock.job_changes))
   union all
   select pg_get_serial_sequence('tock.audit', 'id'), greatest(1, (select max(id) from tock.audit))
 ) s;
@@ -1953,12 +2839,16 @@ select * from (select s.rule, s.subject, s.status, (extract(epoch from s.since) 
 select r.id::text as id from (select h.run_id as id, h.fence from tock.job_hand_offs h
   where h.run_id = any($1::bigint[]) and h.decided_at is not null) r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence;
 
+-- read-awaited
+select a.run_id::text as id, a.status, a.output::text, a.error from tock.job_awaited_runs a
+where a.wait_id = $1 and a.status is not null order by a.position;
+
 -- read-blocking-keys
 with recursive keys as (
-  (select blocked_on as key, 1 as number from tock.job_runs_live where blocked_on is not null order by blocked_on limit 1)
+  (select blocked_on as key, 1 as number from tock.job_runs_live where blocked_on < '~' order by blocked_on limit 1)
   union all
   select n.key, k.number + 1 from keys k cross join lateral (
-    select r.blocked_on as key from tock.job_runs_live r where r.blocked_on is not null and r.blocked_on > k.key
+    select r.blocked_on as key from tock.job_runs_live r where r.blocked_on > k.key and r.blocked_on < '~'
     order by r.blocked_on limit 1) n
   where k.number < 200
 ), first_queues as materialized (
@@ -2005,6 +2895,12 @@ cross join lateral (select count(*)::integer as count from tock.job_slots s wher
 where ($1::text is null or f.queue = $1) and not (k.key >= 'code:' and k.key < 'code;')
 order by w.count desc, w.at, k.key limit $2;
 
+-- read-calendar-uses
+select distinct e.entry ->> 'calendar' as calendar, d.name as definition
+from tock.job_definitions d cross join lateral jsonb_array_elements(d.exclude) as e(entry)
+where d.vanished_at is null and d.exclude @> '[{}]' and e.entry ? 'calendar'
+order by 1, 2;
+
 -- read-capacity
 with span as (
   select date_bin('1 day', p.hours_until, 'epoch') as until,
@@ -2037,7 +2933,7 @@ select extract(epoch from tock.now()) as at,
     select relid from pg_partition_tree('tock.job_runs_live')) t), 'finished', (select coalesce(sum(pg_total_relation_size(t.relid)), 0)::float8 from (
     select relid from pg_partition_tree('tock.job_runs_finished')) t),
     'keys', (select coalesce(sum(pg_total_relation_size(t.relid)), 0)::float8 from (
-    select relid from pg_partition_tree('tock.job_keys') union all select relid from pg_partition_tree('tock.job_occurrences') union all select relid from pg_partition_tree('tock.job_effects') union all select relid from pg_partition_tree('tock.job_waits')) t), 'logs', (select coalesce(sum(pg_total_relation_size(t.relid)), 0)::float8 from (
+    select relid from pg_partition_tree('tock.job_keys') union all select relid from pg_partition_tree('tock.job_occurrences') union all select relid from pg_partition_tree('tock.job_exceptions') union all select relid from pg_partition_tree('tock.job_effects') union all select relid from pg_partition_tree('tock.job_waits') union all select relid from pg_partition_tree('tock.job_awaited_runs') union all select relid from pg_partition_tree('tock.job_events')) t), 'logs', (select coalesce(sum(pg_total_relation_size(t.relid)), 0)::float8 from (
     select relid from pg_partition_tree('tock.job_logs')) t),
     'database', pg_database_size(current_database())::float8) as sizes,
   jsonb_build_object('used', (select sum(d.numbackends) from pg_stat_database d),
@@ -2058,11 +2954,20 @@ from busiest;
 select distinct d.job, d.queue from tock.job_definitions d where d.origin = 'code' and d.vanished_at is null order by 1, 2;
 
 -- read-coming
-select d.name, d.job, d.cron, d.every_ms::float8 as every_ms, d.phase_ms::float8 as phase_ms,
-  case when isfinite(d.at) then extract(epoch from case when d.at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.at end) end as at, d.after, d.timezone, extract(epoch from case when d.next_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.next_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.next_at end) as "nextAt", d.jitter_ms::float8 as "jitterMs"
+select d.name, d.job, d.cron, d.every_ms::float8 as every_ms, d.phase_ms::float8 as phase_ms, d.anchor,
+  d.at, d.after, d.timezone, extract(epoch from case when d.next_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.next_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.next_at end) as "nextAt", d.jitter_ms::float8 as "jitterMs"
 from tock.job_definitions d
 where d.next_at is not null and d.paused_at is null and d.broken_at is null and d.vanished_at is null and isfinite(d.next_at)
+  and (d.excepted_until is null or not exists (
+    select from tock.job_exceptions e where e.definition_id = d.id and e.kind = 'skip' and e.due_at = d.next_at))
 order by d.next_at, d.id limit $1;
+
+-- read-counted-runs
+select count(*)::integer as count, max(floor(extract(epoch from r.scheduled_for))::bigint)::float8 as last from tock.job_runs r
+where r.definition_id = $1::bigint and r.scheduled_for >= to_timestamp($2::float8)
+  and r.scheduled_for < to_timestamp($3::float8) and r.trigger = 'cron'
+  and not (r.status = 'skipped' and (r.idempotency_key is null or r.skip_reason in ('catchup', 'overlap', 'paused', 'excepted')
+    or r.skip_reason = 'window' and r.fence = 0));
 
 -- read-cursor-places
 -- The last occurrence that was considered while the clock was right, and no earlier than the last edit and
@@ -2094,23 +2999,106 @@ left join tock.job_definitions d on d.id = r.definition_id
 where h.place = 1 or h.bytes <= $2
 order by h.run_id, h.fence;
 
+-- read-definition-versions
+select v.definition_id::text as id, v.number, v.change, (extract(epoch from v.since) * 1000)::float8 as since_ms, (extract(epoch from v.written_at) * 1000)::float8 as written_ms,
+  v.left_count, v.stop, v.void_until::float8, s.name, s.cron, s.every_ms::float8, s.phase_ms::float8, s.anchor, s.at, s.after, s.timezone, s.dst,
+  extract(epoch from s.start_at) as start_at, extract(epoch from s.end_at) as end_at, s.exclude, s.shift, s.active_window, s.outside_window, s.remaining_count
+from tock.definition_versions v cross join lateral jsonb_populate_record(null::tock.job_definitions, v.stated) s
+where v.definition_id = any($1::bigint[])
+order by v.definition_id, v.number;
+
+-- read-duration-samples
+select d.id::text as id, s.durations
+from unnest($1::bigint[]) as d(id)
+cross join lateral (
+  select array_agg(case r.status when 'dead' then -1 - r.ms else r.ms end order by r.scheduled_for)::float8[] as durations from (
+    select l.scheduled_for, l.status, greatest(round((extract(epoch from l.finished_at - case when l.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when l.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else l.started_at end) * 1000)::numeric), 0) as ms from (
+      select r.scheduled_for, r.status, r.started_at, r.finished_at from tock.job_runs_finished r
+      where r.definition_id = d.id and r.finished_at >= $2::timestamptz and r.finished_at < $3::timestamptz
+      order by r.scheduled_for desc limit 100) l
+    where l.started_at is not null and l.status in ('succeeded', 'dead') order by l.scheduled_for desc limit 20) r
+) s
+where s.durations is not null;
+
+-- read-ended-freeze
+select extract(epoch from f.began_at) as "beganAt", extract(epoch from f.until) as until, f.ramp_ms::float8 as "rampMs", f.note, f.operator as "by", to_jsonb(tock.now()) #>> '{}' as now from tock.freezes f where f.ended_at is null and f.until <= tock.now();
+
+-- read-ended-overrides
+select q.name from tock.job_queues q where q.override_ends_at <= tock.now() order by q.name;
+
+-- read-exception-of-run
+select (extract(epoch from case when e.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when e.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else e.scheduled_for end) * 1000)::float8 as at, e.kind, (extract(epoch from case when e.due_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when e.due_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else e.due_at end) * 1000)::float8 as "dueAt", e.note, e.operator,
+  (extract(epoch from case when e.created_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when e.created_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else e.created_at end) * 1000)::float8 as "madeAt", d.timezone from tock.job_definitions d join tock.job_exceptions e on e.definition_id = d.id
+where d.name = $1 and e.scheduled_for = $2::timestamptz;
+
+-- read-exceptions
+select e.definition_id::text as "definitionId", (extract(epoch from case when e.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when e.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else e.scheduled_for end) * 1000)::float8 as at, e.kind, (extract(epoch from case when e.due_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when e.due_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else e.due_at end) * 1000)::float8 as "dueAt", e.note, e.operator,
+  (extract(epoch from case when e.created_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when e.created_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else e.created_at end) * 1000)::float8 as "madeAt"
+from tock.job_definitions d join tock.job_exceptions e on e.definition_id = d.id
+where d.id = any($1::bigint[]) and ($2 or greatest(e.scheduled_for, e.due_at) > d.cursor)
+order by e.definition_id, e.scheduled_for;
+
+-- read-exceptions-in-span
+select (extract(epoch from case when e.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when e.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else e.scheduled_for end) * 1000)::float8 as at, e.kind, (extract(epoch from case when e.due_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when e.due_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else e.due_at end) * 1000)::float8 as "dueAt", e.note, e.operator,
+  (extract(epoch from case when e.created_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when e.created_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else e.created_at end) * 1000)::float8 as "madeAt" from tock.job_exceptions e
+where e.definition_id = $1::bigint and e.scheduled_for >= $2::timestamptz and e.scheduled_for < $3::timestamptz
+order by e.scheduled_for limit 5000;
+
 -- read-figures-progress
 select (extract(epoch from tock.now()) * 1000)::float8 as now, (extract(epoch from p.hours_until) * 1000)::float8 as "hoursUntil", (extract(epoch from p.counted_until) * 1000)::float8 as "countedUntil"
   from tock.figures_progress p;
 
+-- read-flow
+with recursive reached(id) as (
+  select $1::bigint
+  union
+  select n.id from reached m cross join lateral (
+    select a.run_id as id from tock.job_waits w join tock.job_awaited_runs a on a.wait_id = w.id and a.name is not null where w.run_id = m.id and w.kind = 'group'
+    union all
+    select w.run_id from tock.job_waits w join tock.job_awaited_runs a on a.wait_id = w.id and a.name is not null where a.run_id = m.id and w.kind = 'group') n
+), chosen as materialized (
+  select id from reached limit $2
+)
+select c.id::text, (select a.name from tock.job_awaited_runs a where a.run_id = c.id and a.name is not null order by a.wait_id limit 1) as name,
+  r.job, coalesce(r.status, case when exists (select from tock.job_successors s where s.run_id = c.id) then 'queued' else 'pruned' end) as status,
+  (extract(epoch from r.started_at) * 1000)::float8 as "startedAt", (extract(epoch from r.finished_at) * 1000)::float8 as "endedAt",
+  array(select a.run_id::text from tock.job_waits w join tock.job_awaited_runs a on a.wait_id = w.id and a.name is not null where w.run_id = c.id and w.kind = 'group' order by a.position) as after
+from chosen c left join tock.job_runs r on r.id = c.id order by c.id;
+
 -- read-frame
-select extract(epoch from tock.now()) as now, current_database() as database,
+select extract(epoch from tock.now()) as now, md5(case when pg_is_in_recovery() then pg_last_wal_replay_lsn()::text else pg_current_snapshot()::text end) as seen, current_database() as database,
   split_part(current_setting('server_version'), ' ', 1) as "serverVersion",
   (select count(*)::int from (select from tock.job_definitions where (next_at is not null or after is not null)
     and vanished_at is null limit 10001) d) as schedules,
   (select count(*)::int from (select from tock.job_runs_finished where status = 'dead'
-    and finished_at > tock.now() - interval '24 hours' limit 1001) r) as dead,
+    and finished_at > tock.now() - interval '24 hours' and finished_at <= tock.now() limit 10001) r) as dead,
   (select count(*)::int from tock.workers) as workers,
   (select count(*)::int from tock.job_queues where paused_at is not null) as "pausedQueues",
+  (select count(*)::int from (select from tock.alert_states where status = 'down' limit 10001) s) as "alertsDown",
   case when pg_is_in_recovery() then case
     when pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() then 0
     else greatest(0, coalesce(round(extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp()) * 1000), 0))
-  end end::float8 as "replicaLagMs";
+  end end::float8 as "replicaLagMs", (select jsonb_build_object('beganAt', f.began_at, 'until', f.until, 'rampMs', f.ramp_ms, 'note', f.note, 'by', f.operator)
+    from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) as frozen,
+  coalesce((select json_agg(s) from (select (extract(epoch from f.began_at) * 1000)::float8 as "from",
+    case when not (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0)) then (extract(epoch from coalesce(f.ended_at, f.until) + f.ramp_ms * interval '1 millisecond') * 1000)::float8 end as "to"
+  from tock.freezes f order by f.began_at) s), '[]') as "frozenSpans";
+
+-- read-freeze
+select extract(epoch from f.began_at) as "beganAt", extract(epoch from f.until) as until, f.ramp_ms::float8 as "rampMs", f.note, f.operator as "by" from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0));
+
+-- read-frozen-spans
+select (extract(epoch from f.began_at) * 1000)::float8 as "from",
+    case when not (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0)) then (extract(epoch from coalesce(f.ended_at, f.until) + f.ramp_ms * interval '1 millisecond') * 1000)::float8 end as "to"
+  from tock.freezes f order by f.began_at;
+
+-- read-group
+select w.id::text as wait, r.id::text, r.job, r.idempotency_key as key, r.status, w.needs_success,
+  (extract(epoch from w.created_at) * 1000)::float8 as created_at, (extract(epoch from w.ended_at) * 1000)::float8 as ended_at
+from tock.job_waits w join tock.job_runs r on r.id = w.run_id
+where w.kind = 'group' and (w.run_id = $1
+  or w.id = any(array(select a.wait_id from tock.job_awaited_runs a where a.run_id = $1)))
+order by w.run_id <> $1, w.id limit 1;
 
 -- read-held
 select r.id, r.cancel_requested_at is not null as cancel_requested from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running');
@@ -2118,14 +3106,55 @@ select r.id, r.cancel_requested_at is not null as cancel_requested from tock.job
 -- read-instant
 select to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as iso, floor(extract(epoch from tock.now()))::bigint::text as seconds;
 
--- read-job-figures
+-- read-interval-run
+select r.id::text, d.id::text as definition, (extract(epoch from case when coalesce(r.interval_start, r.scheduled_for) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when coalesce(r.interval_start, r.scheduled_for) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else coalesce(r.interval_start, r.scheduled_for) end) * 1000)::float8 as "from",
+  (extract(epoch from case when r.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.scheduled_for end) * 1000)::float8 as "to", coalesce(d.waits_for -> 'definitions', '[]') as definitions,
+  coalesce(d.waits_for ->> 'on', 'success') as "on"
+from tock.job_runs_live r join tock.job_definitions d on d.id = r.definition_id
+where r.id = $1 and r.status = 'queued' and r.run_at = '9999-12-31' and d.waits_for is not null and r.scheduled_for is not null;
+
+-- read-interval-runs
+select r.id::text, d.id::text as definition, (extract(epoch from case when coalesce(r.interval_start, r.scheduled_for) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when coalesce(r.interval_start, r.scheduled_for) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else coalesce(r.interval_start, r.scheduled_for) end) * 1000)::float8 as "from",
+  (extract(epoch from case when r.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.scheduled_for end) * 1000)::float8 as "to", coalesce(d.waits_for -> 'definitions', '[]') as definitions,
+  coalesce(d.waits_for ->> 'on', 'success') as "on"
+from tock.job_runs_live r join tock.job_definitions d on d.id = r.definition_id
+where r.id = any($1::bigint[]) and r.status = 'queued' and r.run_at = '9999-12-31' and r.trigger in ('cron', 'backfill') and r.scheduled_for is not null
+    and not exists (select from tock.job_waits w where w.run_id = r.id) order by r.id;
+
+-- read-intervals
+select i.run_id::text as run, i.name, u.id::text, coalesce(u.cron is not null or u.every_ms is not null or u.at is not null, false) as "hasTimes",
+  tock.why_stopped(u) as stop, (extract(epoch from case when u.cursor >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when u.cursor < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else u.cursor end) * 1000)::float8 as cursor, (extract(epoch from u.next_at) * 1000)::float8 as next,
+  coalesce(r.list, '[]') as runs, coalesce(s.list, '[]') as skipped
+from unnest($1::bigint[], $2::timestamptz[], $3::timestamptz[], $4::text[]) with ordinality as i(run_id, "from", "to", name, place)
+left join tock.job_definitions u on u.name = i.name
+cross join lateral (
+  select jsonb_agg(jsonb_build_object('id', r.id::text, 'at', (extract(epoch from r.scheduled_for) * 1000)::float8, 'status', r.status) order by r.scheduled_for, r.id) as list
+  from tock.job_runs r
+  where r.definition_id = u.id and r.scheduled_for >= i."from" and r.scheduled_for < i."to" and r.status <> 'skipped') r
+cross join lateral (
+  select jsonb_agg(jsonb_build_object('id', s.id::text, 'first', (extract(epoch from s.first) * 1000)::float8, 'last', (extract(epoch from s.scheduled_for) * 1000)::float8, 'reason', s.skip_reason,
+    'standsForThem', case when s.skip_reason = 'catchup' then (
+      select jsonb_build_object('id', n.id::text, 'at', (extract(epoch from n.scheduled_for) * 1000)::float8, 'status', n.status) from (
+        select n.id, n.occurrence_count, n.scheduled_for, n.status from tock.job_runs n
+        where n.definition_id = s.definition_id and n.scheduled_for > s.scheduled_for and n.status <> 'skipped' order by n.scheduled_for limit 1) n
+      where n.occurrence_count > s.occurrence_count) end) order by s.scheduled_for, s.id) as list
+  from (
+    select o.id, o.definition_id, o.scheduled_for, o.occurrence_count, o.skip_reason, o.scheduled_for as first from tock.job_runs o
+    where o.definition_id = u.id and o.status = 'skipped' and o.occurrence_count = 1 and o.scheduled_for >= i."from" and o.scheduled_for < i."to"
+    union all
+    select p.id, p.definition_id, p.scheduled_for, p.occurrence_count, p.skip_reason, coalesce(p.interval_start, p.scheduled_for) from tock.job_runs p
+    where p.definition_id = u.id and p.status = 'skipped' and p.occurrence_count > 1 and p.scheduled_for >= i."from"
+      and coalesce(p.interval_start, p.scheduled_for) < i."to") s) s
+order by i.place;
+
+-- read-job-parts
 with ended_runs as (
   select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.job_runs_finished r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
   union all
   select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.figures_retried r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
 ), measured_runs as (
   select date_bin('1 minute', r.finished_at, 'epoch') as at, r.job collate "C" as job, r.queue, r.status collate "C" as status,
-    case when r.status <> 'skipped' then '' when r.skip_reason in ('overlap', 'catchup', 'deadline', 'window', 'chain', 'paused', 'edited') then r.skip_reason else 'other' end collate "C" as reason,
+    case when r.status <> 'skipped' then '' when r.skip_reason in ('overlap', 'catchup', 'deadline', 'window', 'chain', 'paused', 'edited', 'excepted') then r.skip_reason else 'other' end collate "C" as reason,
     r.occurrence_count, case when m.is_measured then least(greatest(extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end - case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000000, 0), 1e14)::bigint end as duration_us,
     case when m.is_measured then least(greatest(extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end - case when r.run_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.run_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.run_at end) * 1000000, 0), 1e14)::bigint end as wait_us
   from ended_runs r cross join lateral (select r.started_at is not null and r.status in ('succeeded', 'dead') as is_measured) m
@@ -2147,18 +3176,35 @@ with ended_runs as (
   select m.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m where m.at >= $4 and m.at < $6
   union all
   select u.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from uncounted u
-), statuses as (
-  select f.job, f.status, sum(f.run_count)::bigint as run_count,
-    sum(f.occurrence_count)::bigint as occurrence_count,
-    sum(f.duration_us)::bigint as duration_us,
-    sum(f.wait_us)::bigint as wait_us,
-    case when count(f.durations) > 0 then array[sum(f.durations[1]), sum(f.durations[2]), sum(f.durations[3]), sum(f.durations[4]), sum(f.durations[5]), sum(f.durations[6]), sum(f.durations[7]), sum(f.durations[8]), sum(f.durations[9]), sum(f.durations[10]), sum(f.durations[11]), sum(f.durations[12]), sum(f.durations[13]), sum(f.durations[14]), sum(f.durations[15]), sum(f.durations[16]), sum(f.durations[17]), sum(f.durations[18]), sum(f.durations[19]), sum(f.durations[20]), sum(f.durations[21]), sum(f.durations[22]), sum(f.durations[23]), sum(f.durations[24]), sum(f.durations[25])]::bigint[] end as durations,
-    case when count(f.waits) > 0 then array[sum(f.waits[1]), sum(f.waits[2]), sum(f.waits[3]), sum(f.waits[4]), sum(f.waits[5]), sum(f.waits[6]), sum(f.waits[7]), sum(f.waits[8]), sum(f.waits[9]), sum(f.waits[10]), sum(f.waits[11]), sum(f.waits[12]), sum(f.waits[13]), sum(f.waits[14]), sum(f.waits[15]), sum(f.waits[16]), sum(f.waits[17]), sum(f.waits[18]), sum(f.waits[19]), sum(f.waits[20]), sum(f.waits[21]), sum(f.waits[22]), sum(f.waits[23]), sum(f.waits[24]), sum(f.waits[25])]::bigint[] end as waits
-  from figures f where $7::text[] is null or f.job = any($7) group by f.job, f.status
 )
-select s.job, jsonb_object_agg(s.status, s.run_count) as counts, sum(s.duration_us)::float8 as micros,
-  (case when count(s.durations) > 0 then array[sum(s.durations[1]), sum(s.durations[2]), sum(s.durations[3]), sum(s.durations[4]), sum(s.durations[5]), sum(s.durations[6]), sum(s.durations[7]), sum(s.durations[8]), sum(s.durations[9]), sum(s.durations[10]), sum(s.durations[11]), sum(s.durations[12]), sum(s.durations[13]), sum(s.durations[14]), sum(s.durations[15]), sum(s.durations[16]), sum(s.durations[17]), sum(s.durations[18]), sum(s.durations[19]), sum(s.durations[20]), sum(s.durations[21]), sum(s.durations[22]), sum(s.durations[23]), sum(s.durations[24]), sum(s.durations[25])]::bigint[] end)::float8[] as durations, (case when count(s.waits) > 0 then array[sum(s.waits[1]), sum(s.waits[2]), sum(s.waits[3]), sum(s.waits[4]), sum(s.waits[5]), sum(s.waits[6]), sum(s.waits[7]), sum(s.waits[8]), sum(s.waits[9]), sum(s.waits[10]), sum(s.waits[11]), sum(s.waits[12]), sum(s.waits[13]), sum(s.waits[14]), sum(s.waits[15]), sum(s.waits[16]), sum(s.waits[17]), sum(s.waits[18]), sum(s.waits[19]), sum(s.waits[20]), sum(s.waits[21]), sum(s.waits[22]), sum(s.waits[23]), sum(s.waits[24]), sum(s.waits[25])]::bigint[] end)::float8[] as waits
-from statuses s group by s.job order by s.job;
+select (extract(epoch from date_bin($7::interval, f.at, $5::timestamptz)) * 1000)::float8 as at, f.status,
+  sum(f.run_count)::float8 as count, (case when count(f.durations) > 0 then array[sum(f.durations[1]), sum(f.durations[2]), sum(f.durations[3]), sum(f.durations[4]), sum(f.durations[5]), sum(f.durations[6]), sum(f.durations[7]), sum(f.durations[8]), sum(f.durations[9]), sum(f.durations[10]), sum(f.durations[11]), sum(f.durations[12]), sum(f.durations[13]), sum(f.durations[14]), sum(f.durations[15]), sum(f.durations[16]), sum(f.durations[17]), sum(f.durations[18]), sum(f.durations[19]), sum(f.durations[20]), sum(f.durations[21]), sum(f.durations[22]), sum(f.durations[23]), sum(f.durations[24]), sum(f.durations[25])]::bigint[] end)::float8[] as durations, (case when count(f.waits) > 0 then array[sum(f.waits[1]), sum(f.waits[2]), sum(f.waits[3]), sum(f.waits[4]), sum(f.waits[5]), sum(f.waits[6]), sum(f.waits[7]), sum(f.waits[8]), sum(f.waits[9]), sum(f.waits[10]), sum(f.waits[11]), sum(f.waits[12]), sum(f.waits[13]), sum(f.waits[14]), sum(f.waits[15]), sum(f.waits[16]), sum(f.waits[17]), sum(f.waits[18]), sum(f.waits[19]), sum(f.waits[20]), sum(f.waits[21]), sum(f.waits[22]), sum(f.waits[23]), sum(f.waits[24]), sum(f.waits[25])]::bigint[] end)::float8[] as waits
+from figures f where f.job = $8 group by 1, 2;
+
+-- read-joins-of
+select w.run_id::text as id from tock.job_waits w
+where w.kind = 'group' and w.id = any(array(select a.wait_id from tock.job_awaited_runs a where a.run_id = $1)) order by w.id limit 10;
+
+-- read-keys
+select n.key, coalesce(o.weight, 1) as weight, o.slot_limit as limit, case when o.rate_count is not null then jsonb_build_object('limit', o.rate_count,
+    'perMs', o.rate_period_ms, 'burst', o.rate_burst) end as rate, to_jsonb(array(select jsonb_build_object('queue', k.queue, 'job', nullif(k.job, ''),
+      'waiting', (select count(*) from (select from tock.job_runs_live r where r.blocked_on = k.name limit 1001) w),
+      'held', (select count(*) from tock.job_slots s where s.concurrency_key = k.name),
+      'limit', case when k.name like '~!%' then 1 else coalesce(o.slot_limit, f.slot_limit) end,
+      'heldBy', case when k.name like '~!%' then (select s.run_id::text from tock.job_slots s where s.concurrency_key = k.name limit 1) end,
+      'closedUntil', (extract(epoch from case when k.closed_until > tock.now() then k.closed_until end) * 1000)::float8,
+      'nextAt', (extract(epoch from case when not k.is_ready and k.ready_at > tock.now() then k.ready_at end) * 1000)::float8)
+    from (select * from tock.fair_keys k where k.key = n.key order by k.name limit 100) k
+    left join tock.fair_scopes f on f.queue = case when k.job = '' then k.queue else '' end and f.job = k.job
+    order by k.name)) as states
+from unnest($1::text[]) with ordinality as n(key, place) left join tock.key_settings o on o.key = n.key
+order by n.place;
+
+-- read-keys-made-since
+select floor(extract(epoch from o.scheduled_for))::bigint::float8 as at from unnest($1::float8[]) as i(at)
+join tock.job_occurrences o on o.definition_id = $2::bigint and o.scheduled_for = to_timestamp(i.at)
+where o.created_at > to_timestamp($3::float8 / 1000)
+order by o.scheduled_for;
 
 -- read-last-errors
 select i.id::text as id, e.error from unnest($1::bigint[]) as i(id) cross join lateral (
@@ -2168,6 +3214,40 @@ where e.error <> '';
 -- read-last-ticks
 select t.host, extract(epoch from max(t.at))::float8 as at from tock.ticks t
 where t.stopped_at is null and t.at > tock.now() - interval '30 days' group by t.host order by t.host;
+
+-- read-later-spans
+select jsonb_agg(jsonb_build_object('id', r.id::text, 'at', r.at, 'first', r.first, 'status', r.status, 'trigger', r.trigger, 'reason', r.skip_reason,
+  'count', r.occurrence_count, 'has_key', r.idempotency_key is not null, 'was_claimed', r.fence > 0)) as wide from (
+  select r.id, floor(extract(epoch from r.scheduled_for))::bigint as at, floor(extract(epoch from r.interval_start))::bigint as first, r.status, r.trigger, r.skip_reason,
+      r.occurrence_count, r.idempotency_key, r.fence from tock.job_runs r
+  where r.definition_id = $1::bigint and r.scheduled_for >= to_timestamp($2::float8)
+    and r.scheduled_for < to_timestamp($3::float8) and (r.occurrence_count > 1 or r.status = 'skipped' and r.skip_reason in ('paused', 'edited') and r.interval_start < r.scheduled_for)
+    and case r.status when 'skipped' then r.interval_start < to_timestamp($2::float8)
+      else exists (select from tock.job_occurrences o where o.definition_id = r.definition_id and o.scheduled_for = r.interval_start) end
+  order by r.scheduled_for limit 100) r;
+
+-- read-ledger
+select u.place::integer, k.keys, k.key_count, r.rows, r.wide, r.row_count
+from unnest($1::bigint[], $2::float8[], $3::float8[]) with ordinality as u(definition_id, low, high, place)
+cross join lateral (
+  select string_agg(o.at || ':' || o.run_id, ',') as keys, count(*)::integer as key_count from (
+    select floor(extract(epoch from o.scheduled_for))::bigint as at, o.run_id from tock.job_occurrences o
+    where o.definition_id = u.definition_id and o.scheduled_for >= to_timestamp(u.low) and o.scheduled_for < to_timestamp(u.high)
+    order by o.scheduled_for limit $4::integer) o
+) k
+cross join lateral (
+  select string_agg(r.at || ':' || r.id || ':' || case r.status when 'skipped' then '=' || replace(coalesce(r.skip_reason, ''), ',', ' ')
+      else r.trigger end, ',') as rows,
+    jsonb_agg(jsonb_build_object('id', r.id::text, 'at', r.at, 'first', r.first, 'status', r.status, 'trigger', r.trigger, 'reason', r.skip_reason,
+  'count', r.occurrence_count, 'has_key', r.idempotency_key is not null, 'was_claimed', r.fence > 0)) filter (where r.occurrence_count > 1 or r.status = 'skipped' and r.skip_reason in ('paused', 'edited') and r.first < r.at) as wide, count(*)::integer as row_count
+  from (
+    select r.id, floor(extract(epoch from r.scheduled_for))::bigint as at, floor(extract(epoch from r.interval_start))::bigint as first, r.status, r.trigger, r.skip_reason,
+      r.occurrence_count, r.idempotency_key, r.fence
+    from tock.job_runs r
+    where r.definition_id = u.definition_id and r.scheduled_for >= to_timestamp(u.low) and r.scheduled_for < to_timestamp(u.high)
+    order by r.scheduled_for, r.id limit $4::integer) r
+) r
+order by u.place;
 
 -- read-leftovers
 select c.relname as name, obj_description(c.oid, 'pg_class') as comment
@@ -2265,6 +3345,40 @@ from (select r.id, r.job, r.definition_id, r.started_at, m.max_ms
   where r.status = 'running' and r.started_at < tock.now() - m.max_ms * interval '1 millisecond' limit $1) r left join tock.job_definitions d on d.id = r.definition_id
 order by subject, r.started_at, r.id;
 
+-- read-member-errors
+select r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code, left(e.last ->> 'message', 500) as message, (extract(epoch from r.finished_at) * 1000)::float8 as at
+from tock.job_runs_finished r cross join lateral (select r.errors -> -1 as last offset 0) e
+where r.status = 'dead' and r.finished_at >= $1::timestamptz and r.id = any(array(
+  select a.run_id from tock.job_awaited_runs a where a.wait_id = $2 and (a.status is null or a.status = 'dead') order by a.position limit $3::integer));
+
+-- read-member-page
+select a.run_id::text as id from tock.job_awaited_runs a
+where a.wait_id = $1 and a.run_id > $2::bigint
+  and case when $3::boolean then exists (select from tock.job_runs_finished f where f.id = a.run_id and f.status = 'dead')
+    else exists (select from tock.job_runs_live l where l.id = a.run_id) end
+order by a.run_id limit $4::integer;
+
+-- read-member-spans
+with member as (
+  select a.position, a.run_id, coalesce(a.status, (select l.status from tock.job_runs_live l where l.id = a.run_id),
+  (select f.status from tock.job_runs_finished f where f.id = a.run_id),
+  case when exists (select from tock.job_successors s where s.run_id = a.run_id) then 'queued' else 'pruned' end) collate "C" as status from tock.job_awaited_runs a where a.wait_id = $1 and a.position <= $2
+), island as (
+  select m.*, m.position - row_number() over (partition by m.status order by m.position) as island from member m
+)
+select i.status, count(*)::integer as count, (array_agg(i.run_id::text order by i.position))[1:5] as first, (max(array[i.position, i.run_id]))[2]::text as last
+from island i group by i.status, i.island order by min(i.position);
+
+-- read-member-states
+select m.status, count(*)::integer as count, (array_agg(m.run_id::text order by m.position))[1:5] as first
+from (select a.position, a.run_id, coalesce(a.status, (select l.status from tock.job_runs_live l where l.id = a.run_id),
+  (select f.status from tock.job_runs_finished f where f.id = a.run_id),
+  case when exists (select from tock.job_successors s where s.run_id = a.run_id) then 'queued' else 'pruned' end) collate "C" as status from tock.job_awaited_runs a where a.wait_id = $1) m group by m.status;
+
+-- read-members
+select a.run_id::text as id from tock.job_waits w join tock.job_awaited_runs a on a.wait_id = w.id
+where w.run_id = $1 and w.kind = 'group' order by a.position;
+
 -- read-occurrence-groups
 select status, skip_reason, is_retried, string_agg(second::text, ',') as instants from (
   select r.status, case when r.status = 'skipped' then r.skip_reason end as skip_reason,
@@ -2290,13 +3404,20 @@ select r.id::text as id, (extract(epoch from case when r.scheduled_for >= '10000
 where r.definition_id = $1::bigint and r.scheduled_for >= $2::timestamptz and r.scheduled_for < $3::timestamptz
 order by r.scheduled_for limit $4::integer;
 
+-- read-offer-rooms
+select q.name as queue, ($1::integer - n.count)::integer as room from tock.job_queues q
+cross join lateral (select count(*) as count from tock.job_offers o where o.queue = q.name) n
+where not (q.relayed_to is distinct from 'sql' or not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or q.name = 'tock:alerts') or not (q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end))) and n.count < $1::integer order by q.name;
+
 -- read-oldest-key
 -- Rows are appended, and the space of deleted ones is used again: the oldest are among the first blocks. There is no index
--- by age, and none is worth its cost.
+-- by age, and none is worth its cost. What live runs have stays, however old.
 select extract(epoch from case when k.at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when k.at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else k.at end) as oldest, k.name as table from (
-  select min(created_at) as at, 'job_keys' as name from tock.job_keys where ctid < '(64,0)'::tid
-  union all select min(created_at), 'job_occurrences' from tock.job_occurrences where ctid < '(64,0)'::tid
-  union all select min(created_at), 'job_effects' from tock.job_effects where ctid < '(64,0)'::tid
+  select min(created_at) as at, 'job_keys' as name from tock.job_keys t where t.ctid < '(64,0)'::tid and not exists (select from tock.job_runs_live l where l.id = t.run_id)
+  union all select min(created_at), 'job_occurrences' from tock.job_occurrences t where t.ctid < '(64,0)'::tid and not exists (select from tock.job_runs_live l where l.id = t.run_id)
+  union all select min(created_at), 'job_effects' from tock.job_effects t where t.ctid < '(64,0)'::tid and not exists (select from tock.job_runs_live l where l.id = t.run_id)
 ) k(at, name) where k.at is not null order by k.at limit 1;
 
 -- read-orphans
@@ -2317,6 +3438,9 @@ with recursive queue_lanes as (
 select count(*)::integer as count, extract(epoch from case when max(r.locked_until) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when max(r.locked_until) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else max(r.locked_until) end) as until from running r
 where not exists (select from tock.workers w where w.id = r.locked_by);
 
+-- read-other-zones
+select z.timezone, z.zone_data as "zoneData", z.offsets from tock.zones z where z.zone_data <> $1 order by z.timezone;
+
 -- read-outcomes
 with ended_runs as (
   select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.job_runs_finished r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
@@ -2324,7 +3448,7 @@ with ended_runs as (
   select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.figures_retried r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
 ), measured_runs as (
   select date_bin('1 minute', r.finished_at, 'epoch') as at, r.job collate "C" as job, r.queue, r.status collate "C" as status,
-    case when r.status <> 'skipped' then '' when r.skip_reason in ('overlap', 'catchup', 'deadline', 'window', 'chain', 'paused', 'edited') then r.skip_reason else 'other' end collate "C" as reason,
+    case when r.status <> 'skipped' then '' when r.skip_reason in ('overlap', 'catchup', 'deadline', 'window', 'chain', 'paused', 'edited', 'excepted') then r.skip_reason else 'other' end collate "C" as reason,
     r.occurrence_count, case when m.is_measured then least(greatest(extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end - case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000000, 0), 1e14)::bigint end as duration_us,
     case when m.is_measured then least(greatest(extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end - case when r.run_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.run_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.run_at end) * 1000000, 0), 1e14)::bigint end as wait_us
   from ended_runs r cross join lateral (select r.started_at is not null and r.status in ('succeeded', 'dead') as is_measured) m
@@ -2349,10 +3473,57 @@ with ended_runs as (
 )
 select extract(epoch from f.at) as at, f.status, sum(f.run_count)::float8 as count from figures f group by f.at, f.status;
 
+-- read-parents
+select p.name, p.id, p.status, case when not p."isCut" then p.output end as output, p."isCut", p.error
+from (
+  select a.position, a.name, a.run_id::text as id, coalesce(a.status, 'pruned') as status, a.output::text as output, a.error,
+    coalesce(sum(octet_length(a.output::text)) over () > $1, false) as "isCut"
+  from tock.job_waits w join tock.job_awaited_runs a on a.wait_id = w.id
+  where w.run_id = $2 and w.kind = 'group' and a.name is not null offset 0) p
+order by p.position;
+
 -- read-partitions
 select p.name, (extract(epoch from p.low) * 1000)::float8 as low, (extract(epoch from p.high) * 1000)::float8 as high,
   p.is_kept as "isKept", pg_relation_size(p.oid)::float8 as bytes
 from tock.finished_partitions() p;
+
+-- read-paused-queues
+select name from tock.job_queues where paused_at is not null order by name limit 50;
+
+-- read-plan-workers
+select (extract(epoch from tock.now()) * 1000)::float8 as now, nullif(sum(w.capacity), 0)::integer as capacity
+from tock.workers w where w.kind in ('daemon', 'library') and not w.draining and w.seen_at
+  between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+    and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds';
+
+-- read-proof-times
+select (extract(epoch from tock.now()) * 1000)::float8 as now,
+  (select (extract(epoch from u.at) * 1000)::float8 from tock.upkeep u where u.kind = 'pruned-runs') as runs_pruned,
+  (select (extract(epoch from u.at) * 1000)::float8 from tock.upkeep u where u.kind = 'pruned-keys') as keys_pruned,
+  (select count(*)::integer from tock.job_definitions d where $1::text[] is null or d.name = any($1)) as definitions;
+
+-- read-proved-definitions
+select d.id::text, d.name, (extract(epoch from d.cursor) * 1000)::float8 as cursor_ms, (extract(epoch from d.next_at) * 1000)::float8 as next_ms, d.remaining_count, d.version,
+  tock.why_stopped(d) as stop, coalesce(d.excepted_until > d.cursor, false) as is_excepted,
+  coalesce((select tock.stated_of(d) - '{remaining_count,after}'::text[] = v.stated - '{remaining_count,after}'::text[] and tock.why_stopped(d) is not distinct from v.stop
+    from tock.definition_versions v where v.definition_id = d.id order by v.number desc limit 1), true) as is_kept
+from tock.job_definitions d
+where d.id > $1::bigint and ($2::text[] is null or d.name = any($2))
+order by d.id limit $3::integer;
+
+-- read-pulse
+select s.seen, case when s.seen <> $1::text then md5(concat_ws(' ',
+  (select case when count(*) > 1000 or bool_or(r.status = 'running') then s.seen
+      else concat(count(*), ' ', sum(hashtextextended(concat(r.id, ' ', r.xmin), 0))) end
+    from (select l.id, l.status, l.xmin from tock.job_runs_live l order by l.id limit 1001) r),
+  (select concat(f.id, ' ', f.xmin) from tock.job_runs_finished f
+    where f.finished_at > tock.now() - interval '1 hour' order by f.finished_at desc limit 1),
+  (select max(a.id) from tock.audit a),
+  (select max(f.id) from tock.alert_flips f),
+  (select sum(hashtextextended(concat(w.id, w.draining), 0)) from tock.workers w),
+  (select sum(hashtextextended(concat(q.name, ' ', q.xmin), 0)) from tock.job_queues q)
+)) end as pulse
+from (select md5(case when pg_is_in_recovery() then pg_last_wal_replay_lsn()::text else pg_current_snapshot()::text end) as seen) s;
 
 -- read-queue-backlog
 with recursive queue_lanes as (
@@ -2374,6 +3545,46 @@ cross join (
   select min(f.run_at) as at from mine p cross join lateral (
     select r.run_at from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') order by r.run_at limit 1) f
 ) oldest;
+
+-- read-queue-due
+select (extract(epoch from date_bin($1::interval, d.run_at, $2::timestamptz)) * 1000)::float8 as at, count(*)::float8 as count from (
+  select r.run_at from tock.job_runs_live r
+  where r.queue = $3 and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+  limit $4::integer) d
+group by 1;
+
+-- read-queue-ends
+with ended_runs as (
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.job_runs_finished r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
+  union all
+  select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.figures_retried r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and true
+), measured_runs as (
+  select date_bin('1 minute', r.finished_at, 'epoch') as at, r.job collate "C" as job, r.queue, r.status collate "C" as status,
+    case when r.status <> 'skipped' then '' when r.skip_reason in ('overlap', 'catchup', 'deadline', 'window', 'chain', 'paused', 'edited', 'excepted') then r.skip_reason else 'other' end collate "C" as reason,
+    r.occurrence_count, case when m.is_measured then least(greatest(extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end - case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000000, 0), 1e14)::bigint end as duration_us,
+    case when m.is_measured then least(greatest(extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end - case when r.run_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.run_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.run_at end) * 1000000, 0), 1e14)::bigint end as wait_us
+  from ended_runs r cross join lateral (select r.started_at is not null and r.status in ('succeeded', 'dead') as is_measured) m
+), cells as (
+  select at, job, queue, status, reason, 25 - width_bucket(-duration_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as duration_bucket, 25 - width_bucket(-wait_us, '{-50000000000,-20000000000,-10000000000,-5000000000,-2000000000,-1000000000,-500000000,-200000000,-100000000,-50000000,-20000000,-10000000,-5000000,-2000000,-1000000,-500000,-200000,-100000,-50000,-20000,-10000,-5000,-2000,-1000}'::bigint[]) as wait_bucket,
+    count(*) as run_count, sum(occurrence_count) as occurrence_count, sum(duration_us) as duration_us, sum(wait_us) as wait_us
+  from measured_runs group by at, job, queue, status, reason, duration_bucket, wait_bucket
+), uncounted as materialized (
+  select at, job, queue, status, reason, sum(run_count)::bigint as run_count, sum(occurrence_count)::bigint as occurrence_count,
+    coalesce(sum(duration_us), 0)::bigint as duration_us, coalesce(sum(wait_us), 0)::bigint as wait_us,
+    case when count(duration_bucket) > 0 then array[coalesce(sum(run_count) filter (where duration_bucket = 1), 0), coalesce(sum(run_count) filter (where duration_bucket = 2), 0), coalesce(sum(run_count) filter (where duration_bucket = 3), 0), coalesce(sum(run_count) filter (where duration_bucket = 4), 0), coalesce(sum(run_count) filter (where duration_bucket = 5), 0), coalesce(sum(run_count) filter (where duration_bucket = 6), 0), coalesce(sum(run_count) filter (where duration_bucket = 7), 0), coalesce(sum(run_count) filter (where duration_bucket = 8), 0), coalesce(sum(run_count) filter (where duration_bucket = 9), 0), coalesce(sum(run_count) filter (where duration_bucket = 10), 0), coalesce(sum(run_count) filter (where duration_bucket = 11), 0), coalesce(sum(run_count) filter (where duration_bucket = 12), 0), coalesce(sum(run_count) filter (where duration_bucket = 13), 0), coalesce(sum(run_count) filter (where duration_bucket = 14), 0), coalesce(sum(run_count) filter (where duration_bucket = 15), 0), coalesce(sum(run_count) filter (where duration_bucket = 16), 0), coalesce(sum(run_count) filter (where duration_bucket = 17), 0), coalesce(sum(run_count) filter (where duration_bucket = 18), 0), coalesce(sum(run_count) filter (where duration_bucket = 19), 0), coalesce(sum(run_count) filter (where duration_bucket = 20), 0), coalesce(sum(run_count) filter (where duration_bucket = 21), 0), coalesce(sum(run_count) filter (where duration_bucket = 22), 0), coalesce(sum(run_count) filter (where duration_bucket = 23), 0), coalesce(sum(run_count) filter (where duration_bucket = 24), 0), coalesce(sum(run_count) filter (where duration_bucket = 25), 0)]::integer[] end as durations,
+    case when count(wait_bucket) > 0 then array[coalesce(sum(run_count) filter (where wait_bucket = 1), 0), coalesce(sum(run_count) filter (where wait_bucket = 2), 0), coalesce(sum(run_count) filter (where wait_bucket = 3), 0), coalesce(sum(run_count) filter (where wait_bucket = 4), 0), coalesce(sum(run_count) filter (where wait_bucket = 5), 0), coalesce(sum(run_count) filter (where wait_bucket = 6), 0), coalesce(sum(run_count) filter (where wait_bucket = 7), 0), coalesce(sum(run_count) filter (where wait_bucket = 8), 0), coalesce(sum(run_count) filter (where wait_bucket = 9), 0), coalesce(sum(run_count) filter (where wait_bucket = 10), 0), coalesce(sum(run_count) filter (where wait_bucket = 11), 0), coalesce(sum(run_count) filter (where wait_bucket = 12), 0), coalesce(sum(run_count) filter (where wait_bucket = 13), 0), coalesce(sum(run_count) filter (where wait_bucket = 14), 0), coalesce(sum(run_count) filter (where wait_bucket = 15), 0), coalesce(sum(run_count) filter (where wait_bucket = 16), 0), coalesce(sum(run_count) filter (where wait_bucket = 17), 0), coalesce(sum(run_count) filter (where wait_bucket = 18), 0), coalesce(sum(run_count) filter (where wait_bucket = 19), 0), coalesce(sum(run_count) filter (where wait_bucket = 20), 0), coalesce(sum(run_count) filter (where wait_bucket = 21), 0), coalesce(sum(run_count) filter (where wait_bucket = 22), 0), coalesce(sum(run_count) filter (where wait_bucket = 23), 0), coalesce(sum(run_count) filter (where wait_bucket = 24), 0), coalesce(sum(run_count) filter (where wait_bucket = 25), 0)]::integer[] end as waits
+  from cells group by at, job, queue, status, reason
+), figures as (
+  select h.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_hour h where h.at >= $3 and h.at < $4
+  union all
+  select m.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m where m.at >= $5 and m.at < $3 and m.at < $6
+  union all
+  select m.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from tock.figures_by_minute m where m.at >= $4 and m.at < $6
+  union all
+  select u.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from uncounted u
+)
+select (extract(epoch from date_bin($7::interval, f.at, $5::timestamptz)) * 1000)::float8 as at, sum(f.run_count)::float8 as count
+from figures f where f.queue = $8 and f.status <> 'skipped' group by 1;
 
 -- read-queue-hand-offs
 with relayed as materialized (
@@ -2409,9 +3620,10 @@ with recursive queue_lanes as (
   select r.queue, count(*)::integer as count from (
     select queue from tock.job_runs_live where blocked_on is not null order by blocked_on limit 5001) r group by r.queue
 ), names as (
-  select queue as name from queue_lanes
-  union select queue from blocked
+  select queue collate "C" as name from queue_lanes
+  union select b.queue from blocked b
   union select name collate "C" from tock.job_queues
+  union select queue collate "C" from tock.job_definitions where vanished_at is null
 ), chosen as (
   select n.name from names n
   where ($1::text is null or n.name = $1) and ($2::text is null or n.name > $2)
@@ -2421,10 +3633,19 @@ with recursive queue_lanes as (
 )
 select c.name, q.concurrency,
   case when q.rate_count is not null then jsonb_build_object('count', q.rate_count, 'perMs', q.rate_period_ms) end as rate,
-  q.active_window as window, coalesce(q.timezone, 'UTC') as timezone, extract(epoch from case when q.paused_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when q.paused_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else q.paused_at end) as "pausedAt", q.pause_reason as "pauseReason", q.relayed_to as "relayedTo",
+  q.active_window as window, coalesce(q.timezone, 'UTC') as timezone, extract(epoch from case when q.paused_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when q.paused_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else q.paused_at end) as "pausedAt", extract(epoch from case when q.paused_until >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when q.paused_until < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else q.paused_until end) as "pausedUntil", q.pause_reason as "pauseReason", q.relayed_to as "relayedTo",
+  q.in_code as "inCode", q.overrides,
+  extract(epoch from case when q.closed_until > tock.now() then q.closed_until end) as "closedUntil", (select jsonb_build_object('path', regexp_replace(f.path::text, '\."([A-Za-z_][A-Za-z0-9_]*)"', '.\1', 'g'),
+      'limit', f.slot_limit, 'rate', case when f.rate_count is not null
+        then jsonb_build_object('limit', f.rate_count, 'perMs', f.rate_period_ms, 'burst', f.rate_burst) end)
+    from tock.fair_scopes f where f.queue = c.name and f.job = '') as fair,
   least(counts.waiting, cap.size) as waiting, least(counts.running, cap.size) as running, least(counts.later, cap.size) as later,
   coalesce(b.count, 0) as blocked, counts.examined > cap.size as "isCapped",
   extract(epoch from oldest.at) as "oldestAt",
+  (select count(*)::integer from tock.workers w where w.seen_at
+  between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+    and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' and not w.draining
+    and case when w.queues is null then coalesce(q.relayed_to, 'sql') = 'sql' else c.name = any(w.queues) end) as claimers,
   case when q.concurrency is null then 0
     else (select count(*)::integer from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) end as held,
   case when q.concurrency is null then '[]' else coalesce((
@@ -2457,6 +3678,37 @@ cross join lateral (
   where p.queue = c.name
 ) oldest
 order by c.name;
+
+-- read-queue-names
+with recursive queue_lanes as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_lanes p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+)
+select n.name from (
+  select queue collate "C" as name from queue_lanes
+  union select b.queue from (select queue from tock.job_runs_live where blocked_on is not null order by blocked_on limit 5000) b
+  union select name collate "C" from tock.job_queues
+  union select queue collate "C" from tock.job_definitions where vanished_at is null) n order by n.name limit 10000;
+
+-- read-queues-in-code
+select q.name, q.in_code as settings from tock.job_queues q where q.in_code is not null order by q.name;
+
+-- read-real-runs
+select count(*) filter (where w.ms is not null)::integer as starts, coalesce(sum(w.overlaps), 0)::integer as overlaps,
+  count(*) filter (where w.ms >= 10000)::integer as late,
+  coalesce(percentile_disc(0.95) within group (order by w.ms) filter (where w.ms >= 10000), 0)::float8 as p95,
+  coalesce(max(w.ms) filter (where w.ms >= 10000), 0)::float8 as max
+from (
+  select case when r.status = 'skipped' and r.skip_reason = 'overlap' then r.occurrence_count end as overlaps,
+    case when r.started_at is not null and r.attempts <= 1
+      then round((extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end - case when r.run_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.run_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.run_at end) * 1000)::numeric) end as ms
+  from unnest($1::bigint[]) as d(id)
+  join tock.job_runs r on r.definition_id = d.id
+    and r.scheduled_for >= $2::timestamptz and r.scheduled_for < $3::timestamptz and r.trigger in ('cron', 'chain')
+) w;
 
 -- read-recent-occurrences
 select d.id::text as definition_id, r.rows, r.p50, r.p95 from unnest($1::bigint[]) as d(id) cross join lateral (
@@ -2498,6 +3750,11 @@ select jsonb_build_object(
     from tock.job_runs_finished r cross join lateral jsonb_array_elements(case jsonb_typeof(r.errors) when 'array' then r.errors else '[]' end) e
     where r.finished_at >= $1 and r.finished_at < $2 group by 1, 2, 3 order by count(*) desc limit 20) e), '[]')
 ) as report;
+
+-- read-results
+select a.position, a.run_id::text as id, a.status, a.output::text, a.error
+from tock.job_waits w join tock.job_awaited_runs a on a.wait_id = w.id
+where w.run_id = $1 and w.kind = 'group' and a.position > $2 order by a.position limit $3;
 
 -- read-role-rights
 select current_user::text as role, array(
@@ -2560,6 +3817,7 @@ select (select count(*)::integer from tock.job_definitions d
   coalesce((select extract(epoch from tock.now() - min(d.next_at))::float8 from tock.job_definitions d
     where d.next_at <= tock.now() and isfinite(d.next_at) and d.paused_at is null and d.broken_at is null
       and d.vanished_at is null), 0) as "overdueSeconds",
+  exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) as "isFrozen",
   case when pg_has_role('pg_read_all_stats', 'usage') then coalesce((select s.age_ms from (select a.pid, extract(epoch from clock_timestamp() - coalesce(a.xact_start, a.query_start)) * 1000 as age_ms
   from pg_stat_activity a
   where a.datname = current_database() and a.pid <> pg_backend_pid() and (a.backend_xmin is not null or a.backend_xid is not null)
@@ -2604,11 +3862,31 @@ select current_setting('server_version_num')::integer as version, current_settin
 select current_user::text as role,
   (select jsonb_object_agg(s.name, s.setting) from pg_settings s where s.name = any($1::text[])) as settings;
 
+-- read-silence
+with hosts as (
+  select range_intersect_agg(coalesce(t.silences, '{}') + tstzmultirange(tstzrange(null, t.first_at, '()'), tstzrange(t.at, null, '()'))) as silences
+  from tock.ticks t
+)
+select extract(epoch from lower(s.span)) as from, case when not upper_inf(s.span) then extract(epoch from upper(s.span)) end as until
+from hosts h cross join unnest(h.silences) s(span)
+where s.span @> $1::timestamptz and not lower_inf(s.span)
+  and coalesce(upper(s.span), tock.now()) - lower(s.span) > interval '100 seconds';
+
 -- read-silent-hosts
 select s.host, s.folder, (extract(epoch from tock.now()) * 1000)::float8 - (extract(epoch from s.at) * 1000)::float8 as "silentMs"
 from (select t.host, t.folder, max(t.at) as at from tock.ticks t
   where t.tick_count >= 10 and t.at > tock.now() - interval '7 days' and t.stopped_at is null
   group by t.host, t.folder having max(t.at) < tock.now() - $1::float8 * interval '1 millisecond') s order by s.host, s.folder;
+
+-- read-slow-members
+select s.id::text, s.job, s.status, (extract(epoch from s.took) * 1000)::float8 as "tookMs" from (
+  select r.id, r.job, r.status, r.finished_at - r.started_at as took from tock.job_runs_finished r
+  where r.finished_at >= $1::timestamptz and r.started_at is not null and r.id in (select a.run_id from tock.job_awaited_runs a where a.wait_id = $2)
+  union all
+  select r.id, r.job, r.status, tock.now() - r.started_at from tock.job_runs_live r
+  where r.status = 'running' and r.id = any(array(select a.run_id from tock.job_awaited_runs a where a.wait_id = $2 and a.status is null))
+  order by took desc limit 5
+) s order by s.took desc;
 
 -- read-spans
 select r.id::text as id, (extract(epoch from case when r.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.scheduled_for end) * 1000)::float8 as at, (extract(epoch from case when r.interval_start >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.interval_start < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.interval_start end) * 1000)::float8 as first,
@@ -2640,6 +3918,7 @@ with recursive awaited as (
   select r.queue, r.status, r.run_at <= tock.now() as is_due, r.locked_by, count(*) as count,
     -- Those that wait for code are told apart.
     min(r.run_at) filter (where (r.blocked_on >= 'code:' and r.blocked_on < 'code;') is not true) as oldest,
+    min(r.run_at) filter (where r.blocked_on is null) as oldest_free,
     max(r.locked_until) as leases_end, count(*) filter (where r.locked_until < tock.now()) as expired
   from tock.job_runs_live r group by 1, 2, 3, 4
 ), live as (
@@ -2650,7 +3929,8 @@ with recursive awaited as (
     coalesce(sum(g.count) filter (where g.status = 'running' and g.locked_by = '00000000-0000-0000-0000-000000000000'), 0) as handed_over,
     coalesce(sum(g.count) filter (where g.status = 'failed'), 0) as failed,
     coalesce(sum(g.expired) filter (where g.status = 'running'), 0) as stuck,
-    min(g.oldest) filter (where g.status in ('queued', 'failed') and g.is_due) as oldest
+    min(g.oldest) filter (where g.status in ('queued', 'failed') and g.is_due) as oldest,
+    min(g.oldest_free) filter (where g.status in ('queued', 'failed') and g.is_due) as oldest_free
   from groups g group by g.queue
 ), finished as (
   select r.status, count(*) as count from tock.job_runs_finished r
@@ -2665,8 +3945,17 @@ with recursive awaited as (
     coalesce(l.failed, 0) as failed, q.paused_at is not null as paused, q.relayed_to,
     exists (select from tock.workers w where q.name = any(w.queues) and w.seen_at
   between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
-    and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' and not w.draining) as named
+    and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' and not w.draining) as named,
+    exists (select from tock.workers w where w.seen_at
+  between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+    and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' and not w.draining
+    and case when w.queues is null then coalesce(q.relayed_to, 'sql') = 'sql' else coalesce(l.queue, q.name) = any(w.queues) end) as is_claimed,
+    coalesce(round(((extract(epoch from tock.now()) - extract(epoch from case when l.oldest_free >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when l.oldest_free < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else l.oldest_free end)) * 1000 - tock.frozen_ms(l.oldest_free))::numeric), 0) as oldest_wait_ms
   from live l full join tock.job_queues q on q.name = l.queue
+), blocking as (
+  select r.blocked_on as key, count(*) as count, min(r.run_at) as oldest from tock.job_runs_live r
+  -- Fair keys, of which there may be hundreds of thousands, sort after them: their runs wait for a turn.
+  where r.blocked_on < '~' and not (r.blocked_on >= 'code:' and r.blocked_on < 'code;') group by 1 order by 2 desc, 1 limit 5
 ), holders as (
   select w.id, w.kind, w.host, w.pid, w.seen_at, coalesce(w.heartbeat_ms, 15000) as heartbeat_ms,
     w.seen_at not between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
@@ -2693,14 +3982,20 @@ select jsonb_build_object(
     'due', count(*) filter (where next_at <= tock.now() and paused_at is null and broken_at is null and vanished_at is null),
     'paused', count(*) filter (where paused_at is not null),
     'broken', count(*) filter (where broken_at is not null),
-    'ahead', count(*) filter (where cursor > tock.now() + interval '1 minute' and next_at is not null and vanished_at is null),
+    'ahead', count(*) filter (where cursor > tock.now() + interval '1 minute' and next_at is not null and vanished_at is null
+      and not exists (select from tock.zones z where z.timezone = job_definitions.timezone and z.moved_at > job_definitions.cursor - interval '1 day')),
     'aheadMs', greatest(0, round(extract(epoch from max(cursor) filter (where next_at is not null and vanished_at is null) - tock.now()) * 1000)),
-    'overdueMs', coalesce(round(extract(epoch from tock.now() - min(next_at) filter (where next_at <= tock.now() and isfinite(next_at)
-      and paused_at is null and broken_at is null and vanished_at is null)) * 1000), 0)) from tock.job_definitions),
+    'overdueMs', coalesce(round(((extract(epoch from tock.now()) - extract(epoch from case when min(next_at) filter (where next_at <= tock.now() and isfinite(next_at)
+      and paused_at is null and broken_at is null and vanished_at is null) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(next_at) filter (where next_at <= tock.now() and isfinite(next_at)
+      and paused_at is null and broken_at is null and vanished_at is null) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(next_at) filter (where next_at <= tock.now() and isfinite(next_at)
+      and paused_at is null and broken_at is null and vanished_at is null) end)) * 1000 - tock.frozen_ms(min(next_at) filter (where next_at <= tock.now() and isfinite(next_at)
+      and paused_at is null and broken_at is null and vanished_at is null)))::numeric), 0)) from tock.job_definitions),
   'runs', (select jsonb_build_object(
     'waiting', coalesce(sum(waiting), 0), 'scheduled', coalesce(sum(scheduled), 0), 'running', coalesce(sum(running), 0),
     'handedOver', coalesce(sum(handed_over), 0), 'failed', coalesce(sum(failed), 0), 'stuck', coalesce(sum(stuck), 0)) from live),
-  'oldestWaitMs', coalesce((select extract(epoch from tock.now() - case when min(oldest) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(oldest) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(oldest) end) * 1000 from live), 0),
+  'frozen', (select jsonb_build_object('beganAt', f.began_at, 'until', f.until, 'rampMs', f.ramp_ms, 'note', f.note, 'by', f.operator)
+    from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))),
+  'oldestWaitMs', coalesce((select round(((extract(epoch from tock.now()) - extract(epoch from case when min(oldest) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(oldest) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(oldest) end)) * 1000 - tock.frozen_ms(min(oldest)))::numeric) from live), 0),
   'lastDay', jsonb_build_object('succeeded', 0, 'dead', 0, 'cancelled', 0, 'skipped', 0)
     || coalesce((select jsonb_object_agg(status, count) from finished), '{}')
     || (select jsonb_build_object('dead', count, 'setAside', set_aside) from dead),
@@ -2711,10 +4006,13 @@ select jsonb_build_object(
     'stoppedAt', case when stopped_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when stopped_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else stopped_at end) order by at desc, host, folder)
     from (select * from tock.ticks order by at desc limit 100) t), '[]'),
   'queues', coalesce((select jsonb_agg(jsonb_build_object('queue', queue, 'waiting', waiting, 'running', running, 'failed', failed,
-    'paused', paused, 'relayedTo', relayed_to, 'named', named) order by queue) from queues), '[]'),
+    'paused', paused, 'relayedTo', relayed_to, 'named', named, 'isClaimed', is_claimed, 'oldestWaitMs', oldest_wait_ms) order by queue) from queues), '[]'),
+  'blockingKeys', coalesce((select jsonb_agg(jsonb_build_object('key', b.key, 'definition', d.name, 'runs', b.count,
+    'waitMs', greatest(0, coalesce(round(((extract(epoch from tock.now()) - extract(epoch from case when b.oldest >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when b.oldest < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else b.oldest end)) * 1000 - tock.frozen_ms(b.oldest))::numeric), 0))) order by b.count desc, b.key)
+    from blocking b left join tock.job_definitions d on 'definition:' || d.id = b.key), '[]'),
   'awaitedJobs', coalesce((select jsonb_agg(to_jsonb(j) order by j.runs desc, j.job) from (
     select substr(a.key, 6) as job, least(w.runs, 1000) as runs, w.runs > 1000 as "isCapped",
-      greatest(0, coalesce(round(extract(epoch from tock.now() - w.oldest) * 1000), 0)) as "waitMs",
+      greatest(0, coalesce(round(((extract(epoch from tock.now()) - extract(epoch from case when w.oldest >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when w.oldest < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else w.oldest end)) * 1000 - tock.frozen_ms(w.oldest))::numeric), 0)) as "waitMs",
       exists (select from tock.job_definitions d where d.name = substr(a.key, 6) and d.origin = 'code' and d.vanished_at is null) as "isKnown"
     from awaited a cross join lateral (
       select count(*) as runs, case when min(run_at) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(run_at) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(run_at) end as oldest from (
@@ -2747,7 +4045,7 @@ with progress as materialized (
   select finished_at, job, queue, status, skip_reason, occurrence_count, run_at, started_at from tock.figures_retried r where r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz and r.finished_at >= (select p.counted_until from progress p)
 ), measured_runs as (
   select date_bin('1 minute', r.finished_at, 'epoch') as at, r.job collate "C" as job, r.queue, r.status collate "C" as status,
-    case when r.status <> 'skipped' then '' when r.skip_reason in ('overlap', 'catchup', 'deadline', 'window', 'chain', 'paused', 'edited') then r.skip_reason else 'other' end collate "C" as reason,
+    case when r.status <> 'skipped' then '' when r.skip_reason in ('overlap', 'catchup', 'deadline', 'window', 'chain', 'paused', 'edited', 'excepted') then r.skip_reason else 'other' end collate "C" as reason,
     r.occurrence_count, case when m.is_measured then least(greatest(extract(epoch from case when r.finished_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.finished_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.finished_at end - case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end) * 1000000, 0), 1e14)::bigint end as duration_us,
     case when m.is_measured then least(greatest(extract(epoch from case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end - case when r.run_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.run_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.run_at end) * 1000000, 0), 1e14)::bigint end as wait_us
   from ended_runs r cross join lateral (select r.started_at is not null and r.status in ('succeeded', 'dead') as is_measured) m
@@ -2792,26 +4090,46 @@ from progress p left join sums s on true;
 with dead as materialized (
   select definition_id, count(*)::int as count, max(finished_at) as at, (array_agg(id order by finished_at desc))[1] as id from (
     select definition_id, finished_at, id from tock.job_runs_finished
-    where status = 'dead' and finished_at > tock.now() - interval '24 hours' limit 1000) r
+    where status = 'dead' and finished_at > tock.now() - interval '24 hours' and finished_at <= tock.now() limit 10000) r
   where definition_id is not null group by definition_id
 )
-select d.name, d.job, d.cron, d.every_ms::float8 as every_ms, d.phase_ms::float8 as phase_ms,
-  case when isfinite(d.at) then extract(epoch from case when d.at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.at end) end as at, d.after, d.timezone, case when isfinite(d.next_at) then extract(epoch from case when d.next_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.next_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.next_at end) end as "nextAt", d.broken_reason as "brokenReason",
+select t.*, count(*) over ()::int as total from (
+select d.name, d.job, d.cron, d.every_ms::float8 as every_ms, d.phase_ms::float8 as phase_ms, d.anchor,
+  d.at, d.after, d.timezone, case when isfinite(d.next_at) then extract(epoch from case when d.next_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.next_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.next_at end) end as "nextAt", d.broken_reason as "brokenReason",
   extract(epoch from d.paused_at) as "pausedAt", d.pause_reason as "pauseReason", coalesce(dead.count, 0) as dead,
   extract(epoch from dead.at) as "lastDeadAt", dead.id::text as "lastDeadId",
   (select concat_ws(': ', e.error ->> 'name', left(e.error ->> 'message', 300)) from (select r.errors -> -1 as error
     from tock.job_runs_finished r where r.id = dead.id and r.finished_at = dead.at) e) as "lastError",
+  case when (d.pause_id is not null and dead.count is null and d.broken_at is null) then count(*) over act else 1 end::int as together,
+  (d.pause_id is not null and dead.count is null and d.broken_at is null) and row_number() over (act order by d.name) > 1 as "isStoodFor",
+  row_number() over (order by d.broken_at is null, dead.count is null, d.paused_at is not null, dead.count desc, d.name) as place,
   case when d.paused_at is null and d.broken_at is null and isfinite(d.next_at) and d.next_at < tock.now()
     then (extract(epoch from tock.now() - d.next_at) * 1000)::float8 else 0 end as "overdueMs"
 from tock.job_definitions d left join dead on dead.definition_id = d.id
 where d.vanished_at is null and (dead.count is not null or d.broken_at is not null
   or (d.paused_at is not null and (d.next_at is not null or d.after is not null))
   or (d.next_at < tock.now() - $1 * interval '1 millisecond' and isfinite(d.next_at)))
-order by d.broken_at is null, dead.count is null, d.paused_at is not null, dead.count desc, d.name limit $2;
+window act as (partition by d.pause_id, (d.pause_id is not null and dead.count is null and d.broken_at is null))
+) t where not t."isStoodFor" order by t.place limit $2;
+
+-- read-unchanged-definitions
+select d.id::text as id from tock.job_definitions d
+where d.vanished_at is null and d.created_at <= $1::timestamptz
+  and not exists (select from tock.definition_versions v where v.definition_id = d.id and v.written_at > $1::timestamptz);
 
 -- read-undelivered-flips
-select f.rule, f.condition as "when", f.subject, f.kind, to_char(f.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, to_char(f.since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as since, f.detail, f.run_id::text as "runId"
+select f.rule, f.condition as "when", f.subject, f.kind, to_char(f.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, to_char(f.since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as since, f.detail, f.run_id::text as "runId",
+  v.timezone as zone, nullif(concat_ws(': ', e.last ->> 'name', left(e.last ->> 'message', 300)), '') as error
 from tock.alert_deliveries d join tock.alert_flips f on f.id = d.flip_id
+left join tock.job_definitions v on v.name = f.subject and f.condition not in ('waiting', 'silent')
+left join lateral (
+  select r.errors -> -1 as last from (
+    (select r.errors from tock.job_runs r where r.id = f.run_id limit 1)
+    union all
+    (select r.errors from tock.job_runs r where f.run_id is null and r.definition_id = v.id and r.scheduled_for is not null
+      order by r.scheduled_for desc limit 1)
+  ) r limit 1
+) e on true
 where d.run_id = $1 and d.delivered_at is null order by f.id;
 
 -- read-volume
@@ -2837,14 +4155,14 @@ with recursive queue_lanes as (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 )
-select w.queue, (extract(epoch from tock.now()) * 1000)::float8 - (extract(epoch from min(w.run_at)) * 1000)::float8 as "waitedMs", bool_or(w.is_paused) as "isPaused"
+select w.queue, (extract(epoch from tock.now()) * 1000)::float8 - (extract(epoch from min(w.run_at)) * 1000)::float8 - tock.frozen_ms(min(w.run_at)) as "waitedMs", bool_or(w.is_paused) as "isPaused"
 from (select p.queue, w.run_at, q.paused_at is not null as is_paused
   from queue_lanes p left join tock.job_queues q on q.name = p.queue cross join lateral (
     select r.run_at from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now() - $1::float8 * interval '1 millisecond' and r.status in ('queued', 'failed')
     order by r.run_at, r.id limit 1
   ) w
-  where p.queue <> 'tock:alerts' and ($2::text[] is null or p.queue = any($2::text[])) and (q.paused_at is not null or q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where p.queue <> 'tock:alerts' and ((extract(epoch from tock.now()) - extract(epoch from w.run_at)) * 1000)::float8 - tock.frozen_ms(w.run_at) >= $1::float8 and ($2::text[] is null or p.queue = any($2::text[])) and (q.paused_at is not null or q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.active_window is null or (((tock.now() at time zone q.timezone)::date + split_part(q.active_window, '-', 1)::time - case when (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 1)::time then interval '1 day' else interval '0' end) at time zone q.timezone) <= tock.now() - $1::float8 * interval '1 millisecond'))) w group by w.queue order by w.queue;
@@ -2877,6 +4195,9 @@ select w.id, w.kind, w.host, w.pid, w.capacity, extract(epoch from case when w.s
 from (select * from tock.workers order by host, started_at, id limit 200) w
 order by w.host, w.started_at, w.id;
 
+-- read-zone-names
+select z.name from pg_timezone_names z;
+
 -- read-zone-offsets
 select z.timezone,
   array_agg(extract(epoch from (t.at at time zone z.timezone) - (t.at at time zone 'UTC'))::integer order by t.at) as offsets
@@ -2885,6 +4206,9 @@ cross join (
   select to_timestamp($2::float8 + i * $3::float8) as at from generate_series(0, $4::integer - 1) i
 ) t
 group by z.timezone order by z.timezone;
+
+-- read-zones
+select z.timezone, z.zone_data as "zoneData", z.offsets from tock.zones z where z.timezone = any($1::text[]) order by z.timezone;
 
 -- reap
 with recursive queue_lanes as (
@@ -2908,8 +4232,8 @@ with recursive queue_lanes as (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from expired)) and (r.cancel_requested_at is not null or r.live_key is not null and not (r.attempts >= r.max_attempts or r.trigger = 'exec') and tock.successor_of(r.live_key) is not null) returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
   from asked
   returning id
 ), again as (
@@ -2920,35 +4244,39 @@ with recursive queue_lanes as (
       errors = (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts, 'code', 'TOCK_LEASE_LOST', 'stack', null)
   || case when r.locked_by = '00000000-0000-0000-0000-000000000000' then jsonb_build_object('name', 'HandOffExpired', 'message',
-    'it was handed over' || coalesce(' to ' || (select h.handed_to from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), '') || ', and its lease ended before it was completed or extended')
+    'it was handed off' || coalesce(' to ' || (select h.handed_to from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), '') || ', and its lease ended before it was completed or extended')
   else jsonb_build_object('name', 'LeaseExpired', 'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end
-  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))),
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), 'deploy', (select v.name from tock.deploys v where v.code = left(r.locked_by::text, 13))))),
       slot_keys = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
         and r.errors -> -1 ->> 'name' is distinct from 'HandOffExpired' and r.locked_by is distinct from '00000000-0000-0000-0000-000000000000' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when $6::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
         and r.errors -> -1 ->> 'name' is distinct from 'HandOffExpired' and r.locked_by is distinct from '00000000-0000-0000-0000-000000000000' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from expired left join policies p on p.job = expired.job
   where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.id <> all(array(select id from asked))
-  returning r.id, r.definition_id, r.job
+  returning r.id, r.definition_id, r.job, r.attempts, r.generation, r.keeps_changes
 ), alerted_failures as (
   insert into tock.alert_events (kind, count, run_id, definition_id, job)
   select 'failed', count(*)::integer, max(f.id), f.definition_id, f.job from again f
   where f.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
   group by f.definition_id, f.job
+), changed as (
+  insert into tock.job_changes (kind, run_id, job, definition_id, status, attempts, generation)
+  select 'failed', c.id, c.job, c.definition_id, 'failed', c.attempts, c.generation
+  from again c where c.keeps_changes order by c.id
 ), gone as (
   delete from tock.job_runs_live r
   where r.id = any(array(select id from expired where is_last)) and r.id <> all(array(select id from asked))
   returning r.*
 ), dead as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, finished_at, status)
   select id, definition_id, coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at), priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts, 'code', 'TOCK_LEASE_LOST', 'stack', null)
   || case when r.locked_by = '00000000-0000-0000-0000-000000000000' then jsonb_build_object('name', 'HandOffExpired', 'message',
-    'it was handed over' || coalesce(' to ' || (select h.handed_to from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), '') || ', and its lease ended before it was completed or extended')
+    'it was handed off' || coalesce(' to ' || (select h.handed_to from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), '') || ', and its lease ended before it was completed or extended')
   else jsonb_build_object('name', 'LeaseExpired', 'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end
-  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'dead'
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), 'deploy', (select v.name from tock.deploys v where v.code = left(r.locked_by::text, 13))))), progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, tock.now(), 'dead'
   from gone r
   returning id
 ), ended as (
@@ -2956,17 +4284,19 @@ with recursive queue_lanes as (
   union all select g.*, 'dead' from gone g
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from expired m))
-    and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from expired m where m.is_last or m.id in (select id from asked))))
+    and (not (s.concurrency_key like 'definition:%' or s.concurrency_key like '~!%') or s.run_id = any(array(select m.id from expired m where m.is_last or m.id in (select id from asked))))
   returning s.concurrency_key
 ), noted as (
-  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
-  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
+  insert into tock.job_outbox (kind, run_id, run_ids, generation, definition_id, scheduled_for)
+  select k.kind, e.id, null::bigint[], e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
     where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
     union all
     select 'dead' from tock.job_definitions d where e.ended_as = 'dead' and d.name = e.job and d.on_dead is not null
   ) k
   where e.definition_id is not null or e.ended_as = 'dead'
+  union all
+  select 'end', null, array_agg(e.id order by e.id), 1, null, null from ended e where e.has_waiters having count(*) > 0
   returning id
 ), alerted as (
   insert into tock.alert_events (kind, count, run_id, definition_id, job)
@@ -2991,7 +4321,7 @@ select (select count(*) from again)::int as failed, (select count(*) from dead):
   (select count(*) from withdrawn)::int as cancelled, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten",
   array(select id::text from dead) as dead_ids,
   -- As of the start of the statement, so without what this reaping adds.
-  (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
+  (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on < '~'
     order by blocked_on, queue, priority, run_at, id limit 1) is not null) as has_limits, exists (select from tock.job_outbox) as has_outbox, exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null) as has_decided;
 
 -- reap-these
@@ -3012,8 +4342,8 @@ with recursive queue_lanes as (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from expired)) and (r.cancel_requested_at is not null or r.live_key is not null and not (r.attempts >= r.max_attempts or r.trigger = 'exec') and tock.successor_of(r.live_key) is not null) returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
   from asked
   returning id
 ), again as (
@@ -3024,35 +4354,39 @@ with recursive queue_lanes as (
       errors = (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts, 'code', 'TOCK_LEASE_LOST', 'stack', null)
   || case when r.locked_by = '00000000-0000-0000-0000-000000000000' then jsonb_build_object('name', 'HandOffExpired', 'message',
-    'it was handed over' || coalesce(' to ' || (select h.handed_to from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), '') || ', and its lease ended before it was completed or extended')
+    'it was handed off' || coalesce(' to ' || (select h.handed_to from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), '') || ', and its lease ended before it was completed or extended')
   else jsonb_build_object('name', 'LeaseExpired', 'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end
-  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))),
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), 'deploy', (select v.name from tock.deploys v where v.code = left(r.locked_by::text, 13))))),
       slot_keys = case when $7::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
         and r.errors -> -1 ->> 'name' is distinct from 'HandOffExpired' and r.locked_by is distinct from '00000000-0000-0000-0000-000000000000' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_keys, 'isolated') else r.slot_keys end,
       slot_limits = case when $7::boolean and r.errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'
         and r.errors -> -1 ->> 'name' is distinct from 'HandOffExpired' and r.locked_by is distinct from '00000000-0000-0000-0000-000000000000' and 'isolated' <> all(coalesce(r.slot_keys, '{}')) then array_append(r.slot_limits, 4) else r.slot_limits end
   from expired left join policies p on p.job = expired.job
   where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and r.id <> all(array(select id from asked))
-  returning r.id, r.definition_id, r.job
+  returning r.id, r.definition_id, r.job, r.attempts, r.generation, r.keeps_changes
 ), alerted_failures as (
   insert into tock.alert_events (kind, count, run_id, definition_id, job)
   select 'failed', count(*)::integer, max(f.id), f.definition_id, f.job from again f
   where f.job <> 'tock:deliver-alert' and exists (select from tock.alert_clock c where c.checked_at > tock.now() - interval '7 days')
   group by f.definition_id, f.job
+), changed as (
+  insert into tock.job_changes (kind, run_id, job, definition_id, status, attempts, generation)
+  select 'failed', c.id, c.job, c.definition_id, 'failed', c.attempts, c.generation
+  from again c where c.keeps_changes order by c.id
 ), gone as (
   delete from tock.job_runs_live r
   where r.id = any(array(select id from expired where is_last)) and r.id <> all(array(select id from asked))
   returning r.*
 ), dead as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, finished_at, status)
   select id, definition_id, coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at), priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, (case when jsonb_array_length(r.errors) >= 50 then r.errors - 0 else r.errors end) || (jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', r.attempts, 'code', 'TOCK_LEASE_LOST', 'stack', null)
   || case when r.locked_by = '00000000-0000-0000-0000-000000000000' then jsonb_build_object('name', 'HandOffExpired', 'message',
-    'it was handed over' || coalesce(' to ' || (select h.handed_to from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), '') || ', and its lease ended before it was completed or extended')
+    'it was handed off' || coalesce(' to ' || (select h.handed_to from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), '') || ', and its lease ended before it was completed or extended')
   else jsonb_build_object('name', 'LeaseExpired', 'message', 'the worker ' || coalesce((select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end
-  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)))), progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'dead'
+  || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(coalesce((select h.due_at from tock.job_hand_offs h where h.run_id = r.id and h.fence = r.fence and r.locked_by = '00000000-0000-0000-0000-000000000000'), r.run_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || jsonb_strip_nulls(jsonb_build_object('worker', (select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by), 'deploy', (select v.name from tock.deploys v where v.code = left(r.locked_by::text, 13))))), progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, tock.now(), 'dead'
   from gone r
   returning id
 ), ended as (
@@ -3060,17 +4394,19 @@ with recursive queue_lanes as (
   union all select g.*, 'dead' from gone g
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from expired m))
-    and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from expired m where m.is_last or m.id in (select id from asked))))
+    and (not (s.concurrency_key like 'definition:%' or s.concurrency_key like '~!%') or s.run_id = any(array(select m.id from expired m where m.is_last or m.id in (select id from asked))))
   returning s.concurrency_key
 ), noted as (
-  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
-  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
+  insert into tock.job_outbox (kind, run_id, run_ids, generation, definition_id, scheduled_for)
+  select k.kind, e.id, null::bigint[], e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
     where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
     union all
     select 'dead' from tock.job_definitions d where e.ended_as = 'dead' and d.name = e.job and d.on_dead is not null
   ) k
   where e.definition_id is not null or e.ended_as = 'dead'
+  union all
+  select 'end', null, array_agg(e.id order by e.id), 1, null, null from ended e where e.has_waiters having count(*) > 0
   returning id
 ), alerted as (
   insert into tock.alert_events (kind, count, run_id, definition_id, job)
@@ -3095,7 +4431,7 @@ select (select count(*) from again)::int as failed, (select count(*) from dead):
   (select count(*) from withdrawn)::int as cancelled, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten",
   array(select id::text from dead) as dead_ids,
   -- As of the start of the statement, so without what this reaping adds.
-  (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
+  (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on < '~'
     order by blocked_on, queue, priority, run_at, id limit 1) is not null) as has_limits, exists (select from tock.job_outbox) as has_outbox, exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null) as has_decided;
 
 -- redirect-dead
@@ -3109,9 +4445,10 @@ with dead as materialized (
   join tock.job_definitions j on j.name = r.job and j.on_dead is not null
   left join tock.job_definitions d on d.id = r.definition_id
 ), made as (
-  insert into tock.job_runs_live (id, job, payload, idempotency_key, queue, priority, max_attempts, trigger, traceparent, status)
-  select x.id, x.job, x.payload, x.key, coalesce(t.queue, 'default'), coalesce(t.priority, 0), coalesce(t.max_attempts, 10), 'chain', x.traceparent, 'queued'
-  from dead x left join tock.job_definitions t on t.name = x.job
+  insert into tock.job_runs_live (id, job, payload, idempotency_key, queue, priority, max_attempts, slot_keys, slot_limits, tags, keeps_changes, trigger, traceparent, status)
+  select x.id, x.job, x.payload, x.key, coalesce(t.queue, 'default'), coalesce(t.priority, 0), coalesce(t.max_attempts, 10), f.keys, f.limits, t.tags, t.keeps_changes, 'chain', x.traceparent, 'queued'
+  from dead x left join tock.job_definitions t on t.name = x.job cross join lateral (select tock.fair_slots(null, coalesce(t.queue, 'default'), x.job, x.payload) as keys offset 0) k
+  cross join lateral (select k.keys, tock.fair_limits(k.keys, null) as limits) f
   returning id
 )
 select count(*)::integer as count from made;
@@ -3130,9 +4467,9 @@ with outcome as materialized (
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and (r.cancel_requested_at is not null or r.live_key is not null and true and tock.successor_of(r.live_key) is not null) returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, skip_reason)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, finished_at, status, skip_reason)
   select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, case when o.error is null then asked.errors
-    else (case when jsonb_array_length(asked.errors) >= 50 then asked.errors - 0 else asked.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(asked.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(asked.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
+    else (case when jsonb_array_length(asked.errors) >= 50 then asked.errors - 0 else asked.errors end) || (jsonb_build_object('at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) || jsonb_strip_nulls(jsonb_build_object('dueAt', to_char(asked.run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'startedAt', to_char(asked.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) || o.error) end, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
   from asked join outcome o using (id)
   returning id
 ), given_back as (
@@ -3145,17 +4482,19 @@ with outcome as materialized (
   returning r.id, r.definition_id, r.job, r.run_at
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
-    and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
+    and (not (s.concurrency_key like 'definition:%' or s.concurrency_key like '~!%') or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
   returning s.concurrency_key
 ), noted as (
-  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
-  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
+  insert into tock.job_outbox (kind, run_id, run_ids, generation, definition_id, scheduled_for)
+  select k.kind, e.id, null::bigint[], e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
     where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
     union all
     select 'dead' from tock.job_definitions d where 'cancelled' = 'dead' and d.name = e.job and d.on_dead is not null
   ) k
   where e.definition_id is not null or 'cancelled' = 'dead'
+  union all
+  select 'end', null, array_agg(e.id order by e.id), 1, null, null from asked e where e.has_waiters having count(*) > 0
   returning id
 )
 select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from (select id from given_back union all select id from withdrawn) moved;
@@ -3166,6 +4505,31 @@ release savepoint tock_part;
 -- remove worker
 delete from tock.workers where id = $1;
 
+-- remove-left-offers
+with left_over as materialized (
+  select o.queue, o.priority, o.id from tock.job_offers o left join tock.job_queues q on q.name = o.queue
+  where (q.relayed_to is distinct from 'sql' or not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or o.queue = 'tock:alerts') or not (q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end))) order by o.queue, o.priority, o.id limit $1 for update of o skip locked
+), removed as materialized (
+  delete from tock.job_offers o using left_over l where o.queue = l.queue and o.priority = l.priority and o.id = l.id
+  returning o.run_id, o.fence, o.queue, o.priority
+)
+select r.id::text as id, r.fence, o.queue, o.priority, (extract(epoch from coalesce(h.due_at, tock.now())) * 1000)::float8 as due_ms
+from removed o left join tock.job_hand_offs h on h.run_id = o.run_id and h.fence = o.fence
+left join tock.job_runs_live r on r.id = o.run_id and r.fence = o.fence and r.status = 'running' and r.locked_by = '00000000-0000-0000-0000-000000000000'
+  and r.locked_until = '9999-12-30T00:00:00Z';
+
+-- remove-queue-scope
+delete from tock.fair_scopes f where f.queue = $1 and f.job = '';
+
+-- remove-stale-offers
+delete from tock.job_offers o where (o.queue, o.priority, o.id) in (
+  select s.queue, s.priority, s.id from tock.job_offers s where not exists (
+    select from tock.job_runs_live r where r.id = s.run_id and r.fence = s.fence and r.status = 'running'
+      and r.locked_by = '00000000-0000-0000-0000-000000000000' and r.locked_until = '9999-12-30T00:00:00Z')
+  order by s.queue, s.priority, s.id limit 1000 for update of s skip locked);
+
 -- rename-definition
 with renamed as (
   update tock.job_definitions d set name = $1, job = $1
@@ -3175,8 +4539,11 @@ with renamed as (
 ), followers as (
   update tock.job_definitions f set after = jsonb_set(f.after, '{definitions}', (
     select jsonb_agg(case when p.name = to_jsonb($2::text) then to_jsonb($1::text) else p.name end order by p.place)
-    from jsonb_array_elements(f.after -> 'definitions') with ordinality as p(name, place)))
-  where f.origin = 'runtime' and f.after -> 'definitions' ? $2::text and exists (select from renamed)
+    from jsonb_array_elements(f.after -> 'definitions') with ordinality as p(name, place))), waits_for = jsonb_set(f.waits_for, '{definitions}', (
+    select jsonb_agg(case when p.name = to_jsonb($2::text) then to_jsonb($1::text) else p.name end order by p.place)
+    from jsonb_array_elements(f.waits_for -> 'definitions') with ordinality as p(name, place)))
+  where f.origin = 'runtime' and (f.after -> 'definitions' ? $2::text or f.waits_for -> 'definitions' ? $2::text)
+    and exists (select from renamed)
 )
 select id from renamed;
 
@@ -3217,6 +4584,41 @@ with hours as materialized (
 update tock.figures_progress p set final_until = least(p.final_until, $2), counted_until = least(p.counted_until, $2),
   hours_until = least(p.hours_until, $1), watched_until = null, writers = '{}';
 
+-- reset-key
+delete from tock.key_settings s where s.key = $1 returning s.weight, s.slot_limit as limit, s.rate_count as "rateCount",
+  s.rate_period_ms::float8 as "ratePeriodMs", s.rate_burst as "rateBurst";
+
+-- resume-for-events
+with taken as (
+  delete from tock.job_outbox o where o.id = any(array(
+    select f.id from tock.job_outbox f where f.kind = 'event' order by f.id limit (select $1::integer) for update skip locked))
+  returning o.event_id
+), candidate as materialized (
+  select w.id, w.run_id from tock.job_events e cross join lateral (
+    select w.id, w.run_id from tock.job_waits w
+    where w.kind = 'event' and w.outcome is null and w.name = e.name and w.key = e.key and w.since <= e.created_at) w
+  where e.id = any(array(select t.event_id from taken t))
+), locked as materialized (
+  select r.id from tock.job_runs_live r where r.id = any(array(select c.run_id from candidate c)) order by r.id for no key update
+), over as materialized (
+  select w.id, w.run_id, e.result, case when e.result is not null then 'event' end as outcome
+  from tock.job_waits w left join lateral (select case when w.kind = 'event' then (select jsonb_build_object('id', e.id::text, 'payload', e.payload, 'emittedAt', to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+    from tock.job_events e where e.name = w.name and e.key = w.key and e.created_at >= w.since order by e.id limit 1) end as result) e on true
+  where w.id = any(array(select c.id from candidate c join locked on locked.id = c.run_id)) and exists (select from tock.job_runs_live r where r.id = w.run_id)
+), ended as (
+  update tock.job_waits w set outcome = o.outcome, result = o.result, ended_at = tock.now()
+  from over o where w.id = o.id and w.id = any(array(select o.id from over o where o.outcome is not null)) and w.outcome is null
+  returning w.id, w.run_id, w.outcome, w.result
+), resumed as (
+  update tock.job_runs_live r set run_at = case when r.status = 'queued' then least(r.run_at, tock.now()) else r.run_at end
+  where r.id = any(array(select e.run_id from ended e where e.id <> all('{}'::bigint[])))
+  returning r.queue, r.priority
+), lanes as (
+  select queue, priority, tock.wake(array[queue], 'queued:' || priority || ':' || queue)::text from resumed group by 1, 2
+)
+select (select count(*) from taken)::integer as taken, set_config('synchronous_commit', 'off', true) as commit,
+  (select jsonb_agg(jsonb_build_object('queue', l.queue, 'priority', l.priority)) from lanes l) as lanes;
+
 -- retry-runs
 with target as materialized (
   select r.id from tock.job_runs_finished r where r.id = any($1::bigint[]) and r.status in ('dead', 'cancelled') and r.trigger <> 'exec'
@@ -3229,19 +4631,46 @@ with target as materialized (
   select g.id, g.generation, g.finished_at, g.job, g.queue, g.status, g.skip_reason, g.occurrence_count, g.run_at, g.started_at
   from gone g where g.finished_at >= (select p.final_until from tock.figures_progress p)
   on conflict do nothing
+), lasting as materialized (
+  select w.id from tock.job_waits w
+  where w.id = any(array(select a.wait_id from tock.job_awaited_runs a where a.run_id = any(array(select g.id from gone g)))) and w.outcome is null
+  order by w.id for no key update
+), awaited as (
+  -- Waits that last are for its next end.
+  update tock.job_awaited_runs a set status = null, output = null, error = null
+  where a.run_id = any(array(select g.id from gone g)) and a.wait_id = any(array(select l.id from lasting l))
+), joins as (
+  -- A join that is retried: its members may have ended meanwhile.
+  insert into tock.job_outbox (kind, run_ids)
+  select 'end', array[min(a.run_id)] from tock.job_waits w join tock.job_awaited_runs a on a.wait_id = w.id
+  where w.run_id = any(array(select g.id from gone g)) and w.kind = 'group' and w.outcome is null group by w.id
 )
 insert into tock.job_runs_live (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation,
   occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger, idempotency_key, payload, errors,
-  slot_keys, slot_limits, live_key, traceparent, status)
-select id, definition_id, tock.now(), priority, attempts,
-  attempts + coalesce($2::integer, (select d.max_attempts from tock.job_definitions d where d.name = gone.job), 1),
+  slot_keys, slot_limits, live_key, traceparent, has_parents, tags, keeps_changes, has_waiters, status)
+select id, definition_id,
+  -- A join waits on, and so does a run of a flow.
+  case when exists (select from tock.job_waits w where w.run_id = gone.id and w.kind = 'group' and w.outcome is null) then '9999-12-31'
+    when $2::float8 is null then tock.now()
+    else greatest(tock.now(), $3::timestamptz + ($4::integer + row_number() over (order by id) - 1) * $2::float8 * interval '1 millisecond') end,
+  priority, attempts,
+  attempts + coalesce($5::integer, (select d.max_attempts from tock.job_definitions d where d.name = gone.job), 1),
   fence + 1, releases, generation + 1, occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger,
-  idempotency_key, payload, errors, slot_keys, slot_limits, live_key, traceparent, 'queued'
+  idempotency_key, payload, errors, slot_keys, slot_limits, live_key, traceparent, has_parents, tags,
+  (select d.keeps_changes from tock.job_definitions d where d.name = gone.job),
+  -- A wait for it may be begun now, unseen by this statement.
+  true, 'queued'
 from gone order by id
 returning id::text as id, (select tock.notify('queued')) as notified;
 
 -- rollback-to-savepoint
 rollback to savepoint tock_part;
+
+-- running-of-keys
+select split_part(s.name, '/', 2) as job, regexp_replace(s.name, '^[^/]*/[^/]*/', '') as key, count(*)::integer as running from (
+  select r.slot_keys[1] as name, r.status from tock.job_runs_live r
+  where r.blocked_on is null and r.queue = $1 order by r.priority, r.run_at, r.id limit 10000) s
+where s.status = 'running' and s.name like '~%' and regexp_replace(s.name, '^[^/]*/[^/]*/', '') = any($2::text[]) group by 1, 2;
 
 -- savepoint
 savepoint tock_part;
@@ -3256,7 +4685,7 @@ with gone as (
     and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then 'slot_keys and slot_limits that do not belong together' end, case when (select max(octet_length(k)) from unnest(r.slot_keys) k) > 1000 then 'slot_keys of over 1000 bytes' end) <> '')
   returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, status, finished_at)
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, status, finished_at)
   select r.id, r.definition_id, case when (r.run_at >= '0001-01-01Z'::timestamptz and r.run_at < '10000-01-01Z'::timestamptz) then r.run_at else tock.now() end, r.priority, case when r.attempts >= 1000000000 then 1000000 else greatest(r.attempts, 0) end, case when r.max_attempts >= 1000000000 then 1000000 else greatest(r.max_attempts, 1) end, case when r.fence >= 1000000000 then 1000000 else greatest(r.fence, 0) end, case when r.releases >= 1000000000 then 1000000 else greatest(r.releases, 0) end, case when r.generation >= 1000000000 then 1000000 else greatest(r.generation, 1) end, case when r.occurrence_count >= 1000000000 then 1000000 else greatest(r.occurrence_count, 1) end, case when (r.scheduled_for >= '0001-01-01Z'::timestamptz and r.scheduled_for < '10000-01-01Z'::timestamptz) then r.scheduled_for end, case when (r.interval_start >= '0001-01-01Z'::timestamptz and r.interval_start < '10000-01-01Z'::timestamptz) then r.interval_start end, case when (r.start_by >= '0001-01-01Z'::timestamptz and r.start_by < '10000-01-01Z'::timestamptz) then r.start_by end, r.locked_by, case when (r.created_at >= '0001-01-01Z'::timestamptz and r.created_at < '10000-01-01Z'::timestamptz) then r.created_at else tock.now() end, case when (r.started_at >= '0001-01-01Z'::timestamptz and r.started_at < '10000-01-01Z'::timestamptz) then r.started_at end, r.job, case when (r.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(r.queue) <= 200) then r.queue else 'default' end, r.trigger, case when octet_length(r.idempotency_key) between 1 and 512 then r.idempotency_key end, r.payload, case when jsonb_typeof(r.errors) = 'array' then jsonb_path_query_array(r.errors, '$[last - 48 to last]') else '[]' end
     || jsonb_build_object(
   'at', to_char(tock.now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'attempt', case when r.attempts >= 1000000000 then 1000000 else greatest(r.attempts, 0) end,
@@ -3264,21 +4693,23 @@ with gone as (
   'message', 'set aside: no statement can work with the row of this run: ' || concat_ws('; ', nullif(concat_ws(', ', case when r.attempts not between 0 and 999999999 then 'attempts ' || r.attempts end, case when r.max_attempts not between 1 and 999999999 then 'max_attempts ' || r.max_attempts end, case when r.fence not between 0 and 999999999 then 'fence ' || r.fence end, case when r.releases not between 0 and 999999999 then 'releases ' || r.releases end, case when r.generation not between 1 and 999999999 then 'generation ' || r.generation end, case when r.occurrence_count not between 1 and 999999999 then 'occurrence_count ' || r.occurrence_count end, case when not (r.run_at >= '0001-01-01Z'::timestamptz and r.run_at < '10000-01-01Z'::timestamptz) then 'run_at ' || r.run_at end, case when not (r.scheduled_for >= '0001-01-01Z'::timestamptz and r.scheduled_for < '10000-01-01Z'::timestamptz) then 'scheduled_for ' || r.scheduled_for end, case when not (r.interval_start >= '0001-01-01Z'::timestamptz and r.interval_start < '10000-01-01Z'::timestamptz) then 'interval_start ' || r.interval_start end, case when not (r.start_by >= '0001-01-01Z'::timestamptz and r.start_by < '10000-01-01Z'::timestamptz) then 'start_by ' || r.start_by end, case when not (r.created_at >= '0001-01-01Z'::timestamptz and r.created_at < '10000-01-01Z'::timestamptz) then 'created_at ' || r.created_at end, case when not (r.started_at >= '0001-01-01Z'::timestamptz and r.started_at < '10000-01-01Z'::timestamptz) then 'started_at ' || r.started_at end, case when not (r.queue ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(r.queue) <= 200) then 'queue ' || to_json(left(r.queue, 60)) end, case when not octet_length(r.idempotency_key) between 1 and 512 then 'an idempotency key of ' || octet_length(r.idempotency_key) || ' bytes' end, case when jsonb_typeof(r.errors) <> 'array' then 'errors ' || left(r.errors::text, 60) end, case when jsonb_typeof(r.progress) <> 'object' then 'progress ' || left(r.progress::text, 60) end, case when not (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
     and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then 'slot_keys and slot_limits that do not belong together' end, case when (select max(octet_length(k)) from unnest(r.slot_keys) k) > 1000 then 'slot_keys of over 1000 bytes' end), ''), $5::text)), case when jsonb_typeof(r.progress) = 'object' then r.progress end, case when (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
     and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then r.slot_keys end, case when (cardinality(r.slot_keys) = cardinality(r.slot_limits) and cardinality(r.slot_keys) <= 100
-    and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then r.slot_limits end, case when octet_length(r.live_key) between 1 and 512 then r.live_key end, r.traceparent, r.last_traceparent, r.began_at, r.snoozes, 'dead', tock.now()
+    and array_position(r.slot_keys, null) is null and array_position(r.slot_limits, null) is null and 1 <= all (r.slot_limits)) then r.slot_limits end, case when octet_length(r.live_key) between 1 and 512 then r.live_key end, r.traceparent, r.last_traceparent, r.began_at, r.snoozes, r.has_waiters, r.has_parents, r.tags, 'dead', tock.now()
   from gone r
-  returning id, generation, definition_id, scheduled_for, job, errors
+  returning id, generation, definition_id, scheduled_for, job, has_waiters, errors
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
   returning s.concurrency_key
 ), noted as (
-  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
-  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
+  insert into tock.job_outbox (kind, run_id, run_ids, generation, definition_id, scheduled_for)
+  select k.kind, e.id, null::bigint[], e.generation, e.definition_id, e.scheduled_for from ended e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
     where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
     union all
     select 'dead' from tock.job_definitions d where 'dead' = 'dead' and d.name = e.job and d.on_dead is not null
   ) k
   where e.definition_id is not null or 'dead' = 'dead'
+  union all
+  select 'end', null, array_agg(e.id order by e.id), 1, null, null from ended e where e.has_waiters having count(*) > 0
   returning id
 ), alerted as (
   insert into tock.alert_events (kind, count, run_id, definition_id, job)
@@ -3306,8 +4737,68 @@ set cursor = u.cursor, next_at = u.next_at, resumed_at = least(d.resumed_at, toc
 from u where d.id = u.id
 returning case when d.paused_at is null then tock.wake_for(d.next_at, null, 'soon')::text end as woken;
 
+-- set-key
+update tock.key_settings s set (weight, slot_limit, rate_count, rate_period_ms, rate_burst) =
+  ($1::float8, $2::integer, $3::integer, $4::bigint, $5::integer)
+where s.key = $6;
+
+-- share-zones
+select z.timezone, z.zone_data as "zoneData", z.offsets from tock.zones z where z.timezone = any($1::text[]) order by z.timezone for share;
+
 -- spend-remaining-count
 update tock.job_definitions set remaining_count = greatest(remaining_count - $1, 0) where id = $2;
+
+-- spread-keys
+with recursive keys as (
+  (select r.blocked_on as key, 1 as number from tock.job_runs_live r where r.blocked_on > $1 and r.blocked_on >= '~' order by r.blocked_on limit 1)
+  union all
+  select n.key, k.number + 1 from keys k cross join lateral (
+    select r.blocked_on as key from tock.job_runs_live r where r.blocked_on > k.key order by r.blocked_on limit 1) n
+  where k.number < $2::integer
+), part as materialized (
+  select r.id, r.blocked_on, r.priority, r.run_at from keys k cross join lateral (
+    select r.id, r.blocked_on, r.priority, r.run_at from tock.job_runs_live r where r.blocked_on = k.key and r.run_at <= $3::timestamptz and r.status in ('queued', 'failed') and r.queue <> 'tock:alerts' and not k.key like '~!%'
+    for update skip locked) r
+), ranked as materialized (
+  select p.id, (row_number() over by_key - 1 + ((hashtextextended(p.blocked_on, 0) & 1048575) / 1048576.0)) / count(*) over (partition by p.blocked_on) as share from part p
+  window by_key as (partition by p.blocked_on order by p.priority, p.run_at, p.id)
+), moved as (
+  update tock.job_runs_live r set run_at = ($3::timestamptz + $4::float8 * interval '1 millisecond') + ($5::float8 * k.share) * interval '1 millisecond' from ranked k where r.id = k.id and r.id = any(array(select id from ranked))
+)
+select (select count(*)::integer from part) as moved, (select max(k.key) from keys k) as last;
+
+-- spread-lane
+-- A definition's run is due before its next occurrence, which the overlap policy would else skip; a follower stays where it is,
+-- before those that come later.
+with part as materialized (
+  select r.id, r.run_at, r.definition_id from tock.job_runs_live r
+  where r.blocked_on is null and r.queue = $1 and r.priority = $2 and r.run_at <= $3::timestamptz and r.status in ('queued', 'failed') and r.queue <> 'tock:alerts'
+    and (r.run_at, r.id) > ($4::timestamptz, $5::bigint)
+  order by r.run_at, r.id limit $6 for update skip locked
+), ranked as materialized (
+  select p.id, row_number() over (order by p.run_at, p.id) - 1 as number,
+    case when d.after is not null then 0 when d.next_at > $3::timestamptz
+      then greatest(0, least($7::float8, extract(epoch from d.next_at - ($3::timestamptz + $8::float8 * interval '1 millisecond'))::float8 * 1000)) else $7::float8 end as ramp_ms
+  from part p left join tock.job_definitions d on d.id = p.definition_id
+), moved as (
+  update tock.job_runs_live r
+  set run_at = ($3::timestamptz + $8::float8 * interval '1 millisecond') + (k.ramp_ms * least(($9::float8 + k.number + ((hashtextextended($1::text || ' ' || $2::integer, 0) & 1048575) / 1048576.0)) / greatest($10::float8, 1), 1)) * interval '1 millisecond'
+  from ranked k where r.id = k.id and r.id = any(array(select id from ranked))
+)
+select count(*)::integer as moved, to_jsonb(max(p.run_at)) #>> '{}' as at,
+  (select l.id::text from part l order by l.run_at desc, l.id desc limit 1) as id from part p;
+
+-- spread-lanes
+with recursive queue_lanes as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_lanes p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+)
+select p.queue, p.priority, (select count(*)::float8 from tock.job_runs_live r
+  where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= $1::timestamptz and r.status in ('queued', 'failed') and r.queue <> 'tock:alerts') as count
+from queue_lanes p order by p.priority, p.queue;
 
 -- start-alert-clock
 insert into tock.alert_clock (is_only) values (true) on conflict do nothing returning (extract(epoch from tock.now()) * 1000)::float8 as now;
@@ -3357,71 +4848,80 @@ select count(distinct at)::integer as hours from hours;
 with target as materialized (
   select r.id from tock.job_runs_live r
   where r.definition_id = any($1::bigint[]) and r.status in ('queued', 'failed') and r.trigger = 'cron'
-    and r.scheduled_for is not null and r.run_at > tock.now() and not tock.has_begun(r.attempts, r.releases, r.generation, r.began_at)
+    and r.scheduled_for is not null and r.run_at > tock.now() and r.run_at < '9999-12-31' and not tock.has_begun(r.attempts, r.releases, r.generation, r.began_at)
   order by r.id for update skip locked
 ), gone as (
   delete from tock.job_runs_live r using target where r.id = target.id returning r.*
 ), ended as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'skipped', 'edited'
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, tock.now(), 'skipped', 'edited'
   from gone
   returning id
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from gone m))
   returning s.concurrency_key
 ), noted as (
-  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
-  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (
+  insert into tock.job_outbox (kind, run_id, run_ids, generation, definition_id, scheduled_for)
+  select k.kind, e.id, null::bigint[], e.generation, e.definition_id, e.scheduled_for from gone e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
     where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
     union all
     select 'dead' from tock.job_definitions d where 'skipped' = 'dead' and d.name = e.job and d.on_dead is not null
   ) k
   where e.definition_id is not null or 'skipped' = 'dead'
+  union all
+  select 'end', null, array_agg(e.id order by e.id), 1, null, null from gone e where e.has_waiters having count(*) > 0
   returning id
 )
 select id from ended;
 
 -- suspend
 with outcome as materialized (
-  select * from unnest($1::bigint[], $2::timestamptz[], $3::float8[], $4::text[]) as o(id, until, delay_ms, snoozed)
+  select * from unnest($1::bigint[], $2::timestamptz[], $3::float8[], $4::text[], $5::bigint[]) as o(id, until, delay_ms, snoozed, wait_id)
 ), held as materialized (
   select r.id from tock.job_runs_live r
-  where r.id = any($1::bigint[]) and ($5::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $6 and r.status in ('running')
+  where r.id = any($1::bigint[]) and ($6::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $7 and r.status in ('running')
   order by r.id
   for update
 ), asked as (
   delete from tock.job_runs_live r where r.id = any(array(select id from held)) and (r.cancel_requested_at is not null or r.live_key is not null and true and tock.successor_of(r.live_key) is not null) returning r.*
 ), withdrawn as (
-  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, finished_at, status, skip_reason)
-  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
+  insert into tock.job_runs_finished (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, finished_at, status, skip_reason)
+  select id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation, occurrence_count, scheduled_for, interval_start, start_by, locked_by, created_at, started_at, job, queue, trigger, idempotency_key, payload, errors, progress, slot_keys, slot_limits, live_key, traceparent, last_traceparent, began_at, snoozes, has_waiters, has_parents, tags, tock.now(), 'cancelled', case when cancel_requested_at is null then 'replaced by run ' || tock.successor_of(live_key) else skip_reason end
   from asked
   returning id
 ), given_back as (
   update tock.job_runs_live r set status = 'queued', locked_by = null, locked_until = null, attempts = r.attempts - 1,
       began_at = coalesce(r.began_at, r.started_at),
       snoozes = case when o.snoozed is null then r.snoozes else coalesce(r.snoozes, 0) + 1 end,
-      run_at = greatest(least(o.until, tock.now() + o.delay_ms * interval '1 millisecond'), tock.now() + interval '1000 milliseconds')
+      run_at = case when o.wait_id is not null and tock.wait_is_over(o.wait_id) then tock.now()
+        else greatest(least(o.until, tock.now() + o.delay_ms * interval '1 millisecond'), tock.now() + interval '1000 milliseconds') end
   from held join outcome o using (id) where r.id = held.id and r.id <> all(array(select id from asked))
-  returning r.id, r.definition_id, r.job, r.run_at
+  returning r.id, r.definition_id, r.job, r.run_at, r.attempts, r.generation, r.keeps_changes
 ), freed as (
   delete from tock.job_slots s where s.run_id = any(array(select m.id from held m))
-    and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
+    and (not (s.concurrency_key like 'definition:%' or s.concurrency_key like '~!%') or s.run_id = any(array(select m.id from held m where m.id in (select id from asked))))
   returning s.concurrency_key
 ), noted as (
-  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
-  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
+  insert into tock.job_outbox (kind, run_id, run_ids, generation, definition_id, scheduled_for)
+  select k.kind, e.id, null::bigint[], e.generation, e.definition_id, e.scheduled_for from asked e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
     where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
     union all
     select 'dead' from tock.job_definitions d where 'cancelled' = 'dead' and d.name = e.job and d.on_dead is not null
   ) k
   where e.definition_id is not null or 'cancelled' = 'dead'
+  union all
+  select 'end', null, array_agg(e.id order by e.id), 1, null, null from asked e where e.has_waiters having count(*) > 0
   returning id
 ), snoozing as (
   insert into tock.job_waits as w (run_id, kind, name, until, reason)
   select g.id, 'snooze', '', g.run_at, o.snoozed from given_back g join outcome o using (id) where o.snoozed is not null order by g.id
-  on conflict (run_id, kind, name) do update set created_at = excluded.created_at, until = excluded.until, reason = excluded.reason
+  on conflict (run_id, kind, name, key) do update set created_at = excluded.created_at, until = excluded.until, reason = excluded.reason
+), changed as (
+  insert into tock.job_changes (kind, run_id, job, definition_id, status, attempts, generation)
+  select 'waiting', c.id, c.job, c.definition_id, 'queued', c.attempts, c.generation
+  from given_back c where c.keeps_changes order by c.id
 )
 select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from (select id from given_back union all select id from withdrawn) moved;
 
@@ -3438,7 +4938,7 @@ with turn as materialized (
     select r.run_at, r.id from tock.job_runs_live r
     where t.is_mine and r.queue = m.queue and r.priority = m.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and (r.run_at, r.id) <= (m.after_at, m.after_id)
     order by r.run_at, r.id limit 1) b
-  where q.paused_at is null and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or m.queue = 'tock:alerts') and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and not (q.concurrency is not null or q.rate_count is not null)
 )
@@ -3458,16 +4958,25 @@ select t.kind, t.count, t.run_id::text as "runId", t.definition_id::text as "def
 from taken t left join tock.job_definitions d on d.id = t.definition_id
 order by t.id;
 
+-- take-exceptions
+delete from tock.job_exceptions e where e.definition_id = $1::bigint;
+
 -- take-outbox
 delete from tock.job_outbox o where o.id in (
   select f.id from tock.job_outbox f order by f.id limit $1 for update skip locked)
-returning o.kind, o.run_id::text, o.generation, o.definition_id::text, (extract(epoch from case when o.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when o.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else o.scheduled_for end) * 1000)::float8 as scheduled_for;
+returning o.kind, coalesce(o.run_id::text, '') as run_id, o.run_ids::text[], o.event_id::text, o.fair_keys, o.generation, o.definition_id::text, (extract(epoch from case when o.scheduled_for >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when o.scheduled_for < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else o.scheduled_for end) * 1000)::float8 as scheduled_for,
+  set_config('synchronous_commit', 'off', true) as commit;
 
 -- take-reap-turn
 select set_config('synchronous_commit', 'off', true) as "commit",
   case when last.last_value > now.ms and last.last_value <= now.ms + 3600000 then last.last_value - now.ms
-    else 0 * setval('tock.reap_turn', now.ms + ceil($1::float8)::bigint) end::float8 as "waitMs", ((select r.blocked_on from tock.job_runs_live r where r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1) is not null) as "waitsForCode"
+    else 0 * setval('tock.reap_turn', now.ms + ceil($1::float8)::bigint) end::float8 as "waitMs", ((select r.blocked_on from tock.job_runs_live r where r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1) is not null) as "waitsForCode", (exists (select from tock.fair_scopes) or exists (select from tock.fair_keys)) as "hasFair"
 from tock.reap_turn last, (select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms) now;
+
+-- thaw-freeze
+update tock.freezes f set until = least(f.until, tock.now()), ramp_ms = $1::bigint,
+  ended_at = case when $1::bigint = 0 then least(f.until, tock.now()) end
+where f.ended_at is null;
 
 -- unblock
 with recursive first_queues as materialized (
@@ -3530,6 +5039,18 @@ update tock.alert_channels set run_id = $1, free_at = tock.now() + $2::float8 * 
 -- validate-bounds
 select tock.validate_bounds();
 
+-- wait-for-completion
+with held as materialized (
+  select r.id from tock.job_runs_live r where r.id = $1 for no key update
+), lasting as (
+  update tock.job_waits w set needs_success = false, cancels = null
+  where w.run_id = any(array(select h.id from held h)) and w.kind = 'group' and w.outcome is null returning w.id
+)
+select a.run_id::text as id from tock.job_awaited_runs a where a.wait_id = any(array(select l.id from lasting l));
+
+-- wait-for-ended-freeze
+select extract(epoch from f.began_at) as "beganAt", extract(epoch from f.until) as until, f.ramp_ms::float8 as "rampMs", f.note, f.operator as "by", to_jsonb(tock.now()) #>> '{}' as now from tock.freezes f where f.ended_at is null and f.until <= tock.now() for update;
+
 -- wake sleepers
 select tock.wake(null, 'queued') as woken;
 
@@ -3538,6 +5059,9 @@ update tock.figures_progress set watched_until = $1, writers = array(select dist
   where l.locktype = 'relation' and l.mode = 'RowExclusiveLock' and l.relation = 'tock.job_runs_finished'::regclass
     and l.database = (select d.oid from pg_database d where d.datname = current_database())) w)
   returning cardinality(writers) as count;
+
+-- webhook-place
+select k.position::float8 as position, extract(epoch from tock.now())::float8 * 1000 as now from tock.change_webhooks k where k.job = $1;
 
 -- write-alert-changes
 with wanted as materialized (
@@ -3566,6 +5090,39 @@ with wanted as materialized (
   returning id, rule, subject, kind
 )
 select id::text, rule, subject, kind from flipped order by flipped.id;
+
+-- write-exception
+with written as (
+  insert into tock.job_exceptions as e (definition_id, scheduled_for, kind, due_at, note, operator)
+  values ($1::bigint, $2::timestamptz, $3, $4::timestamptz, $5, coalesce($6::text, current_user))
+  on conflict (definition_id, scheduled_for) do update set kind = excluded.kind, due_at = excluded.due_at, note = excluded.note,
+    operator = excluded.operator, created_at = excluded.created_at
+  returning e.operator, (extract(epoch from case when e.created_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when e.created_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else e.created_at end) * 1000)::float8 as "madeAt"
+), moved as (
+  update tock.job_definitions d set next_at = $7::timestamptz,
+    excepted_until = greatest(d.excepted_until, $2::timestamptz, $4::timestamptz)
+  where d.id = $1::bigint returning case when d.paused_at is null then tock.wake_for(d.next_at, null, 'soon')::text end as woken
+)
+select w.operator, w."madeAt", (select count(woken) from moved) as woken from written w;
+
+-- write-freeze
+insert into tock.freezes as f (until, ramp_ms, note, operator)
+values ($1, coalesce($2::bigint, 0), $3, coalesce($4::text, session_user))
+on conflict ((true)) where ended_at is null
+do update set until = excluded.until, ramp_ms = coalesce($2::bigint, f.ramp_ms), note = excluded.note, operator = excluded.operator
+returning extract(epoch from f.began_at) as "beganAt", extract(epoch from f.until) as until, f.ramp_ms::float8 as "rampMs", f.note, f.operator as "by";
+
+-- write-job-scopes
+with gone as (
+  delete from tock.fair_scopes f where f.queue = '' and f.job <> all($1::text[])
+)
+insert into tock.fair_scopes (queue, job, path, slot_limit, rate_count, rate_period_ms, rate_burst, is_strict)
+select '', s.name, s.path::jsonpath, s.slot_limit, s.rate_count, s.rate_period_ms, s.rate_burst, s.is_strict
+from unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::bigint[], $6::integer[],
+  $7::boolean[]) as s(name, path, slot_limit, rate_count, rate_period_ms, rate_burst, is_strict)
+order by s.name
+on conflict (queue, job) do update set (path, slot_limit, rate_count, rate_period_ms, rate_burst, is_strict) =
+  (excluded.path, excluded.slot_limit, excluded.rate_count, excluded.rate_period_ms, excluded.rate_burst, excluded.is_strict);
 
 -- write-logs
 with l as materialized (
@@ -3610,6 +5167,15 @@ with p as materialized (select * from unnest($1::bigint[], $2::jsonb[]) as p(id,
 )
 update tock.job_runs_live r set progress = p.progress from held join p using (id) where r.id = held.id;
 
+-- write-queue-scope
+insert into tock.fair_scopes (queue, job, path, slot_limit, rate_count, rate_period_ms, rate_burst, is_strict)
+select s.name, '', s.path::jsonpath, s.slot_limit, s.rate_count, s.rate_period_ms, s.rate_burst, s.is_strict
+from unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::bigint[], $6::integer[],
+  $7::boolean[]) as s(name, path, slot_limit, rate_count, rate_period_ms, rate_burst, is_strict)
+order by s.name
+on conflict (queue, job) do update set (path, slot_limit, rate_count, rate_period_ms, rate_burst, is_strict) =
+  (excluded.path, excluded.slot_limit, excluded.rate_count, excluded.rate_period_ms, excluded.rate_burst, excluded.is_strict);
+
 -- write-traceparents
 with t as materialized (select * from unnest($1::bigint[], $2::text[]) as t(id, traceparent)), held as materialized (
   select r.id from tock.job_runs_live r
@@ -3618,3 +5184,11 @@ with t as materialized (select * from unnest($1::bigint[], $2::text[]) as t(id, 
   for no key update
 )
 update tock.job_runs_live r set last_traceparent = t.traceparent from held join t using (id) where r.id = held.id;
+
+-- write-zone
+update tock.zones z set zone_data = $1, offsets = $2::jsonb, noted_at = tock.now(),
+  previous_data = case when $3::bigint is null then z.previous_data else z.zone_data end,
+  previous = case when $3::bigint is null then z.previous else z.offsets end,
+  moved_count = coalesce($3::bigint, z.moved_count),
+  moved_at = case when $3::bigint is null then z.moved_at else tock.now() end
+where z.timezone = $4;

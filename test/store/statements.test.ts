@@ -2,11 +2,13 @@
 // result have the same name, since the driver would keep only the last.
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
-import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type pg from 'pg';
+import { describe, expect, it } from 'vitest';
 import { definedStatements } from '../../src/store/connection/statement.js';
 import { UNREADABLE_OIDS } from '../../src/store/connection/values/own-types.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { openClient } from '../support/embedded-database.js';
+import { openOnce } from '../support/open.js';
+import { openTestTock } from '../support/test-tock.js';
 
 const STORE = path.join(import.meta.dirname, '../../src/store');
 for (const name of readdirSync(STORE, { recursive: true, encoding: 'utf8' }).sort())
@@ -51,17 +53,8 @@ function columnsOf(client: pg.Client, text: string): Promise<readonly Column[]> 
 }
 
 describe('statements', () => {
-  let test: TestTock;
-  let client: pg.Client;
-  beforeAll(async () => {
-    test = await openTestTock();
-    client = new pg.Client({ connectionString: test.url });
-    await client.connect();
-  });
-  afterAll(async () => {
-    await client.end();
-    await test.close();
-  });
+  const test = openOnce(openTestTock);
+  const client = openOnce(() => openClient(test.url));
 
   it('are these', async () => {
     const text = statements.map(({ name, text }) => `-- ${name}\n${text.trim()};\n`).join('\n');
@@ -70,6 +63,7 @@ describe('statements', () => {
 
   it.each(statements.map(({ name, text }) => [name, text]))(
     '%s: the server knows it, its columns are distinct, and no setting of the session changes their text',
+    { tags: 'slow' },
     async (_name, text) => {
       const columns = await columnsOf(client, text);
       const names = columns.map(column => column.name);

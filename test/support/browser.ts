@@ -6,6 +6,9 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
+/** The browser's own bound of half a minute is for a machine that does nothing else. */
+const WITHIN_MS = 120_000;
+
 /** The browser's path; null where there is none. */
 export function browserPath(): string | null {
   const path = process.env['TOCK_CHROMIUM'] ?? PLACES.find(place => existsSync(place)) ?? null;
@@ -31,6 +34,7 @@ export async function openBrowser(): Promise<Browser> {
   return await chromium.launch({
     executablePath: browserPath() ?? '',
     args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+    timeout: WITHIN_MS,
   });
 }
 
@@ -61,6 +65,7 @@ export async function openPage(browser: Browser, look: Look = {}): Promise<Watch
     locale: 'en-GB',
     reducedMotion: 'reduce',
   });
+  context.setDefaultTimeout(WITHIN_MS);
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('console', message => {

@@ -88,3 +88,10 @@ export async function runAt(
     await client.end();
   }
 }
+
+/** Opens a connection of its own. */
+export async function openClient(url: string): Promise<Client> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  return client;
+}

@@ -28,6 +28,8 @@ const throwawaySettings = {
   fsync: 'off',
   synchronous_commit: 'off',
   full_page_writes: 'off',
+  // It would look into hundreds of databases that are gone in a minute.
+  autovacuum_naptime: '1h',
   max_connections: '300',
   file_copy_method: 'clone',
 };

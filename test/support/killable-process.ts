@@ -1,7 +1,8 @@
 // Room: test support. A server's process that a test may kill, in a group of its own.
 // In: a command. Out: its output, its end, and kill -9.
 import { spawn } from 'node:child_process';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
+import { freePort } from './free-port.js';
 import { until } from './until.js';
 
 export interface KillableProcess {
@@ -75,19 +76,8 @@ async function isListening(port: number): Promise<boolean> {
 
 /** Ports that are free now, all different. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports = await Promise.all(
-    servers.map(
-      async server =>
-        await new Promise<number>(resolve =>
-          server.listen(0, '127.0.0.1', () => {
-            const address = server.address();
-            resolve(typeof address === 'object' && address !== null ? address.port : 0);
-          }),
-        ),
-    ),
-  );
-  await Promise.all(servers.map(async server => await new Promise(resolve => server.close(resolve))));
+  const ports: number[] = [];
+  while (ports.length < count) ports.push(await freePort());
   return ports;
 }
 

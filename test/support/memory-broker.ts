@@ -33,7 +33,8 @@ export class MemoryBroker implements Broker {
   /** How often the relay has rejected a batch of answers. */
   rejections = 0;
   private readonly messages: RelayMessage[] = [];
-  private readonly answers: unknown[] = [];
+  /** What waits to be received. */
+  readonly answers: unknown[] = [];
   private receiving: Promise<void>[] = [];
   private isClosed = false;
 

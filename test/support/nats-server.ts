@@ -80,7 +80,7 @@ ${cluster}
       server = startKillable(BIN, ['-c', config], {});
       await untilListening(port, server, name);
       // Until the cluster has a leader, it makes no streams.
-      await until(async () => await isHealthy(httpPort), `${name} to be healthy`, 60_000);
+      await until(async () => await isHealthy(httpPort), `${name} to be healthy`);
     },
   };
 }

@@ -23,10 +23,17 @@ export async function addRuns(test: TestTock, ...rows: readonly RunRow[]): Promi
   return ids;
 }
 
+/** Ends the leases of all running runs, as when their processes have been gone for long. */
+export async function expireLeases(test: TestTock): Promise<void> {
+  await test.sql(
+    `update tock.job_runs_live set locked_until = tock.now() - interval '1 second' where status = 'running'`,
+  );
+}
+
 /** Empties the tables of runs, queues and what goes with them, and begins with id 1 again: quicker than a new database. */
 export async function emptyTables(test: TestTock): Promise<void> {
-  await test.sql(`truncate tock.job_runs, tock.job_successors, tock.job_occurrences, tock.job_keys, tock.job_slots, tock.job_queues, tock.job_outbox, tock.job_hand_offs, tock.job_effects, tock.job_waits, tock.job_logs,
-    tock.workers, tock.job_definitions restart identity cascade`);
+  await test.sql(`truncate tock.job_runs, tock.job_successors, tock.job_occurrences, tock.job_keys, tock.job_slots, tock.fair_scopes, tock.key_settings, tock.fair_keys, tock.job_queues, tock.job_outbox, tock.job_hand_offs, tock.job_offers, tock.queue_roles, tock.job_effects, tock.job_waits, tock.job_awaited_runs, tock.job_events, tock.job_logs,
+    tock.workers, tock.job_definitions, tock.definition_versions restart identity cascade`);
   await test.sql('alter sequence tock.job_runs_id_seq restart');
 }
 
@@ -48,6 +55,9 @@ export async function withoutIndexes<T>(
     await database.close();
   }
 }
+
+/** Sessions that wait for a lock. */
+export const WAITING_FOR_A_LOCK = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
 
 /** Does something while another session holds a lock on live runs. */
 export async function whileLocked<T>(

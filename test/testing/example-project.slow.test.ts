@@ -50,10 +50,14 @@ describe('a project with node --test', () => {
     project = await makeProject(
       Object.fromEntries(examples.map((code, index) => [`example-${index}.test.js`, code])),
     );
-    const { code, output } = await project.start(['--test']).ended;
+    const { ended } = project.start(['--test']);
+    // Read while it runs: soon afterwards the server ends.
+    const pids = pidsOf(project);
+    pids.catch(() => undefined);
+    const { code, output } = await ended;
     expect(output).toContain(`# pass ${examples.length}`);
     expect(code).toBe(0);
-    const { server, warden } = await pidsOf(project);
+    const { server, warden } = await pids;
     await serversEnded(project);
     await haveEnded([server, warden]);
   });

@@ -82,6 +82,17 @@ describe('runOnce', () => {
     expect(await runOnce(moody, 'wait')).toMatchObject({ status: 'failed', runAt: at('13:00:00') });
   });
 
+  it('keeps changes, and posts none to a webhook', async () => {
+    const webhook = { url: 'https://app.example.com/hooks', secret: { env: 'HOOK_SECRET' } };
+    const told = defineJob({ name: 'told', changes: { webhook }, run: () => 'done' });
+    await using kit = await openTestTock({ jobs: [told] });
+    await kit.tock.enqueue('told');
+    expect((await kit.drain()).map(({ job }) => job)).toEqual(['told']);
+    const change = (await kit.tock.changes.subscribe({ from: 'oldest' }).next()).value;
+    expect(change).toMatchObject({ job: 'told', status: 'succeeded' });
+    expect(await kit.sql('select from tock.change_webhooks')).toEqual([]);
+  });
+
   it('executes an isolated handler in the process of the test', async () => {
     const apart = defineJob({ name: 'apart', isolate: true, run: () => process.pid });
     const { runOnce } = await open({ jobs: [apart] });
@@ -168,6 +179,21 @@ describe('drain', () => {
     expect(await drain()).toMatchObject([{ id, status: 'succeeded' }]);
   });
 
+  it('executes a flow, and a run with parents that the test gives it', async () => {
+    const report = defineJob({ name: 'report', run: ctx => ctx.parents['said']?.output });
+    const { drain, runOnce, tock } = await open({ jobs: [echo, report] });
+    const flow = await tock.enqueueFlow({
+      said: { job: echo, payload: { word: 'x' } },
+      next: { job: report, after: ['said'] },
+    });
+    const output = { word: 'x', attempt: 1 };
+    expect(await drain()).toMatchObject([{ id: flow.said }, { id: flow.next, output }]);
+    const said = { id: '1', status: 'succeeded' as const, output: 'given', error: null };
+    expect(await runOnce(report, {}, { context: () => ({ parents: { said } }) })).toMatchObject({
+      output: 'given',
+    });
+  });
+
   it('ends a loop with an error that names the job', async () => {
     const loop = defineJob({ name: 'loop', run: ctx => ctx.enqueue<string>('loop') });
     const { drain, tock } = await open({ jobs: [loop, echo] });
@@ -175,7 +201,7 @@ describe('drain', () => {
     await tock.enqueue(loop);
     await expect(drain({ limit: 20 })).rejects.toMatchObject({
       code: 'TOCK_BAD_STATE',
-      message: expect.stringMatching(/over 20 attempts, \d+ of them of job loop/),
+      message: expect.stringMatching(/executed 200\d attempts, \d+ of them of job loop/),
     });
   });
 });

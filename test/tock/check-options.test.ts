@@ -1,7 +1,8 @@
 // Every door refuses an option that does not exist: defineJob, createTock, and each method of a Tock.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createTock, defineJob, type Tock, TockError } from '../../src/index.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { openOnce } from '../support/open.js';
+import { reuseTestTock } from '../support/test-tock.js';
 
 const plain = defineJob({ name: 'plain', run: () => null });
 const DATABASE = { connectionString: 'postgres:///never-connected' };
@@ -64,7 +65,7 @@ describe('defineJob', () => {
     [
       { schedule: { after: { any: ['load'], outcome: 'failure' } } },
       'TOCK_BAD_SCHEDULE',
-      'after has no option "outcome"; it has all, any, on',
+      'after has no option "outcome"; it has all, any, on, within',
     ],
     [
       { schedule: { cron: '@daily', exclude: [{ cron: '* * 25 12 *', timezone: 'UTC' }] } },
@@ -112,11 +113,7 @@ describe('createTock', () => {
 });
 
 describe('a method', () => {
-  let test: TestTock;
-  beforeAll(async () => {
-    test = await openTestTock([plain]);
-  });
-  afterAll(async () => await test.close());
+  const test = openOnce(() => reuseTestTock([plain]));
 
   const CALLS: readonly (readonly [string, string, (tock: Anything) => Promise<unknown>])[] = [
     ['enqueue of job "plain"', 'dealy', tock => tock.enqueue('plain', {}, { dealy: '5m' })],

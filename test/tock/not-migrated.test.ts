@@ -1,17 +1,16 @@
 // A Tock over a database that lacks its tables: every method says what to run.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { defineJob, type Tock } from '../../src/index.js';
-import { openTestTock, type TestTock } from '../support/test-tock.js';
+import { openOnce } from '../support/open.js';
+import { openTestTock } from '../support/test-tock.js';
 
 const plain = defineJob({ name: 'plain', run: () => null });
 
-let test: TestTock;
+const test = openOnce(() => openTestTock([plain]));
 let tock: Tock;
-beforeAll(async () => {
-  test = await openTestTock([plain]);
+beforeAll(() => {
   tock = test.another({ schema: 'not_there' });
 });
-afterAll(() => test.close());
 
 const METHODS: Readonly<Record<string, () => Promise<unknown>>> = {
   enqueue: () => tock.enqueue(plain),

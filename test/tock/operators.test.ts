@@ -1,5 +1,5 @@
 // A Tock that acts for somebody: what each role may do, below all pages; what is shown; who can act for whom.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineJob, type RunRecord } from '../../src/index.js';
 import {
@@ -12,7 +12,8 @@ import {
   type Work,
 } from '../../src/model/operator.js';
 import type { Tock } from '../../src/tock/types.js';
-import { reuseTestTock, type TestTock } from '../support/test-tock.js';
+import { openOnce } from '../support/open.js';
+import { reuseTestTock } from '../support/test-tock.js';
 
 const secret = defineJob({
   name: 'secret',
@@ -21,12 +22,10 @@ const secret = defineJob({
 });
 const nightly = defineJob({ name: 'nightly', schedule: { cron: '0 3 * * *', payload: {} }, run: () => null });
 
-let test: TestTock;
-beforeAll(async () => {
-  test = await reuseTestTock([secret, nightly]);
-  await test.tock.register();
-});
-afterAll(() => test.close());
+const test = openOnce(
+  () => reuseTestTock([secret, nightly]),
+  ({ tock }) => tock.register(),
+);
 
 const of = (role: Role, seesPayloads = true): Operator => ({
   name: `a ${role}`,
@@ -39,6 +38,10 @@ const window = { from: '2026-03-01T00:00:00Z', to: '2026-03-02T00:00:00Z' };
 /** A call of each action, on things that are not there where that is possible: the role is checked first. */
 const CALLS: Readonly<Record<Action, (tock: Tock) => Promise<unknown>>> = {
   enqueue: tock => tock.enqueue('secret', { iban: 'x' }),
+  'groups.continue': tock => tock.continueGroup('999'),
+  'groups.retry': tock => tock.retryGroup('999'),
+  'groups.cancel': tock => tock.cancelGroup('999'),
+  emit: tock => tock.emit('paid', { key: 'x' }),
   complete: tock => tock.complete('999', 1),
   fail: tock => tock.fail('999', 1, 'no'),
   extend: tock => tock.extend('999', 1, '1h'),
@@ -46,16 +49,29 @@ const CALLS: Readonly<Record<Action, (tock: Tock) => Promise<unknown>>> = {
   'runs.cancel': tock => tock.runs.cancel('999'),
   'schedules.pause': tock => tock.schedules.pause('nobody'),
   'schedules.resume': tock => tock.schedules.resume('nobody'),
+  'schedules.skip': tock => tock.schedules.skip('nobody', '2100-01-01'),
+  'schedules.move': tock => tock.schedules.move('nobody', '2100-01-01', '2100-01-02T00:00'),
+  'schedules.restore': tock => tock.schedules.restore('nobody', '2100-01-01'),
   'schedules.backfill': tock => tock.schedules.backfill('nobody', window),
   'schedules.upsert': tock => tock.schedules.upsert({ name: 'nightly', job: 'secret', cron: '0 3 * * *' }),
   'schedules.remove': tock => tock.schedules.remove('nobody'),
   'schedules.resetCursors': tock => tock.schedules.resetCursors({ names: ['nobody'] }),
+  freeze: tock => tock.freeze({ until: '1h', note: '' }),
+  thaw: tock => tock.thaw(),
   'queues.pause': tock => tock.queues.pause('!'),
   'queues.resume': tock => tock.queues.resume('!'),
+  'keys.set': tock => tock.keys.set('', { weight: 1 }),
+  'keys.reset': tock => tock.keys.reset(''),
+  'keys.open': tock => tock.keys.open(''),
   'alerts.mute': tock => tock.alerts.mute('nobody', { until: '2100-01-01T00:00:00Z' }),
+  'alerts.test': tock => tock.alerts.test('nobody'),
   'alerts.unmute': tock => tock.alerts.unmute('nobody'),
+  'deploys.mark': tock => tock.deploys.mark('!'),
   forgetHost: tock => tock.forgetHost('nobody'),
+  'calendars.set': tock => tock.calendars.set('!', { dates: [] }),
+  'calendars.remove': tock => tock.calendars.remove('!'),
   'queues.set': tock => tock.queues.set('!', { concurrency: 1 }),
+  'queues.reset': tock => tock.queues.reset('!'),
   'queues.remove': tock => tock.queues.remove('!'),
   prune: tock => tock.prune({ keep: 'soon' }),
   adopt: tock => tock.adopt(),
@@ -63,7 +79,6 @@ const CALLS: Readonly<Record<Action, (tock: Tock) => Promise<unknown>>> = {
 };
 const WORKS: Readonly<Record<Work, (tock: Tock) => Promise<unknown>>> = {
   'runs.wait': tock => tock.runs.wait('999', { execute: true }),
-  'alerts.test': tock => tock.alerts.test('nobody'),
   progress: tock => tock.progress('999', 1, 0.5),
   tick: tock => tock.tick({ budget: '!' }),
   start: tock => tock.start({ concurrency: 0 }),

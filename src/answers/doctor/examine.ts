@@ -1,9 +1,10 @@
 // The doctor: reads what each check needs, and lets the model decide. Changes nothing.
 
-import { findZoneDisagreements } from '../../engine/definitions/zone-data.js';
+import { findZoneDisagreements } from '../../engine/definitions/zones/zone-data.js';
 import type { Engine } from '../../engine/engine.js';
 import { readSchedulerStatus } from '../../engine/execute/scheduler-view.js';
 import { processIdentity } from '../../environment/process-identity.js';
+import { webhookJobName, webhooksOf } from '../../model/changes/webhook.js';
 import {
   type CheckCode,
   type CheckResult,
@@ -19,6 +20,7 @@ import {
   checkKeys,
   checkPaused,
   checkQueues,
+  checkWaits,
   KEEP_KEYS_MS,
 } from '../../model/doctor/definition-checks.js';
 import { checkReplication } from '../../model/doctor/replication.js';
@@ -34,6 +36,7 @@ import {
   checkClocks,
   checkDatabase,
   checkDeadRows,
+  checkFreeze,
   checkLastTick,
   checkLeases,
   checkPartitions,
@@ -43,6 +46,7 @@ import {
   checkZones,
 } from '../../model/doctor/status-checks.js';
 import { type Duration, parseDuration } from '../../model/duration.js';
+import { URL_JOB } from '../../model/http/stored-request.js';
 import type { ProblemLimits } from '../../model/problems.js';
 import { redact } from '../../model/run/sanitize.js';
 import type { SchedulerStatus } from '../../model/scheduler-view.js';
@@ -56,6 +60,7 @@ import {
   readOldestKey,
   readOrphanedRuns,
   readOrphans,
+  readOutlastingWaits,
   readPaused,
   readRoleRights,
   readServerFacts,
@@ -99,6 +104,7 @@ const ANY_TIME: ReadonlySet<CheckCode> = new Set(['schema', 'versions', 'setting
 const CHECKS: readonly (readonly [CheckCode, Check])[] = [
   ['database', byStatus(checkDatabase)],
   ['last-tick', byStatus(checkLastTick)],
+  ['freeze', byStatus(checkFreeze)],
   ['schema', ({ schema }) => schema],
   ['versions', versions],
   ['rights', async ({ engine }) => checkRights(await readRoleRights(engine.database))],
@@ -128,6 +134,7 @@ const CHECKS: readonly (readonly [CheckCode, Check])[] = [
   ['jobs', jobs],
   ['broken', async ({ engine }) => checkBroken(await readBroken(engine.database))],
   ['paused', async ({ engine, status }) => checkPaused(await readPaused(engine.database), await status())],
+  ['waits', async ({ engine }) => checkWaits(await readOutlastingWaits(engine.database))],
   ['runs', byStatus(checkRuns)],
   ['leases', byStatus(checkLeases)],
   [
@@ -147,6 +154,7 @@ const CHECKS: readonly (readonly [CheckCode, Check])[] = [
 const OF_STATUS: ReadonlySet<CheckCode> = new Set([
   'database',
   'last-tick',
+  'freeze',
   'versions',
   'clock',
   'partitions',
@@ -259,10 +267,11 @@ async function compareClocks(database: Engine['database']) {
 
 async function jobs({ engine: { database, registry } }: Examination): Promise<Finding> {
   const names = [...registry.jobs.keys(), ...(registry.aliases?.keys() ?? [])];
+  const known = [...names, URL_JOB, ...webhooksOf(registry).flatMap(each => each.names.map(webhookJobName))];
   return checkJobs({
     jobs: registry.jobs.size,
-    definitions: names.length === 0 ? [] : await readOrphans(database, names),
-    runs: names.length === 0 ? [] : await readOrphanedRuns(database, names),
+    definitions: names.length === 0 ? [] : await readOrphans(database, known),
+    runs: names.length === 0 ? [] : await readOrphanedRuns(database, known),
   });
 }
 

@@ -15,7 +15,7 @@ import {
   readWaiting,
   withoutJit,
 } from '../../store/reads/metrics/metrics.js';
-import { readTotals } from '../../store/reads/metrics/totals.js';
+import { createTotalsReader, readTotals } from '../../store/reads/metrics/totals.js';
 
 /**
  * Reads the metrics: nine statements, whatever the history. Only reads, so a standby will do. Over a session
@@ -79,3 +79,5 @@ export async function openMetrics(
   const { format = 'openmetrics', ...limits } = checkMetricsOptions(options);
   return writeMetrics(await readMetrics(database, limits, countTotals), format);
 }
+
+export { createTotalsReader };

@@ -1,13 +1,17 @@
 // What happens with a run now, and why: one sentence, and what can be done about it.
+import { ALERT_QUEUE } from '../../model/alerts/alert-queue.js';
 import { formatSpan } from '../../model/duration.js';
 import { missingJobRemedy } from '../../model/explain/awaited.js';
+import { type FairTurn, turnText } from '../../model/explain/fair-turn.js';
 import { slotText } from '../../model/explain/slot.js';
+import { type Freeze, freezeText } from '../../model/freeze/freeze.js';
 import { type Window, windowIn } from '../../model/planning/window.js';
 import { type HandOffPhase, type HandOffRecord, handOffState } from '../../model/run/hand-off-record.js';
-import { jobOfCodeKey } from '../../model/run/limits.js';
+import { fairKeyOf, jobOfCodeKey } from '../../model/run/limits.js';
 import type { LivedRun } from '../../model/run/run-life.js';
-import { currentWait, type RunWait, waitText } from '../../model/run/run-wait.js';
-import { SKIP_REASONS, type SkipReason } from '../../model/run/states.js';
+import { currentWait, isNever, type RunWait, remedyOf, waitText } from '../../model/run/run-wait.js';
+import { shellWord } from '../../model/shell-word.js';
+import { skipWords } from './skip-words.js';
 
 /** Of a run. Instants as Dates. */
 export interface ExplainedRun extends LivedRun {
@@ -37,6 +41,7 @@ export interface Surroundings {
   readonly queue: {
     readonly pausedAt: Date | null;
     readonly pauseReason: string | null;
+    readonly closedUntil?: Date | null;
     readonly concurrency: number | null;
     /** How many of its slots are taken. */
     readonly taken: number;
@@ -46,8 +51,12 @@ export interface Surroundings {
   } | null;
   /** The runs that have what it waits for, the first few, and how many there are. */
   readonly holders: { readonly ids: readonly string[]; readonly count: number };
+  /** Of the fair key whose turn it waits for. Default: it waits for none, or nobody has looked at it yet. */
+  readonly turn?: FairTurn | null;
   /** When a worker was last seen; null: never, or too long ago. */
   readonly workerSeenAt: Date | null;
+  /** Null: nothing is frozen. */
+  readonly frozen: Freeze | null;
 }
 
 /**
@@ -65,6 +74,13 @@ export interface RunNow {
   /** Of a run that is due and does not start: `a free worker`, `a slot of job load`. Else null. */
   readonly waitsFor: string | null;
 }
+
+/** Of a run that is not joined to the runs of its data interval yet. */
+const INTERVAL_WAIT =
+  'It waits until what its definition waits for has a run of each occurrence in its data interval';
+
+const intervalRemedy = ({ definition, id }: ExplainedRun) =>
+  `tock why ${shellWord(definition ?? '')} with its time says which are missing; tock group continue ${id} lets it start without them.`;
 
 /** A tick comes every minute; a worker that was seen within this time will come again. */
 const SEEN_MS = 150_000;
@@ -96,40 +112,17 @@ function explainStatus(run: ExplainedRun, around: Surroundings): RunNow {
       return say(
         'waiting',
         run.skipReason === null ? 'It was cancelled.' : `It was cancelled: ${run.skipReason}.`,
-        'Nothing more happens unless it is retried.',
+        remedyOf(run.status, run.waits.at(-1), run.id) === null
+          ? 'Nothing more happens unless it is retried.'
+          : 'Nothing more happens unless it is retried, and its parent before it.',
       );
     case 'skipped':
       return say('waiting', `It was not executed: ${skipWords(run.skipReason)}.`);
   }
 }
 
-const say = (
-  tone: Tone,
-  sentence: string,
-  remedy: string | null = null,
-  waitsFor: string | null = null,
-): RunNow => ({ tone, sentence, remedy, waitsFor });
-
-/** In the words of the documentation; a reason written by hand as it is. */
-export function skipWords(reason: string | null): string {
-  const words: Readonly<Record<string, string>> = SKIP_REASONS;
-  return reason === null ? 'the reason is not on record' : (words[reason] ?? reason);
-}
-
-/** The same in few words, for a list. */
-const SHORT: Readonly<Record<SkipReason, string>> = {
-  overlap: 'an earlier run was still live',
-  catchup: 'missed, and left out by its catch-up',
-  deadline: 'too late to start',
-  window: 'outside its window',
-  chain: 'what it runs after did not end as it asks',
-  paused: 'its definition was paused',
-  edited: 'its definition was edited or removed',
-};
-
-export function shortSkipWords(reason: string | null): string {
-  const words: Readonly<Record<string, string>> = SHORT;
-  return reason === null ? '' : (words[reason] ?? reason);
+function say(tone: Tone, sentence: string, remedy: string | null = null, waitsFor: string | null = null) {
+  return { tone, sentence, remedy, waitsFor } satisfies RunNow;
 }
 
 function tookText({ startedAt, finishedAt }: LivedRun): string {
@@ -197,13 +190,28 @@ function readableWindow(window: string, timezone: string): Window | null {
   }
 }
 
-function explainWaiting(run: ExplainedRun, { now, queue, holders, workerSeenAt }: Surroundings): RunNow {
+function explainWaiting(run: ExplainedRun, around: Surroundings): RunNow {
+  const { now, queue, holders, turn, workerSeenAt, frozen } = around;
   const next = `Attempt ${run.attempts + 1} of ${run.maxAttempts}`;
   const failed = run.status === 'failed' ? `Attempt ${run.attempts} failed. ` : '';
   const waited = now.getTime() - run.runAt.getTime();
+  if (frozen !== null && waited >= 0 && run.queue !== ALERT_QUEUE)
+    return say(
+      'attention',
+      `${failed}${next} is due, but everything is ${freezeText(frozen, now)}.`,
+      'It waits until then at least; tock run executes one by hand all the same.',
+      'the end of the freeze',
+    );
   if (run.blockedOn !== null) {
     const slot = slotText(run.blockedOn, run);
     const what = `${failed}${next} waits for ${slot}`;
+    if (fairKeyOf(run.blockedOn) !== null) {
+      const text = turnText(
+        turn ?? null,
+        at => `in ${formatSpan(Math.max(0, at.getTime() - now.getTime()))}`,
+      );
+      return say('waiting', `${what}${text}.`, null, slot);
+    }
     const job = jobOfCodeKey(run.blockedOn);
     if (job !== null)
       return say(
@@ -221,7 +229,15 @@ function explainWaiting(run: ExplainedRun, { now, queue, holders, workerSeenAt }
     return say('waiting', `${what}, which ${who}.`, null, slot);
   }
   const wait = currentWait(run, now);
+  if (wait?.kind === 'group') {
+    const remedy = remedyOf(run.status, wait, run.id);
+    const sentence = `It waits ${waitText(wait, run.snoozes, now)}.`;
+    return remedy === null
+      ? say('waiting', sentence)
+      : say('attention', sentence, `It goes on with ${remedy}.`);
+  }
   if (wait) return say('waiting', `Its handler waits ${waitText(wait, run.snoozes, now)}.`);
+  if (isNever(run.runAt)) return say('waiting', `${INTERVAL_WAIT}.`, intervalRemedy(run));
   if (waited < 0) return say('waiting', `${failed}${next} is due in ${formatSpan(-waited)}.`);
   if (queue?.pausedAt) {
     const note = queue.pauseReason === null ? '' : ` (${queue.pauseReason})`;
@@ -233,6 +249,13 @@ function explainWaiting(run: ExplainedRun, { now, queue, holders, workerSeenAt }
       `queue ${run.queue} to be resumed`,
     );
   }
+  if (queue?.closedUntil)
+    return say(
+      'waiting',
+      `${failed}${next} is due, but a handler has closed its queue ${run.queue}.`,
+      `It opens in ${formatSpan(Math.max(0, queue.closedUntil.getTime() - now.getTime()))}; sooner: tock queue resume ${run.queue}.`,
+      `queue ${run.queue} to be open`,
+    );
   const open = queue?.window ? readableWindow(queue.window, queue.timezone) : null;
   if (queue && open && !open.isOpen(now.getTime()))
     return say(

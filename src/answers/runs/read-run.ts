@@ -1,10 +1,13 @@
 // All that a page about one run shows, read at once.
 
+import type { FlowRecord } from '../../model/flow/flow-record.js';
 import type { AttemptLog } from '../../model/run/log/attempt-log.js';
 import { lifeOf, type RunLife } from '../../model/run/run-life.js';
 import type { RunRecord } from '../../model/run/run-record.js';
 import { isFinished } from '../../model/run/states.js';
 import type { Session } from '../../store/connection/database.js';
+import { readFreeze } from '../../store/definitions/freeze/freezes.js';
+import { readJoinsOf } from '../../store/reads/runs/group.js';
 import {
   type RunDocuments,
   type RunEffect,
@@ -22,7 +25,11 @@ import {
 import { readLog } from '../../store/reads/runs/run-log.js';
 import { getRun } from '../../store/reads/runs.js';
 import { readHolders } from '../../store/reads/why/why.js';
+import { readTurn } from '../../store/runs/fair/key-settings.js';
 import { explainRun, type RunNow } from '../now/run-now.js';
+import { exceptionOf } from './read-exception.js';
+import { readFlow } from './read-flow.js';
+import { type DrawnGroup, readDrawnGroup } from './read-group.js';
 
 export interface ReadRun {
   readonly run: RunRecord;
@@ -42,6 +49,14 @@ export interface ReadRun {
   readonly redirects: readonly RunReference[];
   /** The dead run because of which this one was enqueued. */
   readonly origin: RunReference | null;
+  /** The group whose join it is. */
+  readonly group: DrawnGroup | null;
+  /** The flow to which it belongs. */
+  readonly flow: FlowRecord | null;
+  /** Who has skipped or moved its occurrence, and why; null: it is as scheduled. */
+  readonly exception: string | null;
+  /** The joins of the groups of which it is a member. */
+  readonly joins: readonly RunReference[];
 }
 
 /** Null if there is no such run. */
@@ -59,29 +74,41 @@ export async function readRun(
     { effects, hasMore },
     slots,
     holders,
+    turn,
     queue,
     workerSeenAt,
+    frozen,
     relations,
     redirects,
     origins,
     logs,
+    group,
+    flow,
+    joins,
+    exception,
   ] = await Promise.all([
     seesPayloads ? readDocuments(session, id) : null,
     readEffects(session, id),
     isLive ? readHeldSlots(session, id) : [],
     run.blockedOn === null ? nobody : readHolders(session, run.blockedOn),
+    readTurn(session, run.blockedOn),
     isLive ? readHoldingQueue(session, run.queue) : null,
     isLive ? readWorkerSeenAt(session) : null,
+    isLive ? readFreeze(session) : null,
     run.definition === null || run.scheduledFor === null
       ? null
       : readRelations(session, run.definition, run.scheduledFor),
     run.status === 'dead' || run.generation > 1 ? readRedirects(session, run) : [],
     readReferences(session, originOf(run)),
     seesPayloads ? readLog(session, id) : null,
+    run.waits.some(({ kind }) => kind === 'group') ? readDrawnGroup(session, id) : null,
+    readFlow(session, id),
+    readJoinsOf.run(session, { run: id }),
+    exceptionOf(session, run),
   ]);
   return {
     run,
-    now: explainRun(run, { now, queue, holders, workerSeenAt }),
+    now: explainRun(run, { now, queue, holders, turn, workerSeenAt, frozen }),
     life: lifeOf(run, now.getTime()),
     documents,
     effects,
@@ -92,6 +119,13 @@ export async function readRun(
     relations,
     redirects,
     origin: origins[0] ?? null,
+    group,
+    flow,
+    exception,
+    joins: await readReferences(
+      session,
+      joins.map(join => join.id),
+    ),
   };
 }
 

@@ -13,10 +13,12 @@ import { combineSchedules } from '../../model/occurrences/combined.js';
 import { mergeOccurrences, type OccurrenceRow, uncovered } from '../../model/occurrences/merge.js';
 import type { Occurrence } from '../../model/occurrences/occurrence.js';
 import { scheduleOfColumns } from '../../model/planning/definition.js';
+import type { Exception } from '../../model/planning/exceptions.js';
 import type { CompiledSchedule } from '../../model/schedule/compile.js';
 import type { Zone } from '../../model/schedule/zone/zone.js';
 import type { Session } from '../../store/connection/database.js';
-import { readTaken } from '../../store/definitions/occurrences.js';
+import { type MayBeExcepted, readExceptions } from '../../store/definitions/occurrences/exceptions.js';
+import { readTaken } from '../../store/definitions/occurrences/taken.js';
 import { readDefinitionsNamed } from '../../store/reads/definition-pages.js';
 import {
   readOccurrenceGroups,
@@ -35,6 +37,8 @@ export interface OpenedSchedule {
   readonly table: Timetable | null;
   /** When it occurs; of a chain, when it may. Null: by hand only, or unreadable. */
   readonly schedule: CompiledSchedule | null;
+  /** Past ones too. */
+  readonly exceptions: readonly Exception[];
   /** Why its schedule cannot be read. */
   readonly problem: string | null;
 }
@@ -46,16 +50,17 @@ export async function openSchedule(reads: Session, name: string): Promise<Opened
   const zone = findZoneOrUtc(definition.timezone);
   if (definition.after) {
     const schedule = await chainSchedule(reads, definition.after, 0);
-    return { definition, zone, table: null, schedule, problem: null };
+    return { definition, zone, table: null, schedule, exceptions: [], problem: null };
   }
+  const exceptions = (await readExceptions(reads, [definition], { isAll: true }))(definition);
   const spec = scheduleOfColumns(definition);
-  if (spec === null) return { definition, zone, table: null, schedule: null, problem: null };
+  if (spec === null) return { definition, zone, table: null, schedule: null, exceptions, problem: null };
   try {
     const table = openTimetable(spec, name);
-    return { definition, zone, table, schedule: table.compiled, problem: null };
+    return { definition, zone, table, schedule: table.compiled, exceptions, problem: null };
   } catch (error) {
     const problem = error instanceof Error ? error.message : 'its schedule cannot be read';
-    return { definition, zone, table: null, schedule: null, problem };
+    return { definition, zone, table: null, schedule: null, exceptions, problem };
   }
 }
 
@@ -149,8 +154,8 @@ async function merged(
   rows: readonly OccurrenceRow[],
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<Occurrence[]> {
-  const { definition } = opened;
-  const input = { definition, expected: expectedOf(opened, rows, from, to), rows, from, to };
+  const { definition, exceptions } = opened;
+  const input = { definition, expected: expectedOf(opened, rows, from, to), rows, exceptions, from, to };
   const found = mergeOccurrences(input);
   const open = uncovered(found);
   const [first, last] = [open[0], open.at(-1)];
@@ -195,18 +200,20 @@ function expectedOf(
 /** The last occurrences of definitions, oldest first, and how long their runs take. */
 export interface Recent {
   readonly occurrences: readonly Occurrence[];
+  /** Of the definition, past ones too. */
+  readonly exceptions: readonly Exception[];
   readonly p50: number | null;
   readonly p95: number | null;
 }
 
-type RecentDefinition = Pick<WhyDefinition, 'id'> & ConsideredDefinition;
+type RecentDefinition = MayBeExcepted & ConsideredDefinition;
 
 interface Recently {
   readonly definition: RecentDefinition;
   readonly schedule: CompiledSchedule | null;
 }
 
-/** One statement for all of them; a second one where rows are missing. */
+/** One statement for all of them; a second one where rows are missing, and one where there are exceptions. */
 export async function readRecent(
   reads: Session,
   definitions: readonly Recently[],
@@ -214,9 +221,17 @@ export async function readRecent(
 ): Promise<ReadonlyMap<string, Recent>> {
   const ids = definitions.map(({ definition }) => definition.id);
   const recent = await readRecentOccurrences(reads, ids, count);
+  const excepted = await readExceptions(
+    reads,
+    definitions.map(({ definition }) => definition),
+    { isAll: true },
+  );
   const inputs = definitions.map(({ definition, schedule }) => ({
     id: definition.id,
-    input: inputUpToNow(definition, schedule, recent.get(definition.id)?.rows ?? [], count),
+    input: {
+      ...inputUpToNow(definition, schedule, recent.get(definition.id)?.rows ?? [], count),
+      exceptions: excepted(definition),
+    },
   }));
   const open = inputs.flatMap(({ id, input }) =>
     uncovered(mergeOccurrences(input)).map(at => ({ definitionId: id, at })),
@@ -227,7 +242,7 @@ export async function readRecent(
     const keys = new Set(input.expected.filter(at => isTaken({ definitionId: id, at })));
     const occurrences = mergeOccurrences({ ...input, keys }).filter(({ state }) => state !== 'edited');
     const { p50 = null, p95 = null } = recent.get(id) ?? {};
-    shown.set(id, { occurrences: occurrences.slice(-count), p50, p95 });
+    shown.set(id, { occurrences: occurrences.slice(-count), exceptions: input.exceptions, p50, p95 });
   }
   return shown;
 }

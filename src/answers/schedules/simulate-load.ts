@@ -1,11 +1,13 @@
 // The load of the coming week as the definitions in the database would cause it, kept for a minute.
 import { setImmediate } from 'node:timers/promises';
 import { TockError } from '../../model/errors.js';
+import type { SimulatedDefinition } from '../../model/plan/walk.js';
 import { scheduleOfColumns } from '../../model/planning/definition.js';
 import { type Load, loadSteps, MAX_LOAD_OCCURRENCES } from '../../model/planning/load.js';
-import { reasonNotSimulated, type SimulatedDefinition } from '../../model/planning/simulate.js';
+import { reasonNotSimulated } from '../../model/planning/simulate.js';
 import { compileSchedule } from '../../model/schedule/compile.js';
 import type { Session } from '../../store/connection/database.js';
+import { readExceptions } from '../../store/definitions/occurrences/exceptions.js';
 import { type ListedDefinition, readDefinitionPage } from '../../store/reads/definition-pages.js';
 
 export interface SimulatedLoad {
@@ -59,12 +61,13 @@ export async function simulateLoad(
 
 async function simulate(reads: Session, question: LoadQuestion): Promise<SimulatedLoad> {
   const found = await readDefinitionPage(reads, { limit: MAX_DEFINITIONS + 1 });
+  const exceptionsOf = await readExceptions(reads, found);
   const definitions: SimulatedDefinition[] = [];
   const leftOut: { name: string; reason: string }[] = [];
   for (const definition of found.slice(0, MAX_DEFINITIONS)) {
     const read = simulatedOf(definition);
     if (typeof read === 'string') leftOut.push({ name: definition.name, reason: read });
-    else if (read) definitions.push(read);
+    else if (read) definitions.push({ ...read, exceptions: exceptionsOf(definition) });
   }
   const isCut = found.length > MAX_DEFINITIONS;
   try {

@@ -4,19 +4,39 @@ import type { Engine } from '../../engine/engine.js';
 import type { Timetable } from '../../model/explain/instant.js';
 import { instantText } from '../../model/explain/local-clock.js';
 import { isSpan } from '../../model/explain/without-row.js';
+import { freezeText } from '../../model/freeze/freeze.js';
+import type { Exception } from '../../model/planning/exceptions.js';
 import type { RunRecord } from '../../model/run/run-record.js';
+import { readFreeze } from '../../store/definitions/freeze/freezes.js';
 import { getRun } from '../../store/reads/runs.js';
+import { readSilence } from '../../store/reads/ticks.js';
 import { readBlockers, readOccurrence, type WhyDefinition, type WhyRow } from '../../store/reads/why/why.js';
 import { DISPLACED } from '../../store/runs/overlap.js';
+import { skipWords } from '../now/skip-words.js';
+import { describeExcepted, exceptionSentence, movedHere } from './exceptions.js';
 import { describeWaits } from './waits.js';
-import { describeMissing, describeRun, describeSpan, type Fate, overlapWords, skipWords } from './words.js';
+import {
+  describeMissing,
+  describeRun,
+  describeSpan,
+  type Fate,
+  isLate,
+  overlapWords,
+  silenceWords,
+} from './words.js';
 
 export interface Asked {
   readonly engine: Engine;
   readonly definition: WhyDefinition;
   readonly table: Timetable;
   readonly rows: readonly WhyRow[];
+  /** Of the definition, past ones too. */
+  readonly exceptions?: readonly Exception[];
 }
+
+/** The exception of an occurrence; undefined: it has none. @param at epoch milliseconds */
+export const exceptionAt = ({ exceptions = [] }: Asked, at: number): Exception | undefined =>
+  exceptions.find(each => each.at === at);
 
 export type Outcome = {
   readonly verdict: Fate;
@@ -25,19 +45,37 @@ export type Outcome = {
 };
 
 /** @param at epoch milliseconds */
-export async function fate(asked: Asked, at: number, said: readonly string[]): Promise<Outcome> {
-  const { engine, definition, rows, table } = asked;
+export async function fate(asked: Asked, at: number, before: readonly string[]): Promise<Outcome> {
+  const { engine, definition, rows, table, exceptions = [] } = asked;
+  const exception = exceptionAt(asked, at);
+  const said = [
+    ...before,
+    ...movedHere(definition, exceptions, at, table.zone),
+    ...(exception === undefined ? [] : [exceptionSentence(exception, table.zone)]),
+  ];
   const exact = rows.filter(row => row.scheduled_for.getTime() === at);
   // A span may end here, and a backfill may have made a separate run since.
   const own = exact.find(row => row.status !== 'skipped') ?? exact[0];
+  // A span passes over what has an exception.
   const span = rows.find(
-    row => row.id !== own?.id && isSpan(row) && (exact.includes(row) || coversSpan(row, at)),
+    row =>
+      row.id !== own?.id &&
+      isSpan(row) &&
+      (exact.includes(row) || (exception === undefined && coversSpan(row, at))),
   );
   if (own) return await fateOfRow(asked, own, span ? [...said, earlier(span)] : said);
   if (span) return await fateOfRow(asked, span, said);
   const known = await readOccurrence(engine.database, definition.id, new Date(at));
-  const { verdict, sentences } = describeMissing(definition, at, table.zone, known);
-  return { verdict, sentences: [...said, ...sentences], run: null };
+  const open =
+    exception === undefined || known !== null ? null : describeExcepted(definition, exception, table.zone);
+  const { verdict, sentences } = open ?? describeMissing(definition, at, table.zone, known);
+  const frozen = verdict === 'due' || verdict === 'upcoming' ? await readFreeze(engine.database) : null;
+  const isHeld = frozen !== null && (verdict === 'due' || at < frozen.until.getTime());
+  if (!isHeld) return { verdict, sentences: [...said, ...sentences], run: null };
+  const text = freezeText(frozen, definition.now, when => instantText(when.getTime(), table.zone));
+  const held = [`everything is ${text}`, `then its catch-up policy applies: ${definition.catchup}`];
+  if (verdict === 'upcoming') return { verdict, sentences: [...said, ...sentences, ...held], run: null };
+  return { verdict: 'frozen', sentences: [...said, ...held], run: null };
 }
 
 /** What became of the occurrences that a row stands for. */
@@ -47,9 +85,11 @@ export async function fateOfRow(asked: Asked, row: WhyRow, said: readonly string
   // Pruned between the two reads.
   if (!run)
     return { verdict: 'pruned', sentences: [...said, `run ${row.id} was pruned just now`], run: null };
-  const { verdict, sentences } = describeRun(run, table.zone);
+  const exception = exceptionAt(asked, row.scheduled_for.getTime());
+  const { verdict, sentences } = describeRun(run, table.zone, exception?.dueAt);
   const more = [
     ...(isSpan(row) ? describeSpan(run, table.zone) : []),
+    ...(await silenceAt(asked, row, run)),
     ...(await causeOf(asked, row, run)),
     ...(await describeWaits(engine, definition, table.zone, run)),
   ];
@@ -58,6 +98,19 @@ export async function fateOfRow(asked: Asked, row: WhyRow, said: readonly string
     sentences: [...said, ...sentences, ...more, ...editedSince(definition, row, table)],
     run,
   };
+}
+
+/** Why its occurrence was not seen in time, if nothing ticked then. */
+async function silenceAt(asked: Asked, row: WhyRow, run: RunRecord): Promise<string[]> {
+  const { engine, table } = asked;
+  const dueAt = exceptionAt(asked, row.scheduled_for.getTime())?.dueAt;
+  const isCaughtUp = run.skipReason === 'catchup' || (run.trigger === 'cron' && isLate(run, dueAt));
+  if (!isCaughtUp) return [];
+  const silence = await readSilence(
+    engine.database,
+    dueAt === undefined ? row.scheduled_for : new Date(dueAt),
+  );
+  return silence === null ? [] : [silenceWords(silence, table.zone)];
 }
 
 function earlier({ id, skip_reason: reason }: WhyRow): string {

@@ -16,7 +16,9 @@ import {
 import { instantText } from '../../model/explain/local-clock.js';
 import { quote } from '../../model/names.js';
 import { scheduleOfColumns } from '../../model/planning/definition.js';
+import type { Exception } from '../../model/planning/exceptions.js';
 import type { ScheduleSpec } from '../../model/schedule/spec.js';
+import { readExceptions } from '../../store/definitions/occurrences/exceptions.js';
 import {
   readWhyDefinition,
   readWhyRows,
@@ -26,7 +28,8 @@ import {
 import { isExecName } from '../../store/runs/exec/begin.js';
 import { answer, answerDay, MAX_ANSWERS_OF_A_DAY, type Why } from './answer.js';
 import { whyChain } from './chain.js';
-import { type Asked, fate, fateOfRow } from './fate.js';
+import { movedHere, withoutEffect } from './exceptions.js';
+import { type Asked, exceptionAt, fate, fateOfRow } from './fate.js';
 
 export type { Why, WhyVerdict } from './answer.js';
 
@@ -74,11 +77,12 @@ async function whyOf(
     ];
     return answer(definition, { local: String(time), verdict: 'no-schedule', sentences });
   }
-  if (asked.kind === 'day') return await whyDay(engine, definition, table, asked.day);
+  const exceptions = (await readExceptions(engine.database, [definition], { isAll: true }))(definition);
+  if (asked.kind === 'day') return await whyDay(engine, definition, table, asked.day, exceptions);
   const explained =
     asked.kind === 'instant' ? explainInstant(table, asked.at) : explainCivil(table, asked.civil);
   const rows = await rowsFor(engine, definition, [explained]);
-  return await whyTime({ engine, definition, table, rows }, explained);
+  return await whyTime({ engine, definition, table, rows, exceptions }, explained);
 }
 
 async function unknown(engine: Engine, name: string): Promise<TockError> {
@@ -110,10 +114,11 @@ async function whyDay(
   definition: WhyDefinition,
   table: Timetable,
   day: number,
+  exceptions: readonly Exception[],
 ): Promise<Why> {
   const { explained, isCut } = explainDay(table, day, MAX_ANSWERS_OF_A_DAY);
   const rows = await rowsFor(engine, definition, explained);
-  const asked = { engine, definition, table, rows };
+  const asked = { engine, definition, table, rows, exceptions };
   const occurrences: Why[] = [];
   for (const each of explained) occurrences.push(await whyTime(asked, each));
   const local = dayText(day);
@@ -157,11 +162,18 @@ async function whyNone(asked: Asked, explained: Explained, local: string): Promi
   const { definition } = asked;
   const instant = explained.instant === null ? null : new Date(explained.instant);
   const verdict = explained.verdict === 'occurrence' ? 'no-occurrence' : explained.verdict;
-  const plain = { local, instant, verdict, sentences: explained.sentences };
+  const { table, exceptions = [] } = asked;
+  const exception = instant === null ? undefined : exceptionAt(asked, instant.getTime());
+  const said = [
+    ...explained.sentences,
+    ...movedHere(definition, exceptions, explained.instant, table.zone),
+    ...(exception === undefined ? [] : [withoutEffect(exception, table.zone)]),
+  ];
+  const plain = { local, instant, verdict, sentences: said };
   const row = asked.rows.find(each => each.scheduled_for.getTime() === explained.instant);
   if (!row) return answer(definition, plain);
   const sentences = [
-    ...explained.sentences,
+    ...said,
     'by the schedule as it is now; yet an earlier version, or a backfill, left a run',
   ];
   return answer(definition, { ...plain, ...(await fateOfRow(asked, row, sentences)) });

@@ -1,15 +1,19 @@
 // What became of an occurrence, in words. Pure; the rows come from why.ts.
+
 import { formatDuration } from '../../model/duration.js';
 import { instantText } from '../../model/explain/local-clock.js';
 import { fateWithoutRow, type Stop, stopOf } from '../../model/explain/without-row.js';
-import { MAX_BUFFERED } from '../../model/planning/plan-occurrences.js';
+import { MAX_BUFFERED } from '../../model/planning/plan-overlap.js';
 import type { OverlapPolicy } from '../../model/planning/policies.js';
 import { errorOnOneLine } from '../../model/run/errors/root-cause.js';
 import { receiverText } from '../../model/run/hand-off-record.js';
 import type { RunRecord } from '../../model/run/run-record.js';
-import { HANDED_OFF, type RunStatus, SKIP_REASONS } from '../../model/run/states.js';
+import { isNever } from '../../model/run/run-wait.js';
+import { HANDED_OFF, type RunStatus } from '../../model/run/states.js';
 import type { Zone } from '../../model/schedule/zone/zone.js';
+import type { Silence } from '../../store/reads/ticks.js';
 import type { WhyDefinition } from '../../store/reads/why/why.js';
+import { skipWords } from '../now/skip-words.js';
 
 /** The state of an occurrence's run, or why it has none. */
 export type Fate =
@@ -17,6 +21,7 @@ export type Fate =
   | 'upcoming'
   | 'waiting'
   | 'due'
+  | 'frozen'
   | 'paused'
   | 'broken'
   | 'vanished'
@@ -33,12 +38,13 @@ export interface Finding {
 /** A run this much after its occurrence was materialized late. */
 const LATE_MS = 120_000;
 
-export function describeRun(run: RunRecord, zone: Zone): Finding {
+/** @param dueAt when its occurrence was due, in epoch milliseconds, if it was moved. Default: as scheduled */
+export function describeRun(run: RunRecord, zone: Zone, dueAt?: number): Finding {
   const text = (date: Date | null) =>
     date === null ? 'a time that is not on record' : instantText(date.getTime(), zone);
   return {
     verdict: run.status,
-    sentences: [`run ${run.id}: ${outcome(run, text)}`, ...lateness(run), ...standing(run)],
+    sentences: [`run ${run.id}: ${outcome(run, text)}`, ...lateness(run, dueAt), ...standing(run)],
   };
 }
 
@@ -57,6 +63,7 @@ function outcome(run: RunRecord, text: Text): string {
         return `it is handed off${receiverText(run.handOff)}${by} since ${text(run.handOff.handedOverAt)}, until ${text(run.handOff.leaseUntil)} (tock show ${run.id})`;
       return `it is running${by}: ${attempts} since ${text(run.startedAt)} on ${holder(run)}`;
     case 'queued':
+      if (isNever(run.runAt)) return `it is queued${by}, and goes on when its wait is over`;
       return `it is queued${by}, due ${text(run.runAt)}, and waits for ${run.attempts === 0 ? 'its first attempt' : 'a worker'}`;
     case 'failed':
       return `${attempts} failed${by}; the next is due ${text(run.runAt)}${error}`;
@@ -82,11 +89,6 @@ function holder({ worker, lockedBy }: RunRecord): string {
   return lockedBy === null ? 'a worker that is not on record' : `worker ${lockedBy}, which has ended since`;
 }
 
-export function skipWords(skipReason: string | null): string {
-  const words: Readonly<Record<string, string>> = SKIP_REASONS;
-  return skipReason === null ? 'the reason is not on record' : (words[skipReason] ?? skipReason);
-}
-
 /** What an overlap policy has no room for; empty if the reason says it all. */
 export function overlapWords(policy: OverlapPolicy): string[] {
   switch (policy) {
@@ -102,8 +104,21 @@ export function overlapWords(policy: OverlapPolicy): string[] {
   }
 }
 
-function lateness({ scheduledFor, createdAt, trigger, status }: RunRecord): string[] {
-  const late = scheduledFor === null ? 0 : createdAt.getTime() - scheduledFor.getTime();
+const lateMs = ({ scheduledFor, createdAt }: RunRecord, dueAt = scheduledFor?.getTime()): number =>
+  dueAt === undefined ? 0 : createdAt.getTime() - dueAt;
+
+/** Whether it was materialized later than a tick a minute does. @param dueAt as in {@link describeRun} */
+export const isLate = (run: RunRecord, dueAt?: number): boolean => lateMs(run, dueAt) > LATE_MS;
+
+/** `nothing ticked from 09:20:17 to 09:22:15`. */
+export function silenceWords({ from, until }: Silence, zone: Zone): string {
+  const since = `nothing ticked from ${instantText(from.getTime(), zone)}`;
+  return until === null ? `${since} until now` : `${since} to ${instantText(until.getTime(), zone)}`;
+}
+
+function lateness(run: RunRecord, dueAt?: number): string[] {
+  const { trigger, status } = run;
+  const late = lateMs(run, dueAt);
   if (trigger !== 'cron' || status === 'skipped' || late <= LATE_MS) return [];
   return [`it was materialized ${formatDuration(late)} late: no tick looked at the schedule in between`];
 }
@@ -151,7 +166,7 @@ export function describeMissing(
     case 'edited':
       return say(
         'no-record',
-        `nothing is on record; the definition was edited at ${text(updatedAt)} (version ${version}), and what its schedule was before is not kept: this time may be new in it`,
+        `nothing is on record; the definition was edited at ${text(updatedAt)} (version ${version}): this time may be new in it (tock prove ${definition.name} goes by the schedule that was in force)`,
       );
     case 'no-record':
       return say(
@@ -164,7 +179,7 @@ export function describeMissing(
 }
 
 /** An occurrence after the cursor: in the future, or due. */
-function describeOpen(definition: WhyDefinition, at: number, text: (date: Date) => string): Finding {
+export function describeOpen(definition: WhyDefinition, at: number, text: (date: Date) => string): Finding {
   const ahead = at - definition.now.getTime();
   const lead =
     ahead > 0
@@ -201,7 +216,7 @@ function stopSentence(definition: WhyDefinition, stop: Stop, text: (date: Date) 
     case 'vanished':
       return `${origin === 'code' ? 'code no longer has the definition' : 'the definition was removed'}, since ${since(definition.vanished_at)}: it makes no runs`;
     case 'paused':
-      return `the definition is paused since ${since(definition.paused_at)}${note === null ? '' : ` (${note})`}: it makes no runs until it is resumed`;
+      return `the definition is paused since ${since(definition.paused_at)}${note === null ? '' : ` (${note})`}: it makes no runs until ${definition.paused_until ? text(definition.paused_until) : 'it is resumed'}`;
     case 'used-up':
       return 'the definition has made all the runs it was to make (remaining is 0)';
   }

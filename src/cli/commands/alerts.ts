@@ -1,21 +1,24 @@
-// `tock alerts`, `alerts mute`, `unmute` and `test`.
+// `tock alerts`, `alerts rules`, `channels`, `log`, `mute`, `unmute` and `test`.
 import type { Command } from 'commander';
+import { deliveryState } from '../../model/alerts/delivery-state.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import { didYouMean } from '../../model/nearest.js';
-import type { AlertMute, AlertRecord } from '../../store/alerts/deliveries.js';
+import type { AlertMute } from '../../store/alerts/mutes.js';
+import type { AlertRecord } from '../../store/alerts/records.js';
 import { examples, instant, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
 import { drawTable } from '../views/table.js';
 import { localTime, relative } from '../views/time-text.js';
+import { addChannels, addLog, addRules } from './alert-lists.js';
 
 interface MuteFlags extends CommonOptions {
   readonly until: Date;
   readonly note?: string;
 }
 
-const SUBCOMMANDS = ['list', 'mute', 'unmute', 'test'];
+const SUBCOMMANDS = ['list', 'rules', 'channels', 'log', 'mute', 'unmute', 'test'];
 
 export function addAlerts(program: Command): Command {
   const alerts = withJson(program.command('alerts'))
@@ -23,7 +26,10 @@ export function addAlerts(program: Command): Command {
     .description(
       'Lists the alerts: what is down or has recovered, since when, and which channels were notified by which run. Without a subcommand, lists them.',
     )
-    .argument('[list|mute|unmute|test]', 'what to do (default list); see tock alerts mute --help')
+    .argument(
+      '[list|rules|channels|log|mute|unmute|test]',
+      'what to do (default list); see tock alerts mute --help',
+    )
     // Lets --json after the subcommand belong to the subcommand.
     .enablePositionalOptions()
     .addHelpText(
@@ -35,7 +41,7 @@ export function addAlerts(program: Command): Command {
       ),
     )
     .action(action(listOrRefuse));
-  for (const add of [addList, addMute, addUnmute, addTest])
+  for (const add of [addList, addRules, addChannels, addLog, addMute, addUnmute, addTest])
     add(alerts).helpOption('-h, --help', 'print this help');
   return alerts;
 }
@@ -88,7 +94,7 @@ async function listOrRefuse(shell: Shell, flags: CommonOptions, word: string | u
   if (word === undefined) return await list(shell, flags);
   throw new TockError(
     'TOCK_BAD_OPTION',
-    `${quote(word)} is not a command${didYouMean(word, SUBCOMMANDS)}: tock alerts list, mute, unmute or test (see tock alerts --help)`,
+    `${quote(word)} is not a command${didYouMean(word, SUBCOMMANDS)}: tock alerts list, rules, channels, log, mute, unmute or test (see tock alerts --help)`,
   );
 }
 
@@ -126,18 +132,19 @@ async function drawAlerts(alerts: readonly AlertRecord[]): Promise<string> {
 
 function notifiedText({ mutedUntil, lastFlip }: AlertRecord): string {
   if (lastFlip === null) return '';
-  const notified = lastFlip.deliveries.map(({ channel, deliveredAt, runStatus, runId }) =>
-    deliveredAt === null
-      ? `${channel}: ${runStatus === 'dead' ? 'failed' : 'not yet'} (run ${runId})`
-      : `${channel} ${relative(deliveredAt)}`,
-  );
+  const notified = lastFlip.deliveries.map(delivery => {
+    const { channel, deliveredAt, runId } = delivery;
+    return deliveredAt === null
+      ? `${channel}: ${deliveryState(delivery)} (run ${runId})`
+      : `${channel} ${relative(deliveredAt)}`;
+  });
   if (notified.length > 0) return notified.join(', ');
   return mutedUntil === null ? 'none' : 'none: muted';
 }
 
-function muteText({ name, until, note }: AlertMute): string {
+function muteText({ name, until, note, by }: AlertMute): string {
   const why = note === null ? '' : ` (${cleanLine(note)})`;
-  return `${paint('bold', cleanLine(name))} is muted until ${localTime(until)}${why}`;
+  return `${paint('bold', cleanLine(name))} is muted until ${localTime(until)} by ${cleanLine(by)}${why}`;
 }
 
 async function mute(shell: Shell, { until, note }: MuteFlags, name: string): Promise<number> {

@@ -1,11 +1,14 @@
 // `tock audit`: who did what, newest first.
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { auditSentence } from '../../answers/audit-words.js';
+import type { AuditRecord } from '../../model/audit.js';
 import { didYouMean } from '../../model/nearest.js';
 import { ACTIONS, actionsNamed, VIAS, type Via } from '../../model/operator.js';
 import { count, examples, instant, runId, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
-import { paint } from '../terminal.js';
-import { drawAudit } from '../views/audit-text.js';
+import { cleanLine, paint } from '../terminal.js';
+import { type Cell, type Column, drawTable } from '../views/table.js';
+import { hostZone, localStamp } from '../views/time-text.js';
 
 interface AuditFlags extends CommonOptions {
   readonly by?: string;
@@ -68,4 +71,26 @@ async function audit(shell: Shell, flags: AuditFlags): Promise<number> {
     if (last && found.length === flags.limit) shell.say(paint('dim', `older actions: --before ${last.id}`));
     return 0;
   });
+}
+
+const columns = (): readonly Column[] => [
+  { title: `at (${hostZone()})` },
+  { title: 'who', flexible: true },
+  { title: 'via' },
+  { title: 'what', flexible: true },
+];
+
+async function drawAudit(records: readonly AuditRecord[]): Promise<string> {
+  const rows = records.map((record): Cell[] => [
+    localStamp(record.at),
+    whoText(record),
+    record.via,
+    cleanLine(auditSentence(record)),
+  ]);
+  return await drawTable(columns(), rows);
+}
+
+/** The name, and the database's role where it says more. */
+function whoText({ operator, databaseRole }: AuditRecord): string {
+  return operator === databaseRole ? operator : `${operator} as ${databaseRole}`;
 }

@@ -1,9 +1,10 @@
 // `tock completion`: prints the script that completes commands, options and names in a shell.
+
 import path from 'node:path';
 import { type Command, Option } from 'commander';
+import type { NameKind } from '../../answers/names.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
-import type { NameKind } from '../../store/reads/names.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell } from '../shell.js';
 

@@ -1,23 +1,24 @@
-// `tock queue list`, `set`, `pause`, `resume` and `remove`.
-import { type Command, InvalidArgumentError } from 'commander';
+// `tock queue list`, `set`, `reset`, `pause`, `resume` and `remove`.
+import type { Command } from 'commander';
 import { TockError } from '../../model/errors.js';
-import { period } from '../../model/explain/queue-state.js';
 import { checkName, quote } from '../../model/names.js';
 import { didYouMean } from '../../model/nearest.js';
-import type { QueueLimits, QueueRecord } from '../../model/queue-methods.js';
+import type { QueueLimits } from '../../model/queue/queue-limits.js';
+import type { QueueRecord } from '../../model/queue-methods.js';
 import { isConfirmed } from '../confirm.js';
-import { count, duration, examples, NONE, orNone, withJson } from '../flags/flags.js';
+import { end, examples, rate, withJson } from '../flags/flags.js';
+import { addLimitFlags, type LimitFlags, readLimitFlags } from '../flags/queue-flags.js';
+import { requireNamed, showQueue } from '../queue-shown.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
-import { backlogWords, contentWords, drawQueues, limitWords, pauseWords } from '../views/queue-text.js';
-
-interface SetFlags extends CommonOptions {
-  readonly concurrency?: number | typeof NONE;
-  readonly rate?: NonNullable<QueueLimits['rate']> | typeof NONE;
-  readonly window?: string | typeof NONE;
-  readonly timezone?: string | typeof NONE;
-  readonly relay?: string | typeof NONE;
-}
+import {
+  backlogWords,
+  contentWords,
+  drawQueues,
+  limitWords,
+  overrideLines,
+  pauseWords,
+} from '../views/queue/queue-text.js';
 
 interface ConfirmedFlags extends CommonOptions {
   readonly yes?: true;
@@ -28,30 +29,36 @@ interface ResumeFlags extends ConfirmedFlags {
 }
 
 interface PauseFlags extends CommonOptions {
+  readonly new?: true;
   readonly note?: string;
+  readonly until?: string | Date;
 }
 
-const SUBCOMMANDS = ['list', 'set', 'pause', 'resume', 'remove'];
+const SUBCOMMANDS = ['list', 'set', 'reset', 'pause', 'resume', 'remove'];
 
 export function addQueue(program: Command): Command {
   const queue = withJson(program.command('queue'))
     .summary('list queues, set their limits, pause and resume them')
     .description(
-      'Queues and their limits, which hold across all hosts: how many runs at once, how many starts per period, in which hours. Without a subcommand, lists the queues. Queues need no setup: a queue exists as soon as a run names it.',
+      'Queues and their limits, which hold across all hosts: how many runs at once, how many starts per period, in which hours. Without a subcommand, lists the queues, or shows the one that is named. Queues need no setup: a queue exists as soon as a run names it.',
     )
-    .argument('[list|set|pause|resume|remove]', 'what to do (default list); see tock queue set --help')
+    .argument(
+      '[queue]',
+      'a queue to look at; or what to do: list (default), set, reset, pause, resume, remove',
+    )
     // Lets --json after the subcommand belong to the subcommand.
     .enablePositionalOptions()
     .addHelpText(
       'after',
       examples(
         ['tock queue', 'what waits and runs in each, its limits, and whether it is paused'],
+        ['tock queue reports', 'one queue: why it is behind, and until when'],
         ['tock queue set reports --concurrency 3 --rate 100/1m', 'three at once, a hundred per minute'],
         ["tock queue pause reports --note 'the printer is on fire'", 'no run of it starts'],
       ),
     )
     .action(action(listOrRefuse));
-  for (const add of [addList, addSet, addPause, addResume, addRemove])
+  for (const add of [addList, addSet, addReset, addPause, addResume, addRemove])
     add(queue).helpOption('-h, --help', 'print this help');
   return queue;
 }
@@ -65,29 +72,12 @@ function addList(queue: Command): Command {
 }
 
 function addSet(queue: Command): Command {
-  return withJson(queue.command('set'))
+  return addLimitFlags(withJson(queue.command('set')))
     .summary('set limits of a queue')
     .description(
-      'Sets the given limits and keeps the others; “none” removes a limit. Applies on all hosts from the next claim on; running runs are not touched.',
+      'Sets the given limits and keeps the others; “none” removes a limit. Applies on all hosts from the next claim on; running runs are not touched. In a queue that is in code (defineQueue) they lie on top of what code states, until --until or tock queue reset.',
     )
     .argument('<queue>', 'name of the queue')
-    .option('--concurrency <n>', 'maximum of runs at once; 0 lets none start', orNone(count(0, 1_000_000)))
-    .option(
-      '--rate <n/duration>',
-      'maximum of starts per period, spread evenly, such as 100/1m',
-      orNone(rate),
-    )
-    .option(
-      '--window <HH:MM-HH:MM>',
-      'runs start only in these hours, such as 23:00-06:00',
-      orNone(unchanged),
-    )
-    .option('--timezone <zone>', 'time zone of these hours: IANA name (default UTC)', orNone(unchanged))
-    .option(
-      '--relay <broker>',
-      'only workers that name the queue claim from it, such as a relay to this broker; none: all workers do',
-      orNone(unchanged),
-    )
     .addHelpText(
       'after',
       examples(
@@ -97,19 +87,35 @@ function addSet(queue: Command): Command {
         ],
         ['tock queue set reports --rate none', 'remove the rate, keep the rest'],
         ['tock queue set mail --relay none', 'ticks and daemons execute its runs again'],
+        ['tock queue set mail --relay sql', 'workers in any language take its runs by tock.claim'],
+        ["tock queue set mail --fair '$.tenant'", 'tenants take turns; --fair none ends that'],
+        ['tock queue set mail --concurrency 2 --until +2h', 'in two hours what code states holds again'],
       ),
     )
     .action(action(set));
+}
+
+function addReset(queue: Command): Command {
+  return withJson(queue.command('reset'))
+    .summary('reset a queue to its code')
+    .description(
+      'Ends all that was set in a queue on top of the code: what code states (defineQueue) holds again. A pause stays.',
+    )
+    .argument('<queue>', 'name of the queue')
+    .addHelpText('after', examples(['tock queue reset mail', 'as its code states, from now on']))
+    .action(action(reset));
 }
 
 function addPause(queue: Command): Command {
   return withJson(queue.command('pause'))
     .summary('let no run of a queue start')
     .description(
-      'Pauses a queue on all hosts: none of its runs starts until it is resumed. Running runs go on.',
+      'Pauses a queue on all hosts: none of its runs starts until it is resumed, or until --until. Running runs go on.',
     )
     .argument('<queue>', 'name of the queue')
+    .option('--until <time>', 'when it ends by itself, such as +2h, 14:30 or 2026-03-09T08:00:00Z', end)
     .option('--note <text>', 'why; shown by tock queue and tock why')
+    .option('--new', 'also a queue that nothing names yet')
     .addHelpText('after', examples(["tock queue pause reports --note 'stocktaking'", 'with a reason']))
     .action(action(pause));
 }
@@ -149,25 +155,17 @@ function addRemove(queue: Command): Command {
     .action(action(remove));
 }
 
-function rate(text: string): NonNullable<QueueLimits['rate']> {
-  const [, starts = '', per = ''] = /^\s*(\d{1,7})\s*\/\s*(\S+)\s*$/.exec(text) ?? [];
-  if (starts === '') throw new InvalidArgumentError('write it as 5/s or 100/1m: starts per period');
-  return { count: count(1, 1_000_000)(starts), per: duration(period(per)) };
-}
-
-function unchanged(text: string): string {
-  return text;
-}
-
 function checkQueue(name: string): string {
   return checkName(name, 'queue', 'TOCK_BAD_OPTION');
 }
 
 async function listOrRefuse(shell: Shell, flags: CommonOptions, word: string | undefined): Promise<number> {
   if (word === undefined) return await list(shell, flags);
+  const near = didYouMean(word, SUBCOMMANDS);
+  if (near === '') return await showQueue(shell, checkQueue(word));
   throw new TockError(
     'TOCK_BAD_OPTION',
-    `${quote(word)} is not a command${didYouMean(word, SUBCOMMANDS)}: tock queue list, set, pause, resume or remove (see tock queue --help)`,
+    `${quote(word)} is not a command${near}: tock queue list, set, reset, pause, resume or remove (see tock queue --help)`,
   );
 }
 
@@ -182,35 +180,37 @@ async function list(shell: Shell, _flags: CommonOptions): Promise<number> {
   });
 }
 
-async function set(shell: Shell, flags: SetFlags, name: string): Promise<number> {
+async function set(shell: Shell, flags: LimitFlags, name: string): Promise<number> {
   checkQueue(name);
-  const { concurrency, rate, window, timezone, relay } = flags;
-  const limits: QueueLimits = {
-    ...(concurrency === undefined ? {} : { concurrency: concurrency === NONE ? null : concurrency }),
-    ...(rate === undefined ? {} : { rate: rate === NONE ? null : rate }),
-    ...(window === undefined ? {} : { window: window === NONE ? null : window }),
-    ...(timezone === undefined ? {} : { timezone: timezone === NONE ? 'UTC' : timezone }),
-    ...(relay === undefined ? {} : { relay: relay === NONE ? null : relay }),
-  };
-  if (Object.keys(limits).length === 0)
-    throw new TockError(
-      'TOCK_BAD_OPTION',
-      'give at least one of --concurrency, --rate, --window, --timezone and --relay',
-    );
+  const limits = readLimitFlags(flags);
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
     const queue = await tock.queues.set(name, limits);
-    return report(shell, queue, limitWords(queue) || 'no limits');
+    report(shell, queue, limitWords(queue) || 'no limits');
+    for (const line of overrideLines(queue)) shell.say(`  ${line}`);
+    return 0;
   });
 }
 
-async function pause(shell: Shell, { note }: PauseFlags, name: string): Promise<number> {
+async function reset(shell: Shell, _flags: CommonOptions, name: string): Promise<number> {
   checkQueue(name);
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
-    const queue = await tock.queues.pause(name, note === undefined ? {} : { note });
+    const queue = await tock.queues.reset(name);
+    return report(shell, queue, `as its code states: ${limitWords(queue) || 'no limits'}`);
+  });
+}
+
+async function pause(shell: Shell, { note, until, new: isNew }: PauseFlags, name: string): Promise<number> {
+  checkQueue(name);
+  return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
+    if (isNew !== true) await requireNamed(tock, name, '; --new pauses it all the same');
+    const queue = await tock.queues.pause(name, {
+      ...(note === undefined ? {} : { note }),
+      ...(until === undefined ? {} : { until }),
+    });
     return report(
       shell,
       queue,
-      `${pauseWords(queue)}; none of its runs starts until tock queue resume ${cleanLine(name)}`,
+      `${pauseWords(queue)}; none of its runs starts until ${queue.pausedUntil === null ? '' : 'then, or '}tock queue resume ${cleanLine(name)}`,
     );
   });
 }

@@ -6,6 +6,7 @@ import { handOffsText } from '../../model/explain/relayed.js';
 import { healthOf } from '../../model/health.js';
 import { tickerText } from '../../model/problem-words.js';
 import { findProblems } from '../../model/problems.js';
+import { cappedText } from '../../model/run/match/run-match.js';
 import { utcText } from '../../model/schedule/instant-text.js';
 import type { SchedulerStatus } from '../../model/scheduler-view.js';
 import { healthExitCode } from '../../runtime/exit-codes.js';
@@ -14,7 +15,8 @@ import { duration, examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { type Colour, cleanLine, paint } from '../terminal.js';
 import { paintLevel } from '../views/level-text.js';
-import { nameColumn } from '../views/queue-text.js';
+import { frozenWords } from '../views/queue/frozen-text.js';
+import { nameColumn } from '../views/queue/queue-text.js';
 import { drawTable } from '../views/table.js';
 import { localTime, relative } from '../views/time-text.js';
 
@@ -73,6 +75,13 @@ async function status(shell: Shell, flags: StatusFlags): Promise<number> {
       shell.say(
         `${paint('bold', `schema ${shell.config.schema} on ${cleanLine(where)}`)}, ${localTime(figures.at)}`,
       );
+      if (figures.frozen !== null)
+        shell.say(
+          paint(
+            'yellow',
+            `frozen by ${cleanLine(figures.frozen.by)} ${frozenWords(figures.frozen, figures.at.getTime())}`,
+          ),
+        );
       for (const [name, value] of facts(figures)) shell.say(`  ${paint('dim', name.padEnd(13))}  ${value}`);
       if (psqlCommand !== null) shell.say(`  ${paint('dim', 'psql'.padEnd(13))}  ${cleanLine(psqlCommand)}`);
       await sayQueues(shell, figures);
@@ -126,7 +135,7 @@ function facts({
       'last 24 hours',
       [
         counted(lastDay.succeeded, 'succeeded', 'green'),
-        counted(lastDay.dead, 'dead', 'red'),
+        paint(lastDay.dead > 0 ? 'red' : null, `${cappedText(lastDay.dead)} dead`),
         counted(lastDay.cancelled, 'cancelled'),
         counted(lastDay.skipped, 'skipped'),
       ].join(', '),

@@ -1,10 +1,11 @@
 // The commands as completion scripts need them, read from the commander program.
+
 import type { Argument, Command, Option } from 'commander';
+import type { NameKind } from '../../answers/names.js';
 import { CHAIN_ON } from '../../model/planning/chain.js';
 import { CATCHUP_POLICIES, OVERLAP_POLICIES } from '../../model/planning/policies.js';
 import { OUTSIDE_WINDOW } from '../../model/planning/window.js';
 import { RUN_STATUSES } from '../../model/run/states.js';
-import type { NameKind } from '../../store/reads/names.js';
 import { statuses } from '../flags/flags.js';
 
 /** What may follow an option or stand as an argument. `isList`: several, separated by commas. */
@@ -79,6 +80,7 @@ const BY_OPTION: Readonly<Record<string, Values>> = {
   '--outside-window': choices(OUTSIDE_WINDOW),
   '--after-on': choices(CHAIN_ON),
   '--dst': choices(['once', 'skip', 'literal']),
+  '--shift': choices(['next', 'previous', 'none']),
   '--unique': choices(['ever', 'live']),
   '--job': names('jobs'),
   '--definition': names('definitions'),

@@ -1,8 +1,9 @@
 // Names from the database while a person types. No answer in time is no names, and never an error.
+
 import { performance } from 'node:perf_hooks';
+import type { NameKind } from '../../answers/names.js';
 import { isName } from '../../model/names.js';
 import type { Config } from '../../runtime/configuration.js';
-import type { NameKind } from '../../store/reads/names.js';
 
 /** From the start of the process: longer would be felt at the key. */
 const LIMIT_MS = 300;
@@ -23,7 +24,7 @@ export async function listNames(
 }
 
 async function readFrom(databaseUrl: string, schema: string, kind: NameKind): Promise<string[]> {
-  const { readNames } = await import('../../store/reads/names.js');
+  const { readNames } = await import('../../answers/names.js');
   // What else could be in a table must not reach the shell.
   return (await readNames(databaseUrl, schema, kind)).filter(isName);
 }

@@ -2,10 +2,16 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
+import { readAskedInstant } from '../../model/explain/asked-instant.js';
+import { period } from '../../model/explain/queue-state.js';
 import { checkName, quote } from '../../model/names.js';
 import { didYouMean } from '../../model/nearest.js';
+import type { QueueLimits } from '../../model/queue/queue-limits.js';
 import { RUN_STATUSES, type RunStatus } from '../../model/run/states.js';
+import { joinTags, tagsIn } from '../../model/run/tags.js';
 import { readInstant } from '../../model/schedule/instant-text.js';
+import { findZone } from '../../model/schedule/zone/zone.js';
+import { hostZone } from '../views/time-text.js';
 
 export function count(min: number, max: number): (text: string) => number {
   return text => {
@@ -23,6 +29,13 @@ export function duration(text: string): string {
   } catch {
     throw new InvalidArgumentError('write a duration such as 30s, 5m, 1h30m or PT5M');
   }
+}
+
+/** Starts per period: `5/s`, `100/1m`. */
+export function rate(text: string): NonNullable<QueueLimits['rate']> {
+  const [, starts = '', per = ''] = /^\s*(\d{1,7})\s*\/\s*(\S+)\s*$/.exec(text) ?? [];
+  if (starts === '') throw new InvalidArgumentError('write it as 5/s or 100/1m: starts per period');
+  return { count: count(1, 1_000_000)(starts), per: duration(period(per)) };
 }
 
 /** Removes a value. Not null, which commander passes on as empty text; nor `none`, which is a policy. */
@@ -81,6 +94,15 @@ export function checkRunId(text: string): string {
   );
 }
 
+/** Tags, separated by commas or by repeating the flag. */
+export function tags(text: string, before: readonly string[] = []): string[] {
+  try {
+    return joinTags(before, tagsIn(text)) ?? [];
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
+}
+
 export function runId(text: string): string {
   try {
     return checkRunId(text);
@@ -96,6 +118,29 @@ export function instant(text: string): Date {
     const why = error instanceof Error ? error.message : String(error);
     const wording = why.replace('write a Date, or text such as', 'write it as').replace(/^it "[^"]*" /, '');
     throw new InvalidArgumentError(`it ${wording}`);
+  }
+}
+
+/** A time as people say it: `+1h`, `tomorrow`, `14:30` in this host's zone, or an instant. */
+export function moment(text: string): Date {
+  try {
+    return readAskedInstant(text, findZone(hostZone()), new Date(), 'it');
+  } catch (error) {
+    throw new InvalidArgumentError(
+      error instanceof Error
+        ? error.message.replace(/^it "[^"]*" /, 'it ').replace('-2h', '+1h')
+        : String(error),
+    );
+  }
+}
+
+/** When something ends: `2h` or `+2h` from now, by the database's clock; or a moment. */
+export function end(text: string): string | Date {
+  const [, span = ''] = /^\s*\+?(\S+)\s*$/.exec(text) ?? [];
+  try {
+    return duration(span);
+  } catch {
+    return moment(text);
   }
 }
 

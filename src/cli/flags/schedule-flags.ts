@@ -2,13 +2,17 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { ScheduleInput } from '../../engine/definitions/schedules.js';
 import type { Expectation } from '../../model/alerts/options.js';
+import { readExclusion } from '../../model/calendar/exclusion-text.js';
 import { TockError } from '../../model/errors.js';
-import type { After, Chain, ChainOn } from '../../model/planning/chain.js';
 import { TIMING } from '../../model/planning/definition.js';
 import { columnsOf, type DefinitionRecord, optionsOf } from '../../model/planning/definition-columns.js';
 import { scheduleOfRecord } from '../../model/planning/schedule-words.js';
+import { tagsIn } from '../../model/run/tags.js';
+import { readAt } from '../../model/schedule/at-text.js';
+import { type BusinessDays, WEEKDAYS, type Weekday } from '../../model/schedule/days/business-days.js';
 import type { ScheduleSpec } from '../../model/schedule/spec.js';
 import type { CommonOptions } from '../shell.js';
+import { type AfterFlags, afterOf, waitOf } from './after-flags.js';
 import { count, duration, instant, NONE, names, orNone } from './flags.js';
 
 type Exclusions = NonNullable<ScheduleSpec['exclude']>;
@@ -16,10 +20,7 @@ type Exclusions = NonNullable<ScheduleSpec['exclude']>;
 /** The options that are flags of the same names. */
 type Same = Omit<ScheduleInput, 'name' | 'job' | 'payload' | 'after' | 'expect'>;
 
-interface OtherFlags {
-  readonly after?: string[];
-  readonly afterAny?: string[];
-  readonly afterOn?: ChainOn;
+interface OtherFlags extends AfterFlags {
   readonly payload?: string;
   readonly expectWithin?: string | typeof NONE;
   readonly maxDuration?: string | typeof NONE;
@@ -38,12 +39,18 @@ const FLAGS: Readonly<Record<keyof Same | keyof OtherFlags, Option>> = {
   cron: flag('--cron <expression>', 'one of --cron, --every, --at, --after: a cron expression'),
   every: flag('--every <duration>', 'an interval, such as 5m', duration),
   phase: flag('--phase <duration>', 'with --every: offset from its alignment', duration),
-  at: flag('--at <instant>', 'once, such as 2026-03-08T07:30:00Z', instant),
+  anchor: flag('--anchor <local time>', 'with --every of whole days: the first, such as 2027-01-04T09:00'),
+  at: flag('--at <time>', 'once: 2026-03-08T07:30:00Z, or 2026-03-08T09:30 in --timezone', atTime),
   after: flag('--after <a,b>', 'for each occurrence of these definitions, when all have succeeded', names),
   afterAny: flag('--after-any <a,b>', 'the same, when any of them has succeeded', names),
   afterOn: flag(
     '--after-on <outcome>',
     'which outcome counts: success, failure or completion (default success)',
+  ),
+  within: flag(
+    '--within <interval>',
+    'with --cron or --every and --after: dataInterval, to wait for their occurrences since the one before',
+    orNone(unchanged),
   ),
   timezone: flag('--timezone <zone>', 'IANA name (default UTC)'),
   dst: flag('--dst <mode>', 'once, skip or literal (default once)'),
@@ -59,9 +66,19 @@ const FLAGS: Readonly<Record<keyof Same | keyof OtherFlags, Option>> = {
   ),
   outsideWindow: flag('--outside-window <what>', 'defer (to the next opening) or skip (default defer)'),
   exclude: flag(
-    '--exclude <date|cron>',
-    'no occurrence then, such as 2026-12-25; may be repeated',
+    '--exclude <date|calendar|weekend=sat,sun|cron>',
+    'no occurrence then, such as 2026-12-25 or de-holidays; may be repeated',
     exclusions,
+  ),
+  businessDays: flag(
+    '--business-days <mon-fri|calendar>',
+    'short for --exclude: only these days of the week (default mon-fri), but not the dates of a calendar; as in sun-thu,ae-holidays',
+    businessDays,
+  ),
+  shift: flag(
+    '--shift <direction>',
+    'next or previous: an excluded day moves to the next, or the previous, day that is not',
+    orNone(unchanged),
   ),
   catchup: flag('--catchup <policy>', 'missed occurrences: latest, all or none (default latest)'),
   catchupWindow: flag('--catchup-window <duration>', 'older occurrences get no run', orNone(duration)),
@@ -87,17 +104,29 @@ const FLAGS: Readonly<Record<keyof Same | keyof OtherFlags, Option>> = {
   maxDuration: flag('--max-duration <duration>', 'alert if an attempt takes longer', orNone(duration)),
   queue: flag('--queue <queue>', 'overrides the job’s own'),
   priority: flag('--priority <n>', 'lower goes first', count(-2_147_483_647, 2_147_483_647)),
+  tags: flag('--tags <a,b>', 'of its runs, beside those of the job', orNone(tagsIn)),
   maxAttempts: flag('--max-attempts <n>', 'overrides the job’s own', count(1, 1_000_000)),
 };
 
-const TIMES = ['cron', 'every', 'phase', 'at'] as const;
-const OTHERS = ['after', 'afterAny', 'afterOn', 'payload', 'expectWithin', 'maxDuration'];
+const TIMES = ['cron', 'every', 'phase', 'anchor', 'at'] as const;
+const OTHERS = ['after', 'afterAny', 'afterOn', 'within', 'payload', 'expectWithin', 'maxDuration'];
 type Rest = Exclude<keyof Same, (typeof TIMES)[number]>;
+/** What is stored as it is stated: business days are stored as exclusions. */
+type Stored = Exclude<Rest, 'businessDays'>;
 const REST = Object.keys(FLAGS).filter(name => ![...TIMES, ...OTHERS].includes(name)) as Rest[];
 
 export function withScheduleFlags(command: Command): Command {
   for (const option of Object.values(FLAGS)) command.addOption(option);
   return command;
+}
+
+function atTime(text: string): string {
+  try {
+    readAt(text.trim(), true);
+    return text.trim();
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
 }
 
 function unchanged(text: string): string {
@@ -110,8 +139,25 @@ function exclusions(text: string, before?: Exclusions | typeof NONE): Exclusions
   if (before !== undefined && (isNone || before === NONE))
     throw new InvalidArgumentError('none removes all exclusions; it cannot be combined with others');
   if (isNone) return NONE;
-  return [...(before ?? []), /\s|^@/.test(word) ? { cron: word } : word];
+  return [...(before ?? []), readExclusion(word)];
 }
+
+/** `mon-fri`, `de-holidays`, `sun-thu,ae-holidays`. */
+function businessDays(text: string): BusinessDays {
+  const words = text.split(',').map(word => word.trim());
+  const [week = 'mon-fri', ...weeks] = words.filter(word => WEEK.test(word));
+  const [calendar, ...calendars] = words.filter(word => !WEEK.test(word));
+  if (calendar === '' || weeks.length > 0 || calendars.length > 0)
+    throw new InvalidArgumentError(
+      'Write days such as mon-fri, a calendar, or both with a comma between them.',
+    );
+  const [first = 0, last = 0] = week.split('-').map(day => WEEKDAYS.indexOf(day.toLowerCase() as Weekday));
+  const after = (day: number) => (day - first + WEEKDAYS.length) % WEEKDAYS.length;
+  const weekend = WEEKDAYS.filter((_, day) => after(day) > after(last));
+  return { weekend, ...(calendar === undefined ? {} : { calendar }) };
+}
+
+const WEEK = new RegExp(`^(${WEEKDAYS.join('|')})-(${WEEKDAYS.join('|')})$`, 'i');
 
 /** Refuses flags that state more than one schedule, or none where there must be one. */
 export function checkTiming(flags: ScheduleFlags, mustHaveOne: boolean): void {
@@ -122,7 +168,10 @@ export function checkTiming(flags: ScheduleFlags, mustHaveOne: boolean): void {
     '--after': flags.after,
     '--after-any': flags.afterAny,
   };
-  const given = Object.entries(stated).flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
+  const waits = flags.within !== undefined && flags.within !== NONE;
+  const given = Object.entries(stated).flatMap(([flag, value]) =>
+    value === undefined || (waits && flag === '--after') ? [] : [flag],
+  );
   if (given.length > 1)
     throw usage(
       `${given.join(' and ')} exclude each other: each sets the time; give one of --cron, --every, --at, --after and --after-any`,
@@ -133,7 +182,7 @@ export function checkTiming(flags: ScheduleFlags, mustHaveOne: boolean): void {
         ? 'a schedule needs one of --cron, --every, --at and --after'
         : '--after-on needs --after or --after-any: the definitions to follow',
     );
-  if (flags.afterOn !== undefined && given.some(flag => !flag.startsWith('--after')))
+  if (flags.afterOn !== undefined && !waits && given.some(flag => !flag.startsWith('--after')))
     throw usage(`--after-on needs --after or --after-any; it does not go with ${given.join(', ')}`);
 }
 
@@ -146,7 +195,9 @@ export function statedInput(
   flags: ScheduleFlags & { readonly job: string },
   payload: unknown,
 ): ScheduleInput {
-  const timing = { ...pick(flags, TIMES), after: afterOf(flags, null) };
+  const { within } = flags;
+  const after = within === undefined || within === NONE ? afterOf(flags, null) : waitOf(flags, null);
+  const timing = { ...pick(flags, TIMES), after };
   const expect = expectOf(flags, null);
   return { name, job: flags.job, ...given({ payload, expect, ...timing, ...pick(flags, REST) }) };
 }
@@ -159,15 +210,18 @@ export function changedInput(
 ): ScheduleInput {
   const { cron, every, at, after, afterAny } = flags;
   const isTimed = cron !== undefined || every !== undefined || at !== undefined;
-  const isChained = !isTimed && (before.after !== null || after !== undefined || afterAny !== undefined);
-  if (!isChained && flags.afterOn !== undefined)
+  const waits = flags.within === undefined ? before.waitsFor !== null : flags.within !== NONE;
+  const isChained =
+    !waits && !isTimed && (before.after !== null || after !== undefined || afterAny !== undefined);
+  if (!isChained && !waits && flags.afterOn !== undefined)
     throw usage(`--after-on needs --after or --after-any: ${before.name} does not run after anything`);
   return {
     name: before.name,
     job: flags.job ?? before.job,
     payload: payload === undefined ? before.payload : payload,
     ...given(isChained ? chained(before, flags) : timed(before, flags, isTimed)),
-    ...given({ ...keptOf(before, flags, isChained), ...defined(pick(flags, REST)) }),
+    ...given(waits ? { after: waitOf(flags, before.waitsFor ?? before.after) } : {}),
+    ...given({ ...keptOf(before, flags, { isChained, waits }), ...defined(pick(flags, REST)) }),
     ...given({ expect: expectOf(flags, isChained ? { ...before, expectWithinMs: null } : before) }),
   };
 }
@@ -179,15 +233,25 @@ function chained(before: DefinitionRecord, flags: ScheduleFlags) {
 
 function timed(before: DefinitionRecord, flags: ScheduleFlags, isRetimed: boolean) {
   const kept: ScheduleSpec = scheduleOfRecord(before) ?? {};
-  return isRetimed ? pick(flags, TIMES) : { ...pick(kept, TIMES), ...given({ phase: flags.phase }) };
+  return isRetimed
+    ? pick(flags, TIMES)
+    : { ...pick(kept, TIMES), ...given({ phase: flags.phase, anchor: flags.anchor }) };
 }
 
-function keptOf(before: DefinitionRecord, { catchup }: ScheduleFlags, isChained: boolean) {
+function keptOf(
+  before: DefinitionRecord,
+  { catchup, businessDays }: ScheduleFlags,
+  { isChained, waits }: { readonly isChained: boolean; readonly waits: boolean },
+) {
   const isTimed = !isChained && before.after === null;
-  const kept = REST.filter(option => isTimed || !(TIMING as readonly string[]).includes(option));
-  // Chains have another default: an overlap policy that was the default changes with the kind.
-  const defaultOverlap = before.after === null ? 'skip' : 'buffer_all';
-  const keepsOverlap = (before.after !== null) === isChained || before.overlap !== defaultOverlap;
+  const stored = REST.filter((option): option is Stored => option !== 'businessDays');
+  // They are short for exclusions: either states all of these.
+  const stated = stored.filter(option => option !== 'exclude' || businessDays === undefined);
+  const kept = stated.filter(option => isTimed || !(TIMING as readonly string[]).includes(option));
+  // What runs after others has another default: an overlap policy that was the default changes with the kind.
+  const followed = before.after !== null || before.waitsFor !== null;
+  const defaultOverlap = followed ? 'buffer_all' : 'skip';
+  const keepsOverlap = followed === (isChained || waits) || before.overlap !== defaultOverlap;
   // The default window depends on the policy, so a new policy drops the old window.
   const keepsWindow = catchup === undefined || catchup === before.catchup;
   return {
@@ -195,15 +259,6 @@ function keptOf(before: DefinitionRecord, { catchup }: ScheduleFlags, isChained:
     ...(keepsOverlap ? {} : { overlap: null }),
     ...(keepsWindow ? {} : { catchupWindow: null }),
   };
-}
-
-/** The chain that the flags describe; parts that are not given stay as they are. */
-function afterOf({ after, afterAny, afterOn }: ScheduleFlags, before: Chain | null): After | null {
-  const definitions = after ?? afterAny ?? before?.definitions;
-  if (definitions === undefined) return null;
-  const isAny = afterAny !== undefined || (after === undefined && before?.require === 'any');
-  const on = afterOn ?? before?.on ?? 'success';
-  return isAny ? { any: definitions, on } : { all: definitions, on };
 }
 
 function expectOf(

@@ -15,8 +15,9 @@ import { userName } from '../../runtime/crontab.js';
 import { cronKindOfHost, readHomes, readSources, textOf, zoneOfHost } from '../../runtime/crontab-sources.js';
 import { count, examples, instant, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell } from '../shell.js';
-import { DAY_MS, DEFAULT_DAYS } from './finish-import.js';
+import { checkFoundFlags, DAY_MS, DEFAULT_DAYS, type FoundFlags } from './finish-import.js';
 import { addGraphileWorker } from './graphile-worker.js';
+import { checkPlaces, writeImport } from './import-files.js';
 import { addKubernetes } from './kubernetes.js';
 import { addPgBoss } from './pg-boss.js';
 import { addPgCron } from './pg-cron.js';
@@ -25,19 +26,11 @@ import { type SourceFlags, sourceUrl } from './source-url.js';
 import { type Imported, switchOff, undoSwitch } from './switch-crontab.js';
 import { savedSwitchOf, undoFound } from './switch-found.js';
 import { addSystemd } from './systemd.js';
-import { checkPlaces, writeImport } from './write-import.js';
 
-interface ImportFlags extends CommonOptions {
+interface ImportFlags extends CommonOptions, FoundFlags {
   readonly system?: true;
   readonly cron?: CronKind;
   readonly timezone?: string;
-  readonly out?: string;
-  readonly report?: string;
-  readonly dryRun?: true;
-  readonly from?: Date;
-  readonly days?: number;
-  readonly switch?: true;
-  readonly yes?: true;
 }
 
 /** What is imported from, and the way back. */
@@ -104,7 +97,12 @@ function addUndo(command: Command): Command {
 }
 
 async function importCrontab(shell: Shell, flags: ImportFlags, file: string | undefined): Promise<number> {
-  checkFlags(flags, file);
+  checkFoundFlags(flags);
+  if (flags.switch && file === '-')
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'standard input cannot be changed: name the file, or leave it out for your own crontab',
+    );
   const timezone = flags.timezone ?? zoneOfHost();
   checkZoneName(timezone);
   const imported = await readAll(shell, flags, file, timezone);
@@ -138,30 +136,6 @@ async function importCrontab(shell: Shell, flags: ImportFlags, file: string | un
     ),
   });
   return await writeImport(shell, flags, code, report);
-}
-
-function checkFlags(flags: ImportFlags, file: string | undefined): void {
-  const refuseIf = (isWrong: boolean, why: string): void => {
-    if (isWrong) throw new TockError('TOCK_BAD_OPTION', why);
-  };
-  refuseIf(
-    flags.switch === true && flags.dryRun === true,
-    'give --dry-run or --switch, not both: --dry-run changes nothing',
-  );
-  const isBare = flags.dryRun !== true && flags.switch !== true;
-  refuseIf(
-    !isBare && (flags.out ?? flags.report) !== undefined,
-    '--out and --report belong to the import itself: leave --dry-run and --switch out',
-  );
-  refuseIf(
-    flags.dryRun !== true && (flags.from ?? flags.days) !== undefined,
-    '--from and --days belong to --dry-run',
-  );
-  refuseIf(
-    flags.switch === true && file === '-',
-    'standard input cannot be changed: name the file, or leave it out for your own crontab',
-  );
-  refuseIf(flags.out !== undefined && flags.out === flags.report, '--out and --report name the same file');
 }
 
 async function readAll(

@@ -5,8 +5,8 @@ import { comparedWords, compareTaken, type Found, foundReport } from '../../impo
 import { TockError } from '../../model/errors.js';
 import { utcText } from '../../model/schedule/instant-text.js';
 import type { Shell } from '../shell.js';
+import { type WriteFlags, writeImport } from './import-files.js';
 import { sayComparison } from './say-comparison.js';
-import { type WriteFlags, writeImport } from './write-import.js';
 
 export interface FoundFlags extends WriteFlags {
   readonly dryRun?: true;

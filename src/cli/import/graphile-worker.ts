@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { handlersOf } from '../../import/code/handler-code.js';
-import type { Found, LeftSchedule, TakenSchedule } from '../../import/elsewhere/taken.js';
+import { apart, type Found, type LeftSchedule } from '../../import/elsewhere/taken.js';
 import { type CronItems, readCronItems } from '../../import/graphile-worker/cron-item.js';
 import { callTasks, graphileHead, type TaskFile } from '../../import/graphile-worker/task-code.js';
 import {
@@ -123,22 +123,16 @@ function foundIn(
   );
   const handlers = new Map([...called.handlers, ...waiting.names]);
   const names = new Set<string>();
-  const taken: TakenSchedule[] = [];
-  const left: LeftSchedule[] = bad.map(({ line, problem }) => ({
+  const refused: LeftSchedule[] = bad.map(({ line, problem }) => ({
     from: `line ${line}`,
     problem,
     remedy: 'graphile-worker refuses the whole crontab for it: correct it or delete it',
   }));
-  for (const item of items) {
-    const result = translateCronItem(item, handlers, names);
-    if ('job' in result) taken.push(result);
-    else left.push(result);
-  }
-  left.push(...leftOnlyKnown(known ?? [], items));
+  const { taken, left } = apart(items.map(item => translateCronItem(item, handlers, names)));
   return {
     source,
     taken,
-    left,
+    left: [...refused, ...left, ...leftOnlyKnown(known ?? [], items)],
     notes: graphileNotes(tasks !== undefined),
     head: graphileHead(called, waiting),
   };

@@ -1,9 +1,9 @@
 // `tock import kubernetes`: definitions from CronJobs in manifests.
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import type { Document } from 'yaml';
-import type { Found, LeftSchedule, TakenSchedule } from '../../import/elsewhere/taken.js';
+import { apart, type Found } from '../../import/elsewhere/taken.js';
 import { kubernetesNotes, translateCronJob } from '../../import/kubernetes/cron-job.js';
 import { type CronJobManifest, cronJobsIn } from '../../import/kubernetes/manifest.js';
 import { TockError } from '../../model/errors.js';
@@ -12,6 +12,7 @@ import { examples, withJson } from '../flags/flags.js';
 import { action, type Shell } from '../shell.js';
 import { checkFoundFlags, type FoundFlags, finishImport } from './finish-import.js';
 import { withFoundFlags } from './found-flags.js';
+import { readText } from './import-files.js';
 
 interface KubernetesFlags extends FoundFlags {
   readonly timezone?: string;
@@ -55,17 +56,11 @@ async function importKubernetes(
   const source = file === '-' ? 'standard input' : file;
   const cronJobs = await readCronJobs(texts, source);
   const names = new Set<string>();
-  const taken: TakenSchedule[] = [];
-  const left: LeftSchedule[] = [];
-  const running: CronJobManifest[] = [];
-  for (const manifest of cronJobs) {
-    const result = translateCronJob(manifest, zone, names);
-    if ('job' in result) {
-      taken.push(result);
-      if (manifest.spec['suspend'] !== true) running.push(manifest);
-    } else left.push(result);
-  }
-  const found: Found = { source, taken, left, notes: kubernetesNotes(zone, running), head: {} };
+  const results = cronJobs.map(manifest => translateCronJob(manifest, zone, names));
+  const running = cronJobs.filter(
+    ({ spec }, index) => 'job' in (results[index] ?? {}) && spec['suspend'] !== true,
+  );
+  const found: Found = { source, ...apart(results), notes: kubernetesNotes(zone, running), head: {} };
   return await finishImport(shell, flags, { command: 'kubernetes', system: 'Kubernetes' }, found);
 }
 
@@ -82,19 +77,12 @@ async function readTexts(file: string): Promise<Text[]> {
   }
   const found = await stat(file).catch(() => null);
   if (found === null) throw new TockError('TOCK_NOT_FOUND', `there is no file ${file}`);
-  if (!found.isDirectory()) return [await readText(file)];
+  if (!found.isDirectory()) return [{ name: file, text: await readText(file) }];
   const names = (await readdir(file)).filter(name => /\.(?:ya?ml|json)$/i.test(name)).sort();
   if (names.length === 0)
     throw new TockError('TOCK_NOT_FOUND', `${file} holds no file that ends with .yaml, .yml or .json`);
-  return await Promise.all(names.map(async name => await readText(path.join(file, name))));
-}
-
-async function readText(file: string): Promise<Text> {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new TockError('TOCK_NOT_FOUND', `${file} cannot be read: ${why}`, { cause: error });
-  });
-  return { name: file, text };
+  const files = names.map(name => path.join(file, name));
+  return await Promise.all(files.map(async name => ({ name, text: await readText(name) })));
 }
 
 /** Braces of a template where a value or a line begins; within quotes they are data. */

@@ -1,7 +1,7 @@
 // `tock import pg-boss`: definitions from the schedules of pg-boss.
 import type { Command } from 'commander';
 import { handlersOf } from '../../import/code/handler-code.js';
-import type { Found, LeftSchedule, TakenSchedule } from '../../import/elsewhere/taken.js';
+import { apart, type Found } from '../../import/elsewhere/taken.js';
 import { objectOf, textOf } from '../../import/elsewhere/values.js';
 import {
   type BossSchedule,
@@ -81,13 +81,8 @@ function foundIn(schedules: readonly BossSchedule[], source: string): Found {
     name => `boss.work('${name}', …)`,
   );
   const names = new Set<string>();
-  const taken: TakenSchedule[] = [];
-  const left: LeftSchedule[] = [];
-  for (const schedule of schedules) {
-    const result = translateBossSchedule(schedule, handlers.names, names);
-    if ('job' in result) taken.push(result);
-    else left.push(result);
-  }
+  const results = schedules.map(schedule => translateBossSchedule(schedule, handlers.names, names));
+  const { taken, left } = apart(results);
   const used = new Set(taken.map(({ job }) => job.run ?? ''));
   const functions = handlers.functions.filter((_, index) =>
     used.has([...handlers.names.values()][index] ?? ''),

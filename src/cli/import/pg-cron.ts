@@ -1,6 +1,6 @@
 // `tock import pg_cron`: definitions from the jobs of the extension pg_cron.
 import type { Command } from 'commander';
-import type { Found, LeftSchedule, TakenSchedule } from '../../import/elsewhere/taken.js';
+import { apart, type Found } from '../../import/elsewhere/taken.js';
 import {
   labelOf,
   type PgCronJob,
@@ -102,13 +102,7 @@ function foundIn(shell: Shell, table: PgCronTable, url: string): Found {
       `pg_cron has no job in ${table.database}: there is nothing to import`,
     );
   const names = new Set<string>();
-  const taken: TakenSchedule[] = [];
-  const left: LeftSchedule[] = [];
-  for (const row of table.rows) {
-    const result = translatePgCronJob(readRow(row), context, names);
-    if ('job' in result) taken.push(result);
-    else left.push(result);
-  }
+  const { taken, left } = apart(table.rows.map(row => translatePgCronJob(readRow(row), context, names)));
   const head = sqlHead(taken.map(({ job }) => job.run ?? ''));
   return { source: `pg_cron in ${table.database}`, taken, left, notes: pgCronNotes(table.timezone), head };
 }

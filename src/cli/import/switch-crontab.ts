@@ -53,7 +53,7 @@ export async function switchOff(
   }
   const copies: string[] = [];
   for (const { source, after } of changed) {
-    copies.push(await keepCopy(source));
+    copies.push(await keepCopy(copyName(source), source.bytes));
     await replace(source, after);
   }
   shell.document({ commentedOut: count, left: missing.map(({ job }) => job.name), copies });
@@ -79,7 +79,7 @@ export async function switchLines(
     shell.note('nothing was changed');
     return 1;
   }
-  const copy = await keepCopy(source);
+  const copy = await keepCopy(copyName(source), source.bytes);
   await replace(source, after);
   shell.document({ commentedOut: lines.length, copies: [copy] });
   shell.say(`commented out ${count}; Tock runs them from its next tick on`);
@@ -160,7 +160,7 @@ async function replace(source: CrontabSource, after: string): Promise<void> {
 }
 
 /** Where copies are kept. */
-export function copyFolder(): string {
+function copyFolder(): string {
   const { XDG_STATE_HOME: state } = process.env;
   return path.join(state || path.join(homedir(), '.local', 'state'), 'tock');
 }
@@ -169,13 +169,18 @@ function copyName({ file }: CrontabSource): string {
   return file === null ? `crontab-of-${userName()}-` : `${path.basename(file)}-`;
 }
 
-async function keepCopy(source: CrontabSource): Promise<string> {
+/**
+ * Keeps what is about to be changed, for this user alone. Resolves to the file's path.
+ * @param begin of the file's name, before the time
+ * @throws TockError TOCK_FOLDER_NOT_WRITABLE
+ */
+export async function keepCopy(begin: string, content: Buffer | string, ending = ''): Promise<string> {
   const folder = copyFolder();
   const stamp = new Date().toISOString().replace(/[:.]/g, '-');
-  const copy = path.join(folder, copyName(source) + stamp);
+  const copy = path.join(folder, begin + stamp + ending);
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    await writeFile(copy, source.bytes, { mode: 0o600, flag: 'wx' });
+    await writeFile(copy, content, { mode: 0o600, flag: 'wx' });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new TockError('TOCK_FOLDER_NOT_WRITABLE', `no copy can be kept, so nothing was changed: ${why}`, {

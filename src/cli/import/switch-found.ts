@@ -1,6 +1,4 @@
 // Switches imported schedules off where they ran before, and on again from the file that was kept.
-import { mkdir, writeFile } from 'node:fs/promises';
-import path from 'node:path';
 import { readSavedSwitch, type SavedSwitch, savedSwitchText } from '../../import/elsewhere/saved-switch.js';
 import type { Found, TakenSchedule } from '../../import/elsewhere/taken.js';
 import type { PgCronRow } from '../../import/pg-cron/read-pg-cron.js';
@@ -10,7 +8,7 @@ import { loadJobs } from '../../runtime/job-module.js';
 import { isConfirmed } from '../confirm.js';
 import type { Shell } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
-import { copyFolder } from './switch-crontab.js';
+import { keepCopy } from './switch-crontab.js';
 
 /** Those whose definitions are in the job module. @throws TockError TOCK_NOT_FOUND if there is none */
 export async function takenInCode(
@@ -69,22 +67,8 @@ export async function switchFound(
 }
 
 async function keepSwitch(saved: SavedSwitch): Promise<string> {
-  const folder = copyFolder();
-  const stamp = new Date().toISOString().replace(/[:.]/g, '-');
-  const file = path.join(
-    folder,
-    `${saved.system}-of-${saved.database.replace(/[^\w-]/g, '_')}-${stamp}.json`,
-  );
-  try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    await writeFile(file, savedSwitchText(saved), { mode: 0o600, flag: 'wx' });
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new TockError('TOCK_FOLDER_NOT_WRITABLE', `no copy can be kept, so nothing was changed: ${why}`, {
-      cause: error,
-    });
-  }
-  return file;
+  const database = saved.database.replace(/[^\w-]/g, '_');
+  return await keepCopy(`${saved.system}-of-${database}-`, savedSwitchText(saved), '.json');
 }
 
 /** What a file holds that --switch has kept; null: it is no such file, but perhaps a crontab. */

@@ -12,7 +12,7 @@ import { userName } from '../../runtime/crontab.js';
 import { zoneOfHost } from '../../runtime/crontab-sources.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell } from '../shell.js';
-import { checkPlaces, type WriteFlags, writeImport } from './write-import.js';
+import { checkPlaces, readText, type WriteFlags, writeImport } from './import-files.js';
 
 interface SystemdFlags extends CommonOptions, WriteFlags {
   readonly timezone?: string;
@@ -81,13 +81,6 @@ async function timersIn(file: string): Promise<string[]> {
   }
   const names = (await readdir(file)).filter(name => name.endsWith('.timer')).sort();
   return names.map(name => path.join(file, name));
-}
-
-async function readText(file: string): Promise<string> {
-  return await readFile(file, 'utf8').catch((error: unknown) => {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new TockError('TOCK_NOT_FOUND', `${file} cannot be read: ${why}`, { cause: error });
-  });
 }
 
 function reportOf(results: readonly { file: string; result: TimerResult }[], timezone: string): string {

@@ -7,6 +7,7 @@ import {
   type DefinitionRecord,
   type ShownColumns,
 } from '../../model/planning/definition-columns.js';
+import { localTime } from './time-text.js';
 
 export interface Listed {
   readonly name: string;
@@ -19,9 +20,11 @@ export interface Listed {
 /** Remarks with reasons: paused, broken, vanished, not registered yet, … */
 export function flagsOf({ record, job, hasHandler }: Listed): string[] {
   if (record === null) return ['not registered yet: the next tick registers it'];
-  const { pausedAt, pauseReason, brokenReason, vanishedAt } = record;
+  const { pausedAt, pausedUntil, pauseReason, brokenReason, vanishedAt } = record;
   return [
-    pausedAt ? `paused${pauseReason === null ? '' : `: ${pauseReason}`}` : null,
+    pausedAt
+      ? `paused${pausedUntil === null ? '' : ` until ${localTime(pausedUntil)}`}${pauseReason === null ? '' : `: ${pauseReason}`}`
+      : null,
     brokenReason === null ? null : `broken: ${brokenReason}`,
     vanishedAt ? (job ? 'not in the version of the code that is in force' : 'vanished from code') : null,
     !hasHandler && !vanishedAt ? `this code has no job ${record.job}` : null,
@@ -29,10 +32,12 @@ export function flagsOf({ record, job, hasHandler }: Listed): string[] {
   ].filter(flag => flag !== null);
 }
 
-/** Compares all columns but two: `remaining` counts down, and records do not show `onDead`. */
+/**
+ * Compares all columns but three: `remaining` counts down, and records do not show `onDead` and `changes`.
+ */
 function differs(job: AnyJob, record: DefinitionRecord): boolean {
   if (record.origin !== 'code') return false;
-  const { on_dead: _onDead, ...inCode } = describeDefinition(job).columns;
+  const { on_dead: _onDead, keeps_changes: _keepsChanges, ...inCode } = describeDefinition(job).columns;
   const compared = ({ remaining_count: _remaining, ...columns }: ShownColumns) => fingerprintOf(columns);
   return compared(inCode) !== compared(columnsOf(record));
 }

@@ -1,15 +1,17 @@
 // A run as text: its name, how long it took, its error, the next step.
+import { ALERT_QUEUE } from '../../model/alerts/alert-queue.js';
 import { formatSpan } from '../../model/duration.js';
 import { missingJobRemedy } from '../../model/explain/awaited.js';
 import { slotText } from '../../model/explain/slot.js';
+import { type Freeze, freezeText } from '../../model/freeze/freeze.js';
 import { errorOnOneLine } from '../../model/run/errors/root-cause.js';
 import { type HandOffPhase, type HandOffRecord, handOffState } from '../../model/run/hand-off-record.js';
 import { jobOfCodeKey } from '../../model/run/limits.js';
 import type { RunRecord } from '../../model/run/run-record.js';
-import { currentWait } from '../../model/run/run-wait.js';
+import { currentWait, isNever, remedyOf } from '../../model/run/run-wait.js';
 import { isFinished, SKIP_REASONS } from '../../model/run/states.js';
 import { cleanLine, cut, paint } from '../terminal.js';
-import { relative } from './time-text.js';
+import { localTime, relative } from './time-text.js';
 
 /** The job's name, after the definition's if that differs. */
 export function nameOf({ job, definition }: Pick<RunRecord, 'job' | 'definition'>): string {
@@ -40,14 +42,23 @@ export function skipText(reason: string): string {
 /** A run due for less than this is normal: a tick comes every minute. */
 const TICK_MS = 60_000;
 
-export function nextStep(run: RunRecord, now = Date.now()): string {
+/** @param frozen what is frozen now; null: nothing is */
+export function nextStep(run: RunRecord, now = Date.now(), frozen: Freeze | null = null): string {
   const due = run.runAt.getTime() - now;
   const attempt = (number: number) => `attempt ${number} of ${run.maxAttempts}`;
   switch (run.status) {
     case 'queued':
     case 'failed':
+      if (frozen !== null && due <= 0 && run.queue !== ALERT_QUEUE)
+        return `${attempt(run.attempts + 1)} is due, and everything is ${cleanLine(freezeText(frozen, new Date(now), localTime))} (tock thaw)`;
       if (run.blockedOn !== null)
         return `${attempt(run.attempts + 1)} ${cleanLine(blockedText(run, run.blockedOn))}`;
+      if (isNever(run.runAt) && run.waits.at(-1)?.kind === 'group')
+        return joinStep(run, attempt(run.attempts + 1));
+      if (isNever(run.runAt) && run.waits.length === 0)
+        return `${attempt(run.attempts + 1)} is due when what its definition waits for has ended in its data interval (tock why ${run.definition ?? ''} ${run.scheduledFor?.toISOString() ?? ''})`;
+      if (isNever(run.runAt))
+        return `its handler is called again when its wait is over (${attempt(run.attempts + 1)})`;
       if (due > 0)
         return currentWait(run, new Date(now))
           ? `its handler is called again in ${formatSpan(due)} (${attempt(run.attempts + 1)})`
@@ -60,12 +71,19 @@ export function nextStep(run: RunRecord, now = Date.now()): string {
     case 'cancelled':
       if (run.trigger === 'exec')
         return 'nothing; it was executed by tock exec, whose next call is a new run';
-      return `nothing, unless you put it back into the queue: tock retry ${run.id}`;
+      return `nothing, unless you put it back into the queue: ${remedyOf(run.status, run.waits.at(-1), run.id) ?? `tock retry ${run.id}`}`;
     case 'skipped':
       return `nothing; it was not executed: ${cleanLine(skipText(run.skipReason ?? 'the reason is not on record'))}`;
     case 'succeeded':
       return 'nothing: it is done';
   }
+}
+
+function joinStep({ id, waits }: RunRecord, attempt: string): string {
+  const last = waits.at(-1);
+  const remedy = remedyOf('queued', last, id);
+  if (remedy !== null) return `it goes on with ${remedy} (tock group ${id})`;
+  return `${attempt} begins when all that it waits for have ${last?.needsSuccess ? 'succeeded' : 'ended'} (tock group ${id})`;
 }
 
 function blockedText(run: RunRecord, key: string): string {

@@ -3,6 +3,7 @@ import { formatSpan } from '../../model/duration.js';
 import { slotText } from '../../model/explain/slot.js';
 import { receiverText } from '../../model/run/hand-off-record.js';
 import type { RunRecord } from '../../model/run/run-record.js';
+import { isNever } from '../../model/run/run-wait.js';
 import { isFinished } from '../../model/run/states.js';
 import type { Shell } from '../shell.js';
 import { cleanLine, cut, terminalWidth, widthOf } from '../terminal.js';
@@ -80,6 +81,7 @@ function plainLines(stream: NodeJS.WriteStream): WaitView {
 function stateOf(run: RunRecord, isCounting = true): string {
   const { status, attempts, maxAttempts, runAt, startedAt } = run;
   const left = runAt.getTime() - Date.now();
+  if (status === 'queued' && isNever(runAt)) return 'queued, for an event or other runs';
   const due = !isCounting || left <= 0 ? `due ${runAt.toISOString()}` : `due in ${formatSpan(left)}`;
   if (run.handOff !== null)
     return cleanLine(`handed off${receiverText(run.handOff)}, attempt ${attempts} of ${maxAttempts}`);

@@ -17,6 +17,8 @@ export interface Access {
     /** The name of the cookie that a link gives. */
     readonly cookie: string;
     readonly exchange: (token: string) => SignIn;
+    /** Ends the session of the request. */
+    readonly end: (request: Request) => void;
   } | null;
 }
 

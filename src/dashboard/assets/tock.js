@@ -8,12 +8,32 @@
   const under = path => base.replace(/\/$/, '') + path;
 
   // Live updates ------------------------------------------------------------------------------------
+  // A stream says when there is something new; then the page is fetched. Where no stream can be had, as behind a
+  // proxy that holds it back, the page is fetched every few seconds.
   const RETRY_MS = 5000;
   const MAX_MS = 60_000;
+  /** The first fetch after a quiet time comes at once, the next ones at distances that grow from this. */
+  const FIRST_MS = 250;
+  /** A stream tells every fifteen seconds that it is alive. */
+  const SILENT_MS = 40_000;
+  const now = () => performance.now();
+  const liveMs = () => Number(main().dataset.live) * 1000;
+  const firstMs = () => Math.max(FIRST_MS, liveMs() / 8 || 0);
+  const isStale = () => main().dataset.stale !== undefined;
   let timer;
   let failures = 0;
   let isBusy = false;
   let isOver = false;
+  let stream = null;
+  let isHeard = false;
+  let heardAt = 0;
+  let refusedAt = -MAX_MS;
+  /** Where a stream was never heard, the next is tried after twice the time. */
+  let retryMs = MAX_MS;
+  let fetchedAt = now();
+  let distanceMs = firstMs();
+  let hasNews = isStale();
+  let mergedAt = Date.now();
 
   // What the reader did to the page stays: an open part, the marked row.
   htmx?.config.morphIgnore.push('open', 'data-cursor');
@@ -32,22 +52,70 @@
     const live = byId('live');
     if (!live || main().dataset.live === undefined || !htmx) return;
     live.hidden = false;
-    live.classList.toggle('paused', isOver || !isWatched());
-    live.textContent = isOver ? 'stopped' : isWatched() ? 'live' : 'paused';
+    const isLost = failures > 0 && !isOver;
+    live.classList.toggle('paused', isOver || (!isWatched() && !isLost));
+    live.classList.toggle('lost', isLost);
+    live.title = isHeard ? 'is told what changes' : '';
+    live.textContent = isOver ? 'stopped' : isLost ? 'not reached' : isWatched() ? 'live' : 'paused';
+  }
+
+  const isLive = () => liveMs() > 0 && !isOver && isWatched() && Boolean(htmx);
+
+  function leave() {
+    stream?.close();
+    stream = null;
+    isHeard = false;
+  }
+
+  function follow() {
+    if (!isLive() || failures > 0 || !main().dataset.seen) return leave();
+    if (stream && now() - heardAt > SILENT_MS) {
+      if (!isHeard) retryMs *= 2;
+      leave();
+      refusedAt = now();
+    }
+    if (stream || now() - refusedAt < retryMs) return;
+    const mine = new EventSource(`${under('/live')}?seen=${main().dataset.seen}`);
+    const hear = ({ type }) => {
+      isHeard = true;
+      retryMs = MAX_MS;
+      heardAt = now();
+      hasNews ||= type === 'changed';
+      plan();
+    };
+    mine.addEventListener('alive', hear);
+    mine.addEventListener('changed', hear);
+    mine.addEventListener('error', () => {
+      isHeard = false;
+      // Else the browser connects again by itself.
+      if (mine.readyState === EventSource.CLOSED && stream === mine) {
+        leave();
+        refusedAt = now();
+      }
+      plan();
+    });
+    stream = mine;
+    heardAt = now();
   }
 
   function plan() {
     clearTimeout(timer);
+    follow();
     show();
-    const seconds = Number(main().dataset.live);
-    if (!(seconds > 0) || isOver || !isWatched() || !htmx) return;
-    const ms = failures === 0 ? seconds * 1000 : Math.min(RETRY_MS * failures, MAX_MS);
-    timer = setTimeout(() => void refresh(), ms);
+    if (!isLive()) return;
+    let dueAt = fetchedAt + liveMs();
+    if (failures > 0) dueAt = fetchedAt + Math.min(RETRY_MS * failures, MAX_MS);
+    else if (isInUse()) dueAt = now() + liveMs();
+    else if (isHeard) dueAt = hasNews ? fetchedAt + distanceMs : heardAt + SILENT_MS + 1;
+    const isWaiting = isHeard && !hasNews && failures === 0;
+    timer = setTimeout(() => (isWaiting ? plan() : void refresh()), Math.max(0, dueAt - now()));
   }
 
   async function merge(text) {
     for (const id of ['pages', 'main'])
       await htmx.swap({ text, target: byId(id), select: `#${id}`, swap: 'outerMorph' });
+    mergedAt = Date.now();
+    hasNews ||= isStale();
   }
 
   async function refresh({ force = false } = {}) {
@@ -55,6 +123,9 @@
     if (isBusy || isOver || !htmx) return;
     if (!force && (!isWatched() || isInUse())) return plan();
     isBusy = true;
+    const isQuiet = now() - fetchedAt > 2 * liveMs();
+    distanceMs = isQuiet ? firstMs() : Math.min(distanceMs * 2, liveMs());
+    hasNews = false;
     try {
       const answer = await fetch(location.pathname + location.search, {
         headers: { 'hx-request': 'true' },
@@ -68,7 +139,10 @@
         isOver = true;
         say('What this page shows has been removed. It is no longer updated.');
       } else if (answer.ok) {
-        await merge(await answer.text());
+        const text = await answer.text();
+        // The reader may have begun to type, or opened a question, since it was asked for.
+        if (isInUse()) hasNews = true;
+        else await merge(text);
         failures = 0;
         say('');
       } else {
@@ -82,6 +156,7 @@
       say('The dashboard does not answer: perhaps it was stopped. This page tries again.');
     } finally {
       isBusy = false;
+      fetchedAt = now();
       plan();
     }
   }
@@ -94,6 +169,39 @@
   addEventListener('focus', onWatch);
   addEventListener('blur', plan);
   plan();
+
+  // How long ago, while the page stands -------------------------------------------------------------
+  function span(ms) {
+    const seconds = Math.round(ms / 1000);
+    if (seconds >= 2_592_000) return `${Math.round(seconds / 86_400)}d`;
+    const parts = [
+      [Math.floor(seconds / 86_400), 'd'],
+      [Math.floor(seconds / 3600) % 24, 'h'],
+      [Math.floor(seconds / 60) % 60, 'm'],
+      [seconds % 60, 's'],
+    ];
+    const first = parts.findIndex(([count]) => count > 0);
+    return parts
+      .slice(first, first + 2)
+      .filter(([count]) => count > 0)
+      .map(part => part.join(''))
+      .join(' ');
+  }
+  function ago(ms) {
+    if (Math.abs(ms) < 1000) return 'now';
+    return ms > 0 ? `in ${span(ms)}` : `${span(-ms)} ago`;
+  }
+  // Each time that the text of a status is set, a screen reader reads it aloud.
+  function put(each, text) {
+    if (each.textContent !== text && !each.closest('[role=status]')) each.textContent = text;
+  }
+  setInterval(() => {
+    if (!isLive() || isInUse() || failures > 0 || !main().dataset.now) return;
+    const at = Number(main().dataset.now) + Date.now() - mergedAt;
+    for (const each of main().querySelectorAll('[data-at]')) put(each, ago(each.dataset.at - at));
+    for (const each of main().querySelectorAll('[data-since]'))
+      if (at - each.dataset.since >= 1000) put(each, span(at - each.dataset.since));
+  }, 1000);
 
   // The reader's zone -------------------------------------------------------------------------------
   const here = new Intl.DateTimeFormat().resolvedOptions().timeZone;

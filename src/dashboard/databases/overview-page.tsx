@@ -1,6 +1,8 @@
 // The page of all databases: how each is, and the way to its pages.
+
+import { MAX_COUNT } from '../../answers/now/figures.js';
 import type { HealthLevel } from '../../model/health.js';
-import { MAX_COUNT } from '../../store/reads/now/live-figures.js';
+import { MAX_COUNTED } from '../../model/run/match/run-match.js';
 import { Dialogs } from '../layout/dialogs.js';
 import { Document } from '../layout/document.js';
 import { Brand } from '../layout/navigation.js';
@@ -138,7 +140,7 @@ function Figures({ figures: { health, frame, live } }: { readonly figures: Datab
         {capped(live.running, MAX_COUNT)}
       </td>
       <td class={frame.dead > 0 ? 'n bad' : 'n'} data-label="Dead, 24 h">
-        {capped(frame.dead, 1000)}
+        {capped(frame.dead, MAX_COUNTED)}
       </td>
       <td class="n" data-label="Schedules">
         {capped(frame.schedules, 10_000)}

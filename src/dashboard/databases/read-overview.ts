@@ -1,8 +1,8 @@
 // What the page of all databases shows of each.
+
+import { type Frame, type LiveFigures, readFrame, readLiveFigures } from '../../answers/now/figures.js';
+import { openReadSession, type ReadSession } from '../../answers/reads.js';
 import type { Health } from '../../model/health.js';
-import { openReadSession, type ReadSession } from '../../store/connection/read-only.js';
-import { type Frame, readFrame } from '../../store/reads/now/frame.js';
-import { type LiveFigures, readLiveFigures } from '../../store/reads/now/live-figures.js';
 import { databaseOf } from '../../tock/database-of.js';
 import type { Tock } from '../../tock/types.js';
 import { cached } from '../cached.js';

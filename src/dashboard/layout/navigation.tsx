@@ -1,5 +1,7 @@
 // The list of pages beside each page, with what is worth a look.
+
 import { formatSpan } from '../../model/duration.js';
+import { MAX_COUNTED } from '../../model/run/match/run-match.js';
 import type { View } from '../view.js';
 
 export type PageName =
@@ -7,6 +9,7 @@ export type PageName =
   | 'schedules'
   | 'runs'
   | 'errors'
+  | 'alerts'
   | 'queues'
   | 'workers'
   | 'load'
@@ -26,6 +29,7 @@ export const ENTRIES: readonly Entry[] = [
   { name: 'schedules', path: '/schedules', label: 'Schedules', key: 's' },
   { name: 'runs', path: '/runs', label: 'Runs', key: 'r' },
   { name: 'errors', path: '/errors', label: 'Errors', key: 'e' },
+  { name: 'alerts', path: '/alerts', label: 'Alerts', key: 't' },
   { name: 'queues', path: '/queues', label: 'Queues', key: 'q' },
   { name: 'workers', path: '/workers', label: 'Workers', key: 'w' },
   { name: 'load', path: '/load', label: 'Load', key: 'l' },
@@ -63,7 +67,13 @@ export function Navigation({ view, current }: { readonly view: View; readonly cu
           </>
         )}
         {view.user.name} · {view.user.role}
-        <br />
+        {view.canSignOut ? (
+          <form method="post" action={view.link('/sign-out')} class="sign-out">
+            <button>Sign out</button>
+          </form>
+        ) : (
+          <br />
+        )}
         <span class="live" id="live" hidden></span>
       </div>
     </nav>
@@ -83,10 +93,11 @@ export function Brand({ href }: { readonly href: string }) {
 }
 
 function Badge({ view, name }: { readonly view: View; readonly name: PageName }) {
-  const { schedules, dead, workers, pausedQueues } = view.frame;
+  const { schedules, dead, workers, pausedQueues, alertsDown } = view.frame;
   if (name === 'schedules') return <b>{capped(schedules, 10_000)}</b>;
   if (name === 'workers') return <b>{workers}</b>;
-  if (name === 'errors' && dead > 0) return <b class="bad">{capped(dead, 1000)}</b>;
+  if (name === 'errors' && dead > 0) return <b class="bad">{capped(dead, MAX_COUNTED)}</b>;
+  if (name === 'alerts' && alertsDown > 0) return <b class="bad">{capped(alertsDown, MAX_COUNTED)}</b>;
   if (name === 'queues' && pausedQueues > 0) return <b class="bad">{pausedQueues}</b>;
   return null;
 }

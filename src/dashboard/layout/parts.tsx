@@ -3,6 +3,7 @@ import type { Child } from 'hono/jsx';
 import { includesRole, type Role } from '../../model/operator.js';
 import type { RunStatus } from '../../model/run/states.js';
 import type { View } from '../view.js';
+import { plainLine } from './plain-text.js';
 import { longTime, placeOf, relativeText, shortTime } from './text.js';
 
 /** An instant in the reader's zone, or relative to now; both zones stand in its title. Null: a dash. */
@@ -19,7 +20,11 @@ export function Time({
   const { zone, now } = view;
   const local = zone === 'UTC' ? '' : ` · ${longTime(at, zone)} in ${placeOf(zone)}`;
   return (
-    <time datetime={at.toISOString()} title={`${longTime(at, 'UTC')} UTC${local}`}>
+    <time
+      datetime={at.toISOString()}
+      title={`${longTime(at, 'UTC')} UTC${local}`}
+      data-at={relative ? at.getTime() : undefined}
+    >
       {relative ? relativeText(at, now) : shortTime(at, zone, now)}
     </time>
   );
@@ -39,6 +44,44 @@ const PILLS: Readonly<Record<RunStatus, { readonly look: string; readonly word: 
 export function StatusPill({ status }: { readonly status: RunStatus }) {
   const { look, word } = PILLS[status];
   return <span class={`pill ${look}`}>{word}</span>;
+}
+
+/** @param children default: run and its id */
+export function RunLink({
+  view,
+  id,
+  children,
+}: {
+  readonly view: View;
+  readonly id: string;
+  readonly children?: Child;
+}) {
+  return <a href={view.link(`/runs/${encodeURIComponent(id)}`)}>{children ?? `run ${id}`}</a>;
+}
+
+/** What may be entered in the fields whose `list` is this id. */
+export function Suggestions({ id, values }: { readonly id: string; readonly values: readonly string[] }) {
+  return (
+    <datalist id={id}>
+      {values.map(value => (
+        <option value={value} />
+      ))}
+    </datalist>
+  );
+}
+
+/** Tags of a run, each with a link to the runs that have it. */
+export function Tags({ view, tags }: { readonly view: View; readonly tags: readonly string[] | null }) {
+  if (tags === null) return null;
+  return (
+    <span class="tags">
+      {tags.map(tag => (
+        <a class="tag" href={view.link('/runs', { tag })}>
+          {plainLine(tag, 64)}
+        </a>
+      ))}
+    </span>
+  );
 }
 
 /** In place of a list that has nothing: what that means, and what to do. */

@@ -1,7 +1,9 @@
 // The figures of the page Now: each is a way to the runs that it counts.
+
 import type { Child } from 'hono/jsx';
+import { MAX_COUNT } from '../../answers/now/figures.js';
 import { formatSpan } from '../../model/duration.js';
-import { MAX_COUNT } from '../../store/reads/now/live-figures.js';
+import { MAX_COUNTED } from '../../model/run/match/run-match.js';
 import { numberText, relativeText } from '../layout/text.js';
 import type { View } from '../view.js';
 import type { NowContent } from './read-now.js';
@@ -39,7 +41,7 @@ export function FiguresRow({ view, content }: { readonly view: View; readonly co
       <Figure
         view={view}
         name="Dead, 24 h"
-        value={numberText(dead, 1000)}
+        value={numberText(dead, MAX_COUNTED)}
         query={{ status: 'dead' }}
         isBad={dead > 0}
       >

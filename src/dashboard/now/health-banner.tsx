@@ -56,13 +56,15 @@ function Others({ view, sentences }: { readonly view: View; readonly sentences: 
   );
 }
 
-function Remedy({ sentence: { remedy, command } }: { readonly sentence: Sentence }) {
-  if (remedy === null && command === null) return null;
+/** A command only where no button does the same. */
+function Remedy({ sentence: { remedy, pageRemedy, command } }: { readonly sentence: Sentence }) {
   // A remedy may name the command itself.
-  const shown = command !== null && remedy?.includes(command) === true ? null : command;
+  const isSaid = remedy !== pageRemedy || (command !== null && remedy?.includes(command) === true);
+  const shown = isSaid ? null : command;
+  if (pageRemedy === null && shown === null) return null;
   return (
     <p class="remedy">
-      {remedy === null ? null : withStop(remedy)} {shown === null ? null : <code>{shown}</code>}
+      {pageRemedy === null ? null : withStop(pageRemedy)} {shown === null ? null : <code>{shown}</code>}
     </p>
   );
 }
@@ -74,6 +76,7 @@ const LABELS: Readonly<Record<string, string>> = {
   '/workers': 'Show the workers',
   '/schedules': 'Show the schedules',
   '/doctor': 'Ask the doctor',
+  '/freeze': 'Change or end it',
 };
 
 function Help({
@@ -86,12 +89,13 @@ function Help({
   readonly main?: boolean;
 }) {
   const path = link?.split('?')[0] ?? '';
-  if (link === null || !view.pages.has(path)) return null;
+  const isQueue = path.startsWith('/queues/') && view.pages.has('/queues');
+  if (link === null || !(isQueue || view.pages.has(path))) return null;
   const mayRetry = path === '/errors' && includesRole(view.user.role, 'operate') && view.pages.has(RETRY_ALL);
   return (
     <div class="help">
       <a class={main ? 'button main' : 'button'} href={view.link(link)}>
-        {LABELS[path] ?? 'Show'}
+        {isQueue ? 'Open the queue' : (LABELS[path] ?? 'Show')}
       </a>
       {mayRetry ? (
         <a class="button" href={view.link(RETRY_ALL, { status: 'dead', from: '24h' })}>

@@ -1,8 +1,9 @@
 // The lists of the page Now: what comes, what runs, and which schedules need attention.
+
+import type { RunningRun, TimedDefinition, TroubledDefinition } from '../../answers/now/figures.js';
 import { formatSpan } from '../../model/duration.js';
 import { includesRole } from '../../model/operator.js';
-import type { TimedDefinition, TroubledDefinition } from '../../store/reads/now/coming.js';
-import type { RunningRun } from '../../store/reads/now/live-figures.js';
+import { MAX_COUNTED } from '../../model/run/match/run-match.js';
 import { Sheet, Time } from '../layout/parts.js';
 import { clockTime, longTime, numberText, placeOf, relativeText } from '../layout/text.js';
 import type { View } from '../view.js';
@@ -29,25 +30,40 @@ export function ComingTable({
           </tr>
         </thead>
         <tbody>
-          {coming.map(({ at, first, count }) => (
-            <tr>
-              <td class="nowrap">
-                <time datetime={at.toISOString()} title={`${longTime(at, 'UTC')} UTC`}>
-                  {whenText(view, at)}
-                </time>
-                <span class="sub">{at <= view.now ? 'due' : relativeText(at, view.now)}</span>
-              </td>
-              <td>
-                <DefinitionLink view={view} name={count === 1 ? first.name : first.job} isJob={count > 1} />
-                {count > 1 ? <span class="muted"> × {numberText(count)}</span> : null}
-                <span class="sub">{timingText(view, first)}</span>
-              </td>
-            </tr>
+          {coming.map(({ at, first, count }, index) => (
+            <>
+              {isHourOver(view, coming, index) ? (
+                <tr class="hour-over">
+                  <td colspan={2}>after an hour</td>
+                </tr>
+              ) : null}
+              <tr>
+                <td class="nowrap">
+                  <time datetime={at.toISOString()} title={`${longTime(at, 'UTC')} UTC`}>
+                    {whenText(view, at)}
+                  </time>
+                  <span class="sub">{at <= view.now ? 'due' : relativeText(at, view.now)}</span>
+                </td>
+                <td>
+                  <DefinitionLink view={view} name={count === 1 ? first.name : first.job} isJob={count > 1} />
+                  {count > 1 ? <span class="muted"> × {numberText(count)}</span> : null}
+                  <span class="sub">{timingText(view, first)}</span>
+                </td>
+              </tr>
+            </>
           ))}
         </tbody>
       </table>
     </Sheet>
   );
+}
+
+const HOUR_MS = 3_600_000;
+
+/** The first line of what comes after an hour, if anything comes within it. */
+function isHourOver({ now }: View, coming: NowContent['coming'], index: number): boolean {
+  const isLater = (place: number) => (coming[place]?.at.getTime() ?? 0) >= now.getTime() + HOUR_MS;
+  return index > 0 && isLater(index) && !isLater(index - 1);
 }
 
 const DAY_MS = 86_400_000;
@@ -64,10 +80,9 @@ function whenText({ zone, now }: View, at: Date): string {
 /** With the schedule's own place where its hours are not the reader's. */
 function timingText({ zone }: View, definition: TimedDefinition): string {
   const words = plainSchedule(definition);
-  const { cron, timezone } = definition;
-  return cron === null || timezone === zone || words.startsWith('Every')
-    ? words
-    : `${words} · ${placeOf(timezone)}`;
+  const { cron, anchor, timezone } = definition;
+  const isLocal = anchor !== null || (cron !== null && !words.startsWith('Every'));
+  return !isLocal || timezone === zone ? words : `${words} · ${placeOf(timezone)}`;
 }
 
 function DefinitionLink({
@@ -112,7 +127,7 @@ export function RunningTable({ view, runs }: { readonly view: View; readonly run
               <td class="grows">
                 <Progress run={run} />
               </td>
-              <td class="n">
+              <td class="n" data-since={run.startedAt?.getTime()}>
                 {run.startedAt === null
                   ? '–'
                   : formatSpan(Math.max(0, view.now.getTime() - run.startedAt.getTime()))}
@@ -153,7 +168,7 @@ export function TroubledTable({
 }) {
   return (
     <Sheet flush>
-      <table>
+      <table class="troubled">
         <thead>
           <tr>
             <th>Schedule</th>
@@ -165,8 +180,14 @@ export function TroubledTable({
           {troubled.map(definition => (
             <tr>
               <td>
-                <DefinitionLink view={view} name={definition.name} />
-                <span class="sub">{timingText(view, definition)}</span>
+                {definition.together === 1 ? (
+                  <>
+                    <DefinitionLink view={view} name={definition.name} />
+                    <span class="sub">{timingText(view, definition)}</span>
+                  </>
+                ) : (
+                  <PausedTogether view={view} definition={definition} />
+                )}
               </td>
               <td>
                 <Trouble view={view} definition={definition} />
@@ -183,6 +204,24 @@ export function TroubledTable({
         </tbody>
       </table>
     </Sheet>
+  );
+}
+
+/** One row for what one act has paused. */
+function PausedTogether({
+  view,
+  definition: { name, together },
+}: {
+  readonly view: View;
+  readonly definition: TroubledDefinition;
+}) {
+  return (
+    <>
+      <a href={view.link('/schedules', { state: 'paused' })}>{numberText(together)} schedules</a>
+      <span class="sub">
+        {name} and {numberText(together - 1)} more
+      </span>
+    </>
   );
 }
 
@@ -204,7 +243,7 @@ function Trouble({ view, definition }: { readonly view: View; readonly definitio
       ) : null}
       {pausedAt === null ? null : (
         <span class="line">
-          <span class="pill skip">paused</span>
+          <span class="pill skip">paused{definition.together === 1 ? '' : ' together'}</span>
           <span class="sub">
             <Time view={view} at={pausedAt} relative />
             {pauseReason === null ? '' : `: ${pauseReason}`}
@@ -225,7 +264,11 @@ function DeadRuns({
   const mayRetry = includesRole(view.user.role, 'operate') && view.pages.has(RETRY_ALL);
   return (
     <span class="line">
-      <span class="pill dead">{dead === 1 ? '1 dead run' : `${numberText(dead, 999)} dead runs`}</span>
+      <span class="pill dead">
+        {dead === 1
+          ? '1 dead run'
+          : `${numberText(dead)}${view.frame.dead > MAX_COUNTED ? '+' : ''} dead runs`}
+      </span>
       <span class="sub">
         {lastError === null ? null : <code>{lastError}</code>} <Time view={view} at={lastDeadAt} relative />
       </span>

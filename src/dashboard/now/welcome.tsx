@@ -34,7 +34,7 @@ export function FirstRun({ view, coming }: { readonly view: View; readonly comin
     return (
       <Empty title="Nothing has run yet">
         <p>
-          No definition has a schedule. <code>tock run &lt;job&gt;</code> makes a run by hand; it appears here
+          Nothing runs by itself yet. <code>tock run &lt;job&gt;</code> makes a run by hand; it appears here
           at once.
         </p>
       </Empty>

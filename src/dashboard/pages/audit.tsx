@@ -1,10 +1,10 @@
 // Audit: who did what, newest first, with filters in the address.
+import { type AuditFilter, listAudit } from '../../answers/audit.js';
 import type { AuditRecord } from '../../model/audit.js';
 import { TockError } from '../../model/errors.js';
 import { isStorable, quote } from '../../model/names.js';
 import { ACTIONS, actionsNamed, VIAS, type Via } from '../../model/operator.js';
 import { readInstant } from '../../model/schedule/instant-text.js';
-import { type AuditFilter, listAudit } from '../../store/reads/audit.js';
 import { Page } from '../layout/page.js';
 import { Empty, Sheet, Time } from '../layout/parts.js';
 import { readCount, readRunId } from '../query.js';
@@ -191,6 +191,7 @@ const VIA_WORDS: Readonly<Record<Via, string>> = {
   page: 'a page',
   cli: 'the command line',
   api: 'the library',
+  agent: 'an agent',
   alert: 'an alert',
 };
 

@@ -1,4 +1,5 @@
 // Doctor: what is checked from here, what is wrong and the command that fixes it, and who ticks.
+import { readTicks } from '../../answers/workers.js';
 import type { CheckResult } from '../../model/doctor/check.js';
 import { resultOf, unknown } from '../../model/doctor/check.js';
 import { TockError } from '../../model/errors.js';
@@ -7,7 +8,6 @@ import { quote } from '../../model/names.js';
 import { type TickState, tickState } from '../../model/problem-words.js';
 import { DEFAULT_LIMITS } from '../../model/problems.js';
 import type { LastTick } from '../../model/scheduler-view.js';
-import { readTicks } from '../../store/reads/ticks.js';
 import { cached } from '../cached.js';
 import { flash } from '../flash.js';
 import { Page } from '../layout/page.js';

@@ -1,13 +1,17 @@
 // Errors: what runs died of, or are failing with, by job and kind, over time; each with all that it concerns.
+import { listDeploys } from '../../answers/deploys.js';
+import { MAX_ERRORS_READ, type ReadErrors, readErrors } from '../../answers/runs/read-errors.js';
+import type { DeployRecord } from '../../model/deploys/deploys.js';
 import { formatSpan } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
-import { countErrors, type ErrorCount } from '../../model/run/errors/error-counts.js';
-import { MAX_ERRORS_READ, readLastErrors } from '../../store/reads/runs/last-errors.js';
+import type { ErrorCount } from '../../model/run/errors/error-counts.js';
+import { MAX_COUNTED } from '../../model/run/match/run-match.js';
 import { Page } from '../layout/page.js';
 import { Empty, Time } from '../layout/parts.js';
 import { plainLine } from '../layout/plain-text.js';
 import { numberText, shortTime } from '../layout/text.js';
+import { MarkNames, marksOf } from '../pictures/deploy-marks.js';
 import { Sparkline } from '../pictures/sparkline.js';
 import type { App, View } from '../view.js';
 
@@ -34,14 +38,13 @@ const PARTS = 48;
 /** Groups that are listed; those beyond are the rarest. */
 const MAX_GROUPS = 100;
 
-interface Shown {
+interface Shown extends ReadErrors {
   readonly kind: Kind;
   readonly span: Span;
-  readonly errors: readonly ErrorCount[];
-  readonly total: number;
-  readonly isCapped: boolean;
   /** The beginning of each part of the span, in epoch milliseconds. */
   readonly starts: readonly number[];
+  /** Of the span, the latest first. */
+  readonly deploys: readonly DeployRecord[];
 }
 
 export function addErrorsPage(app: App): void {
@@ -50,16 +53,15 @@ export function addErrorsPage(app: App): void {
     const kind = choice(c.req.query('of'), 'of', KINDS, 'dead');
     const span = choice(c.req.query('span'), 'span', SPANS, '24h');
     const { ms } = SPANS[span];
-    const [from, to] = [new Date(view.now.getTime() - ms), new Date(view.now.getTime() + 1000)];
-    const { errors: read, isCapped } = await readLastErrors(view.reads, kind, { from, to });
-    const errors = countErrors(read, { from: from.getTime(), to: to.getTime(), parts: PARTS });
-    const total = read.length;
-    const starts = Array.from({ length: PARTS }, (_, part) => from.getTime() + (part * ms) / PARTS);
-    const shown = { kind, span, errors, total, isCapped, starts };
+    const from = view.now.getTime() - ms;
+    const found = await readErrors(view.reads, kind, { now: view.now, ms, parts: PARTS });
+    const deploys = await listDeploys(view.reads, { from: new Date(from) });
+    const starts = Array.from({ length: PARTS }, (_, part) => from + (part * ms) / PARTS);
+    const shown = { kind, span, ...found, starts, deploys };
     return c.html(
       <Page view={view} title="Errors" current="errors" live={15}>
         <Choices view={view} kind={kind} span={span} />
-        {errors.length === 0 ? <None kind={kind} span={span} /> : <Groups view={view} shown={shown} />}
+        {found.errors.length === 0 ? <None kind={kind} span={span} /> : <Groups view={view} shown={shown} />}
       </Page>,
     );
   });
@@ -128,12 +130,13 @@ function None({ kind, span }: { readonly kind: Kind; readonly span: Span }) {
 }
 
 function Groups({ view, shown }: { readonly view: View; readonly shown: Shown }) {
-  const { kind, span, errors, total, isCapped, starts } = shown;
+  const { kind, span, errors, total, isCapped, starts, deploys } = shown;
+  const from = starts[0] ?? 0;
   const { verb, look, word } = KINDS[kind];
   const jobs = new Set(errors.map(({ job }) => job)).size;
   const times = starts.map(at => shortTime(new Date(at), view.zone, view.now));
   const all = starts.map((_, part) => errors.reduce((sum, { parts }) => sum + (parts[part] ?? 0), 0));
-  const count = `${numberText(total)}${isCapped ? '+' : ''}`;
+  const count = numberText(total, MAX_COUNTED);
   return (
     <>
       <p class="lead">
@@ -143,10 +146,20 @@ function Groups({ view, shown }: { readonly view: View; readonly shown: Shown })
         {verb(total)} the last {SPANS[span].words}, with{' '}
         {errors.length === 1 ? 'one error' : `${numberText(errors.length)} errors`} in{' '}
         {jobs === 1 ? 'one job' : `${numberText(jobs)} jobs`}.
-        {isCapped ? ` The newest ${numberText(MAX_ERRORS_READ)} are counted.` : ''}
+        {isCapped
+          ? ` The newest ${numberText(MAX_ERRORS_READ)} are grouped below; the counts are of these.`
+          : ''}
       </p>
       <div class="over-time">
-        <Sparkline counts={all} what={`${word} runs`} times={times} look={look} width={1000} height={64} />
+        <Sparkline
+          counts={all}
+          what={`${word} runs`}
+          times={times}
+          look={look}
+          width={1000}
+          height={64}
+          marks={marksOf(deploys, { from, to: view.now.getTime() })}
+        />
         <div class="over-time-ends">
           <span>{times[0]}</span>
           <span>
@@ -154,6 +167,7 @@ function Groups({ view, shown }: { readonly view: View; readonly shown: Shown })
           </span>
           <span>now</span>
         </div>
+        <MarkNames view={view} deploys={deploys} from={from} />
       </div>
       <ol class="errors">
         {errors.slice(0, MAX_GROUPS).map(error => (
@@ -169,8 +183,8 @@ function Groups({ view, shown }: { readonly view: View; readonly shown: Shown })
 
 function Group({
   view,
-  shown: { kind, span, total },
-  error: { job, group, count, firstAt, lastAt, lastId, sample, parts },
+  shown: { kind, span, read, isCapped },
+  error: { job, group, count, firstAt, firstDeploy, lastAt, lastId, sample, parts },
   times,
 }: {
   readonly view: View;
@@ -180,7 +194,7 @@ function Group({
 }) {
   const { status, word, look } = KINDS[kind];
   const query = { status, job, name: group.name, code: group.code, message: group.message, from: span };
-  const share = Math.round((count / total) * 100);
+  const share = Math.round((count / read) * 100);
   return (
     <li class="sheet" data-row>
       <div class="e-what">
@@ -192,7 +206,7 @@ function Group({
           </a>
         </p>
         <p class="muted">
-          {plainLine(job, 200)} · last in run{' '}
+          <a href={view.link(`/jobs/${encodeURIComponent(job)}`)}>{plainLine(job, 200)}</a> · last in run{' '}
           <a class="mono" href={view.link(`/runs/${lastId}`)}>
             {lastId}
           </a>
@@ -211,9 +225,20 @@ function Group({
           )}
           <Time view={view} at={new Date(lastAt)} relative />
         </span>
+        {firstDeploy === null || isCapped ? null : (
+          <span class="faint first-in" title={`the first of them, in the last ${SPANS[span].words}`}>
+            first seen in{' '}
+            <a class="link" href={view.link('/runs', { deploy: firstDeploy, job, status })}>
+              {plainLine(firstDeploy, 40)}
+            </a>
+          </span>
+        )}
       </div>
       <div class="e-count">
-        <b>{numberText(count)}</b>
+        <b>
+          {numberText(count)}
+          {isCapped ? '+' : ''}
+        </b>
         <span class="faint">{share === 0 ? 'under 1%' : `${share}%`}</span>
       </div>
       {view.user.role === 'view' || kind !== 'dead' ? null : (

@@ -7,11 +7,11 @@ import {
 } from '../../answers/schedules/simulate-load.js';
 import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
-import { dayOfInstant, localDay } from '../../model/occurrences/local-days.js';
+import { dayOfInstant, localDay, placeOnDay } from '../../model/occurrences/local-days.js';
 import type { LoadCurve } from '../../model/planning/load.js';
 import { findZone, type Zone } from '../../model/schedule/zone/zone.js';
 import { Page } from '../layout/page.js';
-import { Empty, Sheet } from '../layout/parts.js';
+import { Empty, Sheet, Suggestions } from '../layout/parts.js';
 import { numberText, spanText } from '../layout/text.js';
 import { LoadHeat } from '../pictures/load-heat.js';
 import { Busiest, HourTable, LeftOut } from '../schedules/load-tables.js';
@@ -20,6 +20,7 @@ import type { App, View } from '../view.js';
 
 const JITTERS = ['30s', '1m', '5m', '15m', '30m', '1h'];
 const DEFAULT_JITTER = '5m';
+const DAY_MS = 86_400_000;
 const MAX_JITTER_MS = 24 * 3_600_000;
 const LEAD =
   'How many runs the schedules would start in the coming seven days. A cell shows the busiest minute of its hour: that is what a database and its workers must bear at once. A jitter spreads schedules that share a minute, each by a delay that is always the same.';
@@ -30,10 +31,13 @@ export function addLoadPage(app: App): void {
     const { jitter, zone: named } = c.req.query();
     const { jitterMs, problem } = readJitter(jitter?.trim() || DEFAULT_JITTER);
     const zone = readZone(named?.trim() || view.zone);
-    // Whole days, so that the answer can be kept.
-    const today = dayOfInstant(zone, view.now.getTime());
-    const [from, to] = [today, today + 7].map(day => new Date(localDay(zone, day).start));
-    const question = { from: from ?? view.now, to: to ?? view.now, timezone: zone.name, jitterMs };
+    const from = startOfHour(zone, view.now.getTime());
+    const question = {
+      from: new Date(from),
+      to: new Date(from + 7 * DAY_MS),
+      timezone: zone.name,
+      jitterMs,
+    };
     const simulated = await simulateLoad(view.reads, question, view.now.getTime());
     return c.html(
       <Page view={view} title="Load" current="load" lead={LEAD}>
@@ -43,6 +47,12 @@ export function addLoadPage(app: App): void {
       problem === null ? 200 : 400,
     );
   });
+}
+
+/** Of this hour by the clocks of the zone: what is over is not to come, and an answer can be kept. */
+function startOfHour(zone: Zone, now: number): number {
+  const { second } = placeOnDay(zone, localDay(zone, dayOfInstant(zone, now)), now);
+  return Math.floor(now / 1000) * 1000 - (second % 3600) * 1000;
 }
 
 function readJitter(text: string): { jitterMs: number; problem: string | null } {
@@ -81,11 +91,7 @@ function Chooser({
         <span>Jitter for all</span>
         <input name="jitter" value={jitter} list="jitters" autocomplete="off" data-search />
       </label>
-      <datalist id="jitters">
-        {JITTERS.map(each => (
-          <option value={each} />
-        ))}
-      </datalist>
+      <Suggestions id="jitters" values={JITTERS} />
       <label>
         <span>Hours of</span>
         <input name="zone" value={zone.name} autocomplete="off" />

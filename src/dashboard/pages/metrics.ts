@@ -1,7 +1,6 @@
 // The metrics, for Prometheus: no page, but behind the same door.
-import { openMetrics } from '../../answers/figures/openmetrics.js';
+import { createTotalsReader, openMetrics } from '../../answers/figures/openmetrics.js';
 import { CONTENT_TYPES, type ExpositionFormat, formatFor } from '../../model/metrics/exposition.js';
-import { createTotalsReader } from '../../store/reads/metrics/totals.js';
 import { cached } from '../cached.js';
 import type { App, View } from '../view.js';
 

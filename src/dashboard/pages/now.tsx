@@ -2,11 +2,14 @@
 import { cached, cachedByCost } from '../cached.js';
 import { Page } from '../layout/page.js';
 import { Empty, Sheet, Time } from '../layout/parts.js';
+import { numberText } from '../layout/text.js';
+import { AlertsLine } from '../now/alerts-line.js';
 import { FiguresRow } from '../now/figures-row.js';
 import { HealthBanner } from '../now/health-banner.js';
-import { type NowContent, readDayInTime, readNow } from '../now/read-now.js';
+import { type ComingHour, type NowContent, readComingHour, readDayInTime, readNow } from '../now/read-now.js';
 import { ComingTable, RunningTable, TroubledTable } from '../now/tables.js';
 import { FirstRun, NoJobs } from '../now/welcome.js';
+import { MarkNames, marksOf } from '../pictures/deploy-marks.js';
 import { Minutes, MinutesTable } from '../pictures/minutes.js';
 import type { App, View } from '../view.js';
 
@@ -14,30 +17,41 @@ const SECONDS = 5;
 /** All readers of this page share what is read for it. The health counts more than the page shows. */
 const CONTENT_MAX_AGE_MS = 900;
 const HEALTH_MAX_AGE_MS = 4000;
+const HOUR_MAX_AGE_MS = 30_000;
 
 export function addNowPage(app: App): void {
-  const readHealth = cachedByCost(HEALTH_MAX_AGE_MS, async ({ tock }: View) => await tock.health());
-  const readDay = cachedByCost(0, readDayInTime);
+  const readHealth = cachedByCost(HEALTH_MAX_AGE_MS, async ({ tock }: View) => await tock.health(), {
+    versionOf,
+  });
+  // A forecast, which little of what happens changes: it is not read again for that.
+  const readHour = cachedByCost(HOUR_MAX_AGE_MS, readComingHour);
+  const readDay = cachedByCost(0, readDayInTime, { versionOf });
   // Not by its cost: a long count of what ended must not keep what runs from being read again.
-  const readContent = cached(CONTENT_MAX_AGE_MS, async (view: View) => await readNow(view, readDay));
+  const readContent = cached(CONTENT_MAX_AGE_MS, async (view: View) => await readNow(view, readDay), {
+    versionOf,
+  });
   app.get('/', async c => {
     const view = c.get('view');
-    const [content, health] = await Promise.all([readContent(view), readHealth(view)]);
+    const [content, health, hour] = await Promise.all([readContent(view), readHealth(view), readHour(view)]);
+    const isStale = content.isStale || health.isStale;
     return c.html(
-      <Page view={view} title="Now" current="now" live={SECONDS}>
+      <Page view={view} title="Now" current="now" live={SECONDS} seen={content.seen} isStale={isStale}>
         {isUnused(view, content) ? (
           <NoJobs />
         ) : (
           <>
-            <HealthBanner view={view} health={health} />
+            <HealthBanner view={view} health={health.value} />
+            <AlertsLine view={view} down={content.down} />
             <FiguresRow view={view} content={content} />
-            <Content view={view} content={content} />
+            <Content view={view} content={content} hour={hour.value} />
           </>
         )}
       </Page>,
     );
   });
 }
+
+const versionOf = ({ version }: View) => version;
 
 /** Nothing is defined, and nothing was ever enqueued. */
 const isUnused = ({ frame }: View, { live, outcomes }: NowContent) =>
@@ -48,7 +62,15 @@ const isUnused = ({ frame }: View, { live, outcomes }: NowContent) =>
 const totalOf = ({ total: { succeeded, dead, cancelled, skipped } }: NowContent['outcomes']) =>
   succeeded + dead + cancelled + skipped;
 
-function Content({ view, content }: { readonly view: View; readonly content: NowContent }) {
+function Content({
+  view,
+  content,
+  hour,
+}: {
+  readonly view: View;
+  readonly content: NowContent;
+  readonly hour: ComingHour | null;
+}) {
   const { live, outcomes, coming, troubled } = content;
   const isNew = totalOf(outcomes) === 0 && live.running === 0;
   return (
@@ -77,25 +99,75 @@ function Content({ view, content }: { readonly view: View; readonly content: Now
           <>
             <h2>Schedules to look at</h2>
             <TroubledTable view={view} troubled={troubled} />
+            <MoreTroubled view={view} troubled={troubled} />
           </>
         )}
       </div>
       <div>
-        <h2>Coming up</h2>
-        {coming.length === 0 ? (
-          <Empty title="Nothing is scheduled">
-            <p>Runs are made by hand, by other runs, or by an app that enqueues them.</p>
-          </Empty>
-        ) : (
-          <ComingTable view={view} coming={coming} />
-        )}
+        <h2>
+          Coming up <Hour view={view} hour={hour} />
+        </h2>
+        {coming.length === 0 ? <NothingComes view={view} /> : <ComingTable view={view} coming={coming} />}
       </div>
     </div>
   );
 }
 
+/** How much starts within an hour. */
+function Hour({ view, hour }: { readonly view: View; readonly hour: ComingHour | null }) {
+  if (hour === null) return null;
+  const { starts, isCut } = hour;
+  const count = `${numberText(starts)}${isCut ? '+' : ''}`;
+  return (
+    <small>
+      {starts === 0 ? 'nothing starts' : starts === 1 ? '1 run starts' : `${count} runs start`} within{' '}
+      {view.pages.has('/load') ? <a href={view.link('/load')}>an hour</a> : 'an hour'}
+    </small>
+  );
+}
+
+function MoreTroubled({
+  view,
+  troubled,
+}: {
+  readonly view: View;
+  readonly troubled: NowContent['troubled'];
+}) {
+  const more = (troubled[0]?.total ?? 0) - troubled.length;
+  if (more <= 0) return null;
+  return (
+    <p class="more">
+      and {numberText(more)} more: <a href={view.link('/schedules', { state: 'paused' })}>paused</a>,{' '}
+      <a href={view.link('/schedules', { state: 'broken' })}>broken</a>,{' '}
+      <a href={view.link('/errors')}>with dead runs</a>
+    </p>
+  );
+}
+
+/** There is nothing to schedule, or all that there is stands still. */
+function NothingComes({ view }: { readonly view: View }) {
+  const { schedules } = view.frame;
+  if (schedules === 0)
+    return (
+      <Empty title="Nothing is scheduled">
+        <p>Runs are made by hand, by other runs, or by an app that enqueues them.</p>
+      </Empty>
+    );
+  return (
+    <Empty title="No schedule has a next occurrence">
+      <p>
+        {numberText(schedules, 10_000)} {schedules === 1 ? 'schedule is' : 'schedules are'}{' '}
+        <a href={view.link('/schedules', { state: 'paused' })}>paused</a>,{' '}
+        <a href={view.link('/schedules', { state: 'broken' })}>broken</a>, or run after others.
+      </p>
+    </Empty>
+  );
+}
+
 function LastHour({ view, content }: { readonly view: View; readonly content: NowContent }) {
   const { minutes, until } = content.outcomes;
+  const from = minutes[0]?.at.getTime() ?? view.now.getTime() - 3_600_000;
+  const marks = marksOf(content.deploys, { from, to: view.now.getTime() });
   return (
     <>
       <h2>
@@ -107,7 +179,8 @@ function LastHour({ view, content }: { readonly view: View; readonly content: No
         )}
       </h2>
       <Sheet>
-        <Minutes minutes={minutes} zone={view.zone} />
+        <Minutes minutes={minutes} zone={view.zone} marks={marks} />
+        <MarkNames view={view} deploys={content.deploys} from={from} />
         <div class="legend">
           <span class="pill ok">succeeded</span>
           <span class="pill other">skipped or cancelled</span>

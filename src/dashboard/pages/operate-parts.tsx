@@ -1,23 +1,12 @@
 // What the pages Queues, Workers and Audit share: links to what they name, which runs hold slots, audit rows.
+
 import type { Child } from 'hono/jsx';
 import { auditWords } from '../../answers/audit-words.js';
+import type { Holder } from '../../answers/queues.js';
 import type { AuditRecord } from '../../model/audit.js';
-import type { Holder } from '../../store/reads/queue-load.js';
-import { Time } from '../layout/parts.js';
+import { RunLink, Time } from '../layout/parts.js';
 import { numberText, relativeText } from '../layout/text.js';
 import type { View } from '../view.js';
-
-export function RunLink({
-  view,
-  id,
-  children,
-}: {
-  readonly view: View;
-  readonly id: string;
-  readonly children?: Child;
-}) {
-  return <a href={view.link(`/runs/${encodeURIComponent(id)}`)}>{children ?? `run ${id}`}</a>;
-}
 
 export function QueueLink({ view, name }: { readonly view: View; readonly name: string }) {
   return <a href={view.link(`/queues/${encodeURIComponent(name)}`)}>{name}</a>;

@@ -1,14 +1,14 @@
 // One run: what happens with it now, its whole life, and what can be done to it.
+
 import type { Context } from 'hono';
+import { readHoldingQueue } from '../../answers/queues.js';
+import { getRun, pendingText, readPayloadText, readPendingRun } from '../../answers/runs/lists.js';
 import { type ReadRun, readRun } from '../../answers/runs/read-run.js';
 import { TockError } from '../../model/errors.js';
 import { inexactNumber } from '../../model/exact-numbers.js';
 import { receiverText } from '../../model/run/hand-off-record.js';
 import type { RunRecord } from '../../model/run/run-record.js';
 import { isFinished, TRANSITIONS } from '../../model/run/states.js';
-import { readPayloadText } from '../../store/reads/runs/run-detail.js';
-import { pendingText, readPendingRun } from '../../store/reads/runs/successors.js';
-import { getRun } from '../../store/reads/runs.js';
 import { flash } from '../flash.js';
 import { Page } from '../layout/page.js';
 import { ActionForm, type Question, StatusPill } from '../layout/parts.js';
@@ -16,6 +16,8 @@ import { plainLine } from '../layout/plain-text.js';
 import { shortTime } from '../layout/text.js';
 import { type LifeMark, RunLifePicture } from '../pictures/run-life.js';
 import { readRunId } from '../query.js';
+import { FlowSection } from '../runs/flow.js';
+import { GroupActions, GroupSection } from '../runs/group.js';
 import { Documents, Related, RunFacts } from '../runs/run-facts.js';
 import { Story } from '../runs/story.js';
 import type { App, View } from '../view.js';
@@ -31,7 +33,16 @@ export function addRunPage(app: App): void {
   app.post('/runs/:id/retry', async c => {
     const view = c.get('view');
     const run = await view.tock.runs.retry(readRunId(c.req.param('id')));
-    flash(c, `Run ${run.id} is waiting again: attempt ${run.attempts + 1} of ${run.maxAttempts} is due now.`);
+    const queue = await readHoldingQueue(view.reads, run.queue);
+    const paused =
+      (queue?.pausedAt ?? null) === null
+        ? ''
+        : ` Its queue ${run.queue} is paused: it starts when that is resumed.`;
+    flash(
+      c,
+      `Run ${run.id} is waiting again: attempt ${run.attempts + 1} of ${run.maxAttempts} is due now.${paused}`,
+      paused === '' ? 'ok' : 'bad',
+    );
     return c.redirect(view.link(`/runs/${run.id}`), 303);
   });
   app.post('/runs/:id/cancel', async c => {
@@ -129,6 +140,8 @@ function RunPage({ view, read }: { readonly view: View; readonly read: ReadRun }
           clock={clock}
         />
       )}
+      {read.flow === null ? null : <FlowSection view={view} flow={read.flow} current={run.id} />}
+      {read.group === null || read.flow !== null ? null : <GroupSection view={view} drawn={read.group} />}
       <div class="two">
         <div>
           <h2>What happened</h2>
@@ -145,7 +158,7 @@ function RunPage({ view, read }: { readonly view: View; readonly read: ReadRun }
   );
 }
 
-function Now({ view, read: { run, now } }: { readonly view: View; readonly read: ReadRun }) {
+function Now({ view, read: { run, now, group } }: { readonly view: View; readonly read: ReadRun }) {
   return (
     <section class={`run-now ${now.tone}`} aria-label="Now">
       <p>
@@ -153,6 +166,7 @@ function Now({ view, read: { run, now } }: { readonly view: View; readonly read:
         {now.remedy === null ? null : <span class="muted"> {now.remedy}</span>}
       </p>
       <div class="actions">
+        {group === null ? null : <GroupActions view={view} drawn={group} />}
         <Actions view={view} run={run} />
       </div>
     </section>

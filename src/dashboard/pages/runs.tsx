@@ -1,33 +1,33 @@
-// Runs: those that match a filter, newest first, page by page; and what can be done to all of them.
-import { TockError } from '../../model/errors.js';
-import {
-  isSlow,
-  MAX_COUNTED,
-  type ReadRunMatch,
-  readRunMatch,
-  requireSight,
-} from '../../model/run/run-match.js';
-import { LIVE_STATUSES, TRANSITIONS } from '../../model/run/states.js';
-import { isStoppedStatement, sqlState } from '../../store/connection/errors.js';
-import { readJobNames } from '../../store/reads/runs/job-names.js';
+// Runs: those that match a filter, newest first or by their ends, page by page; and what can be done to all.
+import { isStoppedStatement, sqlState } from '../../answers/reads.js';
 import {
   countRuns,
   isCountSlow,
   listRunPage,
   type PageBounds,
   type RunPage,
-} from '../../store/reads/runs/run-list.js';
-import { Page } from '../layout/page.js';
-import { Empty } from '../layout/parts.js';
-import { readCount, readRunId } from '../query.js';
+  readJobNames,
+} from '../../answers/runs/lists.js';
 import {
+  type FilterFault,
   type FilterText,
   isEmpty,
-  queryOf,
-  type ReadFilter,
-  readFilter,
   readFilterText,
-} from '../runs/filter.js';
+} from '../../model/run/match/filter-text.js';
+import {
+  isSlow,
+  MAX_COUNTED,
+  type ReadRunMatch,
+  readRunMatch,
+  requireSight,
+} from '../../model/run/match/run-match.js';
+import { LIVE_STATUSES, TRANSITIONS } from '../../model/run/states.js';
+import { Page } from '../layout/page.js';
+import { Empty } from '../layout/parts.js';
+import { readRunId } from '../query.js';
+import { LIMIT, orderFault, readBounds } from '../runs/bounds.js';
+import { addRunFiles, Files } from '../runs/files.js';
+import { listQuery, queryOf, type ReadFilter, tryFilter } from '../runs/filter.js';
 import { FilterForm, FindForm } from '../runs/filter-form.js';
 import { countedWords, filterWords } from '../runs/filter-words.js';
 import { find } from '../runs/find.js';
@@ -36,28 +36,26 @@ import { Meant } from '../runs/meant.js';
 import { RunTable } from '../runs/run-table.js';
 import type { App, View } from '../view.js';
 
-const LIMIT = 50;
-const MAX_LIMIT = 500;
-
 export function addRunsPage(app: App): void {
   app.get('/runs', async c => {
     const view = c.get('view');
     const id = c.req.query('id');
     if (id !== undefined && id !== '') return c.redirect(view.link(`/runs/${readRunId(id)}`), 303);
-    const filter = readFilter(
-      readFilterText(name => c.req.queries(name) ?? []),
-      view.zone,
-      view.now,
-    );
-    const bounds = readBounds(c.req.query('before'), c.req.query('after'), c.req.query('limit'));
+    const text = readFilterText(name => c.req.queries(name) ?? []);
+    const filter = tryFilter(text, view.zone, view.now);
+    const bounds = readBounds(name => c.req.query(name));
     const jobs = await readJobNames(view.reads);
+    const wrong = ({ faults }: Faulty) =>
+      c.html(<Wrong view={view} text={text} jobs={jobs} faults={faults} order={bounds.order} />, 400);
+    if ('faults' in filter) return wrong(filter);
     const found = await search(view, filter, bounds);
+    if (found !== null && 'faults' in found) return wrong(found);
     const isFirstPage = bounds.before === undefined && bounds.after === undefined;
     const isLive = isFirstPage && found !== null && !isSlow(readRunMatch(filter.match));
     return c.html(
       <Page view={view} title="Runs" current="runs" {...(isLive ? { live: 5 } : {})}>
         <FindForm view={view} />
-        <FilterForm view={view} text={filter.text} jobs={jobs} />
+        <FilterForm view={view} text={filter.text} jobs={jobs} order={bounds.order} />
         {found === null ? (
           <Empty title="This search was stopped after 5 seconds">
             <p>
@@ -77,14 +75,7 @@ export function addRunsPage(app: App): void {
     return c.redirect(view.link(...(await find(view.reads, (c.req.query('q') ?? '').trim()))), 303);
   });
   addManyActions(app);
-}
-
-function readBounds(before?: string, after?: string, limit?: string): PageBounds {
-  return {
-    ...(before === undefined || before === '' ? {} : { before: readRunId(before, 'before') }),
-    ...(after === undefined || after === '' ? {} : { after: readRunId(after, 'after') }),
-    limit: readCount(limit, 'limit', { max: MAX_LIMIT, fallback: LIMIT }),
-  };
+  addRunFiles(app);
 }
 
 interface Found extends RunPage {
@@ -92,10 +83,37 @@ interface Found extends RunPage {
   readonly count: number | null;
 }
 
+interface Faulty {
+  readonly faults: readonly FilterFault[];
+}
+
+/** What is wrong, with the form as it was filled in. */
+function Wrong({
+  view,
+  text,
+  jobs,
+  faults,
+  order,
+}: Faulty & {
+  readonly order: PageBounds['order'] | undefined;
+  readonly view: View;
+  readonly text: FilterText;
+  readonly jobs: readonly string[];
+}) {
+  return (
+    <Page view={view} title="Runs" current="runs">
+      <FindForm view={view} />
+      <FilterForm view={view} text={text} jobs={jobs} faults={faults} order={order} />
+    </Page>
+  );
+}
+
 /** Null if the server stopped it. */
-async function search(view: View, { match }: ReadFilter, bounds: PageBounds): Promise<Found | null> {
+async function search(view: View, { match }: ReadFilter, bounds: PageBounds): Promise<Found | Faulty | null> {
   const read = readRunMatch(match);
   requireSight(view.user, match);
+  const fault = orderFault(bounds, read);
+  if (fault !== null) return { faults: [fault] };
   try {
     const page = await listRunPage(view.reads, read, bounds);
     return { ...page, count: await countOf(view, read, page, bounds) };
@@ -103,9 +121,7 @@ async function search(view: View, { match }: ReadFilter, bounds: PageBounds): Pr
     if (isStoppedStatement(error)) return null;
     // A number of the payload that PostgreSQL cannot hold.
     if (sqlState(error)?.startsWith('22') === true)
-      throw new TockError('TOCK_BAD_OPTION', 'this filter has a value that PostgreSQL cannot read', {
-        cause: error,
-      });
+      return { faults: [{ field: 'payload', message: 'payload has a value that PostgreSQL cannot read' }] };
     throw error;
   }
 }
@@ -137,6 +153,7 @@ function Found({
 }) {
   const { text, isLastDayOnly } = filter;
   const { runs, count } = found;
+  const { order } = bounds;
   return (
     <>
       <div class="found">
@@ -144,17 +161,18 @@ function Found({
           {sentence(count === null ? filterWords(text) : countedWords(count, MAX_COUNTED, text))}
           {isEmpty(text) ? null : (
             <small>
-              <a class="link" href={view.link('/runs')}>
+              <a class="link" href={view.link('/runs', { order })}>
                 clear
               </a>
             </small>
           )}
         </h2>
         <AllOfThem view={view} text={text} hasRuns={runs.length > 0} />
+        <Files view={view} text={text} order={order} hasRuns={runs.length > 0} />
       </div>
-      {isLastDayOnly ? <LastDayOnly view={view} text={text} /> : null}
+      {isLastDayOnly ? <LastDayOnly view={view} text={text} order={order} /> : null}
       {runs.length === 0 ? (
-        <Nothing view={view} text={text} jobs={jobs} />
+        <Nothing view={view} text={text} jobs={jobs} order={order} />
       ) : (
         <RunTable view={view} runs={runs} />
       )}
@@ -194,8 +212,14 @@ function AllOfThem({
   );
 }
 
-function LastDayOnly({ view, text }: { readonly view: View; readonly text: FilterText }) {
-  const since = (from: string) => view.link('/runs', queryOf(text, { from }));
+interface Listed {
+  readonly view: View;
+  readonly text: FilterText;
+  readonly order: PageBounds['order'];
+}
+
+function LastDayOnly({ view, text, order }: Listed) {
+  const since = (from: string) => view.link('/runs', listQuery(text, order, { from }));
   return (
     <p class="muted">
       Only the last 24 hours were searched, because every run has to be read for this. Search{' '}
@@ -204,15 +228,7 @@ function LastDayOnly({ view, text }: { readonly view: View; readonly text: Filte
   );
 }
 
-function Nothing({
-  view,
-  text,
-  jobs,
-}: {
-  readonly view: View;
-  readonly text: FilterText;
-  readonly jobs: readonly string[];
-}) {
+function Nothing({ view, text, jobs, order }: Listed & { readonly jobs: readonly string[] }) {
   if (isEmpty(text))
     return (
       <Empty title="There are no runs yet">
@@ -224,11 +240,11 @@ function Nothing({
     );
   return (
     <Empty title="No run matches">
-      <Meant view={view} text={text} jobs={jobs} />
+      <Meant view={view} text={text} jobs={jobs} order={order} />
       <p>
         Runs are kept as long as your retention says.{' '}
         {text.status.length === 0 ? null : (
-          <a href={view.link('/runs', queryOf(text, { status: [] }))}>Look in all states.</a>
+          <a href={view.link('/runs', listQuery(text, order, { status: [] }))}>Look in all states.</a>
         )}
       </p>
     </Empty>
@@ -239,7 +255,7 @@ function Pager({
   view,
   text,
   found: { runs, hasOlder, hasNewer },
-  bounds: { limit },
+  bounds: { limit, order },
 }: {
   readonly view: View;
   readonly text: FilterText;
@@ -248,16 +264,16 @@ function Pager({
 }) {
   const [first, last] = [runs[0], runs.at(-1)];
   const at = (bound: Record<string, string>) =>
-    view.link('/runs', { ...queryOf(text), ...bound, limit: limit === LIMIT ? null : limit });
+    view.link('/runs', { ...listQuery(text, order), ...bound, limit: limit === LIMIT ? null : limit });
   if (!hasOlder && !hasNewer) return null;
   return (
     <nav class="pager" aria-label="More runs">
       {hasNewer ? (
         <>
           <a class="button" href={at({})}>
-            Newest
+            {order === 'ended' ? 'Those that ended last' : 'Newest'}
           </a>
-          {first === undefined ? null : (
+          {first === undefined || order === 'ended' ? null : (
             <a class="button" rel="prev" href={at({ after: first.id })}>
               Newer
             </a>

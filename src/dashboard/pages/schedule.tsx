@@ -1,6 +1,9 @@
 // One schedule: what it does in plain words, every occurrence in a calendar, and why each ran or did not.
 
+import { listAudit } from '../../answers/audit.js';
+import { readJobFigures } from '../../answers/runs/read-job.js';
 import { conditionOf } from '../../answers/schedules/condition.js';
+import { readFollowers, readNextAt } from '../../answers/schedules/lists.js';
 import {
   type OpenedSchedule,
   readCalendar,
@@ -10,8 +13,7 @@ import {
 import { summerTimeSentences } from '../../model/occurrences/summer-time.js';
 import { catchupSentence, otherSentences, overlapSentence } from '../../model/planning/policy-words.js';
 import { readDate } from '../../model/schedule/calendar.js';
-import { listAudit } from '../../store/reads/audit.js';
-import { readFollowers, readNextAt } from '../../store/reads/definition-pages.js';
+import { JobFiguresSection } from '../jobs/job-figures.js';
 import { Page } from '../layout/page.js';
 import { withChainGaps } from '../schedules/chain-gaps.js';
 import { zoneTime } from '../schedules/times.js';
@@ -22,6 +24,8 @@ import { addBackfillPage } from './schedule/backfill.js';
 import { CalendarSection } from './schedule/calendar-section.js';
 import { DurationsSection } from './schedule/durations-section.js';
 import { addEditPages } from './schedule/edit.js';
+import { addExceptionActions, ExceptionForms } from './schedule/exception-forms.js';
+import { ExceptionsSection } from './schedule/exceptions-section.js';
 import { FactsSection } from './schedule/facts-section.js';
 import { HistorySection, MAX_HISTORY } from './schedule/history-section.js';
 import { WhySection } from './schedule/why-section.js';
@@ -37,6 +41,7 @@ export function addSchedulePage(app: App): void {
     return c.html(await schedulePage(c.get('view'), c.req.param('name'), query, at));
   });
   addScheduleActions(app);
+  addExceptionActions(app);
   addBackfillPage(app);
   addEditPages(app);
 }
@@ -60,7 +65,12 @@ async function schedulePage(
     readSurroundings(view, definition),
     at === null ? null : view.tock.why(name, at),
   ]);
-  const recent = recents.get(definition.id) ?? { occurrences: [], p50: null, p95: null };
+  const recent = recents.get(definition.id) ?? { occurrences: [], exceptions: [], p50: null, p95: null };
+  // Without occurrences, its job's runs tell how long they take.
+  const figures =
+    schedule === null && !definition.after
+      ? await readJobFigures(view.reads, definition.job, view.now)
+      : null;
   const { look, word } = conditionOf(definition, recent.occurrences, next !== null);
   const now = view.now.getTime();
   // Days that are over change no more.
@@ -81,11 +91,20 @@ async function schedulePage(
       lead={leadOf(opened, view)}
     >
       <Trouble opened={opened} view={view} />
-      {why === null ? null : <WhySection view={view} why={why} />}
+      {why === null ? null : (
+        <WhySection view={view} why={why}>
+          <ExceptionForms view={view} opened={opened} at={why.instant?.getTime() ?? null} />
+        </WhySection>
+      )}
       <CalendarSection view={view} opened={opened} shown={shown} chosen={why?.instant?.getTime() ?? null} />
+      <ExceptionsSection view={view} opened={opened} />
       <div class="two">
         <div>
-          <DurationsSection view={view} opened={opened} recent={recent} />
+          {figures === null ? (
+            <DurationsSection view={view} opened={opened} recent={recent} />
+          ) : (
+            <JobFiguresSection view={view} name={definition.job} figures={figures} />
+          )}
           <HistorySection view={view} opened={opened} records={records} />
         </div>
         <FactsSection view={view} opened={opened} next={next} recent={recent} followers={followers} />
@@ -113,7 +132,7 @@ export function leadOf({ definition, table, zone }: OpenedSchedule, view: View):
   if (words === '') return `The job ${definition.job} runs when it is enqueued, by hand or by the app.`;
   const now = view.now.getTime();
   const where =
-    definition.cron === null
+    definition.cron === null && definition.anchor === null
       ? ''
       : `, ${zone.name === 'UTC' ? 'UTC' : `${zone.name.split('/').at(-1)?.replaceAll('_', ' ')} time`}`;
   const sentences = [

@@ -1,13 +1,14 @@
 // Schedules: every definition in words, when it runs next, and what became of its last occurrences.
 
-import { readRecent, scheduleOfListed } from '../../answers/schedules/read-schedule.js';
-import { readSharedPauses } from '../../store/definitions/paused-together.js';
 import {
   DEFINITION_STATES,
   type DefinitionState,
+  pageAfter,
+  readDefinitionPage,
+  readSharedPauses,
   type ScheduleMatch,
-} from '../../store/definitions/schedule-match.js';
-import { pageAfter, readDefinitionPage } from '../../store/reads/definition-pages.js';
+} from '../../answers/schedules/lists.js';
+import { readRecent, scheduleOfListed } from '../../answers/schedules/read-schedule.js';
 import { Page } from '../layout/page.js';
 import { Empty, Sheet } from '../layout/parts.js';
 import { ScheduleTable } from '../schedules/schedule-table.js';
@@ -57,7 +58,7 @@ export function addSchedulesPage(app: App): void {
     const rows = opened.map(({ definition, schedule }) => ({
       definition,
       schedule,
-      recent: recent.get(definition.id) ?? { occurrences: [], p50: null, p95: null },
+      recent: recent.get(definition.id) ?? { occurrences: [], exceptions: [], p50: null, p95: null },
     }));
     const last = found.length > LIMIT ? shown.at(-1) : undefined;
     return c.html(

@@ -1,12 +1,17 @@
 // Workers: who executes runs, on which hosts, what each does now, and who has fallen silent.
-import { readTicks } from '../../store/reads/ticks.js';
-import { type Orphans, readOrphans, readWorkerLoad, type WorkerLoad } from '../../store/reads/worker-load.js';
+import {
+  type Orphans,
+  readOrphans,
+  readTicks,
+  readWorkerLoad,
+  type WorkerLoad,
+} from '../../answers/workers.js';
 import { Page } from '../layout/page.js';
-import { Empty, Sheet, Time } from '../layout/parts.js';
+import { Empty, RunLink, Sheet, Time } from '../layout/parts.js';
 import { numberText, relativeText, spanText } from '../layout/text.js';
 import type { App, View } from '../view.js';
 import { Ticks } from './doctor.js';
-import { RunLink, runName, Warning } from './operate-parts.js';
+import { runName, Warning } from './operate-parts.js';
 
 export function addWorkersPage(app: App): void {
   app.get('/workers', async c => {

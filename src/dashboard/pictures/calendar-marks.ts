@@ -43,7 +43,7 @@ export function drawOccurrence(
 }
 
 const OK: readonly OccurrenceState[] = ['succeeded', 'retried', 'pruned'];
-const QUIET: readonly OccurrenceState[] = ['upcoming', 'edited', 'held'];
+const QUIET: readonly OccurrenceState[] = ['upcoming', 'moved', 'excepted', 'edited', 'held'];
 
 /** SVG; empty where nothing occurs. */
 export function drawCell(

@@ -36,8 +36,8 @@ export function scaleLife<P extends Part>(phases: readonly P[], width: number): 
   const least = phases.map(phase => (isAttempt(phase) ? MIN_ATTEMPT : MIN_WAIT));
   const room = Math.max(0, width - sum(least));
   // A quarter of a second counts as hardly anything.
-  const weights = phases.map(({ from, to }) => Math.log1p((to - from) / 250));
-  const weight = sum(weights) || 1;
+  const weights = phases.map(({ from, to }) => (total === 0 ? 1 : Math.log1p((to - from) / 250)));
+  const weight = sum(weights);
   const widths = least.map((min, index) => min + (room * (weights[index] ?? 0)) / weight);
   return { placed: place(phases, widths), isToScale, width: sum(widths) };
 }

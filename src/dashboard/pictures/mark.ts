@@ -54,6 +54,10 @@ export function drawMark(state: OccurrenceState, box: Box): Markup {
       return markup`<circle class="m-dot" cx="${cx}" cy="${cy}" r="1.8"/>`;
     case 'upcoming':
       return inner('f-next', box);
+    case 'moved':
+      return markup`${inner('f-next', box)}<path class="m-stroke" d="M${px(x + 2.5)} ${cy}h${px(width - 5)}m${px(-2.5)} ${px(-2.5)}l2.5 2.5l-2.5 2.5"/>`;
+    case 'excepted':
+      return markup`${inner('f-next', box)}<path class="m-stroke" d="M${px(x + 2.5)} ${cy}h${px(width - 5)}"/>`;
   }
 }
 

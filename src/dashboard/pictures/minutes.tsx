@@ -1,6 +1,7 @@
 // Runs a minute over the last hour, by how they ended: what succeeded above the line, what is dead below it.
 import type { FinishedStatus } from '../../model/run/states.js';
 import { clockTime, numberText } from '../layout/text.js';
+import { type DeployMark, MarkLines } from './deploy-marks.js';
 
 export type Minute = Readonly<Record<FinishedStatus, number>> & { readonly at: Date };
 
@@ -14,7 +15,15 @@ const LINE = TOP + ABOVE;
 /** What is there is seen, however little it is beside the rest. */
 const MIN_BAR = 2.5;
 
-export function Minutes({ minutes, zone }: { readonly minutes: readonly Minute[]; readonly zone: string }) {
+export function Minutes({
+  minutes,
+  zone,
+  marks,
+}: {
+  readonly minutes: readonly Minute[];
+  readonly zone: string;
+  readonly marks: readonly DeployMark[];
+}) {
   const step = (WIDTH - LEFT) / minutes.length;
   const top = scaleOf(Math.max(...minutes.map(aboveOf), 1));
   const height = (count: number, max: number) =>
@@ -64,6 +73,7 @@ export function Minutes({ minutes, zone }: { readonly minutes: readonly Minute[]
           </g>
         );
       })}
+      <MarkLines marks={marks} left={LEFT} width={WIDTH - LEFT} top={TOP} bottom={LINE + BELOW} />
       <line class="axis" x1={LEFT} x2={WIDTH} y1={LINE + 0.5} y2={LINE + 0.5} />
       <text x={LEFT - 8} y={LINE + 4} text-anchor="end">
         0

@@ -68,7 +68,7 @@ const KEYS: readonly {
   { look: 'k-lost', word: 'lease expired', has: ({ outcome }) => outcome === 'lost' },
   { look: 'k-cancel', word: 'cancelled', has: ({ outcome }) => outcome === 'cancelled' },
   { look: 'k-run', word: 'running', has: ({ outcome }) => outcome === 'running' },
-  { look: 'k-asleep', word: 'asleep: its handler waits', has: ({ kind }) => kind === 'asleep' },
+  { look: 'k-asleep', word: 'asleep: it waits', has: ({ kind }) => kind === 'asleep' },
   { look: 'k-wait', word: 'due, waits', has: ({ kind }) => kind === 'wait' },
   { look: 'k-delay', word: 'not due yet', has: ({ kind }) => kind === 'backoff' || kind === 'delay' },
 ];

@@ -1,5 +1,6 @@
 // How many over time, as small bars. The same numbers stand in a table for those who do not see it.
 import { numberText } from '../layout/text.js';
+import { type DeployMark, MarkLines } from './deploy-marks.js';
 
 export interface SparklineProps {
   readonly counts: readonly number[];
@@ -7,15 +8,25 @@ export interface SparklineProps {
   readonly what: string;
   /** The beginning of each part. */
   readonly times: readonly string[];
-  readonly look: 'dead' | 'retry';
+  readonly look: 'dead' | 'retry' | 'ok';
   /** Default 168 by 30. */
   readonly width?: number;
   readonly height?: number;
+  /** Deploys in this time. */
+  readonly marks?: readonly DeployMark[];
 }
 
 const GAP = 1.5;
 
-export function Sparkline({ counts, what, times, look, width = 168, height = 30 }: SparklineProps) {
+export function Sparkline({
+  counts,
+  what,
+  times,
+  look,
+  width = 168,
+  height = 30,
+  marks = [],
+}: SparklineProps) {
   const most = Math.max(...counts, 1);
   const step = width / counts.length;
   const last = counts.findLastIndex(count => count > 0);
@@ -50,6 +61,7 @@ export function Sparkline({ counts, what, times, look, width = 168, height = 30 
             </rect>
           );
         })}
+        <MarkLines marks={marks} width={width} bottom={height} />
       </svg>
       <table class="unseen">
         <caption>{what}</caption>

@@ -1,6 +1,6 @@
 // Where the one box for everything leads: to a run, or to a list.
-import type { Session } from '../../store/connection/database.js';
-import { readNamed } from '../../store/reads/runs/job-names.js';
+import type { Session } from '../../answers/reads.js';
+import { readNamed } from '../../answers/runs/lists.js';
 import type { Query } from '../view.js';
 
 /** A path and its query. */

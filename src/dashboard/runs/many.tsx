@@ -1,15 +1,20 @@
 // Retry or cancel all runs of a filter: a page that counts them and asks, and the action itself.
+
 import type { Context } from 'hono';
-import { MAX_COUNTED, readRunMatch } from '../../model/run/run-match.js';
+import { listRunPage } from '../../answers/runs/lists.js';
+import { TockError } from '../../model/errors.js';
+import { includesRole } from '../../model/operator.js';
+import { type FilterText, readFilterText } from '../../model/run/match/filter-text.js';
+import { MAX_COUNTED, readRunMatch } from '../../model/run/match/run-match.js';
 import type { ManyResult } from '../../model/run/run-methods.js';
-import { TRANSITIONS } from '../../model/run/states.js';
-import { listRunPage } from '../../store/reads/runs/run-list.js';
+import { LIVE_STATUSES, TRANSITIONS } from '../../model/run/states.js';
 import { flash } from '../flash.js';
+import { type EnteredPace, enteredPace, NO_PACE, PaceFields, readPace } from '../layout/pace.js';
 import { Page } from '../layout/page.js';
-import { ActionForm, Empty } from '../layout/parts.js';
-import { numberText } from '../layout/text.js';
+import { Empty, Hidden } from '../layout/parts.js';
+import { numberText, relativeText } from '../layout/text.js';
 import type { App, View } from '../view.js';
-import { type FilterText, queryOf, readFilter, readFilterText } from './filter.js';
+import { queryOf, readFilter } from './filter.js';
 import { countedWords, filterWords } from './filter-words.js';
 import { RunTable } from './run-table.js';
 
@@ -29,6 +34,9 @@ const VERBS = {
     keep: ['Keep it', 'Keep them'],
   },
 } as const satisfies Record<Verb, object>;
+
+/** What is shown afterwards: a run that is retried keeps its place among older ones. */
+const AFTER = { retry: LIVE_STATUSES, cancel: [] } as const satisfies Record<Verb, object>;
 
 /** A browser waits no longer than this; what is left then, the next press does. */
 const BUDGET_MS = 20_000;
@@ -51,14 +59,22 @@ export function addManyActions(app: App): void {
       const body = await c.req.parseBody({ all: true });
       const text = textOf(verb, name => [body[name] ?? []].flat().map(String));
       const { match } = readFilter(text, view.zone, view.now);
+      const entered = enteredPace(name => (typeof body[name] === 'string' ? body[name].trim() : ''));
+      let rate: ReturnType<typeof readPace>;
+      try {
+        rate = verb === 'retry' ? readPace(entered) : null;
+      } catch (error) {
+        if (!(error instanceof TockError)) throw error;
+        return c.html(await question(view, verb, text, { entered, message: error.message }), 400);
+      }
       const options = { signal: AbortSignal.timeout(BUDGET_MS) };
       const result =
         verb === 'retry'
-          ? await view.tock.runs.retryMany(match, options)
+          ? await view.tock.runs.retryMany(match, { ...options, ...(rate === null ? {} : { rate }) })
           : await view.tock.runs.cancelMany(match, options);
-      report(c, verb, result);
+      report(c, view, verb, result);
       return c.redirect(
-        view.link('/runs', result.isStopped ? queryOf(text) : queryOf({ ...text, status: [] })),
+        view.link('/runs', result.isStopped ? queryOf(text) : queryOf({ ...text, status: AFTER[verb] })),
         303,
       );
     });
@@ -70,10 +86,16 @@ function textOf(verb: Verb, get: (name: string) => readonly string[]): FilterTex
   return text.status.length > 0 ? text : { ...text, status: VERBS[verb].statuses };
 }
 
-async function question(view: View, verb: Verb, text: FilterText) {
+/** @param refused what was entered, and why it was refused */
+async function question(
+  view: View,
+  verb: Verb,
+  text: FilterText,
+  refused: { readonly entered: EnteredPace; readonly message: string } | null = null,
+) {
   const { verb: word, keep } = VERBS[verb];
   const { match, isLastDayOnly } = readFilter(text, view.zone, view.now);
-  const { matched } =
+  const { matched, pausedQueues } =
     verb === 'retry'
       ? await view.tock.runs.retryMany(match, { dryRun: true })
       : await view.tock.runs.cancelMany(match, { dryRun: true });
@@ -95,23 +117,37 @@ async function question(view: View, verb: Verb, text: FilterText) {
       <p class="lead">
         This {verb === 'retry' ? 'puts' : 'cancels'} <b>{countedWords(matched, MAX_COUNTED, text)}</b>
         {verb === 'retry'
-          ? ' back into the queue, due now, each with a full set of attempts.'
+          ? ' back into the queue, each with a full set of attempts.'
           : '. Waiting ones end at once; handlers of running ones are asked to stop.'}
         {isLastDayOnly ? ' Only the last 24 hours were searched.' : ''}
       </p>
-      <div class="actions">
-        <ActionForm
-          view={view}
-          action={`/runs/${verb}-all`}
-          label={label}
-          fields={queryOf(text)}
-          main
-          needs="operate"
-        />
-        <a class="button" href={back}>
-          {keep[matched === 1 ? 0 : 1]}
-        </a>
-      </div>
+      {pausedQueues.map(({ queue, runs }) => (
+        <p class="bad">
+          {runs === 1 ? '1 of them is' : `${numberText(runs, MAX_COUNTED)} of them are`} in the queue{' '}
+          <a href={view.link(`/queues/${encodeURIComponent(queue)}`)}>{queue}</a>, which is paused: they start
+          when it is resumed.
+        </p>
+      ))}
+      <form method="post" action={view.link(`/runs/${verb}-all`)} class="many">
+        <Hidden fields={queryOf(text)} />
+        {refused === null ? null : (
+          <p class="refused" role="alert">
+            {refused.message}
+          </p>
+        )}
+        {verb === 'retry' && matched > 1 ? (
+          <PaceFields
+            entered={refused?.entered ?? NO_PACE}
+            hint="Without a number all are due now. With one, each is due a little later than the one before; other runs of the queue are not slowed down."
+          />
+        ) : null}
+        <div class="actions">
+          {includesRole(view.user.role, 'operate') ? <button class="main">{label}</button> : null}
+          <a class="button" href={back}>
+            {keep[matched === 1 ? 0 : 1]}
+          </a>
+        </div>
+      </form>
       <h2>
         {matched > runs.length ? 'The newest of them' : 'These'} <small>the oldest are done first</small>
       </h2>
@@ -120,7 +156,8 @@ async function question(view: View, verb: Verb, text: FilterText) {
   );
 }
 
-function report(c: Context, verb: Verb, { done, passed, failed, failedCount, isStopped }: ManyResult): void {
+function report(c: Context, view: View, verb: Verb, result: ManyResult): void {
+  const { done, passed, failed, failedCount, isStopped, lastDueAt } = result;
   const words = Object.entries(done).map(([status, count]) =>
     status === 'running'
       ? `${numberText(count)} asked to stop`
@@ -130,7 +167,13 @@ function report(c: Context, verb: Verb, { done, passed, failed, failedCount, isS
   if (passed > 0) words.push(`${numberText(passed)} had changed meanwhile, or had been asked before`);
   if (failedCount > 0)
     words.push(`${numberText(failedCount)} could not be changed: ${failed[0]?.message ?? ''}`);
-  if (isStopped) words.push('more are left: press again to go on');
+  if (lastDueAt) words.push(`the last is due ${relativeText(lastDueAt, view.now)}`);
+  if (isStopped)
+    words.push(
+      lastDueAt
+        ? 'more are left: press again once these have started'
+        : 'more are left: press again to go on',
+    );
   const text = words.join('; ');
   flash(c, `${text.charAt(0).toUpperCase()}${text.slice(1)}.`, failedCount > 0 || isStopped ? 'bad' : 'ok');
 }

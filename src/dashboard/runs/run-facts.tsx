@@ -1,13 +1,15 @@
 // What is on record of a run, beside its story: names, numbers, its lease, the runs around it, its documents.
 
+import type { Document, RunReference } from '../../answers/runs/lists.js';
 import type { ReadRun } from '../../answers/runs/read-run.js';
 import { formatSpan } from '../../model/duration.js';
 import { slotText } from '../../model/explain/slot.js';
+import type { AnyJob } from '../../model/job/job.js';
 import { type HandOffRecord, refusedTexts } from '../../model/run/hand-off-record.js';
 import { SUSPECTS } from '../../model/run/limits.js';
+import { isNever } from '../../model/run/run-wait.js';
 import { isFinished } from '../../model/run/states.js';
-import type { Document, RunReference } from '../../store/reads/runs/run-detail.js';
-import { Facts, Sheet, StatusPill, Time } from '../layout/parts.js';
+import { Facts, Sheet, StatusPill, Tags, Time } from '../layout/parts.js';
 import { plainLine } from '../layout/plain-text.js';
 import { numberText } from '../layout/text.js';
 import type { View } from '../view.js';
@@ -23,10 +25,12 @@ export function RunFacts({ view, read }: { readonly view: View; readonly read: R
     <Sheet>
       <Facts
         rows={[
-          ['Job', list({ job: run.job }, run.job)],
+          ['Job', <a href={view.link(`/jobs/${encodeURIComponent(run.job)}`)}>{plainLine(run.job, 200)}</a>],
           ['Does', view.tock.jobs.get(run.job)?.description ?? null],
+          ['Batch', batchText(view.tock.jobs.get(run.job))],
           ['Schedule', run.definition === null ? null : <Schedule view={view} name={run.definition} />],
           ['Key', run.idempotencyKey === null ? null : <code>{plainLine(run.idempotencyKey, 512)}</code>],
+          ['Tags', run.tags === null ? null : <Tags view={view} tags={run.tags} />],
           [
             'Queue',
             <>
@@ -37,7 +41,9 @@ export function RunFacts({ view, read }: { readonly view: View; readonly read: R
             'Attempts',
             `${run.attempts} of ${run.maxAttempts}${run.releases > 0 ? `, given back ${times(run.releases)}` : ''}`,
           ],
+          ['Deploy', run.deploy === null ? null : list({ deploy: run.deploy }, run.deploy)],
           ['Occurrence', time(scheduledFor)],
+          ['Exception', read.exception === null ? null : plainLine(read.exception, 800)],
           [
             'Interval',
             intervalStart === null || scheduledFor === null ? null : (
@@ -47,7 +53,7 @@ export function RunFacts({ view, read }: { readonly view: View; readonly read: R
             ),
           ],
           ['Created', time(run.createdAt)],
-          ['Due', time(run.runAt)],
+          ['Due', isNever(run.runAt) ? null : time(run.runAt)],
           ['Started', time(run.startedAt)],
           ['Ended', time(run.finishedAt)],
           ['Asked to stop', time(run.cancelRequestedAt)],
@@ -67,7 +73,16 @@ export function RunFacts({ view, read }: { readonly view: View; readonly read: R
               <Lease view={view} until={run.lockedUntil} />
             ) : null,
           ],
-          ['Fence', `${run.fence}${run.generation > 1 ? `, generation ${run.generation}` : ''}`],
+          [
+            'Fence',
+            <span>
+              {run.fence}
+              {run.generation > 1 ? `, generation ${run.generation}` : ''}{' '}
+              <span class="sub">
+                grows with each claim and retry; a write with an older one changes nothing
+              </span>
+            </span>,
+          ],
           ['Slots', slotsText(read).length === 0 ? null : <Lines lines={slotsText(read)} />],
           ['Successor', run.successor === null ? null : `run ${run.successor}, when this one has ended`],
           [
@@ -84,6 +99,11 @@ export function RunFacts({ view, read }: { readonly view: View; readonly read: R
     </Sheet>
   );
 }
+
+const batchText = (job: AnyJob | undefined) =>
+  job?.batch === undefined
+    ? null
+    : `its handler is called for up to ${job.batch.size} runs at once${job.batch.key === undefined ? '' : ', of the same key'}`;
 
 const times = (count: number) => (count === 1 ? 'once' : `${count} times`);
 
@@ -142,9 +162,10 @@ function Lines({ lines }: { readonly lines: readonly string[] }) {
 
 /** Runs that have to do with this one. */
 export function Related({ view, read }: { readonly view: View; readonly read: ReadRun }) {
-  const { holders, relations, redirects, origin } = read;
+  const { holders, relations, redirects, origin, joins } = read;
   const groups: readonly (readonly [string, readonly RunReference[]])[] = [
     ['Has what it waits for', holders],
+    ['Member of the group of', joins],
     ['Died before it', origin === null ? [] : [origin]],
     ['It runs after', relations?.parents ?? []],
     ['Followed by', relations?.followers ?? []],
@@ -157,7 +178,7 @@ export function Related({ view, read }: { readonly view: View; readonly read: Re
   if (shown.length === 0 && awaited.length === 0) return null;
   return (
     <>
-      <h2>Around it</h2>
+      <h2>Related runs</h2>
       <Sheet>
         <Facts
           rows={[

@@ -1,9 +1,10 @@
 // A list of runs, a row each.
 
-import { shortSkipWords } from '../../answers/now/run-now.js';
+import { shortSkipWords } from '../../answers/now/skip-words.js';
+import type { ListedRun } from '../../answers/runs/lists.js';
 import { slotText } from '../../model/explain/slot.js';
-import type { ListedRun } from '../../store/reads/runs/first-runs.js';
-import { StatusPill, Time } from '../layout/parts.js';
+import { isNever } from '../../model/run/run-wait.js';
+import { StatusPill, Tags, Time } from '../layout/parts.js';
 import { plainLine } from '../layout/plain-text.js';
 import { spanText } from '../layout/text.js';
 import type { View } from '../view.js';
@@ -42,7 +43,7 @@ function Row({ view, run }: { readonly view: View; readonly run: ListedRun }) {
       </td>
       <td class="c-job">
         <span class="name">{plainLine(run.definition ?? run.job, 120)}</span>
-        <Sub run={run} />
+        <Sub view={view} run={run} />
       </td>
       <td class="c-state">
         <StatusPill status={run.status} />
@@ -55,7 +56,9 @@ function Row({ view, run }: { readonly view: View; readonly run: ListedRun }) {
       <td class="c-when">
         <When view={view} run={run} />
       </td>
-      <td class="c-took n">{tookText(run, view.now)}</td>
+      <td class="c-took n" data-since={run.status === 'running' ? run.startedAt?.getTime() : undefined}>
+        {tookText(run, view.now)}
+      </td>
       <td class="c-why">
         <Why run={run} />
       </td>
@@ -63,13 +66,18 @@ function Row({ view, run }: { readonly view: View; readonly run: ListedRun }) {
   );
 }
 
-function Sub({ run }: { readonly run: ListedRun }) {
+function Sub({ view, run }: { readonly view: View; readonly run: ListedRun }) {
   const parts = [
     run.definition !== null && run.definition !== run.job ? run.job : '',
     run.key ?? '',
     run.queue === 'default' ? '' : `queue ${run.queue}`,
   ].filter(part => part !== '');
-  return parts.length === 0 ? null : <span class="sub">{plainLine(parts.join(' · '), 140)}</span>;
+  return (
+    <>
+      {parts.length === 0 ? null : <span class="sub">{plainLine(parts.join(' · '), 140)}</span>}
+      <Tags view={view} tags={run.tags} />
+    </>
+  );
 }
 
 function attemptsText({ attempts, maxAttempts, status }: ListedRun): string {
@@ -86,6 +94,7 @@ function When({ view, run }: { readonly view: View; readonly run: ListedRun }) {
         since <Time view={view} at={startedAt} relative />
       </>
     );
+  if (isNever(runAt)) return <>waits</>;
   return (
     <>
       due <Time view={view} at={runAt} relative />

@@ -1,6 +1,7 @@
 // The life of a run as a list: each wait and attempt with its time, its span, and what happened in it. The
 // words of the picture above it.
 
+import type { RunEffect } from '../../answers/runs/lists.js';
 import type { ReadRun } from '../../answers/runs/read-run.js';
 import { formatSpan } from '../../model/duration.js';
 import type { AttemptLog } from '../../model/run/log/attempt-log.js';
@@ -8,7 +9,6 @@ import { type AttemptOutcome, cutLife, type Phase } from '../../model/run/run-li
 import type { RunRecord } from '../../model/run/run-record.js';
 import { waitWords } from '../../model/run/run-wait.js';
 import { isFinished } from '../../model/run/states.js';
-import type { RunEffect } from '../../store/reads/runs/run-detail.js';
 import { Time } from '../layout/parts.js';
 import { plainLine } from '../layout/plain-text.js';
 import { spanText } from '../layout/text.js';
@@ -159,6 +159,7 @@ function Entry({ view, read, phase, logs }: EntryProps) {
       </li>
     );
   const error = phase.error === null ? undefined : run.errors[phase.error];
+  const deploy = error === undefined ? run.deploy : (error.deploy ?? null);
   const own = effects.filter(effect => isWithin(effect, phase));
   return (
     <li class={`s-attempt s-${outcome ?? 'failed'}`}>
@@ -175,6 +176,8 @@ function Entry({ view, read, phase, logs }: EntryProps) {
                 ? `for ${lengthText(to - from)}`
                 : `after ${lengthText(to - from)}`}
             {phase.worker === null ? '' : ` on ${plainLine(phase.worker, 120)}`}
+            {deploy === null ? '' : `, deploy ${plainLine(deploy, 100)}`}
+            {typeof error?.batch === 'number' ? `, in a batch of ${error.batch}` : ''}
           </span>
         </p>
         {own.length === 0 ? null : <Effects view={view} effects={own} from={from} />}
@@ -193,6 +196,8 @@ function gapText({ run, now }: ReadRun, { kind, attempt, isOpen, wait }: Phase):
     case 'delay':
       return isAhead ? 'Due' : 'Not due yet';
     case 'asleep':
+      if (wait?.kind === 'event' || wait?.kind === 'runs' || wait?.kind === 'group')
+        return `${isOpen ? 'Waits' : 'Waited'} for ${plainLine(waitWords(wait), 200)}${isOpen && wait.until !== null ? ', at the latest' : ''}`;
       return `${isAhead ? 'Asleep' : 'Slept'}: ${plainLine(wait === null ? '' : waitWords(wait), 200)}${isAhead ? '; it goes on' : ''}`;
     case 'backoff':
       return isAhead ? `Attempt ${attempt} is due` : `Until attempt ${attempt} was due`;
@@ -212,6 +217,18 @@ const isWithin = (effect: RunEffect, { kind, from, to }: Phase) =>
 const outside = (effects: readonly RunEffect[], phases: readonly Phase[]) =>
   effects.filter(effect => !phases.some(phase => isWithin(effect, phase)));
 
+function ChildLink({ view, id }: { readonly view: View; readonly id: string }) {
+  return (
+    <>
+      {' '}
+      is{' '}
+      <a class="mono" href={view.link(`/runs/${id}`)}>
+        run {id}
+      </a>
+    </>
+  );
+}
+
 function Effects({
   view,
   effects,
@@ -229,7 +246,9 @@ function Effects({
             {from === null ? <When view={view} at={at.getTime()} /> : `+${spanText(at.getTime() - from)}`}
           </span>{' '}
           {kind} <code>{plainLine(name, 160)}</code>
-          {result === null || !view.user.seesPayloads ? null : (
+          {kind === 'child' ? (
+            <ChildLink view={view} id={(result ?? '').replaceAll('"', '')} />
+          ) : result === null || !view.user.seesPayloads ? null : (
             <details>
               <summary>result</summary>
               <pre>{result}</pre>

@@ -1,5 +1,5 @@
 // What is asked before one schedule is resumed: the reason of its pause stands in the question.
-import type { WhyDefinition } from '../../store/reads/why/why.js';
+import type { WhyDefinition } from '../../answers/schedules/lists.js';
 import type { Question } from '../layout/parts.js';
 import { relativeText } from '../layout/text.js';
 import type { View } from '../view.js';

@@ -1,5 +1,7 @@
 // A schedule as the fields of a form, and back. What the fields may hold is checked by `schedules.upsert`.
+
 import type { ScheduleInput } from '../../engine/definitions/schedules.js';
+import { exclusionText, readExclusion } from '../../model/calendar/exclusion-text.js';
 import { formatDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { deepJsonText } from '../../model/json-depth.js';
@@ -11,6 +13,8 @@ import {
   type ShownColumn,
   type ShownColumns,
 } from '../../model/planning/definition-columns.js';
+import { tagsIn } from '../../model/run/tags.js';
+import type { Exclusion } from '../../model/schedule/exclusions.js';
 
 export const KINDS = ['cron', 'every', 'at', 'after'] as const;
 export type Kind = (typeof KINDS)[number];
@@ -71,12 +75,14 @@ const iso = (date: Date) => date.toISOString().replace('.000Z', 'Z');
 /** Empty for null, and for what is no single value. */
 function textOf(column: ShownColumn, value: ShownColumns[ShownColumn]): string {
   if (value instanceof Date) return iso(value);
+  if (column === 'at' && typeof value === 'string') return value.replace('.000Z', 'Z');
   if (typeof value === 'number' && column.endsWith('_ms')) return span(value);
+  if (column === 'tags' && Array.isArray(value)) return value.join(' ');
   return typeof value === 'object' ? '' : String(value);
 }
 
 export function fieldsOf(definition: ShownColumns): ScheduleFields {
-  const { after, every_ms: interval, at: once, exclude, payload } = definition;
+  const { after, waits_for: waitsFor, every_ms: interval, at: once, exclude, payload } = definition;
   const { times, texts } = textsOf(column => textOf(column, definition[column]));
   const kind: Kind = after ? 'after' : interval !== null ? 'every' : once ? 'at' : 'cron';
   const when = { ...times, after: after?.definitions.join(', ') ?? '' };
@@ -85,21 +91,16 @@ export function fieldsOf(definition: ShownColumns): ScheduleFields {
     kind,
     when: when[kind],
     require: after?.require ?? 'all',
-    on: after?.on ?? 'success',
+    on: after?.on ?? waitsFor?.on ?? 'success',
+    waitsFor: waitsFor?.definitions.join(', ') ?? '',
     exclude: excludeText(exclude),
     payload: deepJsonText(payload ?? {}, 2),
   };
 }
 
-/** One a line: a date, or a cron set. */
-function excludeText(exclude: unknown): string {
-  if (!Array.isArray(exclude)) return '';
-  return exclude
-    .map((each: unknown) =>
-      typeof each === 'string' ? each : ((each as { cron?: string } | null)?.cron ?? ''),
-    )
-    .join('\n');
-}
+/** One a line: a date, a calendar, or a cron set. */
+const excludeText = (exclude: unknown): string =>
+  Array.isArray(exclude) ? exclude.map(exclusionText).join('\n') : '';
 
 /**
  * What `schedules.upsert` takes.
@@ -107,7 +108,16 @@ function excludeText(exclude: unknown): string {
  * @throws TockError TOCK_BAD_OPTION for a number or JSON that cannot be read
  */
 export function inputOf(name: string, fields: ScheduleFields, kept: unknown): ScheduleInput {
-  const { kind, when, require: _require, on: _on, within: _within, maxDuration: _max, ...texts } = fields;
+  const {
+    kind,
+    when,
+    require: _require,
+    on: _on,
+    waitsFor: _waitsFor,
+    within: _within,
+    maxDuration: _max,
+    ...texts
+  } = fields;
   const isChain = kind === 'after';
   const input = {
     ...texts,
@@ -115,13 +125,16 @@ export function inputOf(name: string, fields: ScheduleFields, kept: unknown): Sc
     payload: fields.payload === undefined ? (kept ?? {}) : readJson(fields.payload),
     priority: whole(fields.priority, 'priority'),
     maxAttempts: whole(fields.maxAttempts, 'attempts'),
+    tags: fields.tags === '' ? null : tagsIn(fields.tags),
     remaining: whole(fields.remaining, 'remaining'),
     pauseOnFailure: whole(fields.pauseOnFailure, 'pause on failure'),
     outsideWindow: fields.window === '' ? '' : fields.outsideWindow,
     phase: kind === 'every' ? fields.phase : '',
+    anchor: kind === 'every' ? fields.anchor : '',
+    shift: fields.exclude === '' ? '' : fields.shift,
     exclude: excludeOf(fields.exclude),
     expect: expectOf(fields),
-    ...(isChain ? { after: afterOf(fields) } : { [kind]: when }),
+    ...(isChain ? { after: afterOf(fields) } : { [kind]: when, after: waitOf(fields) }),
   };
   const given = Object.entries(input).filter(([option, value]) => {
     const isOfParents = isChain && (TIMING as readonly string[]).includes(option);
@@ -137,15 +150,22 @@ function expectOf({ within, maxDuration }: ScheduleFields): object | null {
 }
 
 function afterOf({ when, require, on }: ScheduleFields): After {
-  const names = when.split(/[\s,]+/).filter(name => name !== '');
+  const names = namesIn(when);
   const outcome = { on: on as 'success' };
   return require === 'any' ? { any: names, ...outcome } : { all: names, ...outcome };
 }
 
-function excludeOf(text: string): readonly (string | { cron: string })[] {
-  const lines = text.split('\n').map(line => line.trim());
-  return lines.filter(line => line !== '').map(line => (/\s|^@/.test(line) ? { cron: line } : line));
-}
+/** Null: it starts when it is due. */
+const waitOf = ({ waitsFor, on }: ScheduleFields): After | null =>
+  waitsFor === '' ? null : { all: namesIn(waitsFor), on: on as 'success', within: 'dataInterval' };
+
+const namesIn = (text: string): string[] => text.split(/[\s,]+/).filter(name => name !== '');
+
+const excludeOf = (text: string): readonly Exclusion[] =>
+  text
+    .split('\n')
+    .filter(line => line.trim() !== '')
+    .map(readExclusion);
 
 function whole(text: string, what: string): number | null {
   if (text === '') return null;

@@ -2,22 +2,23 @@
 
 import { conditionOf, hasSchedule } from '../../answers/schedules/condition.js';
 import { expectedAt } from '../../answers/schedules/expected.js';
+import type { ListedDefinition, ScheduleMatch } from '../../answers/schedules/lists.js';
 import type { Recent } from '../../answers/schedules/read-schedule.js';
 import { findZoneOrUtc } from '../../answers/schedules/zones.js';
+import { dayLabel } from '../../model/occurrences/grid.js';
+import { dayOfInstant } from '../../model/occurrences/local-days.js';
 import { OCCURRENCE_STATES, STATE_WORDS } from '../../model/occurrences/occurrence.js';
 import { includesRole } from '../../model/operator.js';
 import type { CompiledSchedule } from '../../model/schedule/compile.js';
-import type { ScheduleMatch } from '../../store/definitions/schedule-match.js';
-import type { ListedDefinition } from '../../store/reads/definition-pages.js';
 import { ActionForm, Sheet } from '../layout/parts.js';
-import { relativeText } from '../layout/text.js';
+import { placeOf, relativeText, spanText } from '../layout/text.js';
 import { MarkIcon } from '../pictures/mark.js';
 import { Strip } from '../pictures/strip.js';
 import type { View } from '../view.js';
 import { plainSchedule, writtenSchedule } from '../words/schedule-words.js';
 import { resumeQuestion } from './resume-question.js';
 import { tookWords } from './row-words.js';
-import { placesOf, startOf, zoneTime } from './times.js';
+import { nextStart, placesOf, zoneTime } from './times.js';
 
 export interface ScheduleRowData {
   readonly definition: ListedDefinition;
@@ -47,13 +48,15 @@ export function ScheduleTable({
                   <span class="unseen">Select</span>
                 </th>
               ) : null}
-              <th>Schedule</th>
-              <th>When</th>
-              <th>Next</th>
-              <th>Last 30 occurrences</th>
-              <th>State</th>
+              <th class="name">Schedule</th>
+              <th class="when">When</th>
+              <th class="next">Next</th>
+              <th class="last">
+                Last 30<span class="took">, usual time</span>
+              </th>
+              <th class="state">State</th>
               {mayAct ? (
-                <th>
+                <th class="actions">
                   <span class="unseen">Actions</span>
                 </th>
               ) : null}
@@ -93,9 +96,20 @@ function ScheduleRow({
   const now = view.now.getTime();
   const href = view.link(`/schedules/${encodeURIComponent(name)}`);
   const words = plainSchedule(definition);
+  const beside = [job === name ? '' : job, queue === 'default' ? '' : `queue ${queue}`]
+    .filter(part => part !== '')
+    .join(' · ');
+  const today = `${dayLabel(dayOfInstant(zone, now))} `;
   const isHeld =
     definition.paused_at !== null || definition.vanished_at !== null || definition.broken_at !== null;
-  const expected = isHeld ? null : expectedAt(definition, schedule, recent.occurrences);
+  const expected = isHeld ? null : expectedAt(definition, schedule, recent, view.frame.frozenSpans);
+  const starts = next === null ? null : nextStart(definition, schedule, recent.exceptions, next);
+  // Without exceptions the occurrence, before its jitter.
+  const shown = recent.exceptions.length === 0 ? (next?.getTime() ?? null) : starts;
+  const nextWords = [
+    ...(starts === null ? [] : placesOf(starts, now, timezone, 'UTC')),
+    ...(expected === null ? [] : [`expected by ${placesOf(expected, now, timezone).join('')}`]),
+  ].join(' · ');
   const { look, word } = conditionOf(definition, recent.occurrences, next !== null);
   return (
     <tr>
@@ -104,54 +118,48 @@ function ScheduleRow({
           <input type="checkbox" name="schedule" value={name} form="bulk" aria-label={`Select ${name}`} />
         </td>
       ) : null}
-      <td class="name" data-label="Schedule">
-        <a href={href} class="strong" title={name}>
+      <td class="name" title={[name, beside].filter(part => part !== '').join(', ')}>
+        <a href={href} class="strong">
           {name}
         </a>
-        {job === name && queue === 'default' ? null : (
-          <span class="sub">
-            {[job === name ? null : `job ${job}`, queue === 'default' ? null : `queue ${queue}`]
-              .filter(part => part !== null)
-              .join(' · ')}
+        {beside === '' ? null : <span class="beside"> {beside}</span>}
+      </td>
+      <td class="when">
+        {words === '' ? (
+          <span class="faint">by hand only</span>
+        ) : (
+          <span class="clamped" title={`${words}: ${writtenSchedule(definition)}, ${timezone}`}>
+            {words}
+            {timezone === 'UTC' || (definition.cron === null && definition.anchor === null) ? null : (
+              <span class="beside"> in {placeOf(timezone)}</span>
+            )}
           </span>
         )}
       </td>
-      <td class="when" data-label="When">
-        {words === '' ? <span class="faint">by hand only</span> : words}
-        {words === '' ? null : (
-          <span class="sub">
-            <code>{writtenSchedule(definition)}</code>
-            {timezone === 'UTC' && definition.cron === null ? '' : ` ${timezone}`}
-          </span>
-        )}
-      </td>
-      <td data-label="Next">
-        {next === null || isHeld ? (
+      <td class="next">
+        {shown === null || isHeld ? (
           <span class="faint">–</span>
         ) : (
-          <>
-            <time class="nowrap" datetime={next.toISOString()}>
-              {next.getTime() <= now ? 'due now' : relativeText(next, view.now)}
-            </time>
-            {placesOf(startOf(definition, schedule, next.getTime()), now, timezone, 'UTC').map(text => (
-              <span class="sub nowrap">{text}</span>
-            ))}
-            {expected === null ? null : (
-              <span class="sub nowrap">
-                {expected < now ? 'was expected by' : 'expected by'}{' '}
-                {placesOf(expected, now, timezone).join('')}
-              </span>
-            )}
-          </>
+          <time datetime={new Date(shown).toISOString()} title={nextWords}>
+            {shown <= now ? 'due now' : relativeText(new Date(shown), view.now)}
+            <span class="beside at"> {zoneTime(zone, shown, now).replace(today, '')}</span>
+          </time>
+        )}
+        {expected === null || expected >= now ? null : (
+          <span class="sub">was expected by {placesOf(expected, now, timezone).join('')}</span>
         )}
       </td>
-      <td data-label="Last 30 occurrences">
-        <a href={href}>
+      <td class="last">
+        <a href={href} title={tookWords(recent)}>
           <Strip occurrences={recent.occurrences} timeText={at => zoneTime(zone, at, now)} />
         </a>
-        <span class="sub">{tookWords(recent)}</span>
+        {recent.p50 === null ? null : (
+          <span class="beside took" title={tookWords(recent)}>
+            {spanText(recent.p50)}
+          </span>
+        )}
       </td>
-      <td data-label="State">
+      <td class="state">
         <span class={`pill ${look}`}>{word}</span>
       </td>
       {mayAct ? (

@@ -5,11 +5,12 @@ import { clockText } from '../../model/explain/asked-time.js';
 import { dateOfDay } from '../../model/occurrences/calendar-span.js';
 import { dayLabel } from '../../model/occurrences/grid.js';
 import { dayOfInstant, type LocalDay, localDay, placeOnDay } from '../../model/occurrences/local-days.js';
+import type { DefinitionColumns } from '../../model/planning/definition-columns.js';
+import { type Exception, nextRun } from '../../model/planning/exceptions.js';
 import { windowIn } from '../../model/planning/window.js';
 import type { CompiledSchedule } from '../../model/schedule/compile.js';
 import { jitterMs } from '../../model/schedule/jitter.js';
 import type { Zone } from '../../model/schedule/zone/zone.js';
-import type { WhyDefinition } from '../../store/reads/why/why.js';
 import { placeOf } from '../layout/text.js';
 
 /** `Sun 1 Nov 01:30`, with the year if it is another one; `(again)` in the second pass. @param ms epoch */
@@ -48,9 +49,22 @@ export function placesOf(ms: number, now: number, ...zones: readonly string[]): 
   return [...names].map(name => clockIn(findZoneOrUtc(name), ms, now));
 }
 
+/** When the next run may start; null: there is none to come. What is skipped makes none. */
+export function nextStart(
+  definition: Parameters<typeof startOf>[0] & { readonly cursor: Date },
+  schedule: CompiledSchedule | null,
+  exceptions: readonly Exception[],
+  next: Date,
+): number | null {
+  if (schedule === null || exceptions.length === 0) return startOf(definition, schedule, next.getTime());
+  const run = nextRun(schedule, exceptions, definition.cursor.getTime());
+  if (run === null) return null;
+  return run.startsAt === run.at ? startOf(definition, schedule, run.at) : run.startsAt;
+}
+
 /** When the run of an occurrence may start: after its jitter, and once its window is open. */
 export function startOf(
-  definition: Omit<WhyDefinition, 'seen_at'>,
+  definition: Pick<DefinitionColumns, 'name' | 'jitter_ms' | 'active_window' | 'timezone' | 'outside_window'>,
   schedule: CompiledSchedule | null,
   at: number,
 ): number {

@@ -51,7 +51,14 @@ export function serverAccess(options: ServerAccessOptions): Access {
       howTo:
         'Open the link that is shown in the terminal where the dashboard runs, or is in the file that its log names. It works once, for this browser.',
       challenge: null,
-      signIn: { cookie: name, exchange: token => sessions.exchange(token) },
+      signIn: {
+        cookie: name,
+        exchange: token => sessions.exchange(token),
+        end: request => {
+          const cookie = cookieOf(request, name);
+          if (cookie !== null) sessions.end(cookie);
+        },
+      },
     };
   }
   const hasPasswords = users.some(({ password }) => password !== null);

@@ -53,6 +53,11 @@ export class Sessions {
     return true;
   }
 
+  /** Ends the session that a cookie names. */
+  end(cookie: string): void {
+    this.#expiries.delete(digestOf(cookie));
+  }
+
   #makeLink(): void {
     const token = newToken();
     this.#link = digestOf(token);

@@ -11,13 +11,20 @@ import { send } from './channels/send.js';
 
 const MAX_ANSWER = 500;
 
-export async function deliverFlips(ctx: JobContext, channel: Channel, schema: string): Promise<Json> {
+export async function deliverFlips(
+  ctx: JobContext,
+  channel: Channel,
+  { schema, dashboard }: { readonly schema: string; readonly dashboard: string | null },
+): Promise<Json> {
   const session = sessionOf(ctx, schema);
   const flips = await readUndelivered.run(session, { runId: ctx.runId });
   if (flips.length === 0) return { delivered: 0 };
   // Runs of other databases have the same ids.
   const first = Date.parse(flips[0]?.at ?? '').toString(36);
-  const message = composeMessage(`tock-alert-${ctx.runId}-${first}`, flips);
+  const message = composeMessage(`tock-alert-${ctx.runId}-${first}`, flips, {
+    timezone: channel.timezone,
+    dashboard,
+  });
   const instant = await readInstant.first(session, {});
   const answer = await send(channel, message, {
     signal: ctx.signal,

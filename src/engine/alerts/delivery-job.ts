@@ -1,10 +1,12 @@
 // The job that delivers alerts: an ordinary one, with retries, in the history. Registered where alerts are
 // configured.
+
+import { ALERT_QUEUE } from '../../model/alerts/alert-queue.js';
 import type { Alerting } from '../../model/alerts/read-alerts.js';
+import { WEBHOOK_QUEUE, webhooksOf } from '../../model/changes/webhook.js';
 import { RetryLater } from '../../model/errors.js';
 import { defineJob } from '../../model/job/define-job.js';
 import type { AnyJob } from '../../model/job/job.js';
-import { ALERT_QUEUE } from '../../store/alerts/conditions.js';
 import { DELIVERY_JOB } from '../../store/runs/alert-events.js';
 import type { Engine } from '../engine.js';
 
@@ -31,20 +33,25 @@ export function deliveryJob(alerting: Alerting | undefined, schema: string): Any
           `this process has no channel ${String(name)} among its alerts: another may, or it was renamed`,
         );
       const { deliverFlips } = await import('./deliver.js');
-      return await deliverFlips(ctx, channel, schema);
+      return await deliverFlips(ctx, channel, { schema, dashboard: alerting?.dashboard ?? null });
     },
   });
 }
 
 /**
- * The queues of a worker, which delivers alerts too. One without any job of its own, as where the job module
- * is the wrong one, does nothing else: it would only give back what it claims.
+ * The queues of a worker, which delivers alerts and changes too. One without any job of its own, as where the
+ * job module is the wrong one, delivers alerts only: it would give back whatever else it claims.
  */
 export function queuesOfWorker(
   queues: readonly string[] | undefined,
   { registry, alerting }: Pick<Engine, 'registry' | 'alerting'>,
 ): readonly string[] | undefined {
   if (registry.jobs.size === 0) return [ALERT_QUEUE];
-  if (queues === undefined || alerting === undefined || alerting.rules.length === 0) return queues;
-  return queues.includes(ALERT_QUEUE) ? queues : [...queues, ALERT_QUEUE];
+  if (queues === undefined) return queues;
+  const hasAlerts = alerting !== undefined && alerting.rules.length > 0;
+  const own = [
+    ...(hasAlerts ? [ALERT_QUEUE] : []),
+    ...(webhooksOf(registry).length > 0 ? [WEBHOOK_QUEUE] : []),
+  ];
+  return [...queues, ...own.filter(queue => !queues.includes(queue))];
 }

@@ -4,6 +4,8 @@ import { expectedBy } from '../../model/alerts/expectations.js';
 import type { AlertState, Observation } from '../../model/alerts/judge.js';
 import type { Alerting, Rule } from '../../model/alerts/read-alerts.js';
 import { formatSpan } from '../../model/duration.js';
+import type { FrozenSpan } from '../../model/freeze/freeze.js';
+import type { Exception } from '../../model/planning/exceptions.js';
 import { utcText } from '../../model/schedule/instant-text.js';
 import { readLivingSubjects, readStopped } from '../../store/alerts/evaluation.js';
 import {
@@ -17,6 +19,8 @@ import {
   type WatchedDefinition,
 } from '../../store/alerts/facts.js';
 import type { Session } from '../../store/connection/database.js';
+import { readFrozenSpans } from '../../store/definitions/freeze/freezes.js';
+import { readExceptions } from '../../store/definitions/occurrences/exceptions.js';
 import { workingSchedule } from '../materialize/locked-definition.js';
 
 const MAX_WATCHES = 500;
@@ -171,16 +175,21 @@ async function observeLate(
   now: number,
 ): Promise<{ observations: readonly Observation[]; hasMore: boolean }> {
   const due = await readDueWatches(session, MAX_WATCHES);
+  const exceptionsOf = await readExceptions(session, due, { isAll: true });
   const moved: { id: string; checkAt: number | null }[] = [];
+  const frozen = due.length === 0 ? [] : await readFrozenSpans(session);
+  const isFrozen = frozen.some(({ to }) => to > now);
   const observations = due.map((definition): Observation => {
     const { name: subject, id } = definition;
     if (!definition.isActive) {
       if (!definition.isGone) moved.push({ id, checkAt: now + PAUSED_AGAIN_MS });
       return { subject, isDown: false, detail: 'no success is expected now' };
     }
-    const by = expectedByOf(definition);
+    const by = expectedByOf(definition, exceptionsOf(definition), frozen);
     const isDown = by !== null && by <= now;
-    moved.push({ id, checkAt: isDown ? now + LATE_AGAIN_MS : by });
+    // While it is frozen, nobody knows when that ends.
+    const next = by ?? (isFrozen ? now + PAUSED_AGAIN_MS : null);
+    moved.push({ id, checkAt: isDown ? now + LATE_AGAIN_MS : next });
     if (!isDown) return { subject, isDown, detail: inTimeText(definition, by) };
     const { lastSuccess } = definition;
     const last =
@@ -204,9 +213,14 @@ function inTimeText({ lastSuccess, begunAt }: WatchedDefinition, by: number | nu
     : `it was changed or resumed; a success is expected by ${utcText(new Date(by))}`;
 }
 
-function expectedByOf(definition: WatchedDefinition): number | null {
+function expectedByOf(
+  definition: WatchedDefinition,
+  exceptions: readonly Exception[],
+  frozen: readonly FrozenSpan[],
+): number | null {
   const schedule = workingSchedule(definition);
   if (schedule === null) return null;
   const { expect_within_ms: withinMs, jitter_ms: jitterMs, begunAt, lastSuccess, endedAt } = definition;
-  return expectedBy(schedule, { withinMs: withinMs ?? 0, jitterMs, begunAt, lastSuccess, endedAt });
+  const watched = { withinMs: withinMs ?? 0, jitterMs, begunAt, lastSuccess, endedAt, frozen };
+  return expectedBy(schedule, watched, exceptions);
 }

@@ -3,7 +3,10 @@ import { type Claim, type ClaimOptions, claimFreeRun } from '../../store/runs/cl
 import type { Engine } from '../engine.js';
 import { oneByOne } from '../set-aside.js';
 
-/** Null if the run is not due or not free, or was set aside because its row cannot be claimed. */
+/**
+ * Also while everything is frozen. Null if the run is not due or not free, or was set aside because its row
+ * cannot be claimed.
+ */
 export async function claimById(
   engine: Engine,
   runId: string,
@@ -12,7 +15,7 @@ export async function claimById(
   const { done, failure } = await oneByOne(
     engine,
     [runId],
-    id => claimFreeRun(engine.database, id, lease),
+    id => claimFreeRun(engine.database, id, lease, { isByHand: true }),
     ({ runs }) => runs.length > 0,
   );
   if (failure !== null) throw failure.error;

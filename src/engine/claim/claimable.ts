@@ -11,10 +11,17 @@ export interface WorkerLoad {
   readonly isHeldUp: boolean;
   /** The most handlers that execute at once. */
   readonly capacity: number;
-  /** Handlers that execute. */
+  /** Handlers that execute; one that executes a batch counts once. */
   readonly executing: number;
   /** Runs that wait for free capacity. */
   readonly prefetched: number;
+  /** Batches that gather or are ready; null: no job has `batch`. */
+  readonly batches: {
+    /** How many runs they have. */
+    readonly held: number;
+    /** How many more runs may be held for them than there are places. @param places that are free */
+    readonly wanted: (places: number) => number;
+  } | null;
   /** Runs whose handler has ended and whose outcome is not written. */
   readonly unwritten: number;
   /** How many runs the recent throughput allows to prefetch. */
@@ -29,8 +36,9 @@ export interface WorkerLoad {
  */
 export function claimable(load: WorkerLoad): number {
   if (load.isClosed) return 0;
-  const waitingOrExecuting = load.executing + load.prefetched;
+  const waitingOrExecuting = load.executing + load.prefetched + (load.batches?.held ?? 0);
   if (load.isHeldUp) return Math.max(0, load.capacity + 1 - waitingOrExecuting - load.unwritten);
-  const free = load.capacity + load.prefetchTarget - waitingOrExecuting;
+  const wanted = load.batches?.wanted(load.capacity - load.executing) ?? 0;
+  const free = load.capacity + load.prefetchTarget + wanted - waitingOrExecuting;
   return Math.max(0, Math.min(free, free + MAX_UNWRITTEN - load.unwritten));
 }

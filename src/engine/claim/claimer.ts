@@ -9,6 +9,7 @@ import {
 import { claimInLanes, MAX_CLAIMED } from '../../store/runs/claim/claim-in-lanes.js';
 import type { Engine } from '../engine.js';
 import { claimDespiteBadRows } from '../set-aside.js';
+import { createFairClaim, type FairClaim } from './fair-claim.js';
 import { Sweep } from './sweep.js';
 import { createWaitingClaim, type WaitingClaim } from './waiting-claim.js';
 import { type Sent, Watermarks } from './watermarks.js';
@@ -61,6 +62,7 @@ export class Claimer {
   private readonly options: ClaimerOptions;
   private readonly sweep: Sweep;
   private readonly waiting: WaitingClaim;
+  private readonly fair: FairClaim;
   private afterQueue = '';
   private everywhereAt = Number.NEGATIVE_INFINITY;
   private foundMore = false;
@@ -85,11 +87,12 @@ export class Claimer {
       },
     });
     this.waiting = createWaitingClaim(engine, { workerId, queues, room: () => this.room, accept });
+    this.fair = createFairClaim(engine, { workerId, queues, accept });
   }
 
-  /** Whether the last claim left more that is due, or runs may wait for this code. */
+  /** Whether the last claim left more that is due, runs may wait for this code, or fair keys may be ready. */
   get hasMore(): boolean {
-    return this.foundMore || this.waiting.isExpected;
+    return this.foundMore || this.waiting.isExpected || this.fair.isExpected;
   }
 
   get isClaiming(): boolean {
@@ -103,7 +106,9 @@ export class Claimer {
    * @param hint the lane in which a run was just enqueued: the call claims only there
    */
   claim(hint?: QueueLane): Promise<number> {
-    this.claiming ??= (hint && !this.waiting.isExpected ? this.claimHinted(hint) : this.claimAll()).then(
+    this.claiming ??= (
+      hint && !this.waiting.isExpected && !this.fair.isExpected ? this.claimHinted(hint) : this.claimAll()
+    ).then(
       total => {
         this.claiming = null;
         this.options.onIdle();
@@ -123,6 +128,17 @@ export class Claimer {
     this.options.onIdle();
   }
 
+  /** Fair keys may be ready: claims their runs as soon as there is room. */
+  expectFair(): void {
+    this.fair.expect();
+    this.options.onIdle();
+  }
+
+  /** Whether fair keys were ever expected. */
+  get usesFair(): boolean {
+    return this.fair.isUsed;
+  }
+
   /** Resolves when no claim is under way, however it ended. */
   async idle(): Promise<void> {
     await this.claiming?.catch(() => undefined);
@@ -134,6 +150,7 @@ export class Claimer {
   halt(): void {
     this.foundMore = false;
     this.waiting.isExpected = false;
+    this.fair.forget();
   }
 
   /** No more claims will come. */
@@ -146,9 +163,10 @@ export class Claimer {
   }
 
   private async claimAll(): Promise<number> {
-    const { waiting } = this;
+    const { waiting, fair } = this;
     const hadMore = this.hasMore;
     let total = waiting.takesTurn() ? await waiting.claim() : 0;
+    if (fair.takesTurn()) total += await fair.claim(this.foundMore ? Math.ceil(this.room / 2) : this.room);
     let failure: { readonly error: unknown } | null = null;
     let underWay = this.send();
     for (let pass = 1; underWay !== null; pass++) {
@@ -171,6 +189,7 @@ export class Claimer {
       }
     }
     if (total === 0) total = await waiting.claim();
+    if (failure === null) total += await fair.claim(this.room);
     if (hadMore && !this.hasMore) this.options.onExhausted();
     if (failure !== null) throw failure.error;
     return total;

@@ -12,6 +12,8 @@ const MIN_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 5000;
 /** The pause is shorter after a claim that found nothing, and longer after a sweep of half a second. */
 const SHORT_PAUSE_FACTOR = 20;
+/** The pause before a full worker is asked again whether it has room. */
+const NO_ROOM_PAUSE_MS = 20;
 
 export interface SweepOptions {
   readonly watermarks: Watermarks;
@@ -56,11 +58,11 @@ export class Sweep {
     clearTimeout(this.timer);
   }
 
-  private schedule(isSoon: boolean): void {
+  private schedule(isSoon: boolean, leastMs = 0): void {
     const isWaiting = this.timer !== undefined && !isSoon;
     if (this.isStopped || this.isUnderWay || isWaiting || this.options.watermarks.known.length === 0) return;
     const now = performance.now();
-    const at = Math.max(this.sentAt + this.pauseMs(isSoon), now);
+    const at = Math.max(this.sentAt + this.pauseMs(isSoon), now + leastMs);
     if (at >= this.timerAt) return;
     clearTimeout(this.timer);
     this.timerAt = at;
@@ -71,9 +73,9 @@ export class Sweep {
   private async sweepAndGoOn(isSoon: boolean): Promise<void> {
     this.timer = undefined;
     this.timerAt = Number.POSITIVE_INFINITY;
+    if (!this.options.canClaim()) return this.schedule(false, NO_ROOM_PAUSE_MS);
     this.isUnderWay = true;
-    if (this.options.canClaim()) await this.sweep(isSoon);
-    else this.hasClaimed = true;
+    await this.sweep(isSoon);
     this.isUnderWay = false;
     if (this.hasClaimed || this.options.isEndless) this.schedule(false);
   }

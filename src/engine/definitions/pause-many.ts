@@ -1,7 +1,11 @@
 // Pauses many definitions by one act, and resumes what one act has paused. Batches of a transaction each; one
 // row of the audit for each act, which takes further rows as its parts.
+
+import type { Duration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { quote, storableNote } from '../../model/names.js';
+import { readEndTime } from '../../model/planning/end-time.js';
+import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
 import {
   countOn,
@@ -31,6 +35,8 @@ export interface ActOnManyOptions {
 export interface PauseManyOptions extends ActOnManyOptions {
   /** Shown with each pause; at most 500 characters. */
   readonly note?: string;
+  /** When these pauses end by themselves: see `PauseOptions`. */
+  readonly until?: Date | Duration;
 }
 
 /** Options of `schedules.resumeMany`. */
@@ -67,14 +73,15 @@ const BATCH_SIZE = 100;
 /**
  * Pauses all definitions that match and have a schedule. Those that are paused already are left as they are:
  * their reason stays, and resuming this act does not lift them.
- * @throws TockError TOCK_NOT_FOUND for a name that no definition has
+ * @throws TockError TOCK_NOT_FOUND for a name that no definition has; TOCK_BAD_TIME, TOCK_BAD_DURATION
  */
 export async function pauseMany(
   engine: Engine,
   match: ScheduleMatch,
-  { note, dryRun = false, signal }: PauseManyOptions = {},
+  { note, until, dryRun = false, signal }: PauseManyOptions = {},
 ): Promise<PausedMany> {
   const kept = storableNote(note);
+  const end = until === undefined ? null : readEndTime(until, await readNow(engine.database));
   await requireNames(engine.database, match, { isLive: true });
   const pausedAlready = await countPausedAlready(engine.database, match);
   if (dryRun) {
@@ -85,13 +92,13 @@ export async function pauseMany(
   const names: string[] = [];
   await eachBatch(engine, 'to-pause', match, signal, async (session, rows) => {
     const targets = rows.map(row => row.name);
-    const details = { note: kept ?? undefined };
+    const details = { note: kept ?? undefined, until: end?.toISOString() };
     const id = await audit(session, engine, { action: 'schedules.pause', targets, details, partOf: pause });
     if (id === null) return;
     await markPausedTogether(
       session,
       rows.map(row => row.id),
-      { note: kept, pauseId: pause ?? id },
+      { note: kept, until: end, pauseId: pause ?? id },
     );
     return () => {
       pause ??= id;

@@ -2,32 +2,37 @@
 // row lock.
 import { TockError } from '../../model/errors.js';
 import { quote, storableNote } from '../../model/names.js';
+import { readEndTime } from '../../model/planning/end-time.js';
+import type { PauseOptions } from '../../model/queue-methods.js';
 import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
+import { readExceptions } from '../../store/definitions/occurrences/exceptions.js';
 import { lockDefinition, type StoredDefinition } from '../../store/definitions/stored-definition.js';
 import { markPaused, markResumed } from '../../store/definitions/write-definitions.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
+import { learnZonesOf } from '../materialize/learn-zones.js';
 import {
+  nextDueOf,
   readRecord,
   recordSpan,
   requireDefinition,
   type SkippedSpan,
-  workingSchedule,
 } from '../materialize/locked-definition.js';
 
 /**
  * Pauses a definition: it gets no new runs until it is resumed, and what is queued is executed. Safe to
- * repeat; a new note replaces the old one. One that was paused together with others is paused on its own from
- * then on, and resuming the others leaves it. A definition that vanished from code can be paused too: the
- * pause holds when it is in code again.
- * @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE for one that has no schedule
+ * repeat; a new note replaces the old one, and `until` or its absence the old end. One that was paused
+ * together with others is paused on its own from then on, and resuming the others leaves it. A definition
+ * that vanished from code can be paused too: the pause holds when it is in code again.
+ * @throws TockError TOCK_NOT_FOUND, TOCK_BAD_TIME, TOCK_BAD_DURATION; TOCK_BAD_STATE for one that has no
+ * schedule
  */
 export async function pauseDefinition(
   engine: Engine,
   name: string,
-  { note }: { readonly note?: string } = {},
+  { note, until }: PauseOptions = {},
 ): Promise<DefinitionRecord> {
   const kept = storableNote(note);
   const record = await engine.database.transaction(async session => {
@@ -38,10 +43,14 @@ export async function pauseDefinition(
         `${quote(name)} has no schedule to pause; pause its queue, or cancel its runs`,
       );
     const before = await readRecord(session, name);
-    await markPaused(session, row.id, kept);
+    const end = until === undefined ? null : readEndTime(until, await readNow(session));
+    await markPaused(session, row.id, { note: kept, until: end });
     const isSame =
-      before.pausedAt && before.pauseId === null && (kept === null || kept === before.pauseReason);
-    const details = { note: kept ?? undefined };
+      before.pausedAt &&
+      before.pauseId === null &&
+      before.pausedUntil?.getTime() === end?.getTime() &&
+      (kept === null || kept === before.pauseReason);
+    const details = { note: kept ?? undefined, until: end?.toISOString() };
     const count = isSame ? 0 : 1;
     await audit(session, engine, { action: 'schedules.pause', targets: [name], count, details });
     return await readRecord(session, name);
@@ -87,13 +96,18 @@ export async function resumeDefinition(engine: Engine, name: string): Promise<Re
 }
 
 /**
- * Resumes a paused definition whose row is locked, from the database's now; resolves to the occurrences that
- * it records as skipped.
+ * Resumes a paused definition whose row is locked; resolves to the occurrences that it records as skipped.
+ * @param at from when on, in epoch milliseconds; null: the database's now
  */
-export async function resumeLocked(session: Session, row: StoredDefinition): Promise<SkippedSpan | null> {
-  const now = Math.max(await readNow(session), row.cursor_ms);
+export async function resumeLocked(
+  session: Session,
+  row: StoredDefinition,
+  at: number | null = null,
+): Promise<SkippedSpan | null> {
+  await learnZonesOf(session, [row]);
+  const now = Math.max(at ?? (await readNow(session)), row.cursor_ms);
   const skipped = await recordSpan(session, row, now, 'paused');
-  const next = row.remaining_count === 0 ? null : (workingSchedule(row)?.next(now) ?? null);
-  await markResumed(session, row.id, { cursor: now, next });
+  const exceptionsOf = await readExceptions(session, [row]);
+  await markResumed(session, row.id, { cursor: now, next: nextDueOf(row, exceptionsOf(row), now) });
   return skipped;
 }

@@ -1,15 +1,20 @@
 // The first step of a tick: keeps job_definitions in step with the jobs in code. One transaction, safe from
 // several hosts, and from an old and a new version of the code at once.
 
+import { calendarsLacking } from '../../model/calendar/calendar-entries.js';
 import { formatDuration } from '../../model/duration.js';
 import { checkGivenPayloads } from '../../model/job/payload/given-payloads.js';
 import { circleError } from '../../model/planning/chain.js';
 import { type DescribedDefinition, isAlias, scheduleOfColumns } from '../../model/planning/definition.js';
+import type { DefinitionColumns } from '../../model/planning/definition-columns.js';
+import { type Exception, nextDue } from '../../model/planning/exceptions.js';
 import { vanishingError, wouldLoseMost } from '../../model/planning/vanishing.js';
 import { compileSchedule } from '../../model/schedule/compile.js';
+import { zoneDataVersion } from '../../model/schedule/zone/zone-data.js';
 import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
 import { countAhead } from '../../store/definitions/cursors.js';
+import { writeJobScopes } from '../../store/definitions/fair-scopes.js';
 import {
   lockRegistrations,
   noteSeen,
@@ -31,11 +36,15 @@ import {
   type WrittenDefinition,
 } from '../../store/definitions/write-definitions.js';
 import { supersedeRuns } from '../../store/runs/operator-moves.js';
-import { copiedError, requireOriginal } from '../../store/schema/database-identity.js';
+import { copiedError } from '../../store/schema/database-identity.js';
 import type { Engine } from '../engine.js';
+import { learnZones } from '../materialize/learn-zones.js';
 import { recordSpan } from '../materialize/locked-definition.js';
-import { materializeBeforeEdit } from '../materialize/materialize.js';
+import { unknownCalendars, withCalendars } from './calendar-dates.js';
 import { linkChains, readCircle } from './chain-links.js';
+import { type RegisteredQueues, registerQueues, reportQueues } from './queues-in-code.js';
+import { exceptionsAtEdit, settleBeforeEdit } from './settle-before-edit.js';
+import { holdZones, settleZones } from './zones/settle-zones.js';
 
 /** What registering the definitions in code has changed. */
 export interface RegisterResult {
@@ -53,30 +62,40 @@ export interface RegisterResult {
  * begin at now. Of changed ones, due occurrences are first materialized by the old definition; then they keep
  * their id, move their cursor to at least now (in a roll-back: to when the newer version was last seen), and
  * their queued runs that are not yet due are withdrawn. Vanished ones are marked, their queued runs kept. A
- * definition whose job was renamed, and has the old name as an alias, is renamed first, and keeps its id. A
- * process without jobs registers nothing, and a set that was never in force must not let most definitions
- * vanish unless that is allowed: a wrong path, or a wrong database, changes nothing.
+ * definition whose job was renamed, and has the old name as an alias, is renamed first, and keeps its id.
+ * What code states of queues is written with them, below what operators have set. A process without jobs
+ * registers nothing, and a set that was never in force must not let most definitions vanish unless that is
+ * allowed: a wrong path, or a wrong database, changes nothing.
  * @throws TockError TOCK_DATABASE_COPIED if this database is a copy that has not been adopted;
  * TOCK_WOULD_VANISH; TOCK_BAD_JOB for a schema that refuses what its job is given
  */
 export async function register(engine: Engine): Promise<RegisterResult> {
   const { database, registry } = engine;
-  if (registry.definitions.length === 0) {
-    await requireOriginal(database);
-    return { ...NOTHING, status: 'empty' };
-  }
-  const seen = await noteSeen.first(database, { fingerprint: registry.fingerprint });
+  const seen = await noteSeen.first(database, {
+    fingerprint: registry.fingerprint,
+    zoneData: zoneDataVersion(),
+  });
   if (seen?.isCopy) throw copiedError(database.schema);
   if (seen?.wasAhead) await reportClock(engine);
+  if (seen?.hasOlderZones) await settleZones(engine);
+  else if (seen && seen.otherZones !== null) await learnZones(database, seen.otherZones);
+  if (registry.definitions.length === 0) return { ...NOTHING, status: 'empty' };
   if (seen?.isCurrent) return { ...NOTHING, status: 'unchanged' };
   await checkGivenPayloads(registry);
-  const { wasAhead, ...result } = await database.transaction(session => takeOver(session, engine));
+  const { wasAhead, queues, ...result } = await database.transaction(session => takeOver(session, engine));
+  await reportQueues(engine, queues);
   if (wasAhead) await reportClock(engine);
   engine.logger.info({ event: `definitions.${result.status}`, ...result }, sentence(result));
   return result;
 }
 
 const NOTHING = { added: [], changed: [], vanished: [] } as const;
+const NO_QUEUES = { changed: [], vanished: [] } as const;
+
+interface TakenOver extends RegisterResult {
+  readonly wasAhead: boolean;
+  readonly queues: RegisteredQueues;
+}
 
 function sentence({ status, added, changed, vanished }: RegisterResult): string {
   if (status === 'superseded')
@@ -97,26 +116,27 @@ async function reportClock({ database, logger }: Engine): Promise<void> {
   );
 }
 
-async function takeOver(
-  session: Session,
-  engine: Engine,
-): Promise<RegisterResult & { readonly wasAhead: boolean }> {
+async function takeOver(session: Session, engine: Engine): Promise<TakenOver> {
   const { fingerprint, definitions } = engine.registry;
   await lockRegistrations(session, engine.database);
   const registrations = await readRegistrations(session, fingerprint);
   const current = registrations.find(each => each.is_current);
   const wasAhead = current?.is_ahead === true;
   if (wasAhead) await setSeenBack(session);
-  if (current?.fingerprint === fingerprint) return { ...NOTHING, status: 'unchanged', wasAhead };
+  if (current?.fingerprint === fingerprint)
+    return { ...NOTHING, queues: NO_QUEUES, status: 'unchanged', wasAhead };
   const wasSeenBefore = registrations.some(each => each.fingerprint === fingerprint);
-  if (current && wasSeenBefore && !current.is_stale) return { ...NOTHING, status: 'superseded', wasAhead };
+  if (current && wasSeenBefore && !current.is_stale)
+    return { ...NOTHING, queues: NO_QUEUES, status: 'superseded', wasAhead };
   // A roll-back: the newer version has not held since it was last seen.
   const since = current && wasSeenBefore ? current.seen_ms : null;
   await putInForce(session, fingerprint);
   // A set that was in force belongs here.
   const mayLoseMost = wasSeenBefore || engine.settings.allowVanishing;
   const synced = await sync(session, engine, definitions, { since, mayLoseMost });
-  return { ...synced, status: 'registered', wasAhead };
+  await writeJobScopes(session, engine.registry.fairScopes ?? new Map());
+  const queues = await registerQueues(session, engine.registry.queues ?? new Map());
+  return { ...synced, queues, status: 'registered', wasAhead };
 }
 
 interface SyncOptions {
@@ -132,6 +152,9 @@ async function sync(
   definitions: readonly DescribedDefinition[],
   { since, mayLoseMost }: SyncOptions,
 ) {
+  // Calendars and zones are locked before any definition, as everywhere.
+  const { dated } = await withCalendars(session, definitions);
+  await holdZones(session, definitions);
   for (const { columns } of definitions.filter(isAlias))
     await renameDefinition(session, columns.name, columns.job);
   const names = definitions.map(nameOf);
@@ -155,9 +178,13 @@ async function sync(
       database: await readDatabaseName(session),
     });
 
-  const changedRows = changed.flatMap(each => byName.get(nameOf(each)) ?? []);
+  const changedRows = await settleBeforeEdit(
+    session,
+    engine,
+    changed.flatMap(each => byName.get(nameOf(each)) ?? []),
+  );
   const changedIds = changedRows.map(row => row.id);
-  await materializeBeforeEdit(session, engine, changedIds);
+  for (const row of changedRows) byName.set(row.name, row);
   const now = await readNow(session);
   for (const { name } of changedRows.filter(isPaused)) await recordPause(session, name, now);
   const cursorOf = (row: StoredDefinition | undefined) => {
@@ -165,12 +192,26 @@ async function sync(
     const from = row && isPaused(row) ? now : Math.min(since ?? now, now);
     return Math.max(from, row?.cursor_ms ?? 0);
   };
-  const written = [...added, ...changed];
+  const isWritten = new Set([...added, ...changed].map(nameOf));
+  const written = dated.filter(each => isWritten.has(nameOf(each)));
   if (written.length > 0) {
-    const rows = written.map(each => writtenRow(each, cursorOf(byName.get(nameOf(each)))));
+    const edits = written.flatMap(each => {
+      const row = byName.get(nameOf(each));
+      return row === undefined ? [] : [{ row, after: each.columns }];
+    });
+    const exceptionsOf = await exceptionsAtEdit(session, edits, now);
+    const rows = written.map(each => {
+      const row = byName.get(nameOf(each));
+      return writtenRow(each, cursorOf(row), row && exceptionsOf(row));
+    });
     await upsertDefinitions(session, 'code', rows);
     await linkChains(session, written);
     await markCircles(session, engine, written);
+    await markUndated(
+      session,
+      engine,
+      written.map(({ columns }) => columns),
+    );
   }
   if (changedIds.length > 0) await supersedeRuns(session, changedIds);
   if (vanished.length > 0)
@@ -197,6 +238,21 @@ async function markCircles(
   }
 }
 
+/** Marks definitions as broken that name a calendar which is not there: making it repairs them. */
+export async function markUndated(
+  session: Session,
+  { logger }: Engine,
+  written: readonly Pick<DefinitionColumns, 'name' | 'exclude'>[],
+): Promise<void> {
+  for (const { name, exclude } of written) {
+    const unknown = calendarsLacking(exclude);
+    if (unknown.length === 0) continue;
+    const { message } = unknownCalendars(unknown);
+    await markBroken(session, [name], message);
+    logger.error({ event: 'definition.broken', definitions: [name], reason: message }, message);
+  }
+}
+
 const isPaused = (row: StoredDefinition) => row.is_paused && !row.is_vanished;
 
 /** Records what came due in a pause under the schedule to be edited; the rest follows at its end. */
@@ -207,12 +263,16 @@ async function recordPause(session: Session, name: string, now: number): Promise
 }
 
 /** @param cursor epoch milliseconds */
-export function writtenRow({ columns, fingerprint }: DescribedDefinition, cursor: number): WrittenDefinition {
+export function writtenRow(
+  { columns, fingerprint }: DescribedDefinition,
+  cursor: number,
+  exceptions: readonly Exception[] = [],
+): WrittenDefinition {
   const schedule = scheduleOfColumns(columns);
   const next =
-    schedule === null || columns.remaining_count === 0
+    schedule === null || columns.remaining_count === 0 || calendarsLacking(columns.exclude).length > 0
       ? null
-      : compileSchedule(schedule, columns.name).next(cursor);
+      : nextDue(compileSchedule(schedule, columns.name), exceptions, cursor);
   return {
     ...columns,
     fingerprint,

@@ -9,10 +9,12 @@ import {
   readPlaces,
   setCursorsBack,
 } from '../../store/definitions/cursors.js';
+import { readExceptions } from '../../store/definitions/occurrences/exceptions.js';
 import { readUnknownNames } from '../../store/definitions/stored-definition.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
-import { workingSchedule } from '../materialize/locked-definition.js';
+import { learnZonesOf } from '../materialize/learn-zones.js';
+import { nextDueOf } from '../materialize/locked-definition.js';
 
 /** Options of `schedules.resetCursors`. */
 export interface ResetCursorsOptions {
@@ -85,14 +87,16 @@ async function resetBatch(
   dryRun: boolean,
 ): Promise<CursorReset[]> {
   if (rows.length === 0) return [];
+  await learnZonesOf(session, rows);
   // Read after the locks, and so later than any other holder's writes.
   const places = await readPlaces(
     session,
     rows.map(row => row.id),
   );
+  const exceptionsOf = await readExceptions(session, rows, { isAll: true });
   const planned = rows.map(row => {
     const place = places.get(row.id) ?? row.cursor_ms;
-    const next = row.remaining_count === 0 ? null : (workingSchedule(row)?.next(place) ?? null);
+    const next = nextDueOf(row, exceptionsOf(row), place);
     return { row, to: new Date(place), nextAt: next === null ? null : new Date(next) };
   });
   if (!dryRun)

@@ -16,6 +16,7 @@ import {
   SCHEDULE_OPTIONS,
 } from '../../model/planning/definition.js';
 import { checkMaxAttempts } from '../../model/run/retry.js';
+import { joinTags } from '../../model/run/tags.js';
 import { clientSession, inCallersTransaction } from '../../store/connection/client/client-session.js';
 import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
@@ -27,6 +28,7 @@ import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import { requireClient } from '../enqueue.js';
 import { readRecord, recordSpan, requireDefinition } from '../materialize/locked-definition.js';
+import { exceptionsAtEdit } from './settle-before-edit.js';
 import { definedInCode, type GuardedDefinition, requireVersion, writeSchedules } from './write-schedules.js';
 
 /** A schedule made at run time: when, by which policies, and with which payload a job is to run. */
@@ -44,6 +46,8 @@ export interface ScheduleInput<J = string | AnyJob, Payload = PayloadFor<J>>
   readonly priority?: number;
   /** Default: the job's. */
   readonly maxAttempts?: number;
+  /** Given to each of its runs, beside those of the job. */
+  readonly tags?: readonly string[];
   /** What alerts watch. Default: nothing. */
   readonly expect?: Expectation;
 }
@@ -145,6 +149,7 @@ const OWN_OPTIONS = optionNames<Omit<ScheduleInput, keyof JobSchedule>>({
   queue: true,
   priority: true,
   maxAttempts: true,
+  tags: true,
   expect: true,
 });
 const SCHEDULE_INPUT = new Set([...SCHEDULE_OPTIONS, ...OWN_OPTIONS]);
@@ -159,7 +164,7 @@ async function describeInput(
   { schedule: input, ifVersion }: GuardedSchedule,
 ): Promise<GuardedDefinition> {
   checkOptions(input, SCHEDULE_INPUT, scheduleNamed(input), 'TOCK_BAD_OPTION');
-  const { name, job: stated, payload, queue, priority, maxAttempts, expect, ...schedule } = input;
+  const { name, job: stated, payload, queue, priority, maxAttempts, tags, expect, ...schedule } = input;
   checkName(name, 'schedule', 'TOCK_BAD_OPTION');
   const { jobs, aliases } = engine.registry;
   if (jobs.has(name) || aliases?.has(name)) throw definedInCode(name);
@@ -174,7 +179,9 @@ async function describeInput(
     max_attempts: checkMaxAttempts(
       maxAttempts ?? job.retry?.maxAttempts ?? engine.settings.retry.maxAttempts ?? 10,
     ),
+    tags: joinTags(job.tags, tags),
     on_dead: null,
+    keeps_changes: job.changes ? true : null,
   };
   return { ...describeSchedule(passed, schedule, expect), ifVersion };
 }
@@ -197,7 +204,10 @@ export async function removeSchedule(
     requireVersion(name, row, ifVersion);
     const now = Math.max(await readNow(session), row.cursor_ms);
     // One that vanished has had no occurrences since.
-    if (!row.is_vanished) await recordSpan(session, row, now, row.is_paused ? 'paused' : 'edited');
+    if (!row.is_vanished) {
+      await recordSpan(session, row, now, row.is_paused ? 'paused' : 'edited');
+      await exceptionsAtEdit(session, [{ row, after: null }], now);
+    }
     await supersedeRuns(session, [row.id]);
     await markRemoved(session, row.id, now);
     const details = { version: row.version, job: row.job };

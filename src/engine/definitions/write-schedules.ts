@@ -1,13 +1,17 @@
 // Writes schedules that are made or edited at run time, in one transaction under their rows' locks. A
 // thousand new ones take as many statements as one.
 import { changesBetween, type Details } from '../../model/audit.js';
+import { withoutDates } from '../../model/calendar/calendar-entries.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
-import { circleError } from '../../model/planning/chain.js';
-import type { DescribedDefinition } from '../../model/planning/definition.js';
-import { utcText } from '../../model/schedule/instant-text.js';
+import { circleError, definitionsBefore, requireTimes } from '../../model/planning/chain.js';
+import { type DescribedDefinition, hasTimes } from '../../model/planning/definition.js';
+import type { DefinitionColumns } from '../../model/planning/definition-columns.js';
+import { LATEST_MS, utcText } from '../../model/schedule/instant-text.js';
 import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
+import { readTimeless } from '../../store/definitions/chain-links.js';
+import { forgetComing } from '../../store/definitions/occurrences/exceptions.js';
 import {
   lockDefinitionsNamed,
   readUnknownNames,
@@ -22,10 +26,12 @@ import { type DefinitionRecord, readDefinitionRecords } from '../../store/reads/
 import { supersedeRuns } from '../../store/runs/operator-moves.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
-import { recordSpan, storedFingerprint } from '../materialize/locked-definition.js';
-import { materializeBeforeEdit } from '../materialize/materialize.js';
+import { recordSpan, scheduleOf, storedFingerprint } from '../materialize/locked-definition.js';
+import { unknownCalendars, withCalendars } from './calendar-dates.js';
 import { linkChains, readCircle } from './chain-links.js';
 import { writtenRow } from './register.js';
+import { exceptionsAtEdit, settleBeforeEdit } from './settle-before-edit.js';
+import { holdZones } from './zones/settle-zones.js';
 
 /** A schedule to be written, and the version at which it must be. */
 export interface GuardedDefinition extends DescribedDefinition {
@@ -44,9 +50,12 @@ export interface WrittenSchedule {
 export async function writeSchedules(
   session: Session,
   engine: Engine,
-  all: readonly GuardedDefinition[],
+  described: readonly GuardedDefinition[],
 ): Promise<WrittenSchedule[]> {
-  await requireParents(session, all);
+  await requireParents(session, described);
+  const { dated: all, unknown } = await withCalendars(session, described);
+  if (unknown.length > 0) throw unknownCalendars(unknown);
+  await holdZones(session, described);
   const found = await insertMissing(session, all);
   const edited = await editChanged(session, engine, all, found);
   const changeOf = (each: GuardedDefinition): Change => {
@@ -81,14 +90,27 @@ const nameOf = ({ columns }: DescribedDefinition) => columns.name;
 
 async function requireParents(session: Session, all: readonly DescribedDefinition[]): Promise<void> {
   const written = new Set(all.map(({ columns }) => columns.name));
-  const parents = all.flatMap(({ columns }) => columns.after?.definitions ?? []);
+  const parents = all.flatMap(({ columns }) => definitionsBefore(columns));
   const others = parents.filter(name => !written.has(name));
   const missing = others.length === 0 ? [] : await readUnknownNames(session, others, { isLive: true });
-  if (missing.length === 0) return;
+  if (missing.length === 0) return await requireTimesOf(session, all);
   throw new TockError(
     'TOCK_NOT_FOUND',
     `after names ${missing.map(quote).join(', ')}, which no definition is called (tock jobs lists them)`,
   );
+}
+
+/** What runs wait for must have times of its own: what is written, and what is there. */
+async function requireTimesOf(session: Session, all: readonly DescribedDefinition[]): Promise<void> {
+  const awaited = all.flatMap(({ columns }) => columns.waits_for?.definitions ?? []);
+  if (awaited.length === 0) return;
+  const written = new Map(all.map(({ columns }) => [columns.name, hasTimes(columns)]));
+  const stored = await readTimeless(session, awaited);
+  const timeless = [
+    ...stored.filter(name => !written.has(name)),
+    ...[...written].flatMap(([name, has]) => (has ? [] : [name])),
+  ];
+  for (const { columns } of all) requireTimes(columns, timeless);
 }
 
 /** Inserts those that are not there; returns the rows of the others by name, locked until the commit. */
@@ -121,7 +143,7 @@ async function editChanged(
   all: readonly GuardedDefinition[],
   found: ReadonlyMap<string, StoredDefinition>,
 ): Promise<GuardedDefinition[]> {
-  const edits = all.flatMap(each => {
+  const asked = all.flatMap(each => {
     const row = found.get(nameOf(each));
     if (row === undefined) return [];
     if (row.origin === 'code' && !row.is_vanished) throw definedInCode(row.name);
@@ -129,19 +151,33 @@ async function editChanged(
     const isSame = [row.fingerprint, storedFingerprint(row)].includes(each.fingerprint);
     return isSame && !row.is_vanished && !row.is_broken ? [] : [{ each, row }];
   });
-  if (edits.length === 0) return [];
+  if (asked.length === 0) return [];
   const before = await readNow(session);
-  for (const { each, row } of edits) refusePast(each, row.is_vanished ? null : row, before);
+  for (const { each, row } of asked) refusePast(each, row.is_vanished ? null : row, before);
+  const settled = await settleBeforeEdit(
+    session,
+    engine,
+    asked.map(({ row }) => row),
+  );
+  const edits = asked.map(({ each, row }, index) => ({ each, row: settled[index] ?? row }));
   const ids = edits.map(({ row }) => row.id);
-  await materializeBeforeEdit(session, engine, ids);
   const now = await readNow(session);
   const cursorOf = (row: StoredDefinition) => Math.max(now, row.cursor_ms);
   for (const { row } of edits)
     if (row.is_paused && !row.is_vanished) await recordSpan(session, row, cursorOf(row), 'paused');
-  const rows = edits.map(({ each, row }) => writtenRow(each, cursorOf(row)));
+  // A schedule that is made again begins without the old one's exceptions, as without its pause.
+  await forgetComing(
+    session,
+    edits.map(({ row }) => row).filter(row => row.is_vanished),
+  );
+  const exceptionsOf = await exceptionsAtEdit(
+    session,
+    edits.map(({ each, row }) => ({ row, after: each.columns })),
+    now,
+  );
+  const rows = edits.map(({ each, row }) => writtenRow(each, cursorOf(row), exceptionsOf(row)));
   await upsertDefinitions(session, 'runtime', rows);
   await supersedeRuns(session, ids);
-  // A schedule that is made again begins without the old one's pause.
   for (const { row } of edits) if (row.is_vanished) await clearPause(session, row.id);
   return edits.map(({ each }) => each);
 }
@@ -155,10 +191,13 @@ function detailsOfEdit(
   const { job, cron, every_ms, at } = columns;
   const facts = { change: written?.change, version: written?.record.version, job };
   if (before !== null && written?.change !== 'made')
-    return { ...facts, changes: changesBetween({ ...before }, columns) };
-  const when = { cron: cron ?? undefined, every_ms: every_ms ?? undefined, at: at?.toISOString() };
+    return { ...facts, changes: changesBetween(withNames(before), withNames(columns)) };
+  const when = { cron: cron ?? undefined, every_ms: every_ms ?? undefined, at: at ?? undefined };
   return { ...facts, ...when };
 }
+
+/** Of calendars the names: their dates are in the audit of their own. */
+const withNames = (columns: DefinitionColumns) => ({ ...columns, exclude: withoutDates(columns.exclude) });
 
 const countsOf = (written: readonly WrittenSchedule[]): Details => ({
   made: written.filter(({ change }) => change === 'made').length,
@@ -167,9 +206,9 @@ const countsOf = (written: readonly WrittenSchedule[]): Details => ({
 
 /** Refuses a single time that has passed: it would never run. An edit may keep the one that it has. */
 function refusePast({ columns }: DescribedDefinition, before: StoredDefinition | null, now: number): void {
-  if (columns.at === null) return;
-  const at = columns.at.getTime();
-  if (at > now || before?.at?.getTime() === at) return;
+  if (columns.at === null || columns.at === before?.at) return;
+  const at = scheduleOf(columns)?.previous(LATEST_MS + 1) ?? null;
+  if (at === null || at > now) return;
   throw new TockError(
     'TOCK_BAD_SCHEDULE',
     `at ${utcText(at)} is in the past, so it would never run (the database has ${utcText(now)}); write a later time, or enqueue a run`,

@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import { TockError } from '../../model/errors.js';
 import type { HandOff } from '../../model/job/hand-off.js';
+import { SUSPECTS } from '../../model/run/limits.js';
 import type { RunLog } from '../../model/run/log/run-log.js';
 import type { Suspension } from '../../model/run/snooze.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
@@ -24,6 +25,8 @@ export interface ActiveRun {
   /** When the attempt started, by performance.now(); null while the run is prefetched. */
   startedAt: number | null;
   isIsolated: boolean;
+  /** How many runs its handler was called with; 0: it is no handler of batches, or was not called. */
+  batchSize: number;
   /** The lease is lost: nothing of this attempt may be written. */
   isLost: boolean;
   /** Past its timeout: its lease is no longer renewed. */
@@ -57,6 +60,7 @@ export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
     renewedAt: claimedAt,
     startedAt: null,
     isIsolated: false,
+    batchSize: 0,
     isLost: false,
     isTimedOut: false,
     cancelRequested: false,
@@ -77,6 +81,9 @@ export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
 export function isHeld({ isLost, renewedAt }: ActiveRun, leaseMs: number): boolean {
   return !isLost && performance.now() - renewedAt < leaseMs;
 }
+
+/** Whether a run may have ended a process before. Then it gets its own process, if isolation is possible. */
+export const isSuspect = ({ run }: ActiveRun) => run.slot_keys?.includes(SUSPECTS.key) === true;
 
 export function leaseLost({ run }: Pick<ActiveRun, 'run'>): TockError {
   return new TockError(

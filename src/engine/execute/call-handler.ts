@@ -1,10 +1,16 @@
 // Calls a job's handler in this process: a worker's, or the child of an isolated attempt.
+import { TockError } from '../../model/errors.js';
 import type { AnyJob } from '../../model/job/job.js';
 import type { Occurrence } from '../../model/job/job-schedule.js';
 import { checkPayload } from '../../model/job/payload/payload.js';
 import { parsePayload } from '../../model/job/registry.js';
+import type { EndedRun } from '../../model/job/wait-methods.js';
+import { isTransient } from '../../store/connection/errors.js';
+import { readParents } from '../../store/runs/waits/groups.js';
 import type { Engine } from '../engine.js';
+import { retryUntil } from '../finalize/retry-until.js';
 import type { ActiveRun } from './active-run.js';
+import { callWithOne } from './batch/call-batch.js';
 import { createContext } from './context.js';
 
 /** The run's payload, parsed by the job's schema. @throws TockError TOCK_BAD_PAYLOAD */
@@ -22,12 +28,61 @@ export function callHandler(
   job: AnyJob,
   payload: unknown,
 ): Promise<unknown> {
+  if (job.batch !== undefined) return callWithOne(engine, active, workerId, job, payload);
   try {
+    if (active.run.has_parents) return callChild(engine, active, workerId, job, payload);
     return Promise.resolve(job.run(createContext(engine, active, workerId), payload));
   } catch (error) {
     return Promise.reject(error);
   }
 }
+
+/** Reads first how its parents have ended, so that a handler need not await `ctx.parents`. */
+async function callChild(
+  engine: Engine,
+  active: ActiveRun,
+  workerId: string,
+  job: AnyJob,
+  payload: unknown,
+): Promise<unknown> {
+  const parents = await readParentsOf(engine, active);
+  // Cancelled, drained or timed out meanwhile.
+  if (active.interrupt.isAborted) throw active.interrupt.reason;
+  return await job.run(createContext(engine, active, workerId, parents), payload);
+}
+
+/** The outputs of one run's parents, in bytes of text; with more, a handler reads them in pages. */
+const MAX_OUTPUTS = 8 * 1024 * 1024;
+
+/** What became of a run's parents, by their names: `ctx.parents` of its handler. */
+async function readParentsOf(
+  { database }: Engine,
+  { run, interrupt }: ActiveRun,
+): Promise<Readonly<Record<string, EndedRun>>> {
+  const rows = await retryUntil(
+    () => readParents.run(database, { run: run.id, most: MAX_OUTPUTS }),
+    error => isTransient(error) && !interrupt.isAborted,
+  );
+  return Object.fromEntries(
+    rows.map(({ name, isCut, output, status, ...row }) => {
+      const parent = { ...row, status: status as EndedRun['status'] };
+      return [
+        name,
+        isCut ? withoutOutput(parent) : { ...parent, output: output === null ? null : JSON.parse(output) },
+      ];
+    }),
+  );
+}
+
+const withoutOutput = (parent: Omit<EndedRun, 'output'>): EndedRun => ({
+  ...parent,
+  get output(): never {
+    throw new TockError(
+      'TOCK_BAD_STATE',
+      `the outputs of the parents have more than ${MAX_OUTPUTS} bytes: read them in pages, by ctx.group.results()`,
+    );
+  },
+});
 
 /**
  * The stored payload; or the payload that code computes, if that failed when the run was made.

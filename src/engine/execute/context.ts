@@ -1,11 +1,16 @@
 // The context that a handler gets.
-import type { JobContext } from '../../model/job/job.js';
+import { TockError } from '../../model/errors.js';
+import type { JobContext, NewRun } from '../../model/job/job.js';
 import type { Logger } from '../../model/logger.js';
 import type { Trigger } from '../../model/run/states.js';
+import { readNow } from '../../store/connection/clock.js';
+import type { Database } from '../../store/connection/database.js';
 import type { Engine } from '../engine.js';
 import { enqueue } from '../enqueue.js';
+import { groupResults } from '../groups.js';
 import { signalOf } from './abort.js';
 import type { ActiveRun } from './active-run.js';
+import { closeUntil } from './close/close-until.js';
 import { createEffects, type Effects } from './effects.js';
 import { handOff } from './hand-off.js';
 import { createRunLogger } from './run-logger.js';
@@ -18,13 +23,20 @@ interface Own {
   readonly engine: Engine;
   readonly active: ActiveRun;
   readonly workerId: string;
+  /** Null: it has none. */
+  readonly parents: JobContext['parents'] | null;
   effects: Effects | null;
   waits: Waits | null;
   log: Logger | null;
 }
 
-export function createContext(engine: Engine, active: ActiveRun, workerId: string): JobContext {
-  return new RunContext(engine, active, workerId);
+export function createContext(
+  engine: Engine,
+  active: ActiveRun,
+  workerId: string,
+  parents: JobContext['parents'] | null = null,
+): JobContext {
+  return new RunContext(engine, active, workerId, parents);
 }
 
 /**
@@ -47,10 +59,10 @@ class RunContext implements JobContext {
   readonly idempotencyKey: string | null;
   readonly trigger: Trigger;
 
-  constructor(engine: Engine, active: ActiveRun, workerId: string) {
+  constructor(engine: Engine, active: ActiveRun, workerId: string, parents: JobContext['parents'] | null) {
     const { run } = active;
     const scheduledFor = run.scheduled_for === null ? null : new Date(run.scheduled_for);
-    this[OWN] = { engine, active, workerId, effects: null, waits: null, log: null };
+    this[OWN] = { engine, active, workerId, parents, effects: null, waits: null, log: null };
     this.runId = run.id;
     this.job = run.job;
     this.definition = run.definition;
@@ -118,6 +130,19 @@ class RunContext implements JobContext {
     return waitsOf(this[OWN]).sleep;
   }
 
+  get waitFor(): JobContext['waitFor'] {
+    return waitsOf(this[OWN]).waitFor as JobContext['waitFor'];
+  }
+
+  get waitForRuns(): JobContext['waitForRuns'] {
+    return waitsOf(this[OWN]).waitForRuns as JobContext['waitForRuns'];
+  }
+
+  get closeUntil(): JobContext['closeUntil'] {
+    const { engine, active, workerId } = this[OWN];
+    return (until, options) => closeUntil(engine, active, workerId, until, options);
+  }
+
   get handOff(): JobContext['handOff'] {
     const { active } = this[OWN];
     return options => handOff(active, options);
@@ -126,6 +151,27 @@ class RunContext implements JobContext {
   get enqueue(): JobContext['enqueue'] {
     const { engine } = this[OWN];
     return (job, ...[payload, options]) => enqueue(engine, job, payload, options);
+  }
+
+  get child(): JobContext['child'] {
+    const { child } = effectsOf(this[OWN]);
+    return (name, job, ...[payload, options]) => child(name, job, payload, options);
+  }
+
+  get parents(): JobContext['parents'] {
+    return this[OWN].parents ?? {};
+  }
+
+  get group(): JobContext['group'] {
+    const own = this[OWN];
+    return {
+      results: () => groupResults(own.engine, own.active.run.id),
+      add: async (name, runs) => await effectsOf(own).addToGroup(name, runs as readonly NewRun[]),
+    };
+  }
+
+  get emit() {
+    return this[OWN].engine.forHandlers().emit;
   }
 
   get enqueueMany() {
@@ -151,6 +197,24 @@ class RunContext implements JobContext {
   get queues() {
     return this[OWN].engine.forHandlers().queues;
   }
+}
+
+/**
+ * The database's time, in epoch milliseconds, for a handler of Tock's own.
+ * @throws TockError TOCK_BAD_STATE for a context that another copy of the package made
+ */
+export async function instantOf(ctx: JobContext): Promise<number> {
+  return await readNow(databaseOf(ctx));
+}
+
+/** Where Tock's own tables are, for a handler of Tock's own. @throws TockError as {@link instantOf} does */
+export function databaseOf(ctx: JobContext): Database {
+  const own = (ctx as Partial<RunContext>)[OWN];
+  if (own !== undefined) return own.engine.database;
+  throw new TockError(
+    'TOCK_BAD_STATE',
+    'this job was defined by another copy of pg-tock than the one that executes it; install one only',
+  );
 }
 
 function effectsOf(own: Own): Effects {

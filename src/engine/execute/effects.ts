@@ -1,6 +1,8 @@
 // Effects that happen once: ctx.step, ctx.once, ctx.transaction. The ledger row commits with the effect.
 import { performance } from 'node:perf_hooks';
 import { TockError } from '../../model/errors.js';
+import type { ChildOptions } from '../../model/job/enqueue-options.js';
+import type { AnyJob, NewRun } from '../../model/job/job.js';
 import type { JobTransaction } from '../../model/job/job-database.js';
 import { resultText } from '../../model/job/payload/payload.js';
 import type { Cursor } from '../../model/job/wait-methods.js';
@@ -20,23 +22,34 @@ import {
   type StoredEffect,
 } from '../../store/runs/effects.js';
 import { finalizeRuns, readEndedAttempts } from '../../store/runs/finalize.js';
+import { markAwaited } from '../../store/runs/waits/waits.js';
 import type { Engine } from '../engine.js';
+import { checkChildOptions, enqueueing } from '../enqueue.js';
 import { afterCommit } from '../finalize/after-commit.js';
 import { refusedOutcome } from '../finalize/refused-outcome.js';
 import { retryUntil } from '../finalize/retry-until.js';
+import { addingToGroup } from '../groups.js';
 import { type ActiveRun, leaseLost } from './active-run.js';
 import { checkEffectKey, type OpenTransactions, openCursors } from './cursor.js';
 import { refuseHandOff } from './hand-off.js';
 import { writeSpans } from './spans.js';
+import { refuseWait } from './suspend.js';
 
 /** How long a handler's transaction, with its locks, stays open for a server that rejects its end. */
-const MAX_END_OF_TRANSACTION_MS = 10_000;
+export const MAX_END_OF_TRANSACTION_MS = 10_000;
 
 export interface Effects {
   readonly step: <T>(name: string, work: () => Promise<T> | T) => Promise<T>;
   readonly once: <T>(key: string, work: (trx: JobTransaction) => Promise<T> | T) => Promise<T>;
   readonly transaction: <T>(work: (trx: JobTransaction) => Promise<T> | T) => Promise<T>;
   readonly cursor: <T>(name: string, initial: T) => Promise<Cursor<T>>;
+  readonly child: (
+    name: string,
+    job: string | AnyJob,
+    payload: unknown,
+    options?: ChildOptions,
+  ) => Promise<string>;
+  readonly addToGroup: (name: string, runs: readonly NewRun[]) => Promise<readonly string[]>;
 }
 
 /**
@@ -86,6 +99,29 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
     }
   };
 
+  /** Does the work in a transaction that also keeps its result under the key; or returns what was kept. */
+  const onceUnder = async <T>(
+    key: string,
+    effect: string,
+    work: (session: Session, trx: JobTransaction) => Promise<T> | T,
+  ): Promise<T> => {
+    let hasStarted = false;
+    const attempt = () =>
+      inTransaction(async (session, trx) => {
+        const reserved = await reserveEffect.first(session, { key, id });
+        if (!reserved) return valueOf(await readEffect.first(session, { key })) as T;
+        hasStarted = true;
+        const result = resultText(await atWork(() => work(session, trx)), effect);
+        // Fails, as it must, if the work swallowed an SQL error: that has aborted the transaction.
+        const row = await atEnd(session, async () => {
+          await requireLease(session, active, workerId);
+          return await keepResult.first(session, { key, result });
+        }).catch((error: unknown) => refuse(error, effect));
+        return valueOf(row) as T;
+      });
+    return await retryUntil(attempt, error => !hasStarted && canRetry(error));
+  };
+
   const succeed = async (session: Session, outcome: Outcome) => {
     await writeSpans(session, engine, workerId, [active]);
     const finalized = await finalizeRuns(session, [{ id, fence, outcome }], workerId);
@@ -114,23 +150,31 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
     },
 
     async once<T>(key: string, work: (trx: JobTransaction) => Promise<T> | T) {
-      const ledgerKey = `once:${checkEffectKey(key)}`;
-      const effect = `once ${quote(key)}`;
-      let hasStarted = false;
-      const attempt = () =>
-        inTransaction(async (session, trx) => {
-          const reserved = await reserveEffect.first(session, { key: ledgerKey, id });
-          if (!reserved) return valueOf(await readEffect.first(session, { key: ledgerKey })) as T;
-          hasStarted = true;
-          const result = resultText(await atWork(() => work(trx)), effect);
-          // Fails, as it must, if the work swallowed an SQL error: that has aborted the transaction.
-          const row = await atEnd(session, async () => {
-            await requireLease(session, active, workerId);
-            return await keepResult.first(session, { key: ledgerKey, result });
-          }).catch((error: unknown) => refuse(error, effect));
-          return valueOf(row) as T;
-        });
-      return await retryUntil(attempt, error => !hasStarted && canRetry(error));
+      return await onceUnder(`once:${checkEffectKey(key)}`, `once ${quote(key)}`, (_, trx) => work(trx));
+    },
+
+    async child(name, job, payload, options) {
+      refuseWait(active, null, 'ctx.child');
+      const effect = `child ${quote(name)}`;
+      const key = `child:${id}:${checkEffectKey(name)}`;
+      const kept = await retryUntil(() => readEffect.first(database, { key }), canRetry);
+      if (kept) return valueOf(kept) as string;
+      const write = await enqueueing(engine, [{ ...checkChildOptions(job, options), job, payload }]);
+      return await onceUnder(key, effect, async session => {
+        const [made] = await write(session);
+        if (!made) throw new TockError('TOCK_BAD_STATE', 'nothing was enqueued');
+        await markAwaited.run(session, { id: made.id });
+        return made.id;
+      });
+    },
+
+    async addToGroup(name, runs) {
+      refuseWait(active, null, 'ctx.group.add');
+      const key = `group:${id}:${checkEffectKey(name)}`;
+      const kept = await retryUntil(() => readEffect.first(database, { key }), canRetry);
+      if (kept) return valueOf(kept) as string[];
+      const write = await addingToGroup(engine, id, runs);
+      return await onceUnder(key, `group.add ${quote(name)}`, async session => await write(session));
     },
 
     async transaction<T>(work: (trx: JobTransaction) => Promise<T> | T) {

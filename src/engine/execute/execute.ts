@@ -5,27 +5,22 @@ import { TockError } from '../../model/errors.js';
 import { type Isolate, readIsolate } from '../../model/job/isolate.js';
 import type { AnyJob } from '../../model/job/job.js';
 import { knownJob } from '../../model/job/registry.js';
-import { windowIn } from '../../model/planning/window.js';
 import type { Ending } from '../../model/run/decide.js';
-import { jobLimits, SUSPECTS } from '../../model/run/limits.js';
-import { isWait } from '../../model/run/snooze.js';
+import { jobLimits } from '../../model/run/limits.js';
 import type { Engine } from '../engine.js';
 import { abort, onAbort } from './abort.js';
-import { type ActiveRun, leaseLost } from './active-run.js';
+import { type ActiveRun, isSuspect, leaseLost } from './active-run.js';
 import { callHandler, payloadOf, readPayload } from './call-handler.js';
-
+import { endingBefore, endingOf, MAX_TIMEOUT_MS, timeoutReason } from './endings.js';
 import { endingOfResult } from './hand-off.js';
 import { executeIsolated } from './isolate/parent.js';
 import type { RelaySeam } from './relay-seam.js';
 import { keepLosses } from './run-logger.js';
-import { endingOfThrown } from './suspend.js';
 
 /** The `signal.reason` of handlers when their worker drains. */
 export const drainReason = () => new TockError('TOCK_DRAINING', 'the worker is shutting down');
 
 const SUSPECT_ISOLATE: Isolate = { memoryMb: null };
-/** Whether a run may have ended a process before. Then it gets its own process, if isolation is possible. */
-export const isSuspect = ({ run }: ActiveRun) => run.slot_keys?.includes(SUSPECTS.key) === true;
 
 /**
  * Executes the handler and later calls `onEnd` once with how the attempt ended; null if the lease was lost
@@ -144,44 +139,10 @@ class Attempt {
   }
 }
 
-/** How the attempt ends without its handler being called; undefined if the handler is to be called. */
-function endingBefore(active: ActiveRun): Ending | null | undefined {
-  const { run } = active;
-  if (run.is_late) return { kind: 'late' };
-  if (run.window) {
-    const { hours, timezone, outside, now } = run.window;
-    const window = windowIn(hours, timezone);
-    if (!window.isOpen(now))
-      return {
-        kind: 'outside',
-        opensAt: outside === 'skip' && !run.begun ? null : window.opening(now),
-      };
-  }
-  // Cancelled or drained while it was prefetched.
-  return active.interrupt.isAborted ? endingOf(active, active.interrupt.reason) : undefined;
-}
-
-function endingOf(active: ActiveRun, error: unknown): Ending | null {
-  if (active.isLost) return null;
-  if (active.cancelRequested) return { kind: 'cancelled' };
-  const { reason } = active.interrupt;
-  if (reason instanceof TockError) {
-    // A wait that began meanwhile is kept.
-    if (reason.code === 'TOCK_DRAINING')
-      return isWait(error) ? { kind: 'threw', error } : { kind: 'drained' };
-    if (reason.code === 'TOCK_TIMEOUT') return { kind: 'threw', error: reason };
-  }
-  return endingOfThrown(active, error);
-}
-
 function startTimeout(active: ActiveRun, timeoutMs: number): NodeJS.Timeout {
   const end = () => {
     active.isTimedOut = true;
-    abort(
-      active.interrupt,
-      new TockError('TOCK_TIMEOUT', `the attempt took longer than its timeout of ${timeoutMs}ms`),
-    );
+    abort(active.interrupt, timeoutReason(timeoutMs));
   };
-  // setTimeout counts in 32 bits; a timeout of over 24 days never fires in practice.
-  return setTimeout(end, Math.min(timeoutMs, 2 ** 31 - 1));
+  return setTimeout(end, Math.min(timeoutMs, MAX_TIMEOUT_MS));
 }

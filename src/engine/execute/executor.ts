@@ -18,8 +18,17 @@ const SPACED = 2;
 
 type OnEnd = (ending: Ending | null) => void;
 
-/** As {@link executeRun}, which must not be called with a run whose payload is still to be read. */
-export function createExecutor(engine: Engine, workerId: string): (active: ActiveRun, onEnd: OnEnd) => void {
+/** A large payload was read: `unload` gives up its memory. Or how the attempt ends without it. */
+type Loaded = { readonly unload: () => void } | { readonly ending: Ending | null };
+
+export interface Executor {
+  /** As {@link executeRun}, which must not be called with a run whose payload is still to be read. */
+  readonly execute: (active: ActiveRun, onEnd: OnEnd) => void;
+  /** Reads the large payload of a run, once there is room for it. Never rejects. */
+  readonly load: (active: ActiveRun) => Promise<Loaded>;
+}
+
+export function createExecutor(engine: Engine, workerId: string): Executor {
   const room = createRoom(MAX_HELD);
   const { maxPayloadBytes } = engine.settings;
   const most = SPACED * maxPayloadBytes;
@@ -33,34 +42,49 @@ export function createExecutor(engine: Engine, workerId: string): (active: Activ
     );
   };
 
-  const executeLarge = async (active: ActiveRun, onEnd: OnEnd): Promise<void> => {
+  const load = async (active: ActiveRun): Promise<Loaded> => {
     const { run } = active;
     let held = most;
     await room.take(held);
-    const end: OnEnd = ending => {
+    const unload = () => {
       // Its outcome may wait to be written for long.
       active.run = run;
       room.give(held);
-      onEnd(ending);
+    };
+    const without = (ending: Ending | null): Loaded => {
+      unload();
+      return { ending };
     };
     // Cancelled or drained while it waited: its attempt ends without its payload.
-    if (active.interrupt.isAborted) return executeRun(engine, active, workerId, end);
+    if (active.interrupt.isAborted) return { unload };
     try {
       const payload = await read(active);
-      if (payload === null) return end(null);
+      if (payload === null) return without(null);
       const text = payload.text ?? '';
       room.give(held - payload.bytes);
       held = payload.bytes;
       active.run = { ...run, payload: JSON.parse(text), payload_length: text.length };
+      return { unload };
     } catch (error) {
       // A database that is away says nothing about the run: it is given back.
-      return end(isTransient(error) ? { kind: 'noSlot', limits: [] } : { kind: 'threw', error });
+      return without(isTransient(error) ? { kind: 'noSlot', limits: [] } : { kind: 'threw', error });
     }
-    executeRun(engine, active, workerId, end);
   };
 
-  return (active, onEnd) => {
-    if (active.run.is_large) void executeLarge(active, onEnd);
-    else executeRun(engine, active, workerId, onEnd);
+  const executeLarge = async (active: ActiveRun, onEnd: OnEnd): Promise<void> => {
+    const loaded = await load(active);
+    if ('ending' in loaded) return onEnd(loaded.ending);
+    executeRun(engine, active, workerId, ending => {
+      loaded.unload();
+      onEnd(ending);
+    });
+  };
+
+  return {
+    load,
+    execute: (active, onEnd) => {
+      if (active.run.is_large) void executeLarge(active, onEnd);
+      else executeRun(engine, active, workerId, onEnd);
+    },
   };
 }

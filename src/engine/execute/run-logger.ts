@@ -7,6 +7,7 @@ import {
   LOG_LEVELS,
   type LogLevel,
   type LogLimits,
+  MIN_BYTES,
   readLogsOption,
 } from '../../model/job/logs-option.js';
 import { knownJob } from '../../model/job/registry.js';
@@ -31,8 +32,24 @@ export function createRunLogger(engine: Engine, active: ActiveRun): Logger {
   return keepingLogger(logger, limits.level, keep, NO_FIELDS);
 }
 
-function limitsOf(engine: Engine, { run }: ActiveRun): LogLimits | null {
-  return readLogsOption(knownJob(engine.registry, run.job)?.logs, engine.settings.logs);
+/** The logger of a handler that gets a batch: a line is written once, and kept with each run. */
+export function createBatchLogger(engine: Engine, job: string, actives: readonly ActiveRun[]): Logger {
+  const [first] = actives;
+  const logger = engine.logger.child({ job, batch: actives.length, run_id: first?.run.id });
+  const limits = first === undefined ? null : limitsOf(engine, first);
+  if (limits === null) return logger;
+  const keep = (level: LogLevel, text: string, fields: Fields) => {
+    const line = describeLine(level, text, fields, limits.maxBytes);
+    for (const active of actives) if (!active.isFinalizing) keepLine(active, line, limits.maxBytes);
+  };
+  return keepingLogger(logger, limits.level, keep, NO_FIELDS);
+}
+
+/** Of a batch, each run keeps its share, so that a thousand runs keep no thousand times as much. */
+function limitsOf(engine: Engine, { run, batchSize }: ActiveRun): LogLimits | null {
+  const limits = readLogsOption(knownJob(engine.registry, run.job)?.logs, engine.settings.logs);
+  if (limits === null || batchSize <= 1) return limits;
+  return { ...limits, maxBytes: Math.max(MIN_BYTES, Math.floor(limits.maxBytes / batchSize)) };
 }
 
 /** Keeps a line that the child process of an isolated attempt has sent. */

@@ -5,7 +5,7 @@ import type { SchedulerStatus, SchedulerView } from '../../model/scheduler-view.
 import { readReport, readStatus } from '../../store/reads/figures.js';
 import { readQueueHandOffs } from '../../store/reads/queue-hand-offs.js';
 import { findMissed } from '../definitions/missed.js';
-import { findZoneDisagreements } from '../definitions/zone-data.js';
+import { findZoneDisagreements } from '../definitions/zones/zone-data.js';
 import type { Engine } from '../engine.js';
 import { prune } from '../retention/prune.js';
 

@@ -2,7 +2,8 @@
 // next reaping unblocks runs and makes followers; a failing definition is paused after its next dead run.
 import { pauseFailing } from '../../store/definitions/pause-failing.js';
 import { unblockRuns } from '../../store/runs/claim/unblock.js';
-import { type Engine, lowerWatermarks } from '../engine.js';
+import { fairKeysArrive, isFair, notifyFair, wakeHeldKeys } from '../../store/runs/fair/arrive.js';
+import { type Engine, expectFair, lowerWatermarks } from '../engine.js';
 import { followUp } from '../materialize/follow-chains.js';
 
 export interface Committed {
@@ -28,6 +29,7 @@ export async function afterCommit(
       const unblocked = await unblockRuns(engine.database, freed);
       lowerWatermarks(engine, unblocked);
       count = unblocked.length;
+      await wakeFair(engine, freed);
     }
     if (dead.length > 0) await pauseAndLog(engine, dead);
     if (outboxWritten) await followUp(engine);
@@ -38,6 +40,45 @@ export async function afterCommit(
     );
   }
   return count;
+}
+
+/**
+ * Makes followers as {@link afterCommit} does, one call at a time: those that come meanwhile share the next,
+ * so that the ends of a large group are not followed up by transactions that wait for each other.
+ */
+export function createFollowUps(engine: Engine): () => Promise<unknown> {
+  let current: Promise<unknown> | null = null;
+  let next: Promise<unknown> | null = null;
+  const begin = () => {
+    next = null;
+    current = afterCommit(engine, { freed: null, outboxWritten: true, dead: [] }).finally(() => {
+      current = null;
+    });
+    return current;
+  };
+  return () => {
+    if (current === null) return begin();
+    next ??= current.then(begin);
+    return next;
+  };
+}
+
+/**
+ * Fair keys whose own slots are free are ready, and those whose runs wait for another limit. A worker that
+ * has ended the runs has room, and claims: other processes learn of it at their next poll. An operator's
+ * process has no worker.
+ */
+async function wakeFair(engine: Engine, freed: readonly string[]): Promise<void> {
+  const fair = freed.filter(isFair);
+  await fairKeysArrive(engine.database, fair);
+  const isUsed = [...engine.workers].some(worker => worker.usesFair);
+  if (isUsed)
+    await wakeHeldKeys(
+      engine.database,
+      freed.filter(key => !isFair(key)),
+    );
+  if (fair.length > 0 || isUsed) expectFair(engine);
+  if (fair.length > 0 && engine.workers.size === 0) await notifyFair(engine.database);
 }
 
 async function pauseAndLog(engine: Engine, dead: readonly string[]): Promise<void> {

@@ -85,7 +85,8 @@ function nextText(outcome: Outcome | null): string {
   if (outcome?.wait) return waitText(outcome.wait);
   if (outcome?.transition === 'fail') return `; next attempt in ${formatDuration(outcome.delayMs)}`;
   if (outcome?.handOff === undefined) return '';
-  const { leaseMs, to } = outcome.handOff;
+  const { leaseMs, to, offer } = outcome.handOff;
+  if (offer !== undefined) return ', offered to workers that speak SQL';
   return `${to === null ? '' : `, to ${to}`}; its lease ends in ${formatDuration(leaseMs)}`;
 }
 

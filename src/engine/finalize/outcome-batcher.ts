@@ -9,7 +9,7 @@ import {
   readEndedAttempts,
 } from '../../store/runs/finalize.js';
 import type { Engine } from '../engine.js';
-import { afterCommit } from './after-commit.js';
+import { afterCommit, createFollowUps } from './after-commit.js';
 import { createOutcomeGathering, MAX_BATCH, type OutcomeGathering } from './outcome-gathering.js';
 import { refusedOutcome } from './refused-outcome.js';
 import { type Batch, halvesOf, type OutcomeHolder, RejectedOutcomes } from './rejected-outcomes.js';
@@ -28,10 +28,12 @@ export class OutcomeBatcher<Entry extends Finalization> {
   private readonly gathering: OutcomeGathering<Entry>;
   private batchesUnderWay = 0;
   private readonly rejected: RejectedOutcomes<Entry>;
+  private readonly followUps: () => Promise<unknown>;
 
   constructor(engine: Engine, holder: OutcomeHolder<Entry>) {
     this.engine = engine;
     this.holder = holder;
+    this.followUps = createFollowUps(engine);
     this.gathering = createOutcomeGathering({ isAwaited: holder.slotPassing.holdsSlot, send: this.flush });
     this.rejected = new RejectedOutcomes(engine, holder, {
       take: () => this.gathering.take(MAX_BATCH),
@@ -105,11 +107,16 @@ export class OutcomeBatcher<Entry extends Finalization> {
     }
     const accepted = failed.length === 0 ? entries : without(entries, failed);
     const dead = accepted.filter(entry => entry.outcome.transition === 'exhaust' && !gone.has(entry.id));
-    if (freed.length > 0 || outboxWritten || dead.length > 0) {
-      const committed = { freed, outboxWritten, dead: dead.map(entry => entry.id) };
+    if (freed.length > 0 || dead.length > 0) {
+      const committed = { freed, outboxWritten: false, dead: dead.map(entry => entry.id) };
       if ((await afterCommit(engine, committed)) > 0) holder.slotPassing.recordUnblocked();
     }
-    for (const entry of accepted) holder.onWritten(entry, !gone.has(entry.id), freed.length > 0);
+    const tell = () => {
+      for (const entry of accepted) holder.onWritten(entry, !gone.has(entry.id), freed.length > 0);
+    };
+    // The next batch does not wait for that.
+    if (outboxWritten) void this.followUps().then(tell);
+    else tell();
     let isAccepted = accepted.length > 0;
     for (const { part, error } of failed) {
       const rest = substitute === null ? { ...batch, entries: part } : batch;

@@ -7,14 +7,25 @@ import { type Engine, retryPolicyOf } from '../engine.js';
 const worker = `${hostname()} pid ${process.pid}`;
 
 /**
- * Adds to an error which worker executed the attempt: the row in `workers` is removed soon after its end.
+ * Adds to an error which worker, of which deploy, executed the attempt: the row in `workers` is removed soon
+ * after its end.
  * @param elapsedMs since the attempt started
+ * @param batchSize how many runs its handler was called with, for a handler of batches
  */
-export function outcomeOf(engine: Engine, run: ClaimedRun, ending: Ending, elapsedMs: number): Outcome {
+export function outcomeOf(
+  engine: Engine,
+  run: ClaimedRun,
+  ending: Ending,
+  elapsedMs: number,
+  batchSize = 0,
+): Outcome {
+  const { deploy } = engine.settings;
   const ageMs = (run.begun?.ageMs ?? 0) + elapsedMs;
   const attempts = { attempt: run.attempts, maxAttempts: run.max_attempts, ageMs };
   const outcome = decideOutcome(ending, attempts, retryPolicyOf(engine, run.job), Math.random());
-  return outcome.error === null ? outcome : { ...outcome, error: { ...outcome.error, worker } };
+  if (outcome.error === null) return outcome;
+  const more = { ...(deploy === null ? {} : { deploy }), ...(batchSize > 1 ? { batch: batchSize } : {}) };
+  return { ...outcome, error: { ...outcome.error, worker, ...more } };
 }
 
 /** Whether the run cannot be due again soon: it has succeeded, or waits elsewhere. */

@@ -15,8 +15,11 @@ import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
 import { readDefinition, type StoredDefinition } from '../../store/definitions/stored-definition.js';
 import { type BackfillRow, countWithRun, insertBackfilled } from '../../store/runs/occurrences/backfill.js';
+import { noteIntervals } from '../../store/runs/waits/intervals.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
+import { followUp } from './follow-chains.js';
+import { learnZonesOf } from './learn-zones.js';
 import { requireDefinition, scheduleOf } from './locked-definition.js';
 import { iso, occurrenceKey, payloadFor } from './occurrence-rows.js';
 
@@ -68,6 +71,7 @@ export async function backfill(
   const { database } = engine;
   const window = { from: readTime(from, 'from'), to: readTime(to, 'to') };
   const row = requireDefinition(await readDefinition(database, name), name);
+  await learnZonesOf(database, [row]);
   const schedule = requireSchedule(row);
   checkWindow(window, await readNow(database));
   const occurrences = await countIn(schedule, window);
@@ -182,6 +186,7 @@ async function makeBatch(
     return { count: made, auditId: await audit(session, engine, entry) };
   });
   audited.partOf ??= auditId;
+  if (row.waits_for !== null && count > 0) await followUp(engine);
   return count;
 }
 
@@ -199,7 +204,9 @@ async function makeRuns(
       `${quote(row.name)} was edited or removed meanwhile; what was made so far stays, repeat the backfill for the rest`,
     );
   const rows = batch.map(at => rowOf(engine, row, schedule, at));
-  return await insertBackfilled(session, row.id, rows);
+  const made = await insertBackfilled(session, row.id, rows);
+  if (row.waits_for !== null && made > 0) await noteIntervals.run(session, { ids: [row.id] });
+  return made;
 }
 
 function rowOf(engine: Engine, row: StoredDefinition, schedule: CompiledSchedule, at: number): BackfillRow {

@@ -1,11 +1,14 @@
-// What follows from runs that have ended: chained definitions, and the redirection of dead runs.
+// What follows from runs that have ended, and from events: chained definitions, the redirection of dead runs,
+// the ends of waits.
 import { decideChain } from '../../model/planning/chain.js';
-import { planOverlap } from '../../model/planning/plan-occurrences.js';
+import { planOverlap } from '../../model/planning/plan-overlap.js';
 import { windowIn } from '../../model/planning/window.js';
 import type { SkipReason } from '../../model/run/states.js';
 import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
 import { spendRemainingCount } from '../../store/definitions/due.js';
+import type { QueueLane } from '../../store/runs/claim/claim.js';
+import { fairKeysArrive, fairKeysFromOutbox } from '../../store/runs/fair/arrive.js';
 import { insertOccurrences, type NewRow } from '../../store/runs/materialize.js';
 import {
   type Follower,
@@ -20,11 +23,15 @@ import {
 } from '../../store/runs/outbox.js';
 import { displaceRuns } from '../../store/runs/overlap.js';
 import { isDataError } from '../../store/runs/set-aside.js';
-import type { Engine } from '../engine.js';
+import { endWaits, resumeForEvents } from '../../store/runs/waits/waits.js';
+import { type Engine, expectFair } from '../engine.js';
 import { brokenOf, inSavepoints, markBroken, reasonOf } from './broken-definition.js';
+import { joinIntervals } from './follow-intervals.js';
 import { occurrenceKey, payloadFor, slotsOf } from './occurrence-rows.js';
 
 const BATCH = 200;
+/** Each of these rows may have thousands of keys. */
+const FAIR_BATCH = 20;
 
 /**
  * Empties the outbox, a batch in a transaction: the rows and what follows from them move together. Several
@@ -33,26 +40,60 @@ const BATCH = 200;
 export async function followUp(engine: Engine): Promise<number> {
   let total = 0;
   for (;;) {
-    const count = await followNext(engine);
+    const { count, isMore } = await followNext(engine);
     total += count;
-    if (count < BATCH) return total;
+    if (!isMore) return total;
+  }
+}
+
+/**
+ * Makes the fair keys ready of which runs have come, sooner than {@link followUp} does. Returns whether there
+ * were any.
+ */
+export async function fairKeysCome(engine: Engine): Promise<boolean> {
+  let total = 0;
+  for (let taken = FAIR_BATCH; taken === FAIR_BATCH; total += taken)
+    taken = await fairKeysFromOutbox(engine.database, FAIR_BATCH);
+  expectFair(engine);
+  return total > 0;
+}
+
+interface Followed {
+  readonly count: number;
+  /** Fair keys are ready once the batch is committed. */
+  readonly hasFair: boolean;
+  /** The outbox may have more, perhaps since this batch. */
+  readonly isMore: boolean;
+}
+
+/**
+ * Ends the waits for the events that were emitted, each batch in one statement, and says in which lanes their
+ * runs are due: sooner than {@link followUp} does, which would find them too.
+ */
+export async function resumeForEmitted({ database }: Engine): Promise<QueueLane[]> {
+  const all: QueueLane[] = [];
+  for (;;) {
+    const { taken, lanes } = await resumeForEvents(database, BATCH);
+    all.push(...(lanes ?? []));
+    if (taken < BATCH) return all;
   }
 }
 
 /** A batch; where it fails because of what some row holds, each by itself. */
-async function followNext(engine: Engine): Promise<number> {
-  const { database } = engine;
-  try {
-    return await database.transaction(session => followBatch(session, engine, false));
-  } catch (error) {
+async function followNext(engine: Engine): Promise<Followed> {
+  const follow = (isEachByItself: boolean) =>
+    engine.database.transaction(session => followBatch(session, engine, isEachByItself));
+  const followed = await follow(false).catch((error: unknown) => {
     if (!isDataError(error)) throw error;
-    return await database.transaction(session => followBatch(session, engine, true));
-  }
+    return follow(true);
+  });
+  if (followed.hasFair) expectFair(engine);
+  return followed;
 }
 
-async function followBatch(session: Session, engine: Engine, isEachByItself: boolean): Promise<number> {
+async function followBatch(session: Session, engine: Engine, isEachByItself: boolean): Promise<Followed> {
   const rows = await takeOutbox(session, BATCH);
-  if (rows.length === 0) return 0;
+  if (rows.length === 0) return { count: 0, hasFair: false, isMore: false };
   const dead = rows.filter(row => row.kind === 'dead');
   const redirected = isEachByItself
     ? await redirectSingly(session, engine, dead)
@@ -63,8 +104,28 @@ async function followBatch(session: Session, engine: Engine, isEachByItself: boo
     rows.filter(row => row.kind === 'chain'),
     isEachByItself,
   );
-  if (redirected + followed > 0) await notifyQueued(session);
-  return rows.length;
+  const ofKind = (kind: OutboxRow['kind']) => rows.filter(row => row.kind === kind);
+  const [runs, awaited, events] = [
+    ofKind('end').flatMap(row => row.run_ids ?? []),
+    ofKind('wait').flatMap(row => row.run_ids ?? []),
+    ofKind('event').map(row => row.event_id ?? ''),
+  ];
+  const isWaitedFor = runs.length + awaited.length + events.length > 0;
+  const resumed = isWaitedFor ? await endWaits(session, { runs, awaited, events }) : [];
+  const own = [...new Set(ofKind('interval').map(row => row.definition_id ?? ''))];
+  const intervals = { own, ended: ofKind('chain') };
+  const { joined, putBack } =
+    intervals.own.length + intervals.ended.length > 0
+      ? await joinIntervals(session, engine, intervals)
+      : { joined: 0, putBack: 0 };
+  const fairKeys = ofKind('fair').flatMap(row => row.fair_keys ?? []);
+  await fairKeysArrive(session, fairKeys);
+  if (redirected + followed + resumed.length > 0) await notifyQueued(session);
+  const isMore =
+    (rows.length === BATCH && putBack < BATCH) ||
+    joined > 0 ||
+    resumed.some(({ outcome }) => outcome === 'cancelled');
+  return { count: rows.length, hasFair: fairKeys.length > 0, isMore };
 }
 
 /** Redirects each by itself. A dead run that cannot be redirected stays dead. */

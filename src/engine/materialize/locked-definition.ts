@@ -1,17 +1,28 @@
 // What an edit, a pause or a removal does with a stored definition.
 
+import { withoutDates } from '../../model/calendar/calendar-entries.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import { fingerprintOf, scheduleOfColumns } from '../../model/planning/definition.js';
 import { statedOf } from '../../model/planning/definition-columns.js';
+import {
+  type Exception,
+  movedIn,
+  nextDue,
+  skippedIn,
+  withoutExcepted,
+} from '../../model/planning/exceptions.js';
 import { MAX_COUNTED } from '../../model/planning/plan-occurrences.js';
 import type { SkipReason } from '../../model/run/states.js';
 import { type CompiledSchedule, compileSchedule } from '../../model/schedule/compile.js';
 import type { Session } from '../../store/connection/database.js';
+import { readExceptions } from '../../store/definitions/occurrences/exceptions.js';
 import type { PlanningColumns } from '../../store/definitions/stated-columns.js';
 import type { StoredDefinition } from '../../store/definitions/stored-definition.js';
 import { type DefinitionRecord, listDefinitions } from '../../store/reads/runs.js';
+import { insertOccurrences } from '../../store/runs/materialize.js';
 import { insertSkippedSpan, type SkippedSpan } from '../../store/runs/occurrences/skipped-span.js';
+import { skippedRow } from './occurrence-rows.js';
 
 export type { SkippedSpan } from '../../store/runs/occurrences/skipped-span.js';
 
@@ -33,7 +44,7 @@ export async function readRecord(session: Session, name: string): Promise<Defini
 
 /** The columns as they are now: a hash of them is equal to that of an edit which changes nothing. */
 export function storedFingerprint(row: StoredDefinition): string {
-  return fingerprintOf(statedOf(row));
+  return fingerprintOf({ ...statedOf(row), exclude: withoutDates(row.exclude) });
 }
 
 /**
@@ -53,9 +64,20 @@ export function workingSchedule(row: PlanningColumns): CompiledSchedule | null {
   }
 }
 
-/** The occurrences after the cursor, up to `now`; null when there are none. */
-function spanUpTo(row: StoredDefinition, now: number): SkippedSpan | null {
-  const schedule = workingSchedule(row);
+/** When it is due after an instant; null: never, or it cannot be evaluated. */
+export function nextDueOf(
+  row: PlanningColumns,
+  exceptions: readonly Exception[],
+  after: number,
+): number | null {
+  const schedule = row.remaining_count === 0 ? null : workingSchedule(row);
+  return schedule === null ? null : nextDue(schedule, exceptions, after);
+}
+
+/** The occurrences after the cursor, up to `now`, without those that have an exception; null: none. */
+function spanUpTo(row: StoredDefinition, exceptions: readonly Exception[], now: number): SkippedSpan | null {
+  const all = workingSchedule(row);
+  const schedule = all === null ? null : withoutExcepted(all, exceptions);
   const first = schedule?.next(row.cursor_ms) ?? null;
   if (schedule === null || first === null || first > now || row.remaining_count === 0) return null;
   const most = Math.min(row.remaining_count ?? MAX_COUNTED, MAX_COUNTED);
@@ -66,8 +88,8 @@ function spanUpTo(row: StoredDefinition, now: number): SkippedSpan | null {
 }
 
 /**
- * Records the occurrences after the cursor, up to `now`, as one skipped row. The caller holds the lock, and
- * moves the cursor to `now` in the same transaction, after this.
+ * Records the occurrences after the cursor, up to `now`, as one skipped row, and those with an exception in a
+ * row each. The caller holds the lock, and moves the cursor to `now` in the same transaction, after this.
  */
 export async function recordSpan(
   session: Session,
@@ -75,7 +97,16 @@ export async function recordSpan(
   now: number,
   reason: SkipReason,
 ): Promise<SkippedSpan | null> {
-  const span = spanUpTo(row, now);
+  const exceptions = (await readExceptions(session, [row]))(row);
+  const span = spanUpTo(row, exceptions, now);
   if (span) await insertSkippedSpan(session, row.id, span, reason);
+  const schedule = exceptions.length === 0 || row.remaining_count === 0 ? null : workingSchedule(row);
+  if (schedule === null) return span;
+  const decided = { after: row.cursor_ms, to: now };
+  const moved = movedIn(schedule, exceptions, decided);
+  await insertOccurrences(session, [
+    ...skippedIn(schedule, exceptions, decided).map(at => skippedRow(row.id, at, 'excepted')),
+    ...moved.map(({ at }) => skippedRow(row.id, at, reason)),
+  ]);
   return span;
 }

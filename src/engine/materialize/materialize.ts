@@ -1,5 +1,6 @@
 // Turns due definitions into runs. One transaction per batch: the runs and the cursor move together or not at
 // all.
+import type { Exception } from '../../model/planning/exceptions.js';
 import { type Plan, planOccurrences } from '../../model/planning/plan-occurrences.js';
 import { badSchedule } from '../../model/schedule/bad-schedule.js';
 import { EARLIEST_MS, LATEST_MS } from '../../model/schedule/instant-text.js';
@@ -12,15 +13,18 @@ import {
   lockDueDefinitions,
   readClockAndLive,
 } from '../../store/definitions/due.js';
-import { readTaken } from '../../store/definitions/occurrences.js';
+import { type ExceptionsOf, readExceptions } from '../../store/definitions/occurrences/exceptions.js';
+import { readTaken } from '../../store/definitions/occurrences/taken.js';
 import { type InsertedRows, insertAndMove, type NewRow } from '../../store/runs/materialize.js';
 import { displaceRuns } from '../../store/runs/overlap.js';
 import { isDataError } from '../../store/runs/set-aside.js';
+import { noteIntervals } from '../../store/runs/waits/intervals.js';
 import type { Engine } from '../engine.js';
 import { type Broken, brokenOf, inSavepoints, markBroken } from './broken-definition.js';
 import { DueWalk } from './due-walk.js';
 import { followUp } from './follow-chains.js';
-import { workingSchedule } from './locked-definition.js';
+import { learnZones } from './learn-zones.js';
+import { nextDueOf } from './locked-definition.js';
 import { rowsOf } from './occurrence-rows.js';
 import { createScheduleCache, type ScheduleOf } from './schedule-cache.js';
 
@@ -39,14 +43,16 @@ export interface MaterializeResult {
 /**
  * Materializes until no definition is due, in batches, each a transaction. Where one batch is not enough, two
  * go on side by side: one is planned here while the server writes the other. Several ticks may do it at once.
+ * @param options isThaw: also while everything is frozen, whose end the caller prepares. Default: then
+ * nothing is due
  */
-export async function materialize(engine: Engine): Promise<MaterializeResult> {
+export async function materialize(engine: Engine, { isThaw = false } = {}): Promise<MaterializeResult> {
   const scheduleOf = createScheduleCache();
   const walk = new DueWalk();
   const batches: Batch[] = [];
   let hasFailed = false;
   const next = async (from: DuePosition): Promise<Batch> => {
-    const batch = await materializeDue(engine, { scheduleOf, walk, from });
+    const batch = await materializeDue(engine, { scheduleOf, walk, from, isThaw });
     batches.push(batch);
     return batch;
   };
@@ -88,7 +94,7 @@ type Batch = MaterializeResult & { readonly outboxWritten: boolean };
  */
 async function materializeDue(
   engine: Engine,
-  options: Pick<BatchOptions, 'scheduleOf' | 'walk' | 'from'>,
+  options: Pick<BatchOptions, 'scheduleOf' | 'walk' | 'from' | 'isThaw'>,
 ): Promise<Batch> {
   const materializeOnce = (isEachByItself: boolean) =>
     engine.database.transaction(session =>
@@ -121,6 +127,8 @@ interface BatchOptions {
   readonly isEachByItself: boolean;
   readonly scheduleOf: ScheduleOf;
   readonly from: DuePosition;
+  /** See {@link materialize}. Default false. */
+  readonly isThaw?: boolean;
   /** Of all definitions. Default: none. */
   readonly walk?: DueWalk;
 }
@@ -128,22 +136,28 @@ interface BatchOptions {
 async function materializeBatch(
   session: Session,
   engine: Engine,
-  { ids, isEachByItself, scheduleOf, from, walk }: BatchOptions,
+  { ids, isEachByItself, scheduleOf, from, walk, isThaw = false }: BatchOptions,
 ): Promise<Batch> {
-  const due = await lockDueDefinitions(session, BATCH, ids, from);
+  const due = await lockDueDefinitions(session, BATCH, ids, from, isThaw);
   const last = due.at(-1);
   if (!last) return { definitions: 0, runs: 0, skips: 0, broken: [], outboxWritten: false };
   walk?.reach(last);
-  const { now, live: liveUpToTwo } = await readClockAndLive(
+  const {
+    now,
+    live: liveUpToTwo,
+    otherZones,
+  } = await readClockAndLive(
     session,
     due.map(definition => definition.id),
   );
+  if (otherZones !== null) await learnZones(session, otherZones);
   const buffering = due.filter(({ id, overlap }) => overlap === 'buffer_all' && (liveUpToTwo[id] ?? 0) > 1);
   const buffered = await countLiveRuns(
     session,
     buffering.map(definition => definition.id),
   );
   const live = { ...liveUpToTwo, ...buffered };
+  const exceptionsOf = await readExceptions(session, due);
 
   const plans: Planned[] = [];
   const broken: Broken[] = [];
@@ -154,7 +168,8 @@ async function materializeBatch(
       break;
     }
     try {
-      const plan = planDefinition(definition, scheduleOf, live[definition.id] ?? 0, now);
+      const exceptions = exceptionsOf(definition);
+      const plan = planDefinition(definition, scheduleOf, live[definition.id] ?? 0, now, exceptions);
       plans.push({ definition, plan, rows: rowsOf(engine, definition, plan) });
       planned += plan.runs.length;
     } catch (error) {
@@ -166,10 +181,16 @@ async function materializeBatch(
     }
   }
   const definitions = plans.length + broken.length;
-  const wanted = await withoutTaken(session, engine, plans);
+  const wanted = await withoutTaken(session, engine, plans, exceptionsOf);
   const made = isEachByItself ? await writeSingly(session, wanted, broken) : await write(session, wanted);
   for (const each of broken) await markBroken(session, engine, each);
-  return { definitions, ...made, broken: broken.map(each => each.name) };
+  const waiting = wanted.filter(
+    ({ definition, plan }) => definition.waits_for !== null && plan.runs.length > 0,
+  );
+  if (waiting.length > 0)
+    await noteIntervals.run(session, { ids: waiting.map(({ definition }) => definition.id).sort() });
+  const outboxWritten = made.outboxWritten || waiting.length > 0;
+  return { definitions, ...made, outboxWritten, broken: broken.map(each => each.name) };
 }
 
 interface Planned {
@@ -186,6 +207,7 @@ async function withoutTaken(
   session: Session,
   engine: Engine,
   plans: readonly Planned[],
+  exceptionsOf: ExceptionsOf,
 ): Promise<readonly Planned[]> {
   const occurrencesOf = ({ definition, plan }: Planned) =>
     plan.displaces === null && plan.remaining === null
@@ -197,7 +219,8 @@ async function withoutTaken(
     const runs = plan.runs.filter(run => !isTaken({ definitionId: definition.id, at: run.scheduledFor }));
     if (runs.length === plan.runs.length) return each;
     const remaining = plan.remaining === null ? null : plan.remaining + plan.runs.length - runs.length;
-    const nextAt = remaining === 0 ? null : (workingSchedule(definition)?.next(plan.cursor) ?? null);
+    const exceptions = exceptionsOf(definition);
+    const nextAt = nextDueOf({ ...definition, remaining_count: remaining }, exceptions, plan.cursor);
     const displaces = runs.length === 0 ? null : plan.displaces;
     const left = { ...plan, runs, remaining, nextAt, displaces };
     return { definition, plan: left, rows: rowsOf(engine, definition, left) };
@@ -237,7 +260,13 @@ async function displace(session: Session, plans: readonly Planned[]): Promise<vo
   }
 }
 
-function planDefinition(row: DueDefinition, scheduleOf: ScheduleOf, liveRuns: number, now: number): Plan {
+function planDefinition(
+  row: DueDefinition,
+  scheduleOf: ScheduleOf,
+  liveRuns: number,
+  now: number,
+  exceptions: readonly Exception[],
+): Plan {
   if (!(row.cursor_ms >= EARLIEST_MS && row.cursor_ms <= LATEST_MS))
     throw badSchedule(`its cursor is not within the years in which schedules have occurrences`);
   const schedule = scheduleOf(row);
@@ -250,7 +279,7 @@ function planDefinition(row: DueDefinition, scheduleOf: ScheduleOf, liveRuns: nu
       nextAt: null,
       remaining: row.remaining_count,
     };
-  return planOccurrences(schedule, row, liveRuns, now);
+  return planOccurrences(schedule, row, liveRuns, now, exceptions);
 }
 
 const cursorsOf = (plans: readonly Planned[]) =>

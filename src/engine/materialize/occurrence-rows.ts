@@ -6,6 +6,8 @@ import { knownJob } from '../../model/job/registry.js';
 import type { DefinitionColumns } from '../../model/planning/definition-columns.js';
 import type { Plan, PlannedRun } from '../../model/planning/plan-occurrences.js';
 import { definitionKey, jobLimit, type Limit } from '../../model/run/limits.js';
+import { NEVER_MS } from '../../model/run/run-wait.js';
+import type { SkipReason } from '../../model/run/states.js';
 import type { DueDefinition } from '../../store/definitions/due.js';
 import type { NewRow } from '../../store/runs/materialize.js';
 import type { Engine } from '../engine.js';
@@ -14,17 +16,9 @@ import type { Engine } from '../engine.js';
 export function rowsOf(engine: Engine, definition: DueDefinition, plan: Plan): NewRow[] {
   const { id } = definition;
   const rows: NewRow[] = plan.skips.map(skip => ({
-    definition_id: id,
-    key: occurrenceKey(id, skip.last),
-    scheduled_for: skip.last,
-    run_at: skip.last,
-    start_by: null,
+    ...skippedRow(id, skip.last, skip.reason),
     interval_start: skip.first,
     occurrence_count: skip.occurrenceCount,
-    skip_reason: skip.reason,
-    slot_keys: null,
-    slot_limits: null,
-    trigger: 'cron',
   }));
   for (const run of plan.runs) {
     const { slot_keys, slot_limits } = slotsOf(engine, definition, run.isSerial);
@@ -33,7 +27,8 @@ export function rowsOf(engine: Engine, definition: DueDefinition, plan: Plan): N
       payload: computedPayload(engine, definition, run),
       key: occurrenceKey(id, run.scheduledFor),
       scheduled_for: run.scheduledFor,
-      run_at: run.runAt,
+      // What waits for others is due once they have ended.
+      run_at: definition.waits_for === null ? run.runAt : NEVER_MS,
       start_by: run.startBy,
       interval_start: run.intervalStart,
       occurrence_count: run.occurrenceCount,
@@ -44,6 +39,22 @@ export function rowsOf(engine: Engine, definition: DueDefinition, plan: Plan): N
     });
   }
   return rows;
+}
+
+/** The row of an occurrence without a run. */
+export function skippedRow(id: string, at: number, reason: SkipReason): NewRow {
+  return {
+    definition_id: id,
+    key: occurrenceKey(id, at),
+    scheduled_for: at,
+    run_at: at,
+    start_by: null,
+    interval_start: at,
+    occurrence_count: 1,
+    skip_reason: reason,
+    ...NO_SLOTS,
+    trigger: 'cron',
+  };
 }
 
 const NO_SLOTS = { slot_keys: null, slot_limits: null };

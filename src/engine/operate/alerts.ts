@@ -1,20 +1,32 @@
 // Alerts as operators see and change them.
 import { testMessage } from '../../model/alerts/message.js';
-import type { Alerting, Channel } from '../../model/alerts/read-alerts.js';
+import type { Channel } from '../../model/alerts/read-alerts.js';
+import {
+  type AlertChannelRecord,
+  type AlertRuleRecord,
+  describeChannel,
+  describeRule,
+} from '../../model/alerts/rule-words.js';
 import { TockError } from '../../model/errors.js';
 import { quote, storableNote } from '../../model/names.js';
 import { didYouMean } from '../../model/nearest.js';
-import { readInstant as readTime } from '../../model/schedule/instant-text.js';
+import { readEndTime } from '../../model/planning/end-time.js';
+import { readInstant } from '../../store/alerts/deliveries.js';
 import {
   type AlertMute,
-  type AlertRecord,
   isKnownSubject,
-  listAlerts,
   listMutes,
   muteAlerts,
-  readInstant,
   unmuteAlerts,
-} from '../../store/alerts/deliveries.js';
+} from '../../store/alerts/mutes.js';
+import {
+  type AlertFlip,
+  type AlertRecord,
+  type ChannelDelivery,
+  listAlerts,
+  listDeliveries,
+  listFlips,
+} from '../../store/alerts/records.js';
 import { readNow } from '../../store/connection/clock.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
@@ -28,39 +40,63 @@ export interface AlertTest {
 }
 
 const MAX_LISTED = 10_000;
+const MAX_EACH = 100;
 const MAX_NAME = 500;
 
 export async function list({ database }: Engine, limit: number): Promise<AlertRecord[]> {
-  return await listAlerts(database, Math.min(limit, MAX_LISTED));
+  return await listAlerts(database, { limit: Math.min(limit, MAX_LISTED) });
+}
+
+/** The latest first. @param before only flips with a lower id */
+export async function flips(
+  { database }: Engine,
+  { limit = 50, before }: { readonly limit?: number; readonly before?: string },
+): Promise<AlertFlip[]> {
+  if (before !== undefined && !/^\d{1,18}$/.test(before))
+    throw new TockError('TOCK_BAD_OPTION', `before ${quote(before)} is not the id of a flip`);
+  return await listFlips(database, { limit: Math.min(limit, MAX_LISTED), before: before ?? null });
+}
+
+/** The rules of this process, with their defaults. */
+export function rules({ alerting }: Engine): AlertRuleRecord[] {
+  return (alerting?.rules ?? []).map(describeRule);
+}
+
+/** The channels of this process, without their secrets. */
+export function channels({ alerting }: Engine): AlertChannelRecord[] {
+  return [...(alerting?.channels.values() ?? [])].map(describeChannel);
+}
+
+/** The last messages of each channel, the latest first. */
+export async function deliveries({ database }: Engine, each: number): Promise<ChannelDelivery[]> {
+  return await listDeliveries(database, Math.min(each, MAX_EACH));
 }
 
 export async function mutes({ database }: Engine): Promise<AlertMute[]> {
   return await listMutes.run(database, {});
 }
 
-/** @throws TockError TOCK_NOT_FOUND, TOCK_BAD_TIME */
+/** @throws TockError TOCK_NOT_FOUND, TOCK_BAD_TIME, TOCK_BAD_DURATION */
 export async function mute(
   engine: Engine,
   name: string,
   { until, note }: { readonly until: Date | string; readonly note?: string },
 ): Promise<AlertMute> {
-  const { database, alerting, logger } = engine;
-  const ms = timeOf(until);
-  if (ms <= (await readNow(database)))
-    throw new TockError('TOCK_BAD_TIME', `until ${new Date(ms).toISOString()} is not in the future`);
-  const rules = namesOfRules(alerting);
-  const isRule = rules.includes(name);
+  const { database, alerting, logger, operator, appName } = engine;
+  const end = readEndTime(until, await readNow(database));
+  const names = (alerting?.rules ?? []).map(rule => rule.name);
+  const isRule = names.includes(name);
   const isSubject = name.length <= MAX_NAME && (await isKnownSubject.first(database, { name })) !== undefined;
   if (!isRule && !isSubject)
     throw new TockError(
       'TOCK_NOT_FOUND',
-      `${quote(name)} is neither a rule of alerts nor a definition, a queue or a host${didYouMean(name, rules)}`,
+      `${quote(name)} is neither a rule of alerts nor a definition, a queue or a host${didYouMean(name, names)}`,
     );
-  const kept = { until: new Date(ms).toISOString(), note: storableNote(note) };
+  const kept = { until: end.toISOString(), note: storableNote(note) };
   const muted = await database.transaction(async session => {
     const details = { until: kept.until, note: kept.note ?? undefined };
     await audit(session, engine, { action: 'alerts.mute', targets: [name], details });
-    return await muteAlerts(session, { name, ...kept });
+    return await muteAlerts(session, { name, ...kept, by: operator?.name ?? appName });
   });
   logger.info(
     { event: 'alerts.muted', name, until: muted.until.toISOString() },
@@ -80,22 +116,33 @@ export async function unmute(engine: Engine, name: string): Promise<boolean> {
   return row !== undefined;
 }
 
-/** @throws TockError TOCK_NOT_FOUND */
-export async function test({ database, alerting }: Engine, channel?: string): Promise<AlertTest[]> {
-  const channels = [...(alerting?.channels.values() ?? [])];
-  const names = channels.map(each => each.name);
+/**
+ * The row of the audit is written before anything is sent, so that no test goes out without one.
+ * @throws TockError TOCK_NOT_FOUND
+ */
+export async function test(engine: Engine, channel?: string): Promise<AlertTest[]> {
+  const { database, alerting } = engine;
+  const all = [...(alerting?.channels.values() ?? [])];
+  const names = all.map(each => each.name);
   if (channel !== undefined && !names.includes(channel))
     throw new TockError(
       'TOCK_NOT_FOUND',
       `alerts have no channel ${quote(channel)}${didYouMean(channel, names) || `; there are ${names.join(', ') || 'none'}`}`,
     );
+  const tested = all.filter(({ name }) => channel === undefined || name === channel);
+  await database.transaction(async session => {
+    await audit(session, engine, { action: 'alerts.test', targets: tested.map(({ name }) => name) });
+  });
   const { send } = await import('../alerts/channels/send.js');
   const instant = await readInstant.first(database, {});
   const [at, seconds] = [instant?.iso ?? '', Number(instant?.seconds ?? Number.NaN)];
   const { signal } = new AbortController();
   const sendTo = async (to: Channel): Promise<AlertTest> => {
     try {
-      const message = testMessage(`tock-test-${seconds}-${to.name}`, at);
+      const message = testMessage(`tock-test-${seconds}-${to.name}`, at, {
+        timezone: to.timezone,
+        dashboard: alerting?.dashboard ?? null,
+      });
       return {
         channel: to.name,
         isDelivered: true,
@@ -109,17 +156,5 @@ export async function test({ database, alerting }: Engine, channel?: string): Pr
       };
     }
   };
-  return await Promise.all(
-    channels.filter(({ name }) => channel === undefined || name === channel).map(sendTo),
-  );
+  return await Promise.all(tested.map(sendTo));
 }
-
-function timeOf(until: Date | string): number {
-  try {
-    return readTime(until, 'until');
-  } catch (error) {
-    throw new TockError('TOCK_BAD_TIME', error instanceof Error ? error.message : String(error));
-  }
-}
-
-const namesOfRules = (alerting: Alerting | undefined) => (alerting?.rules ?? []).map(rule => rule.name);

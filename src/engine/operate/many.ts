@@ -4,29 +4,39 @@
 // the meantime is not retried twice. What was done no longer matches: repeated after a crash, an action goes
 // on with what is left.
 import type { Details } from '../../model/audit.js';
+import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { quote, storableNote } from '../../model/names.js';
-import { checkMaxAttempts } from '../../model/run/retry.js';
 import {
   MAX_COUNTED,
   type ReadRunMatch,
   type RunMatch,
-  readRunMatch,
   requireSight,
-} from '../../model/run/run-match.js';
+} from '../../model/run/match/run-match.js';
+import { checkMaxAttempts } from '../../model/run/retry.js';
 import type {
   CancelManyOptions,
   ManyOptions,
   ManyResult,
+  PausedRuns,
   RetryManyOptions,
+  RetryRate,
 } from '../../model/run/run-methods.js';
 import { LIVE_STATUSES, type RunStatus, TRANSITIONS } from '../../model/run/states.js';
+import { readClock } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
 import { isUniqueViolation } from '../../store/connection/errors.js';
+import { readPausedQueues } from '../../store/reads/queue-names.js';
+import { readMatch } from '../../store/reads/runs/read-match.js';
 import { countRuns, readMatchingRuns, readNewestRunId } from '../../store/reads/runs/run-list.js';
 import { getRun } from '../../store/reads/runs.js';
 import { readExecRuns } from '../../store/runs/exec/begin.js';
-import { type CancelledRuns, cancelRuns, retryRuns } from '../../store/runs/operator-moves.js';
+import {
+  type CancelledRuns,
+  cancelRuns,
+  type RetryPace,
+  retryRuns,
+} from '../../store/runs/operator-moves.js';
 import { isDataError } from '../../store/runs/set-aside.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
@@ -44,8 +54,9 @@ type Act = (
 ) => Promise<Record<string, number>>;
 
 /**
- * Puts all dead (or cancelled) runs that match back into the queue, due now. Default status: dead.
- * @throws TockError TOCK_BAD_OPTION; TOCK_FORBIDDEN for a filter by what the operator may not see
+ * Puts all dead (or cancelled) runs that match back into the queue, due now or at a rate. Default status:
+ * dead.
+ * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_TIME; TOCK_FORBIDDEN for a filter by what is hidden
  */
 export async function retryMany(
   engine: Engine,
@@ -53,12 +64,23 @@ export async function retryMany(
   options: RetryManyOptions = {},
 ): Promise<ManyResult> {
   const attempts = options.attempts === undefined ? null : checkMaxAttempts(options.attempts);
+  const rate = options.rate === undefined ? null : readRate(options.rate);
   requireSight(engine.operator, match);
-  const wanted = withStatus(match, TRANSITIONS.retry.from, ['dead'], 'retried');
-  const audited: Audited = { details: detailsOf(wanted, { attempts }), partOf: null };
-  return await actOnMany(engine, wanted, options, async (ids, failed) => {
+  const wanted = withStatus(
+    await readMatch(engine.database, match),
+    TRANSITIONS.retry.from,
+    ['dead'],
+    'retried',
+  );
+  const audited: Audited = { details: detailsOf(wanted, { attempts, rate }), partOf: null };
+  const from = rate === null || options.dryRun ? null : (await readClock(engine.database)).toISOString();
+  let done = 0;
+  const paceOf = (offset: number): RetryPace | null =>
+    rate === null || from === null ? null : { from, stepMs: rate.perMs / rate.count, offset };
+  const result = await actOnMany(engine, wanted, options, async (ids, failed) => {
     try {
-      const queued = await retryBatch(engine, ids, attempts, audited);
+      const queued = await retryBatch(engine, ids, attempts, { pace: paceOf(done), audited });
+      done += queued;
       const others = queued === ids.length ? [] : await readExecRuns(engine.database, ids);
       for (const id of others) failed(id, notRepeatable(id));
       return { queued };
@@ -69,8 +91,10 @@ export async function retryMany(
     let queued = 0;
     for (const id of ids) {
       try {
-        await retry(engine, id, options.attempts === undefined ? {} : { attempts: options.attempts });
+        const more = options.attempts === undefined ? {} : { attempts: options.attempts };
+        await retry(engine, id, more, paceOf(done));
         queued++;
+        done++;
       } catch (error) {
         if (!(error instanceof TockError)) throw error;
         const run = await getRun(engine.database, id);
@@ -79,6 +103,31 @@ export async function retryMany(
     }
     return { queued };
   });
+  if (options.dryRun === true) return { ...result, pausedQueues: await pausedAmong(engine.database, wanted) };
+  if (rate === null || from === null) return result;
+  const lastMs = Date.parse(from) + ((done - 1) * rate.perMs) / rate.count;
+  return { ...result, lastDueAt: done === 0 ? null : new Date(lastMs) };
+}
+
+/** @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION */
+function readRate({ count, per }: RetryRate): { readonly count: number; readonly perMs: number } {
+  const perMs = parseDuration(per, 'rate.per');
+  if (Number.isInteger(count) && count >= 1 && count <= 1_000_000 && perMs >= 1) return { count, perMs };
+  throw new TockError(
+    'TOCK_BAD_OPTION',
+    `rate ${quote({ count, per })} is not a whole number of starts in a period, such as { count: 5, per: '1s' }`,
+  );
+}
+
+/** Runs that match and would not start when they are retried. */
+async function pausedAmong(session: Session, match: ReadRunMatch): Promise<PausedRuns[]> {
+  const found: PausedRuns[] = [];
+  for (const queue of await readPausedQueues(session)) {
+    if (match.queue !== undefined && match.queue !== queue) continue;
+    const runs = await countMatching(session, { ...match, queue });
+    if (runs > 0) found.push({ queue, runs });
+  }
+  return found;
 }
 
 /** What the audit says of all batches; `partOf` is its first row. */
@@ -103,10 +152,10 @@ async function retryBatch(
   engine: Engine,
   ids: readonly string[],
   attempts: number | null,
-  audited: Audited,
+  { pace, audited }: { readonly pace: RetryPace | null; readonly audited: Audited },
 ): Promise<number> {
   const { count, auditId } = await engine.database.transaction(async session => {
-    const targets = await retryRuns(session, ids, attempts);
+    const targets = await retryRuns(session, ids, attempts, pace);
     const entry = { action: 'runs.retry', targets, ...audited } as const;
     return { count: targets.length, auditId: await audit(session, engine, entry) };
   });
@@ -132,7 +181,7 @@ async function cancelBatch(
 /**
  * Cancels all live runs that match: waiting ones at once; the holders of running ones are asked to stop.
  * Default status: queued and failed.
- * @throws TockError TOCK_BAD_OPTION; TOCK_FORBIDDEN for a filter by what the operator may not see
+ * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_TIME; TOCK_FORBIDDEN for a filter by what is hidden
  */
 export async function cancelMany(
   engine: Engine,
@@ -141,7 +190,12 @@ export async function cancelMany(
 ): Promise<ManyResult> {
   const reason = storableNote(options.reason);
   requireSight(engine.operator, match);
-  const wanted = withStatus(match, LIVE_STATUSES, TRANSITIONS.cancel.from, 'cancelled');
+  const wanted = withStatus(
+    await readMatch(engine.database, match),
+    LIVE_STATUSES,
+    TRANSITIONS.cancel.from,
+    'cancelled',
+  );
   const audited: Audited = { details: detailsOf(wanted, { reason }), partOf: null };
   return await actOnMany(engine, wanted, options, async ids => {
     const { cancelled, asked, freed, outboxWritten } = await cancelBatch(engine, ids, reason, audited);
@@ -151,12 +205,11 @@ export async function cancelMany(
 }
 
 function withStatus(
-  match: RunMatch,
+  read: ReadRunMatch,
   possible: readonly RunStatus[],
   usual: readonly RunStatus[],
   verb: string,
 ): ReadRunMatch {
-  const read = readRunMatch(match);
   const statuses = read.status ?? usual;
   const wrong = statuses.find(status => !possible.includes(status));
   if (wrong === undefined) return { ...read, status: statuses };
@@ -175,7 +228,7 @@ async function actOnMany(
   if (!(limit >= 1)) throw new TockError('TOCK_BAD_OPTION', `limit ${quote(limit)} must be at least 1`);
   if (dryRun) {
     const matched = Math.min(await countMatching(engine.database, match), limit);
-    return { matched, done: {}, passed: 0, failedCount: 0, failed: [], isStopped: false };
+    return { matched, done: {}, passed: 0, failedCount: 0, failed: [], isStopped: false, pausedQueues: [] };
   }
   const done: Record<string, number> = {};
   const failed: { id: string; code: string; message: string }[] = [];
@@ -197,7 +250,7 @@ async function actOnMany(
     passed += ids.length - changed - failures;
     onProgress?.(matched);
   }
-  return { matched, done, passed, failedCount, failed, isStopped: isStopped() };
+  return { matched, done, passed, failedCount, failed, isStopped: isStopped(), pausedQueues: [] };
 }
 
 /** Ids that match, ascending, in batches. Each is read when the one before has been carried out. */

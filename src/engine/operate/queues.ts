@@ -1,30 +1,33 @@
 // Queues: limits over all hosts, pause and resume.
 import { changesBetween } from '../../model/audit.js';
-import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { rateText } from '../../model/explain/queue-state.js';
 import { checkName, quote, storableNote } from '../../model/names.js';
-import { checkWindow } from '../../model/planning/window.js';
+import { readEndTime } from '../../model/planning/end-time.js';
+import { isSame, type QueueLayers, withoutOverrides, withSet } from '../../model/queue/layers.js';
+import { NO_SETTINGS, readQueueLimits, readQueueRate } from '../../model/queue/queue-settings.js';
 import type {
-  QueueLimits,
+  PauseOptions,
   QueueRecord,
   ResumedQueue,
   ResumeQueueOptions,
+  SetQueueOptions,
 } from '../../model/queue-methods.js';
-import { findZone } from '../../model/schedule/zone/zone.js';
+import { readNow } from '../../store/connection/clock.js';
+import { writeQueueScope } from '../../store/definitions/fair-scopes.js';
+import { writeQueue } from '../../store/definitions/queue-rows.js';
 import {
   listQueues,
   lockQueue,
   pauseQueue,
-  type QueueColumns,
   type QueueRow,
   readBacklog,
   removeQueue,
   resumeQueue,
-  setQueue,
 } from '../../store/reads/queues.js';
 import { notifyQueued } from '../../store/runs/outbox.js';
 import { audit } from '../audit.js';
+import { layersOf } from '../definitions/queues-in-code.js';
 import type { Engine } from '../engine.js';
 
 /** The queues that have limits or a pause, or live runs. */
@@ -33,75 +36,98 @@ export async function queues(engine: Engine): Promise<QueueRecord[]> {
 }
 
 /**
- * Sets limits of a queue, from the next claim on. Running runs are not touched.
- * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION, TOCK_BAD_SCHEDULE for a window or zone
+ * Sets limits of a queue, from the next claim on; in one that is in code on top of that. Running runs are not
+ * touched.
+ * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION, TOCK_BAD_TIME, TOCK_BAD_SCHEDULE for a window or
+ * zone; TOCK_BAD_STATE for `until` where the queue is not in code
  */
-export async function limitQueue(engine: Engine, name: string, limits: QueueLimits): Promise<QueueRecord> {
-  const columns = readLimits(limits);
+export async function limitQueue(
+  engine: Engine,
+  name: string,
+  { until, ...limits }: SetQueueOptions,
+): Promise<QueueRecord> {
+  const given = readQueueLimits(limits);
   checkQueue(name);
+  if (until !== undefined && Object.keys(given).length === 0)
+    throw new TockError('TOCK_BAD_OPTION', 'until is the end of what is set with it: give a limit too');
+  const end = until === undefined ? null : readEndTime(until, await readNow(engine.database));
   await engine.database.transaction(async session => {
-    const before = await lockQueue(session, name, { isMade: true });
-    await setQueue(session, name, columns);
-    const changes = limitChanges(before, await lockQueue(session, name));
-    const count = Object.keys(changes).length === 0 ? 0 : 1;
-    await audit(session, engine, { action: 'queues.set', targets: [name], count, details: { changes } });
+    const row = await lockQueue(session, name, { isMade: true });
+    if (end !== null)
+      requireInCode(name, row, 'what is set in it cannot end by itself: set it without until');
+    const before = layersOf(row);
+    const after = withSet(before, given, { by: operatorOf(engine, row), until: end });
+    await writeQueue(session, name, { before, after });
+    const count = isSame(before, after) ? 0 : 1;
+    const details = { changes: changesOf(before, after), until: end?.toISOString() };
+    await audit(session, engine, { action: 'queues.set', targets: [name], count, details });
   });
   await notifyQueued(engine.database);
-  engine.logger.info({ event: 'queue.limited', queue: name, ...columns }, `queue ${name} has new limits`);
+  engine.logger.info(
+    { event: 'queue.limited', queue: name, ...given, until: end?.toISOString() },
+    `queue ${name} has new limits`,
+  );
   return await readQueue(engine, name);
 }
 
 /**
- * For a relay that starts: its queues are relayed to its broker from now on.
- * @throws TockError TOCK_BAD_OPTION where one is relayed to another
+ * Resets a queue to its code: ends all that was set on top. A pause stays.
+ * @throws TockError TOCK_BAD_STATE if it is not in code
  */
-export async function relayQueues(engine: Engine, names: readonly string[], relay: string): Promise<void> {
-  checkRelay(relay);
-  for (const name of [...names].sort()) {
-    const isChanged = await engine.database.transaction(async session => {
-      const before = await lockQueue(session, name, { isMade: true });
-      const relayedTo = before?.relayedTo ?? null;
-      if (relayedTo === relay) return false;
-      if (relayedTo !== null)
-        throw new TockError(
-          'TOCK_BAD_OPTION',
-          `queue ${name} is relayed to ${relayedTo}, not to ${relay}; to change that, stop its relay and run: tock queue set ${name} --relay ${relay}`,
-        );
-      await setQueue(session, name, { relayed_to: relay });
-      const changes = limitChanges(before, await lockQueue(session, name));
-      await audit(session, engine, { action: 'queues.set', targets: [name], details: { changes } });
-      return true;
-    });
-    if (isChanged)
-      engine.logger.info(
-        { event: 'queue.relayed', queue: name, relay },
-        `queue ${name} is relayed to ${relay}`,
-      );
+export async function resetQueue(engine: Engine, name: string): Promise<QueueRecord> {
+  checkQueue(name);
+  const isChanged = await engine.database.transaction(async session => {
+    const row = await lockQueue(session, name);
+    requireInCode(name, row, `to remove its limits: tock queue remove ${name}`);
+    const before = layersOf(row);
+    const after = withoutOverrides(before, () => true);
+    if (isSame(before, after)) return false;
+    await writeQueue(session, name, { before, after });
+    const details = { changes: changesOf(before, after) };
+    await audit(session, engine, { action: 'queues.reset', targets: [name], details });
+    return true;
+  });
+  if (isChanged) {
+    await notifyQueued(engine.database);
+    engine.logger.info({ event: 'queue.reset', queue: name }, `queue ${name} is as its code states again`);
   }
+  return await readQueue(engine, name);
 }
 
-/** Pauses a queue: none of its runs is claimed until it is resumed; running ones go on. Safe to repeat. */
+/**
+ * Pauses a queue: none of its runs is claimed until it is resumed, or until `until`; running ones go on. Safe
+ * to repeat. @throws TockError TOCK_BAD_TIME, TOCK_BAD_DURATION
+ */
 export async function pause(
   engine: Engine,
   name: string,
-  { note }: { readonly note?: string } = {},
+  { note, until }: PauseOptions = {},
 ): Promise<QueueRecord> {
   const kept = storableNote(note);
   checkQueue(name);
   await engine.database.transaction(async session => {
     const before = await lockQueue(session, name, { isMade: true });
-    await pauseQueue(session, name, kept);
-    const isSame = before?.pausedAt && (kept === null || kept === before.pauseReason);
-    const details = { note: kept ?? undefined };
-    await audit(session, engine, { action: 'queues.pause', targets: [name], count: isSame ? 0 : 1, details });
+    const end = until === undefined ? null : readEndTime(until, await readNow(session));
+    await pauseQueue(session, name, kept, end);
+    const wasPaused =
+      before?.pausedAt &&
+      before.pausedUntil?.getTime() === end?.getTime() &&
+      (kept === null || kept === before.pauseReason);
+    const details = { note: kept ?? undefined, until: end?.toISOString() };
+    await audit(session, engine, {
+      action: 'queues.pause',
+      targets: [name],
+      count: wasPaused ? 0 : 1,
+      details,
+    });
   });
   engine.logger.info({ event: 'queue.paused', queue: name, note: kept }, `queue ${name} is paused`);
   return await readQueue(engine, name);
 }
 
 /**
- * Ends a pause. A queue that is not paused is left as it is.
- * @throws TockError TOCK_BAD_STATE for a rate where the queue is not paused, or has a rate already
+ * Ends a pause, and opens what a handler has closed. A queue that is open is left as it is.
+ * @throws TockError TOCK_BAD_STATE for a rate where the queue is open, or has a rate already
  */
 export async function resume(
   engine: Engine,
@@ -109,58 +135,79 @@ export async function resume(
   { rate, dryRun = false }: ResumeQueueOptions = {},
 ): Promise<ResumedQueue> {
   checkQueue(name);
-  const columns = rate ? readRate(rate) : null;
+  const read = rate ? readQueueRate(rate) : null;
   if (dryRun) {
     const queue = await readQueue(engine, name);
     return {
       ...queue,
-      wasPaused: queue.pausedAt !== null,
+      wasPaused: isStopped(queue),
       backlog: await readBacklog(engine.database, name),
     };
   }
   const resumed = await engine.database.transaction(async session => {
     const before = await lockQueue(session, name);
-    if (columns !== null) requireNoRate(name, before);
+    if (read !== null) requireNoRate(name, before);
     const backlog = await readBacklog(session, name);
-    if (!before?.pausedAt) return { wasPaused: false, backlog };
+    if (!isStopped(before)) return { wasPaused: false, backlog };
     await resumeQueue(session, name);
-    if (columns !== null) await setQueue(session, name, columns);
+    if (read !== null) {
+      const layers = layersOf(before);
+      const after = withSet(layers, { rate: read }, { by: operatorOf(engine, before), until: null });
+      await writeQueue(session, name, { before: layers, after });
+    }
     const details = {
       ...pauseOf(before),
       waiting: backlog.count === 0 ? undefined : backlog.count,
       oldestAt: backlog.oldestAt?.toISOString(),
-      rate: columns === null ? undefined : { count: columns.rate_count, perMs: columns.rate_period_ms },
+      rate: read ?? undefined,
     };
     await audit(session, engine, { action: 'queues.resume', targets: [name], details });
     return { wasPaused: true, backlog };
   });
   await notifyQueued(engine.database);
   if (resumed.wasPaused)
-    engine.logger.info({ event: 'queue.resumed', queue: name, ...columns }, `queue ${name} is resumed`);
+    engine.logger.info(
+      { event: 'queue.resumed', queue: name, rate: read ?? undefined },
+      `queue ${name} is resumed`,
+    );
   return { ...(await readQueue(engine, name)), ...resumed };
 }
 
+/** By an operator, or by a handler. */
+const isStopped = (row: Pick<QueueRow, 'pausedAt' | 'closedUntil'> | null): row is QueueRow =>
+  row !== null && (row.pausedAt !== null || row.closedUntil !== null);
+
 /** A rate that is set while a queue is resumed never replaces one that somebody has set. */
 function requireNoRate(name: string, before: QueueRow | null): void {
-  if (!before?.pausedAt)
+  if (!isStopped(before))
     throw new TockError(
       'TOCK_BAD_STATE',
-      `the queue ${quote(name)} is not paused, and nothing was changed; to limit it: tock queue set ${name} --rate …`,
+      `the queue ${quote(name)} is neither paused nor closed, and nothing was changed; to limit it: tock queue set ${name} --rate …`,
     );
   if (before.rate === null) return;
   throw new TockError(
     'TOCK_BAD_STATE',
-    `the queue ${quote(name)} has a rate of ${rateText(before.rate)}, which holds after the pause too, and nothing was changed; resume it without a rate, or change its own first: tock queue set ${name} --rate …`,
+    `the queue ${quote(name)} has a rate of ${rateText(before.rate)}, which holds afterwards too, and nothing was changed; resume it without a rate, or change its own first: tock queue set ${name} --rate …`,
   );
 }
 
-/** Removes all limits and the pause of a queue. Its runs stay. Returns whether it had any. */
+/**
+ * Removes all limits and the pause of a queue. Its runs stay. Returns whether it had any.
+ * @throws TockError TOCK_BAD_STATE if it is in code
+ */
 export async function unlimitQueue(engine: Engine, name: string): Promise<boolean> {
   checkQueue(name);
   const removed = await engine.database.transaction(async session => {
     const before = await lockQueue(session, name);
+    if (before?.inCode)
+      throw new TockError(
+        'TOCK_BAD_STATE',
+        `the queue ${quote(name)} is in code (defineQueue), and nothing was removed; to end what was set on top: tock queue reset ${name}; to lift a limit: tock queue set ${name} --concurrency none; to end a pause: tock queue resume ${name}`,
+      );
     if (!(await removeQueue(session, name))) return false;
-    const details = { changes: limitChanges(before, null), ...pauseOf(before) };
+    await writeQueueScope(session, name, null);
+    const changes = changesOf(layersOf(before), { holds: NO_SETTINGS });
+    const details = { changes, ...pauseOf(before) };
     await audit(session, engine, { action: 'queues.remove', targets: [name], details });
     return true;
   });
@@ -168,21 +215,28 @@ export async function unlimitQueue(engine: Engine, name: string): Promise<boolea
   return removed;
 }
 
-function limitChanges(before: QueueRow | null, after: QueueRow | null) {
-  const limits = (row: QueueRow | null) => ({
-    concurrency: row?.concurrency ?? null,
-    rate: row?.rate ?? null,
-    window: row?.window ?? null,
-    timezone: row?.timezone ?? 'UTC',
-    relay: row?.relayedTo ?? null,
-  });
-  return changesBetween(limits(before), limits(after));
+/** @throws TockError TOCK_BAD_STATE */
+function requireInCode(name: string, row: QueueRow | null, remedy: string): void {
+  if (row?.inCode) return;
+  throw new TockError(
+    'TOCK_BAD_STATE',
+    `the queue ${quote(name)} is not in code: no defineQueue that is in force states it, and nothing was changed; ${remedy}`,
+  );
 }
+
+/** For the audit. */
+export const changesOf = (before: Pick<QueueLayers, 'holds'>, after: Pick<QueueLayers, 'holds'>) =>
+  changesBetween({ ...before.holds }, { ...after.holds });
+
+/** By whom something is set. @param row as it was locked */
+export const operatorOf = ({ operator, appName }: Engine, row: QueueRow | null): string | null =>
+  operator?.name ?? appName ?? row?.role ?? null;
 
 /** The pause that an action ended. */
 function pauseOf(before: QueueRow | null) {
   return {
     pausedAt: before?.pausedAt?.toISOString(),
+    closedUntil: before?.closedUntil?.toISOString(),
     note: before?.pauseReason ?? undefined,
   };
 }
@@ -197,8 +251,13 @@ async function readQueue(engine: Engine, name: string): Promise<QueueRecord> {
       window: null,
       timezone: 'UTC',
       pausedAt: null,
+      pausedUntil: null,
       pauseReason: null,
+      closedUntil: null,
+      fair: null,
       relayedTo: null,
+      inCode: null,
+      overrides: {},
       waiting: 0,
       running: 0,
     }
@@ -207,36 +266,4 @@ async function readQueue(engine: Engine, name: string): Promise<QueueRecord> {
 
 function checkQueue(name: string): string {
   return checkName(name, 'queue', 'TOCK_BAD_OPTION');
-}
-
-function readLimits({ concurrency, rate, window, timezone, relay }: QueueLimits): QueueColumns {
-  if (concurrency !== undefined && concurrency !== null) checkCount(concurrency, 0, 'concurrency');
-  if (timezone !== undefined) findZone(timezone);
-  return {
-    ...(concurrency === undefined ? {} : { concurrency }),
-    ...(rate === undefined ? {} : readRate(rate)),
-    ...(window === undefined ? {} : { active_window: window === null ? null : checkWindow(window) }),
-    ...(timezone === undefined ? {} : { timezone }),
-    ...(relay === undefined ? {} : { relayed_to: relay === null ? null : checkRelay(relay) }),
-  };
-}
-
-function checkRelay(relay: string): string {
-  if (checkName(relay, 'relay', 'TOCK_BAD_OPTION').length <= 100) return relay;
-  throw new TockError('TOCK_BAD_OPTION', `relay ${quote(relay)} is longer than 100 characters`);
-}
-
-function readRate(rate: QueueLimits['rate']) {
-  if (!rate) return { rate_count: null, rate_period_ms: null };
-  const periodMs = parseDuration(rate.per, 'rate.per');
-  if (periodMs < 1) throw new TockError('TOCK_BAD_OPTION', 'rate.per must be longer than 0');
-  return { rate_count: checkCount(rate.count, 1, 'rate.count'), rate_period_ms: periodMs };
-}
-
-function checkCount(count: number, least: number, what: string): number {
-  if (Number.isInteger(count) && count >= least && count <= 1_000_000) return count;
-  throw new TockError(
-    'TOCK_BAD_OPTION',
-    `${what} ${quote(count)} is not a whole number from ${least} to 1000000`,
-  );
 }

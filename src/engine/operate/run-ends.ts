@@ -1,6 +1,6 @@
-// Receives notifications of the ends of runs for which this process waits. It listens while there are waits,
-// and a little longer, since the next wait may come soon. With a pool that has no connection to spare, a
-// pooler, or a server that notifies nobody, the waits only poll.
+// Receives notifications of the ends of runs for which this process waits, and of changes. It listens while
+// there are waits, and a little longer, since the next wait may come soon. With a pool that has no connection
+// to spare, a pooler, or a server that notifies nobody, the waits only poll.
 import { TockError } from '../../model/errors.js';
 import { startListener } from '../claim/listen.js';
 import type { Engine } from '../engine.js';
@@ -9,11 +9,16 @@ import type { Engine } from '../engine.js';
 export interface Wait {
   /** The run that it waits for; another one once a successor has become a run. */
   runId: string | null;
+  /** It waits for changes. */
+  readonly changes?: true;
   readonly wake: () => void;
 }
 
 export interface RunEnds {
-  /** Wakes a wait when its run ends, and when it may have missed that. Returns a function that leaves. */
+  /**
+   * Wakes a wait when its run ends, or there are changes, and when it may have missed that. Returns a
+   * function that leaves.
+   */
   join(wait: Wait): () => void;
   /** @throws TockError TOCK_CLOSED once it is closed */
   requireOpen(): void;
@@ -42,8 +47,11 @@ export function createRunEnds(engine: Engine, lingerMs = LINGER_MS): RunEnds {
     const listener = startListener(
       engine,
       notification => {
-        if (notification.kind !== 'ended') return;
-        for (const { runId, wake } of waits) if (runId === notification.runId) wake();
+        const { kind } = notification;
+        if (kind !== 'ended' && kind !== 'changes') return;
+        const isMeant = ({ runId, changes }: Wait) =>
+          kind === 'changes' ? changes === true : runId === notification.runId;
+        for (const wait of waits) if (isMeant(wait)) wait.wake();
       },
       // What ended while nothing listened, they find.
       wakeAll,

@@ -8,7 +8,7 @@ import { isUniqueViolation } from '../../store/connection/errors.js';
 import { type PendingRun, pendingText, readPendingRun } from '../../store/reads/runs/successors.js';
 import { getRun } from '../../store/reads/runs.js';
 import { EXEC_TRIGGER } from '../../store/runs/exec/begin.js';
-import { cancelRun, retryRun } from '../../store/runs/operator-moves.js';
+import { cancelRun, type RetryPace, retryRun } from '../../store/runs/operator-moves.js';
 import { isDataError } from '../../store/runs/set-aside.js';
 import { cancelSuccessor } from '../../store/runs/successors.js';
 import { audit } from '../audit.js';
@@ -48,12 +48,13 @@ export async function retry(
   engine: Engine,
   id: string,
   options: { readonly attempts?: number } = {},
+  pace: RetryPace | null = null,
 ): Promise<RunRecord> {
   const attempts = options.attempts === undefined ? null : checkMaxAttempts(options.attempts);
   const before = await findRun(engine, id);
   try {
     const isRetried = await engine.database.transaction(async session => {
-      if (!(await retryRun(session, before.id, attempts))) return false;
+      if (!(await retryRun(session, before.id, attempts, pace))) return false;
       const details = { job: before.job, attempts: attempts ?? undefined };
       await audit(session, engine, { action: 'runs.retry', targets: [before.id], details });
       return true;

@@ -4,7 +4,7 @@ import type { RunRecord } from '../../model/run/run-record.js';
 import { isFinished } from '../../model/run/states.js';
 import { isConnectionFailure } from '../../store/connection/errors.js';
 import { type PendingRun, pendingText } from '../../store/reads/runs/successors.js';
-import { awaitEnd } from '../../store/runs/await-end.js';
+import { awaitEnd } from '../../store/runs/waits/await-end.js';
 import { requireOriginal } from '../../store/schema/database-identity.js';
 import type { Engine } from '../engine.js';
 import { createWakeup } from '../worker/wakeup.js';

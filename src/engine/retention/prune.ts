@@ -17,11 +17,14 @@ import {
   type Cutoffs,
   deleteKeys,
   deleteRuns,
+  deleteVersions,
+  notePruned,
   readPartitions,
   readVolume,
   type Slice,
   withRetentionLock,
 } from '../../store/partitions/partitions.js';
+import { deleteOldChanges, numberAllChanges } from '../../store/reads/changes/changes.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import { createRollUp } from '../metrics/roll-up.js';
@@ -30,13 +33,15 @@ import { pruneLogs } from './prune-logs.js';
 import { type Stop, walkBlocks } from './walk-blocks.js';
 
 const BATCH = 5000;
+const KEEP_CHANGES_MS = 7 * 86_400_000;
 /** How long ended runs may be counted before any is dropped. */
 const ROLL_UP_MS = 60_000;
 
 /**
  * Removes finished runs that ended longer ago than `keep` says for their state, keys and effects older than
- * `keepKeys`, logs of runs older than `keepLogs`, and rows of the audit older than `keepAudit`; makes the
- * coming partitions. Safe to repeat, and after a crash at any point: the next one finishes.
+ * `keepKeys`, logs of runs older than `keepLogs`, rows of the audit older than `keepAudit`, and events older
+ * than `keepEvents`; makes the coming partitions. Safe to repeat, and after a crash at any point: the next
+ * one finishes.
  *
  * A partition goes when the shortest keep is over for all of it. Runs in it that stay are moved to a small
  * partition of the same span, which replaces it in one transaction. In monthly partitions, and in kept or
@@ -82,6 +87,7 @@ interface Done extends PrunedPartitions {
   deletedRuns: number;
   deletedKeys: number;
   deletedEffects: number;
+  deletedEvents: number;
   deletedAudit: number;
   madePartitions: number;
   unit: 'month' | 'day';
@@ -94,6 +100,7 @@ const nothingDone = (): Done => ({
   deletedRuns: 0,
   deletedKeys: 0,
   deletedEffects: 0,
+  deletedEvents: 0,
   deletedAudit: 0,
   madePartitions: 0,
   unit: 'month',
@@ -130,14 +137,21 @@ async function pruneLocked(engine: Engine, retention: Retention, stop: Stop, don
   done.madePartitions = made;
   if (isLeft) done.left.push('coming partitions');
   const pruning = { now, cutoffs, done, stop };
+  await notePruned(database, 'pruned-runs', now - retention.shortestMs);
   await prunePartitions(engine, retention, pruning);
   await pruneLogs(engine, retention, done, stop);
   await deleteOldRuns(engine, retention, pruning);
   await deleteOld(engine, 'job_keys', now - retention.keepKeysMs, pruning, 'deletedKeys');
+  await notePruned(database, 'pruned-keys', now - retention.keepKeysMs);
   await deleteOld(engine, 'job_occurrences', now - retention.keepKeysMs, pruning, 'deletedKeys');
+  await deleteOld(engine, 'job_exceptions', now - retention.keepKeysMs, pruning, 'deletedKeys');
+  while ((await deleteVersions(database, now - retention.keepKeysMs, BATCH)) === BATCH)
+    stop.signal?.throwIfAborted();
   await deleteOld(engine, 'job_effects', now - retention.keepKeysMs, pruning, 'deletedEffects');
   await deleteOld(engine, 'job_waits', now - retention.keepKeysMs, pruning, 'deletedEffects');
   await deleteOld(engine, 'job_hand_offs', now - retention.keepKeysMs, pruning, 'deletedEffects');
+  await deleteOld(engine, 'job_events', now - retention.keepEventsMs, pruning, 'deletedEvents');
+  await deleteChanges(engine, now - KEEP_CHANGES_MS, stop);
   await deleteOld(engine, 'audit', now - retention.keepAuditMs, pruning, 'deletedAudit');
 }
 
@@ -198,7 +212,7 @@ async function deleteOld(
   table: Parameters<typeof deleteKeys>[1],
   before: number,
   { done, stop }: Pruning,
-  counter: 'deletedKeys' | 'deletedEffects' | 'deletedAudit',
+  counter: 'deletedKeys' | 'deletedEffects' | 'deletedEvents' | 'deletedAudit',
 ): Promise<void> {
   const remove = async (slice: Slice) => {
     const count = await deleteKeys(engine.database, table, before, slice, BATCH);
@@ -206,6 +220,12 @@ async function deleteOld(
     return count;
   };
   await inBatches(engine, table, `old rows of ${table}`, remove, stop);
+}
+
+/** In the order of their positions, so that a reader can tell what it has missed. */
+async function deleteChanges({ database }: Engine, before: number, stop: Stop): Promise<void> {
+  await numberAllChanges(database);
+  while ((await deleteOldChanges(database, before, BATCH)) === BATCH) stop.signal?.throwIfAborted();
 }
 
 async function inBatches(

@@ -24,6 +24,14 @@ export async function openTracing(option: Exclude<TracingOption, false>): Promis
     span.setStatus({ code: SpanStatusCode.ERROR, message });
   };
 
+  const failWith = (span: Api.Span, { name, code, message, stack }: ErrorDescription) =>
+    fail(
+      span,
+      { name, message, ...(code === null ? {} : { code }), ...(stack === null ? {} : { stack }) },
+      message,
+      code ?? name,
+    );
+
   return {
     enqueueing: async (batch, work, idsOf) =>
       await tracer.startActiveSpan(
@@ -60,14 +68,43 @@ export async function openTracing(option: Exclude<TracingOption, false>): Promis
       return attemptSpan(span, {
         traceparent: traceparentOf(api, span),
         around: work => context.with(trace.setSpan(ROOT_CONTEXT, span), work),
-        fail: ({ name, code, message, stack }) =>
-          fail(
-            span,
-            { name, message, ...(code === null ? {} : { code }), ...(stack === null ? {} : { stack }) },
-            message,
-            code ?? name,
-          ),
+        fail: error => failWith(span, error),
       });
+    },
+
+    batch: (runs, job, workerId) => {
+      const producers = runs.flatMap(run => (run.trace && spanContextOf(api, run.trace.traceparent)) ?? []);
+      const span = tracer.startSpan(
+        `process ${job.name}`,
+        {
+          root: true,
+          kind: SpanKind.CONSUMER,
+          attributes: attributesOfBatchOf(runs, job, workerId),
+          links: producers.map(producer => ({ context: producer })),
+        },
+        ROOT_CONTEXT,
+      );
+      let left = runs.length;
+      let hasFailed = false;
+      return runs.map(run => ({
+        traceparent: traceparentOf(api, span),
+        around: work => context.with(trace.setSpan(ROOT_CONTEXT, span), work),
+        end(outcome, isCommitted) {
+          const word = isCommitted ? 'succeeded' : wordFor(outcome);
+          span.addEvent('tock.run', {
+            'messaging.message.id': run.id,
+            'tock.attempt': run.attempts,
+            'tock.fence': run.fence,
+            'tock.outcome': word,
+          });
+          // The first error stands for all: mostly the handler has thrown, and it is the same.
+          if (outcome?.error && !isCommitted && !hasFailed) {
+            hasFailed = true;
+            failWith(span, outcome.error);
+          }
+          if (--left === 0) span.end();
+        },
+      }));
     },
 
     within: (traceparent, work) => {
@@ -142,6 +179,18 @@ function attributesOfRun(run: ClaimedRun, job: AnyJob, workerId: string): Api.At
     ...(run.definition !== null && { 'tock.definition': run.definition }),
     ...(run.scheduled_for !== null && { 'tock.scheduled_for': new Date(run.scheduled_for).toISOString() }),
     ...(run.trigger === 'cron' && { 'faas.trigger': 'timer' }),
+  };
+}
+
+function attributesOfBatchOf(runs: readonly ClaimedRun[], job: AnyJob, workerId: string): Api.Attributes {
+  return {
+    ...SYSTEM,
+    'messaging.operation.type': 'process',
+    'messaging.operation.name': 'process',
+    'messaging.destination.name': runs.find(run => run.trace)?.trace?.queue ?? job.queue ?? 'default',
+    'messaging.client.id': workerId,
+    'messaging.batch.message_count': runs.length,
+    'tock.job': job.name,
   };
 }
 

@@ -23,6 +23,11 @@ export interface Tracing {
   ) => Promise<T>;
   /** Begins the span of an attempt: the root of a trace, with a link to the span that enqueued its run. */
   readonly attempt: (run: ClaimedRun, job: AnyJob, workerId: string) => AttemptSpan;
+  /**
+   * Begins the span of a batch: one for the attempts of all its runs, with a link to each span that enqueued
+   * one. It ends with the last of them. @param runs at least two
+   */
+  readonly batch: (runs: readonly ClaimedRun[], job: AnyJob, workerId: string) => readonly AttemptSpan[];
   /** Calls `work` with the span of an attempt active that another process has begun. */
   readonly within: <T>(traceparent: string, work: () => T) => T;
 }

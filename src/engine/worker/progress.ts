@@ -5,31 +5,30 @@ import { writeProgress } from '../../store/runs/leases.js';
 import type { Engine } from '../engine.js';
 import type { ActiveRun } from '../execute/active-run.js';
 
-/** If this fails, the next flush writes the progress. */
+/**
+ * Progress stays with its run until it is written: an attempt that ends meanwhile writes it once more, before
+ * its outcome gives up the lease. If this fails, the next flush writes it.
+ */
 export async function flushProgress(
   engine: Engine,
   workerId: string,
   activeRuns: Iterable<ActiveRun>,
 ): Promise<void> {
   const pending = [...activeRuns].flatMap(active => {
-    if (active.progress === null || active.isLost || active.isCommitted) return [];
     const { progress, run } = active;
-    active.progress = null;
+    if (progress === null || active.isLost || active.isCommitted) return [];
     return [{ id: run.id, fence: run.fence, progress, active }];
   });
   if (pending.length === 0) return;
   try {
     await writeProgress(engine.database, pending, workerId);
   } catch (error) {
-    if (isUnstorable(error)) return;
-    for (const { active, progress } of pending) active.progress ??= progress;
+    if (!isUnstorable(error)) return;
   }
+  for (const { active, progress } of pending) if (active.progress === progress) active.progress = null;
 }
 
-/**
- * Cursors stay with their run until they are written: an attempt that ends meanwhile writes them once more,
- * under the same numbers, before its outcome gives up the lease. If this fails, the next flush writes them.
- */
+/** As flushProgress, for cursors: the end of the attempt writes them under the same numbers. */
 export async function flushCursors(
   engine: Engine,
   workerId: string,

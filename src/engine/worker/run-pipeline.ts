@@ -10,26 +10,22 @@ import { claimById } from '../claim/claim-by-id.js';
 import { claimable, type WorkerLoad } from '../claim/claimable.js';
 import { Claimer, type ClaimerOptions } from '../claim/claimer.js';
 import { createSlotPassing, type SlotPassing } from '../claim/passing-on.js';
-import { createPrefetchBuffer, type PrefetchBuffer } from '../claim/prefetch-buffer.js';
 import { createThroughput } from '../claim/throughput.js';
-import { type Engine, lowerWatermarks } from '../engine.js';
+import { type Engine, expectFair, lowerWatermarks } from '../engine.js';
 import { abort } from '../execute/abort.js';
 import { type ActiveRun, activeRun, isHeld } from '../execute/active-run.js';
-import { endingsAtCrash } from '../execute/crash.js';
+import { endingsAtCrash } from '../execute/endings.js';
 import { drainReason } from '../execute/execute.js';
-import { createExecutor } from '../execute/executor.js';
-import { notifyOutcome, notifyStart } from '../finalize/hooks.js';
+import { notifyOutcome } from '../finalize/hooks.js';
 import { logClaimed } from '../finalize/log-outcome.js';
 import { OutcomeBatcher } from '../finalize/outcome-batcher.js';
 import { isGone, outcomeOf } from '../finalize/outcome-of.js';
 import { admitDespiteBadRows, setAside } from '../set-aside.js';
 import { countOutcome } from './outcome-counts.js';
 import { Reports } from './reports.js';
+import { Starts } from './starts.js';
 import type { WorkerOptions } from './worker-interface.js';
 import type { WorkerRow } from './worker-row.js';
-
-/** Prefetched runs that wait for longer, because handlers have become slow, are released to other workers. */
-const MAX_PREFETCHED_MS = 300;
 
 export interface PipelineOptions extends Pick<WorkerOptions, 'queues'> {
   readonly workerId: string;
@@ -49,16 +45,13 @@ export class RunPipeline implements WorkerLoad {
   readonly outcomeCounts: OutcomeCounts = noOutcomes();
   /** One for each attempt: a failed run may be claimed again before its last attempt is removed. */
   readonly activeRuns = new Set<ActiveRun>();
-  /** How many handlers have not ended. Unwritten outcomes take no capacity. */
-  executing = 0;
   readonly claimer: Claimer;
   readonly reports: Reports;
   isClosed = false;
   private readonly engine: Engine;
   private readonly options: PipelineOptions;
   private readonly lease: Pick<ClaimOptions, 'workerId' | 'leaseMs'>;
-  private readonly execute: ReturnType<typeof createExecutor>;
-  private readonly prefetchBuffer: PrefetchBuffer<ActiveRun>;
+  private readonly starts: Starts;
   private readonly throughput = createThroughput();
   private readonly slotPassing: SlotPassing<PendingOutcome>;
   private readonly outcomes: OutcomeBatcher<PendingOutcome>;
@@ -71,7 +64,16 @@ export class RunPipeline implements WorkerLoad {
     this.options = options;
     this.lease = { workerId, leaseMs: engine.settings.leaseMs };
     this.capacity = options.capacity;
-    this.execute = createExecutor(engine, workerId);
+    this.starts = new Starts(engine, {
+      workerId,
+      capacity: options.capacity,
+      mayMore: () =>
+        !this.isClosed && (finds !== 'ending' || this.claimer.isClaiming || this.claimer.hasMore),
+      onEnd: (active, ending) => this.ended(active, ending),
+      onLeft: (active, ending) => this.finish(active, ending),
+      onFree: () => this.goOn(),
+      onStalled: () => this.throughput.reset(performance.now()),
+    });
     this.claimer = new Claimer(engine, {
       workerId,
       queues: queues ?? null,
@@ -83,11 +85,10 @@ export class RunPipeline implements WorkerLoad {
         return this.accept(claim, sentAt);
       },
       onExhausted: () => onChange(),
-      onIdle: () => this.refill(),
-    });
-    this.prefetchBuffer = createPrefetchBuffer<ActiveRun>(MAX_PREFETCHED_MS, () => {
-      this.throughput.reset(performance.now());
-      this.release();
+      onIdle: () => {
+        this.refill();
+        this.batches?.settle();
+      },
     });
     this.slotPassing = createSlotPassing<PendingOutcome>({
       leaseMs: engine.settings.leaseMs,
@@ -109,12 +110,21 @@ export class RunPipeline implements WorkerLoad {
     });
   }
 
+  /** How many handlers have not ended. Unwritten outcomes take no capacity. */
+  get executing(): number {
+    return this.starts.executing;
+  }
+
   get prefetched(): number {
-    return this.prefetchBuffer.length;
+    return this.starts.prefetched;
+  }
+
+  get batches(): Starts['batches'] {
+    return this.starts.batches;
   }
 
   get unwritten(): number {
-    return this.activeRuns.size - this.executing - this.prefetched;
+    return this.activeRuns.size - this.starts.unfinished;
   }
 
   get isHeldUp(): boolean {
@@ -152,12 +162,13 @@ export class RunPipeline implements WorkerLoad {
     await this.acceptRuns(runs, claimedAt);
     if (needsAdmission.length === 0) return runs.length;
     const admittedAt = performance.now();
-    const { admitted, unblocked, failure } = await admitDespiteBadRows(
+    const { admitted, unblocked, failure, waitsForTurn } = await admitDespiteBadRows(
       this.engine,
       needsAdmission,
       this.lease,
     );
     lowerWatermarks(this.engine, unblocked);
+    if (waitsForTurn) expectFair(this.engine);
     await this.acceptRuns(admitted, admittedAt);
     if (failure !== null) throw failure.error;
     return runs.length + admitted.length;
@@ -166,6 +177,7 @@ export class RunPipeline implements WorkerLoad {
   private async acceptRuns(runs: readonly ClaimedRun[], claimedAt: number): Promise<void> {
     for (const run of runs) if (run.defect === null) this.prefetch(run, claimedAt);
     this.startNext();
+    this.batches?.settle();
     for (const { id, fence, defect } of runs) {
       const holder = { workerId: this.options.workerId, fence };
       if (defect !== null) await setAside(this.engine, id, { reason: defect, isToBlame: true, holder });
@@ -177,32 +189,21 @@ export class RunPipeline implements WorkerLoad {
     this.activeRuns.add(active);
     this.outcomeCounts.claimed++;
     logClaimed(this.engine, run);
-    this.prefetchBuffer.push(active);
+    this.starts.add(active);
   }
 
   private startNext(): void {
-    if (this.isStopping) this.release();
-    while (this.executing < this.capacity) {
-      const active = this.prefetchBuffer.shift();
-      if (active === undefined) break;
-      this.start(active);
-    }
-  }
-
-  private start(active: ActiveRun): void {
-    this.executing++;
-    active.startedAt = performance.now();
-    notifyStart(this.engine, active.run);
-    this.execute(active, ending => this.ended(active, ending));
+    if (this.isStopping) this.starts.stop();
+    this.starts.next();
   }
 
   private ended(active: ActiveRun, ending: Ending | null): void {
-    // A crash of the process has ended the attempt before.
-    if (active.isFinalizing) return;
-    this.executing--;
     this.throughput.recordEnd(performance.now(), active.run.payload_length);
     this.finish(active, ending);
-    // The capacity is free while the outcome is being written.
+  }
+
+  /** The place of a handler is free while its outcome is being written. */
+  private goOn(): void {
     this.startNext();
     this.refill();
     if (this.executing === 0) this.outcomes.flushSoon();
@@ -211,7 +212,7 @@ export class RunPipeline implements WorkerLoad {
   private finish(active: ActiveRun, ending: Ending | null): void {
     active.isFinalizing = true;
     const elapsedMs = active.startedAt === null ? 0 : performance.now() - active.startedAt;
-    const outcome = ending && outcomeOf(this.engine, active.run, ending, elapsedMs);
+    const outcome = ending && outcomeOf(this.engine, active.run, ending, elapsedMs, active.batchSize);
     active.span?.end(outcome, active.isCommitted);
     if (outcome?.transition === 'succeed') active.cursors = null;
     if (outcome === null || (active.progress ?? active.cursors ?? active.log ?? active.span) === null)
@@ -247,19 +248,20 @@ export class RunPipeline implements WorkerLoad {
     });
   }
 
-  private release(): void {
-    for (const active of this.prefetchBuffer.drain()) this.finish(active, { kind: 'noSlot', limits: [] });
+  releasePrefetched(shares: (run: ClaimedRun) => boolean): void {
+    this.starts.release(({ run }) => shares(run));
   }
 
   close(): void {
     this.isClosed = true;
+    this.batches?.settle();
   }
 
   stop(): void {
     this.isClosed = true;
     this.isStopping = true;
     this.claimer.stop();
-    this.release();
+    this.starts.stop();
   }
 
   /** Aborts the handlers' signals. Outcomes are still written within the grace and one lease. */

@@ -2,6 +2,7 @@
 
 import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
 import type { QueueLane } from '../../store/runs/claim/claim.js';
+import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Watermark } from '../../store/runs/claim/queue-lanes.js';
 import type { Lowered } from '../claim/watermarks.js';
 import type { WakeCause } from './wakeup.js';
@@ -54,10 +55,16 @@ export interface Worker {
   readonly hasMore: boolean;
   /** Runs may wait for code that this worker has: it claims them as soon as there is room. */
   expectWaiting(): void;
+  /** Fair keys may be ready: it claims their runs as soon as there is room. */
+  expectFair(): void;
+  /** Whether fair keys were ever expected. */
+  readonly usesFair: boolean;
   /** Where its claims start. In lanes without a watermark they start at the first run. */
   readonly watermarks: readonly Watermark[];
   /** Runs have become claimable in these lanes: its next claim starts before them. */
   lowerWatermarks(lanes: readonly Lowered[]): void;
+  /** Releases those of its prefetched runs for which `shares` is true, without counting the attempt. */
+  releasePrefetched(shares: (run: ClaimedRun) => boolean): void;
   /** Claims no more. The runs it holds are executed. */
   close(): void;
   /** Claims no more, and releases runs that have not started, including those of a claim under way. */

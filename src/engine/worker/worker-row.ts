@@ -2,6 +2,7 @@
 // lease counts.
 import { hostname } from 'node:os';
 import { lifeOf } from '../../environment/process-life.js';
+import { deployCode } from '../../model/deploys/deploys.js';
 import {
   drainWorker,
   insertWorker,
@@ -33,7 +34,7 @@ export function workerRow(
   id: string,
   { kind, capacity, queues, onRowRestored }: WorkerRowOptions,
 ): WorkerRow {
-  const { heartbeatMs } = settings;
+  const { heartbeatMs, deploy } = settings;
   const insert = async () => {
     const neighbours = await insertWorker.run(database, {
       id,
@@ -44,6 +45,8 @@ export function workerRow(
       capacity,
       heartbeatMs,
       queues: queues ?? null,
+      deploy,
+      deployCode: deploy === null ? null : deployCode(deploy),
     });
     await endLeasesOfEnded({ database, logger }, neighbours);
   };

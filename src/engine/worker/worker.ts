@@ -1,13 +1,13 @@
 // A worker: its run pipeline, its heartbeat, and its row in `workers`.
-import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { wakeSleepers } from '../../store/runs/workers/sleepers.js';
 import type { ClaimerOptions } from '../claim/claimer.js';
 import type { Engine } from '../engine.js';
-import { runsAtWork } from '../execute/crash.js';
+import { runsAtWork } from '../execute/endings.js';
 import { startHeartbeat } from './heartbeat.js';
 import { RunPipeline } from './run-pipeline.js';
 import { createWakeup } from './wakeup.js';
+import { newWorkerId } from './worker-id.js';
 import type { Worker, WorkerOptions } from './worker-interface.js';
 import { workerRow } from './worker-row.js';
 
@@ -18,7 +18,7 @@ const DEFAULT_CONCURRENCY = 10;
  * inserted by `announce`, or before its first run: an idle tick leaves no trace.
  */
 export function openWorker(engine: Engine, options: WorkerOptions): Worker {
-  const id = randomUUID();
+  const id = newWorkerId(engine);
   const { change, wake } = createWakeup();
   const capacity = options.concurrency ?? DEFAULT_CONCURRENCY;
   const row = workerRow(engine, id, { ...options, capacity });
@@ -79,7 +79,12 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
       return pipeline.claimer.watermarks.known;
     },
     expectWaiting: () => pipeline.claimer.expectWaiting(),
+    expectFair: () => pipeline.claimer.expectFair(),
+    get usesFair() {
+      return pipeline.claimer.usesFair;
+    },
     lowerWatermarks: lanes => pipeline.claimer.watermarks.lower(lanes),
+    releasePrefetched: shares => pipeline.releasePrefetched(shares),
     close: () => pipeline.close(),
     beginStop: () => pipeline.stop(),
     claimOne: runId => pipeline.claimOne(runId),

@@ -31,6 +31,14 @@ export interface Found {
   readonly head: CodeHead;
 }
 
+/** What is taken and what is not, each in its order. */
+export function apart(results: readonly (TakenSchedule | LeftSchedule)[]): Pick<Found, 'taken' | 'left'> {
+  return {
+    taken: results.filter(result => 'job' in result),
+    left: results.filter(result => 'problem' in result),
+  };
+}
+
 /** Compares over [from, to), in epoch milliseconds. What is suspended is not compared. */
 export function compareTaken({ job, clock }: TakenSchedule, from: number, to: number): Comparison {
   if (clock === null || Object.keys(job.schedule).length === 0) return { same: null, differences: [] };

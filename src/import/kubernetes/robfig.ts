@@ -6,6 +6,7 @@
 import type { CronField } from '../../model/crontab/cron-field.js';
 import type { CronTimes } from '../../model/crontab/crontab.js';
 import { CRON_FIELDS, type CronFieldRule } from '../../model/schedule/cron/cron-rules.js';
+import { MACROS } from '../../model/schedule/cron/cron-text.js';
 
 export interface RobfigSchedule {
   /** The five fields, without the zone. */
@@ -19,15 +20,6 @@ export interface RobfigEvery {
   readonly everySeconds: number;
 }
 
-const NAMED: Readonly<Record<string, string>> = {
-  '@yearly': '0 0 1 1 *',
-  '@annually': '0 0 1 1 *',
-  '@monthly': '0 0 1 * *',
-  '@weekly': '0 0 * * 0',
-  '@daily': '0 0 * * *',
-  '@midnight': '0 0 * * *',
-  '@hourly': '0 * * * *',
-};
 const SHAPE = 'Kubernetes takes five fields, a name such as @daily, or @every with a duration';
 
 /** The schedule, or why Kubernetes refuses it. */
@@ -35,9 +27,9 @@ export function readRobfig(written: string): RobfigSchedule | RobfigEvery | stri
   const [, timezone = null, rest = ''] = /^(?:(?:CRON_)?TZ=(\S+)\s+)?([^]*)$/.exec(written.trim()) ?? [];
   const text = rest.trim();
   if (text.startsWith('@every ')) return readEvery(text.slice(7).trim());
-  if (text.startsWith('@') && !Object.hasOwn(NAMED, text))
+  if (text.startsWith('@') && !Object.hasOwn(MACROS, text))
     return `it does not know ${JSON.stringify(text)}: ${SHAPE}`;
-  const fields = (NAMED[text] ?? text).split(/\s+/);
+  const fields = (MACROS[text] ?? text).split(/\s+/);
   if (fields.length !== 5) return `${JSON.stringify(text)} has ${fields.length} fields: ${SHAPE}`;
   const read = fields.map((field, index) => readField(field, CRON_FIELDS[index + 1] as CronFieldRule));
   const problem = read.find(field => typeof field === 'string');

@@ -94,8 +94,12 @@ function readDate(text: string): { readonly month: string; readonly day: string 
   if (year !== '*') return `${text} names years: write at for one instant, or startAt and endAt`;
   const read = field(month, 1, 12);
   if (read === null) return `${text} is no date that cron can name`;
-  if (sign === '~')
-    return /^0?1$/.test(day) ? { month: read, day: 'L' } : `${text} counts from the end of the month`;
+  if (sign === '~') {
+    // The last day is ~01 there.
+    const back = /^\d\d?$/.test(day) ? Number(day) - 1 : -1;
+    if (back < 0 || back > 30) return `${text} counts from the end of the month`;
+    return { month: read, day: back === 0 ? 'L' : `L-${back}` };
+  }
   const days = field(day, 1, 31);
   return days === null ? `${text} is no date that cron can name` : { month: read, day: days };
 }

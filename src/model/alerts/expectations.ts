@@ -1,9 +1,11 @@
 // When a success is expected, and when its absence is late.
 import { type Duration, parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
+import { endWithoutFrozen, type FrozenSpan } from '../freeze/freeze.js';
 import { quote } from '../names.js';
 import { checkOptions, optionNames } from '../options.js';
 import type { DefinitionColumns } from '../planning/definition-columns.js';
+import { type Exception, movedIn, withoutExcepted } from '../planning/exceptions.js';
 import type { CompiledSchedule } from '../schedule/compile.js';
 import type { Expectation } from './options.js';
 
@@ -47,15 +49,32 @@ export interface Watched {
   readonly lastSuccess: number | null;
   /** The last occurrence considered, for a schedule that is over; null: it goes on. */
   readonly endedAt: number | null;
+  /** Time that does not count, the earliest first. */
+  readonly frozen: readonly FrozenSpan[];
 }
 
 /**
  * By when a success is expected: the next occurrence after the last success, the jitter, and `within`. For a
- * definition that has never succeeded, the first occurrence after it was made. Null: never again.
+ * definition that has never succeeded, the first occurrence after it was made. Nothing is expected of an
+ * occurrence that was skipped; of a moved one, at its new time. Time in which everything was frozen does not
+ * count. Null: never again, or not while it is frozen.
+ * @param exceptions also those that the cursor has passed
  */
-export function expectedBy(schedule: CompiledSchedule, watched: Watched): number | null {
-  const { withinMs, jitterMs, begunAt, lastSuccess, endedAt } = watched;
-  const next = schedule.next(Math.max(lastSuccess ?? begunAt, begunAt));
-  if (next === null || (endedAt !== null && next > endedAt)) return null;
-  return next + jitterMs + withinMs;
+export function expectedBy(
+  schedule: CompiledSchedule,
+  watched: Watched,
+  exceptions: readonly Exception[] = [],
+): number | null {
+  const { withinMs, jitterMs, begunAt, lastSuccess, endedAt, frozen } = watched;
+  const after = Math.max(lastSuccess ?? begunAt, begunAt);
+  const regular = withoutExcepted(schedule, exceptions).next(after);
+  const isOver = regular === null || (endedAt !== null && regular > endedAt);
+  const starts = movedIn(schedule, exceptions, { after: begunAt, to: Number.POSITIVE_INFINITY })
+    .filter(({ at }) => at > after)
+    .map(({ startsAt }) => startsAt);
+  if (!isOver) starts.push(regular);
+  if (starts.length === 0) return null;
+  const first = Math.min(...starts);
+  const end = endWithoutFrozen(first, first + jitterMs + withinMs, frozen);
+  return Number.isFinite(end) ? end : null;
 }

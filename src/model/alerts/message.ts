@@ -1,6 +1,8 @@
 // The notification, in words and as JSON.
 import { formatSpan } from '../duration.js';
 import { showHidden } from '../hidden-characters.js';
+import { redact } from '../run/sanitize.js';
+import { localText } from '../schedule/zone/local-text.js';
 import type { FlipKind } from './judge.js';
 import type { AlertWhen } from './options.js';
 
@@ -20,6 +22,12 @@ export interface SentAlert {
   readonly detail: string;
   /** The run that it is about, if it is about one. */
   readonly runId: string | null;
+  /** The last error of that run, or of the definition's last run. Null: none is known. */
+  readonly error: string | null;
+  /** `at` in the zone of the channel, or else of the definition: `2026-03-09 03:31 Europe/Berlin`. */
+  readonly localTime: string;
+  /** The dashboard's page of the run, or of what it is about; null where its address is not known. */
+  readonly url: string | null;
 }
 
 /** One message to one channel: an alert, or a digest of several. */
@@ -30,24 +38,43 @@ export interface AlertMessage {
   readonly title: string;
   /** A line for each alert, and what to do. */
   readonly text: string;
+  /** The dashboard's page of alerts; null where its address is not known. */
+  readonly url: string | null;
   readonly alerts: readonly SentAlert[];
 }
 
-export interface StoredFlip extends Omit<SentAlert, 'status' | 'isReminder'> {
+export interface StoredFlip extends Omit<SentAlert, 'status' | 'isReminder' | 'localTime' | 'url'> {
   readonly kind: FlipKind;
+  /** The definition's zone; null: it is about none. */
+  readonly zone: string | null;
+}
+
+/** Where a message is sent. */
+export interface MessagePlace {
+  /** Zone of its times; null: that of the definition, or UTC. */
+  readonly timezone: string | null;
+  /** The dashboard's address, without a slash at its end. */
+  readonly dashboard: string | null;
 }
 
 /** More than this are counted, not listed. */
 const MAX_LISTED = 50;
 
-export function composeMessage(id: string, flips: readonly StoredFlip[]): AlertMessage {
+export function composeMessage(
+  id: string,
+  flips: readonly StoredFlip[],
+  { timezone, dashboard }: MessagePlace,
+): AlertMessage {
   const alerts = flips.map(
-    ({ kind, subject, detail, ...flip }): SentAlert => ({
+    ({ kind, subject, detail, error, zone, ...flip }): SentAlert => ({
       ...flip,
       subject: showHidden(subject),
       detail: showHidden(detail),
       status: kind === 'up' ? 'up' : 'down',
       isReminder: kind === 'reminder',
+      error: error === null || kind === 'up' ? null : showHidden(redact(error).replaceAll(/\s+/g, ' ')),
+      localTime: localText(Date.parse(flip.at), timezone ?? zone ?? 'UTC'),
+      url: dashboard === null ? null : `${dashboard}${pageOf({ ...flip, subject })}`,
     }),
   );
   const lines = alerts.slice(0, MAX_LISTED).map(lineOf);
@@ -57,13 +84,24 @@ export function composeMessage(id: string, flips: readonly StoredFlip[]): AlertM
     isTest: false,
     title: titleOf(alerts),
     text: lines.join('\n'),
+    url: alertsPage(dashboard),
     alerts: alerts.slice(0, MAX_LISTED),
   };
 }
 
+const alertsPage = (dashboard: string | null) => (dashboard === null ? null : `${dashboard}/alerts`);
+
+/** The dashboard's page about it, below its address. */
+function pageOf({ runId, when, subject }: Pick<SentAlert, 'runId' | 'when' | 'subject'>): string {
+  if (runId !== null) return `/runs/${runId}`;
+  if (when === 'silent') return '/workers';
+  return `/${when === 'waiting' ? 'queues' : 'schedules'}/${encodeURIComponent(subject)}`;
+}
+
 /** @param now ISO text */
-export function testMessage(id: string, now: string): AlertMessage {
+export function testMessage(id: string, now: string, { timezone, dashboard }: MessagePlace): AlertMessage {
   const detail = 'this is a test: alerts arrive here';
+  const url = alertsPage(dashboard);
   const alert: SentAlert = {
     rule: 'test',
     when: null,
@@ -74,8 +112,12 @@ export function testMessage(id: string, now: string): AlertMessage {
     since: now,
     detail,
     runId: null,
+    error: null,
+    localTime: localText(Date.parse(now), timezone ?? 'UTC'),
+    url,
   };
-  return { id, isTest: true, title: 'Tock: a test', text: `tock: ${detail}`, alerts: [alert] };
+  const text = `tock: ${detail}${timeAndPlace(alert, null)}`;
+  return { id, isTest: true, title: 'Tock: a test', text, url, alerts: [alert] };
 }
 
 function titleOf(alerts: readonly SentAlert[]): string {
@@ -107,10 +149,18 @@ function verbOf({ status, isReminder, when }: SentAlert): string {
 }
 
 function lineOf(alert: SentAlert): string {
-  const { subject, detail, status, at, since, isReminder, runId } = alert;
+  const { subject, detail, status, at, since, isReminder, runId, error } = alert;
   const spanMs = new Date(at).getTime() - new Date(since).getTime();
   const lasted = spanMs >= 1000 ? ` (${status === 'up' ? 'after' : 'for'} ${formatSpan(spanMs)})` : '';
   const span = status === 'up' || isReminder ? lasted : '';
-  const show = status === 'down' && runId !== null ? `; tock show ${runId}` : '';
-  return `${subject} ${verbOf(alert)}${span}: ${detail}${show}`;
+  // What is stored of a dead run may hold its error already.
+  const isSaid = error === null || detail.includes(error.slice(0, 50));
+  const show = status === 'down' && runId !== null ? `tock show ${runId}` : null;
+  return `${subject} ${verbOf(alert)}${span}: ${detail}${isSaid ? '' : `; its last error: ${error}`}${timeAndPlace(alert, show)}`;
+}
+
+/** When, and where to see more: the dashboard's page, or a command where its address is not known. */
+function timeAndPlace({ localTime, url }: SentAlert, command: string | null): string {
+  const place = url ?? command;
+  return ` (${localTime})${place === null ? '' : `: ${place}`}`;
 }

@@ -10,6 +10,8 @@ export interface AlertChannelOptions {
   readonly name?: string;
   /** The longest that one delivery may take. Default `10s`. */
   readonly timeout?: Duration;
+  /** IANA zone of the times in its messages. Default: that of the definition; else UTC. */
+  readonly timezone?: string;
 }
 
 /** What a channel takes that connects to another host. */
@@ -108,6 +110,11 @@ export interface AlertOptions {
   /** Default: one of each kind, with its defaults. */
   readonly rules?: readonly AlertRule[];
   readonly heartbeat?: TickHeartbeat;
+  /**
+   * The dashboard's address, with its base path, such as `https://ops.example.com/tock`: messages link to it.
+   * Default: `TOCK_DASHBOARD_URL` where the command line ticks; else no links.
+   */
+  readonly dashboard?: string;
 }
 
 /** What is expected of a schedule; the rules `late` and `running-long` fire when it is not met. */

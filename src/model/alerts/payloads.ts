@@ -4,9 +4,9 @@ import type { AlertMessage } from './message.js';
 
 /** The body of a webhook: `type`, `timestamp` and `data`, as the Standard Webhooks specification has it. */
 export function webhookBody(message: AlertMessage, timestamp: string): string {
-  const { title, text, alerts } = message;
+  const { title, text, url, alerts } = message;
   const type = message.isTest ? 'tock.test' : 'tock.alert';
-  return JSON.stringify({ type, timestamp, data: { title, text, alerts } });
+  return JSON.stringify({ type, timestamp, data: { title, text, url, alerts } });
 }
 
 /**
@@ -41,12 +41,13 @@ export function slackBody({ title, text, alerts }: AlertMessage): string {
 }
 
 /** Environment variables of a command. */
-export function commandVariables({ id, title, text, alerts }: AlertMessage): Record<string, string> {
+export function commandVariables({ id, title, text, url, alerts }: AlertMessage): Record<string, string> {
   const [first] = alerts;
   return {
     TOCK_ALERT_ID: id,
     TOCK_ALERT_TITLE: title,
     TOCK_ALERT_TEXT: text.slice(0, 10_000),
+    TOCK_ALERT_URL: (alerts.length === 1 ? first?.url : url) ?? '',
     TOCK_ALERT_COUNT: String(alerts.length),
     TOCK_ALERT_RULE: first?.rule ?? '',
     TOCK_ALERT_SUBJECT: first?.subject ?? '',

@@ -4,7 +4,9 @@ import { TockError } from '../errors.js';
 import { checkName, quote } from '../names.js';
 import { nearMisses } from '../nearest.js';
 import { checkOptions, optionNames } from '../options.js';
+import { checkZoneName } from '../schedule/zone/zone-names.js';
 import type {
+  AlertChannelOptions,
   AlertOptions,
   AlertRule,
   AlertWhen,
@@ -34,6 +36,8 @@ export interface Rule {
 interface ChannelBase {
   readonly name: string;
   readonly timeoutMs: number;
+  /** Of the times in its messages; null: that of the definition. */
+  readonly timezone: string | null;
 }
 
 /** A channel with its defaults. */
@@ -61,16 +65,24 @@ export interface Alerting {
   readonly rules: readonly Rule[];
   readonly channels: ReadonlyMap<string, Channel>;
   readonly heartbeat: Heartbeat | null;
+  /** The dashboard's address, without a slash at its end; null: messages have no links. */
+  readonly dashboard: string | null;
 }
 
-const OPTIONS = optionNames<AlertOptions>({ channels: true, rules: true, heartbeat: true });
+const OPTIONS = optionNames<AlertOptions>({
+  channels: true,
+  rules: true,
+  heartbeat: true,
+  dashboard: true,
+});
 const HEARTBEAT = optionNames<TickHeartbeat>({ url: true, failUrl: true, timeout: true });
-const NETWORK = { name: true, timeout: true, insecure: true } as const;
+const ANY_CHANNEL = { name: true, timeout: true, timezone: true } as const;
+const NETWORK = { ...ANY_CHANNEL, insecure: true } as const;
 const CHANNELS = {
   webhook: optionNames<WebhookChannel>({ ...NETWORK, webhook: true, secret: true }),
   slack: optionNames<SlackChannel>({ ...NETWORK, slack: true }),
   mail: optionNames<MailChannel>({ ...NETWORK, mail: true, from: true, smtp: true }),
-  command: optionNames<CommandChannel>({ name: true, timeout: true, command: true, env: true }),
+  command: optionNames<CommandChannel>({ ...ANY_CHANNEL, command: true, env: true }),
 };
 const ANY_RULE = ['when', 'name', 'channels', 'remind'];
 const OF_DEFINITIONS = [...ANY_RULE, 'definitions'];
@@ -113,6 +125,7 @@ export function readAlerts(options: AlertOptions): Alerting {
     rules,
     channels,
     heartbeat: options.heartbeat === undefined ? null : readHeartbeat(options.heartbeat),
+    dashboard: options.dashboard === undefined ? null : readDashboard(options.dashboard),
   };
 }
 
@@ -124,6 +137,18 @@ export function readHeartbeat(given: TickHeartbeat, what = 'heartbeat'): Heartbe
     failUrl: given.failUrl === undefined ? null : checkUrl(given.failUrl, `${what}.failUrl`),
     timeoutMs: boundedDuration(given.timeout ?? '5s', `${what}.timeout`, 1, MAX_HEARTBEAT_MS),
   };
+}
+
+/** Links are made of it, so that it has neither a password nor a query. */
+function readDashboard(url: unknown): string {
+  const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : null;
+  if (
+    parsed !== null &&
+    /^https?:$/.test(parsed.protocol) &&
+    `${parsed.username}${parsed.password}${parsed.search}${parsed.hash}` === ''
+  )
+    return parsed.href.replace(/\/+$/, '');
+  throw badAlerts('alerts.dashboard is not an address such as https://ops.example.com/tock');
 }
 
 function checkUrl(url: unknown, what: string): string {
@@ -142,10 +167,12 @@ function readChannel(given: unknown, what: string): Channel {
     throw badAlerts(`${what} has none of ${kinds.join(', ')}${meant}`);
   }
   checkOptions(given, CHANNELS[kind], `${what} (${kind})`);
-  const { name = kind, timeout = '10s' } = given as { name?: string; timeout?: Duration };
+  const { name = kind, timeout = '10s', timezone } = given as AlertChannelOptions;
+  if (timezone !== undefined) checkZoneName(timezone);
   const base = {
     name: checkName(name, 'channel', 'TOCK_BAD_OPTION'),
     timeoutMs: boundedDuration(timeout, `${what}: timeout`, 1, MAX_TIMEOUT_MS),
+    timezone: timezone ?? null,
   };
   if (kind === 'command') {
     const { command, env = [] } = given as CommandChannel;

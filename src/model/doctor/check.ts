@@ -8,6 +8,7 @@ export type CheckCode =
   | 'database'
   | 'crontab'
   | 'last-tick'
+  | 'freeze'
   | 'schema'
   | 'versions'
   | 'rights'
@@ -22,6 +23,7 @@ export type CheckCode =
   | 'jobs'
   | 'broken'
   | 'paused'
+  | 'waits'
   | 'runs'
   | 'leases'
   | 'keys'
@@ -61,6 +63,7 @@ export const TITLES: Readonly<Record<CheckCode, string>> = {
   database: 'database',
   crontab: 'crontab',
   'last-tick': 'last tick',
+  freeze: 'freeze',
   schema: 'schema',
   versions: 'versions',
   rights: 'rights',
@@ -75,6 +78,7 @@ export const TITLES: Readonly<Record<CheckCode, string>> = {
   jobs: 'jobs in code',
   broken: 'broken',
   paused: 'paused',
+  waits: 'waits',
   runs: 'runs',
   leases: 'leases',
   keys: 'retention',

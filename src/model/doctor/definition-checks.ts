@@ -109,6 +109,24 @@ export function checkPaused(paused: readonly PausedDefinition[], status: Schedul
   );
 }
 
+/** A scheduled run that waits past the next occurrence of its definition. */
+export interface OutlastingWait {
+  readonly definition: string;
+  readonly overlap: string;
+  readonly runId: string;
+}
+
+export function checkWaits(waits: readonly OutlastingWait[]): Finding {
+  const [first] = waits;
+  if (first === undefined) return fine('no scheduled run waits past its next occurrence');
+  return wrong(
+    'warning',
+    `runs wait past the next occurrence of ${listed(waits.map(({ definition, overlap }) => `${definition} (overlap: ${overlap})`))}, which cannot start beside them`,
+    `Say overlap: 'allow_all' where it is to; what the run waits for: tock show ${first.runId}`,
+    `tock show ${first.runId}`,
+  );
+}
+
 export interface OldKeys {
   /** The oldest row among the first of each table, which are the oldest; null: none. */
   readonly oldest: Date | null;

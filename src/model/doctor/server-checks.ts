@@ -75,26 +75,41 @@ export function checkRights({ role, missing }: RoleRights): Finding {
 }
 
 /** What enqueues, for the library and SQL. */
-export const ENQUEUE = ['enqueue', 'enqueue_one', 'enqueue_many', 'enqueue_live', 'find_keys'] as const;
+export const ENQUEUE = [
+  'enqueue',
+  'enqueue_one',
+  'enqueue_many',
+  'enqueue_live',
+  'find_keys',
+  'emit',
+  'join_runs',
+] as const;
 
 /** What ticks read and write. */
 export const WORKER_TABLES = [
   'job_definitions',
   'registrations',
   'job_occurrences',
+  'job_exceptions',
   'job_keys',
   'job_runs',
   'job_runs_live',
   'job_runs_finished',
   'job_queues',
   'job_slots',
+  'fair_scopes',
+  'key_settings',
+  'fair_keys',
   'workers',
   'sleepers',
   'job_effects',
   'job_waits',
+  'job_awaited_runs',
+  'job_events',
   'job_outbox',
   'job_successors',
   'job_hand_offs',
+  'job_offers',
   'ticks',
   'upkeep',
   'log_segments',

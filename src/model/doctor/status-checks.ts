@@ -16,6 +16,9 @@ export const checkDatabase = (status: SchedulerStatus, limits: Limits): Finding 
     'it is the one in which the schema was made, and its clock has not been set back',
   );
 
+export const checkFreeze = (status: SchedulerStatus, limits: Limits): Finding =>
+  fromStatus(status, limits, ['frozen'], 'nothing is frozen');
+
 /** No tick on record is a warning here: the caller expects that something ticks. */
 export function checkLastTick(status: SchedulerStatus, limits: Limits): Finding {
   const [last] = status.ticks;
@@ -54,7 +57,7 @@ export const checkRuns = (status: SchedulerStatus, limits: Limits): Finding =>
   fromStatus(
     status,
     limits,
-    ['long-wait', 'unknown-jobs', 'awaited-jobs', 'dead-runs', 'bad-rows'],
+    ['long-wait', 'blocked-runs', 'unknown-jobs', 'awaited-jobs', 'dead-runs', 'bad-rows'],
     `${status.runs.waiting} waiting, ${status.runs.running} running, none dead in the last 24 hours`,
   );
 
@@ -89,8 +92,8 @@ export function checkZones(status: SchedulerStatus, limits: Limits, own: string)
       : [
           wrong(
             'warning',
-            `the hosts have different time zone data (${hosts}), so one occurrence may get two runs, an hour apart`,
-            'Run the same version of Node on all hosts',
+            `the hosts have different time zone data (${hosts}); those with older data compute by the newest that is known`,
+            'Run the same version of Node on all hosts; tock zones shows what moves',
           ),
         ];
   const found = fromStatus(status, limits, ['zone-data'], '');

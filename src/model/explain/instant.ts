@@ -1,9 +1,13 @@
 // Whether a schedule has an occurrence at a time, and if not, why not.
 
+import { DAY_SECONDS } from '../schedule/calendar.js';
 import { type CompiledSchedule, compileSchedule } from '../schedule/compile.js';
+import { localDays } from '../schedule/days/local-days.js';
+import { type DayShift, MAX_SHIFT_DAYS } from '../schedule/days/shifted-days.js';
+import { withExclusions } from '../schedule/exclusions.js';
 import { type ReadSpec, readSpec, type ScheduleSpec } from '../schedule/spec.js';
 import type { Segment, Zone } from '../schedule/zone/zone.js';
-import { civilText, clockText } from './asked-time.js';
+import { civilText, clockText, dayText } from './asked-time.js';
 import { instantText, placeOfCivil, placeOfInstant } from './local-clock.js';
 
 /**
@@ -39,20 +43,48 @@ export interface Timetable {
   readonly read: ReadSpec;
   readonly compiled: CompiledSchedule;
   readonly bare: CompiledSchedule;
-  /** The nominal local times as if they were UTC; null for `every` and `at`, which have none. */
+  /**
+   * The nominal local times as if they were UTC, those that are left out and those to which they move; null
+   * for `every` and `at`, which have none.
+   */
   readonly nominal: CompiledSchedule | null;
+  /** Null where nothing moves. */
+  readonly shift: DayShift | null;
 }
 
 /** Reads a schedule for the functions below. @throws TockError TOCK_BAD_SCHEDULE */
 export function openTimetable(spec: ScheduleSpec, name: string): Timetable {
-  const { startAt: _from, endAt: _to, exclude: _exclude, ...bare } = spec;
+  const { startAt: _from, endAt: _to, ...unbounded } = withExclusions(spec);
+  const { exclude, shift: _shift, ...open } = unbounded;
   const read = readSpec(spec, name);
+  const { timing, exclusions } = read;
+  const isLocal = timing.kind === 'cron' || timing.kind === 'days';
+  // Which business day is the third, exclusions decide.
+  const isCounted =
+    timing.kind === 'cron' && exclusions?.hasWeekend === true && timing.fields.businessDays.length > 0;
+  const bare = isCounted && exclude !== undefined ? { ...open, exclude } : open;
+  const shift = isLocal && read.shift !== null ? localDays(timing, exclusions, read.shift).shift : null;
+  const asUtc = (each: ScheduleSpec) => compileSchedule({ ...each, timezone: 'UTC' }, name);
+  const nominal = isLocal ? asUtc(bare) : null;
   return {
     zone: read.zone,
     read,
     compiled: compileSchedule(spec, name),
     bare: compileSchedule(bare, name),
-    nominal: read.timing.kind === 'cron' ? compileSchedule({ ...bare, timezone: 'UTC' }, name) : null,
+    nominal: nominal === null || shift === null ? nominal : eitherOf(nominal, asUtc(unbounded)),
+    shift,
+  };
+}
+
+/** The instants of both. */
+function eitherOf(one: CompiledSchedule, other: CompiledSchedule): CompiledSchedule {
+  const pick = (choose: (...of: number[]) => number, found: readonly (number | null)[]) => {
+    const instants = found.filter(at => at !== null);
+    return instants.length === 0 ? null : choose(...instants);
+  };
+  return {
+    next: after => pick(Math.min, [one.next(after), other.next(after)]),
+    previous: before => pick(Math.max, [one.previous(before), other.previous(before)]),
   };
 }
 
@@ -75,7 +107,12 @@ export function explainInstant(table: Timetable, second: number): Explained {
       ...about,
       verdict: 'occurrence',
       occurrences: [ms],
-      sentences: [...own, ...shift, ...passSentence(table, passes, second)],
+      sentences: [
+        ...own,
+        ...shift,
+        ...standsFor(table, wasShifted ? skipped : civil),
+        ...passSentence(table, passes, second),
+      ],
     };
   }
   const kept = whyNot(table, ms);
@@ -120,9 +157,9 @@ export function neighbours({ compiled, zone }: Timetable, ms: number): string {
   return `${before}, ${after}`;
 }
 
-/** Whether local times decide: a cron expression whose hour field does not cover all 24 hours. */
+/** Whether local times decide: not those of a cron expression whose hour field covers all 24 hours. */
 export function followsLocalTime({ read: { timing } }: Timetable): boolean {
-  return timing.kind === 'cron' && !timing.fields.everyHour;
+  return timing.kind === 'days' || (timing.kind === 'cron' && !timing.fields.everyHour);
 }
 
 function isNominal({ nominal }: Timetable, civil: number): boolean {
@@ -131,7 +168,7 @@ function isNominal({ nominal }: Timetable, civil: number): boolean {
 
 /** Why a time that the expression names is left out; null if the expression does not name it. */
 function whyNot(
-  { bare, read, zone }: Timetable,
+  { bare, read, zone, shift }: Timetable,
   ms: number,
 ): { verdict: ScheduleVerdict; sentences: string[] } | null {
   if (!occursAt(bare, ms)) return null;
@@ -149,7 +186,41 @@ function whyNot(
       sentences: [`${would} the schedule ended at ${instantText(endAt, zone)} (endAt)`],
     };
   }
-  return { verdict: 'excluded', sentences: [`${would} the schedule excludes it (exclude)`] };
+  const day = Math.floor(placeOfInstant(zone, ms / 1000).civil / DAY_SECONDS);
+  const calendars = [...(read.exclusions?.calendars ?? [])].filter(([, days]) => days.has(day));
+  const by =
+    calendars.length === 0
+      ? 'exclude'
+      : `exclude: ${calendars.length === 1 ? 'the calendar' : 'the calendars'} ${calendars.map(([name]) => name).join(' and ')}`;
+  return {
+    verdict: 'excluded',
+    sentences: [`${would} the schedule excludes it (${by})`, ...goesTo({ read, shift }, day)],
+  };
+}
+
+/** Where an excluded day goes. */
+function goesTo({ read, shift }: Pick<Timetable, 'read' | 'shift'>, day: number): string[] {
+  if (shift === null) return [];
+  const to = shift.targetOf(day);
+  const direction = `shift ${read.shift ?? ''}`;
+  if (to === null)
+    return [`under ${direction} it does not move: no day within ${MAX_SHIFT_DAYS} days is left`];
+  return to === day
+    ? [`under ${direction} it does not move: other times of its day are left`]
+    : [`under ${direction} it moves to ${dayText(to)}, at the same local time`];
+}
+
+/** The excluded days that have moved to an occurrence. */
+export function movedDays({ shift }: Timetable, civil: number): number[] {
+  return shift === null ? [] : shift.sourcesOf(Math.floor(civil / DAY_SECONDS));
+}
+
+function standsFor(table: Timetable, civil: number): string[] {
+  const moved = movedDays(table, civil).map(dayText);
+  if (moved.length === 0) return [];
+  const days =
+    moved.length === 1 ? (moved[0] ?? '') : `${moved.slice(0, -1).join(', ')} and ${moved.at(-1) ?? ''}`;
+  return [`it stands for ${days}, excluded and moved here by shift ${table.read.shift ?? ''}`];
 }
 
 function explainGap(table: Timetable, civil: number, gap: Segment): Explained {

@@ -10,18 +10,41 @@ export interface ObservedQueue {
   readonly window: string | null;
   readonly timezone: string;
   readonly pausedAt: Date | null;
+  /** A handler has closed it until then; null: it is open. */
+  readonly closedUntil: Date | null;
   /** Slots of its concurrency that are held. */
   readonly held: number;
   readonly waiting: number;
+  /** Runs that wait for a slot under another limit. */
+  readonly blocked: number;
+  /** Since when the one that waits longest is due; null: none waits. */
+  readonly oldestAt: Date | null;
+  /** Live workers that claim from it. */
+  readonly claimers: number;
   /** When its rate lets the next run start; null: now, or it has none. */
   readonly rateNextAt: Date | null;
 }
 
+/** A due run that has waited longer than this makes its queue late: a tick comes every minute. */
+export const LATE_MS = 5 * 60_000;
+
 /**
- * `paused`: by an operator. `shut`: its concurrency is 0. `closed`: outside of its window. `full`: all its
- * slots are held. `held-back`: by its rate. `open`: its runs start.
+ * `paused`: by an operator. `shut`: its concurrency is 0. `closed`: outside of its window.
+ * `closed-by-handler`: until a time. `full`: all its slots are held. `held-back`: by its rate. `unserved`: it
+ * is late, and no worker claims from it. `behind`: it is late: its workers do not keep up. `blocked`: what
+ * is due waits for slots under other limits, or for the turn of its key. `open`: its runs start.
  */
-export type QueueState = 'paused' | 'shut' | 'closed' | 'full' | 'held-back' | 'open';
+export type QueueState =
+  | 'paused'
+  | 'shut'
+  | 'closed'
+  | 'closed-by-handler'
+  | 'full'
+  | 'held-back'
+  | 'unserved'
+  | 'behind'
+  | 'blocked'
+  | 'open';
 
 export interface QueueVerdict {
   readonly state: QueueState;
@@ -31,9 +54,10 @@ export interface QueueVerdict {
 
 /** @param now the database's time */
 export function queueState(queue: ObservedQueue, now: Date): QueueVerdict {
-  const { concurrency, window, timezone, pausedAt, held, waiting, rateNextAt } = queue;
+  const { concurrency, window, timezone, pausedAt, closedUntil, held, waiting, rateNextAt, oldestAt } = queue;
   if (pausedAt !== null) return { state: 'paused', until: null };
   if (concurrency === 0) return { state: 'shut', until: null };
+  if (closedUntil !== null) return { state: 'closed-by-handler', until: closedUntil };
   if (window !== null) {
     const hours = readWindow(window, timezone);
     if (hours && !hours.isOpen(now.getTime()))
@@ -41,6 +65,9 @@ export function queueState(queue: ObservedQueue, now: Date): QueueVerdict {
   }
   if (concurrency !== null && held >= concurrency) return { state: 'full', until: null };
   if (rateNextAt !== null && waiting > 0) return { state: 'held-back', until: rateNextAt };
+  if (oldestAt !== null && now.getTime() - oldestAt.getTime() > LATE_MS)
+    return { state: queue.claimers === 0 ? 'unserved' : 'behind', until: null };
+  if (waiting === 0 && queue.blocked > 0) return { state: 'blocked', until: null };
   return { state: 'open', until: null };
 }
 

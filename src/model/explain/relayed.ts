@@ -1,5 +1,6 @@
 // A relayed queue in words: to which broker, whether a relay is at work, what became of what it handed off.
 import type { Words } from '../problem-words.js';
+import { SQL_RELAY } from '../queue/queue-limits.js';
 import type { QueueHandOffs } from '../scheduler-view.js';
 import { shellWord } from '../shell-word.js';
 
@@ -7,12 +8,16 @@ import { shellWord } from '../shell-word.js';
 const relayRemedy = (queue: string) =>
   `start one, or execute it here by tock start --queues ${shellWord(queue)}, or tock queue set ${shellWord(queue)} --relay none`;
 
+/** Whether only workers that name the queue claim from it. Ticks and daemons offer what is relayed to sql. */
+export const needsRelay = (relayedTo: string | null): boolean =>
+  relayedTo !== null && relayedTo !== SQL_RELAY;
+
 /**
  * `queue mail is relayed to rabbitmq, and no relay is at work: start one, or …`.
  * @param isAtWork whether a live worker names the queue
  */
 export const relayedText = (queue: string, relayedTo: string, isAtWork: boolean) =>
-  `queue ${queue} is relayed to ${relayedTo}${isAtWork ? '' : `, and no relay is at work: ${relayRemedy(queue)}`}`;
+  `queue ${queue} is relayed to ${relayedTo}${isAtWork || !needsRelay(relayedTo) ? '' : `, and no relay is at work: ${relayRemedy(queue)}`}`;
 
 export function relayAway(queue: string, relayedTo: string, waiting: number): Words {
   const runs = waiting === 1 ? '1 due run waits' : `${waiting} due runs wait`;

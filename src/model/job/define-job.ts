@@ -1,5 +1,6 @@
 // defineJob: the one way to make a job. Whatever can be wrong with a job is refused here.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { readChangesOption } from '../changes/changes-option.js';
 import { parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
 import { checkName, quote } from '../names.js';
@@ -7,8 +8,12 @@ import { checkOptions, optionNames } from '../options.js';
 import { describeDefinition } from '../planning/definition.js';
 import { checkConcurrencyLimit } from '../run/limits.js';
 import { checkRetryPolicy } from '../run/retry.js';
+import { joinTags } from '../run/tags.js';
 import { badJob } from './bad-job.js';
+import type { BatchJob, BatchJobOptions } from './batch/batch-job.js';
+import { type BatchOptions, readBatch } from './batch/batch-option.js';
 import type { OnDeadReference } from './dead-run.js';
+import { fairScopeOf } from './fair/fair.js';
 import { readIsolate } from './isolate.js';
 import type { AnyJob, Job, JobOptions } from './job.js';
 import { readLogsOption } from './logs-option.js';
@@ -24,10 +29,15 @@ export const JOB_OPTIONS: ReadonlySet<string> = optionNames<AnyJob>({
   retry: true,
   timeout: true,
   isolate: true,
+  batch: true,
   queue: true,
   priority: true,
+  tags: true,
   concurrency: true,
+  fair: true,
+  rate: true,
   logs: true,
+  changes: true,
   expect: true,
   onDead: true,
   run: true,
@@ -37,20 +47,29 @@ export const JOB_OPTIONS: ReadonlySet<string> = optionNames<AnyJob>({
 
 /**
  * Defines a job. Checks the name, the schedule, the retry policy and the limits when the module is loaded, so
- * that no mistake waits for the first run.
+ * that no mistake waits for the first run. With `batch`, the handler is called for several runs at once.
  * @throws TockError TOCK_BAD_JOB, TOCK_BAD_SCHEDULE or TOCK_BAD_DURATION; the message begins with file, line
  */
+export function defineJob<
+  const Schema extends StandardSchemaV1 = StandardSchemaV1,
+  const Name extends string = string,
+  OnDead extends OnDeadReference = OnDeadReference,
+>(options: BatchJobOptions<Schema, Name, OnDead>): BatchJob<Schema, Name>;
 export function defineJob<
   const Schema extends StandardSchemaV1 = StandardSchemaV1,
   Output = unknown,
   const Name extends string = string,
   OnDead extends OnDeadReference = OnDeadReference,
->(options: JobOptions<Schema, Output, Name, OnDead>): Job<Schema, Output, Name> {
-  return namingFile(options, file => makeJob(options, file));
+>(options: JobOptions<Schema, Output, Name, OnDead>): Job<Schema, Output, Name>;
+export function defineJob(options: object): Job {
+  return namingFile(options, file => makeJob(options as JobOptions, file));
 }
 
-/** Calls `make`; its errors begin with the file that called defineJob or defineShellJob, and the job. */
-export function namingFile<Made>(options: unknown, make: (file: string | null) => Made): Made {
+/**
+ * Calls `make`; its errors begin with the file that called defineJob or another of its kind, and the name.
+ * @param kind what has the name
+ */
+export function namingFile<Made>(options: unknown, make: (file: string | null) => Made, kind = 'job'): Made {
   const { file, line } = callerPlace();
   try {
     return make(file);
@@ -58,7 +77,7 @@ export function namingFile<Made>(options: unknown, make: (file: string | null) =
     if (error instanceof TockError)
       throw new TockError(
         error.code,
-        `${where(file === null ? null : `${file}:${line}`, options)}${error.message}`,
+        `${where(file === null ? null : `${file}:${line}`, options, kind)}${error.message}`,
         { cause: error },
       );
     throw error;
@@ -80,11 +99,15 @@ export function makeJob<Schema extends StandardSchemaV1, Output, Name extends st
   if (options.retry !== undefined) checkRetryPolicy(options.retry);
   if (options.timeout !== undefined && parseDuration(options.timeout, 'timeout') === 0)
     throw badJob('timeout must be longer than 0');
-  readIsolate(options.isolate);
+  const isolate = readIsolate(options.isolate);
+  checkBatch(options, isolate !== null);
   readLogsOption(options.logs, null, 'TOCK_BAD_JOB');
+  readChangesOption(options.changes, options.name);
   if (options.queue !== undefined) checkName(options.queue, 'queue');
   checkPriority(options.priority);
+  joinTags(options.tags);
   checkConcurrencyLimit(options.concurrency);
+  fairScopeOf(options);
   checkOnDead(options, options.onDead);
   const job: Job<Schema, Output, Name> = Object.freeze({
     ...withoutTypeOnly(options),
@@ -126,6 +149,22 @@ export function checkPriority(priority: number | undefined): void {
   throw badJob(`priority ${quote(priority)} is not a whole number of 32 bits; lower goes first`);
 }
 
+function checkBatch(
+  { batch: option, concurrency }: { readonly batch?: BatchOptions } & Pick<AnyJob, 'concurrency'>,
+  isIsolated: boolean,
+): void {
+  const batch = readBatch(option);
+  if (batch === null) return;
+  if (isIsolated)
+    throw badJob(
+      'batch and isolate do not go together: isolate gives each attempt a process of its own; leave out one of both',
+    );
+  if (concurrency !== undefined && concurrency.key === undefined && concurrency.limit < batch.size)
+    throw badJob(
+      `concurrency.limit (${concurrency.limit}) is under batch.size (${batch.size}), and counts runs, not batches: no batch could be full; raise the limit, or lower the size`,
+    );
+}
+
 function checkOnDead(
   { name, aliases }: Pick<AnyJob, 'name' | 'aliases'>,
   onDead: string | { readonly name: string } | undefined,
@@ -146,15 +185,15 @@ function checkAliases(name: string, aliases: readonly string[] | undefined): voi
   }
 }
 
-function where(place: string | null, options: unknown): string {
+function where(place: string | null, options: unknown, kind: string): string {
   const name = (options as { name?: unknown } | null)?.name;
-  return [place, typeof name === 'string' ? `job ${quote(name)}` : null]
+  return [place, typeof name === 'string' ? `${kind} ${quote(name)}` : null]
     .filter(Boolean)
     .map(part => `${part}: `)
     .join('');
 }
 
-const HERE = /[\\/](define-(?:shell-)?job\.[jt]s|chunk-[^\\/]+\.js|core-[0-9a-f]{8}\.cjs)/;
+const HERE = /[\\/](define-(?:(?:shell-|http-)?job|queue)\.[jt]s|chunk-[^\\/]+\.js|core-[0-9a-f]{8}\.cjs)/;
 
 interface Place {
   readonly file: string | null;

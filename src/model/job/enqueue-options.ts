@@ -28,6 +28,11 @@ export interface EnqueueOptions {
   readonly queue?: string;
   readonly priority?: number;
   readonly maxAttempts?: number;
+  /**
+   * Words by which people find it, such as `['import', 'customer-812']`, beside those of the job: at most 10
+   * of 64 bytes, without blanks and commas.
+   */
+  readonly tags?: readonly string[];
   /** `api` (default), or `manual` for a person's wish, which only a role that may write runs can say. */
   readonly trigger?: EnqueueTrigger;
   /** The caller's own transaction: a pg client, or anything with `query(text, values)`. */
@@ -40,7 +45,18 @@ export interface EnqueueCallOptions<Details extends boolean = boolean> extends E
   readonly details?: Details;
 }
 
+/** Options of `ctx.child`: a child is a run of its own, in no transaction of its handler. */
+export type ChildOptions = Omit<EnqueueOptions, 'client'>;
+
 /** What a client needs for a run to be enqueued in its transaction. */
 export interface QueryClient {
   query(text: string, values: unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
+}
+
+/** Options of `enqueueMany`, for all its runs. */
+export interface EnqueueManyOptions<Details extends boolean = boolean> {
+  /** The caller's own transaction: a pg client, or anything with `query(text, values)`. */
+  readonly client?: QueryClient;
+  /** Also resolve to whether each run is new. Default false. */
+  readonly details?: Details;
 }

@@ -1,14 +1,25 @@
 // What a job is, and what its handler is given: the public types.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Expectation } from '../alerts/options.js';
+import type { ChangesOption } from '../changes/changes-option.js';
 import type { Duration } from '../duration.js';
 import type { Logger } from '../logger.js';
 import type { QueueMethods } from '../queue-methods.js';
+import type { RetryPolicy } from '../run/retry.js';
 import type { RunMethods } from '../run/run-methods.js';
 import type { Trigger } from '../run/states.js';
 import type { SchedulerView } from '../scheduler-view.js';
+import type { BatchOptions } from './batch/batch-option.js';
 import type { OnDeadFor, OnDeadReference } from './dead-run.js';
-import type { EnqueueCallOptions, EnqueueOptions, QueryClient } from './enqueue-options.js';
+import type {
+  ChildOptions,
+  EnqueueCallOptions,
+  EnqueueManyOptions,
+  EnqueueOptions,
+} from './enqueue-options.js';
+import type { CloseMethods } from './fair/close.js';
+import type { JobConcurrency } from './fair/concurrency.js';
+import type { FairOptions } from './fair/fair.js';
 import type { HandOff, HandOffOptions } from './hand-off.js';
 import type { HandOffMethods } from './hand-off-methods.js';
 import type { IsolateOption } from './isolate.js';
@@ -17,12 +28,12 @@ import type { DataInterval, IsOptional, ScheduleFor } from './job-schedule.js';
 import type { LogsOption } from './logs-option.js';
 import type { Json, StoredOutput } from './payload/json.js';
 import type { Enqueued, EnqueuedOr, RunId } from './run-id.js';
-import type { WaitMethods } from './wait-methods.js';
+import type { EmitOptions, WaitMethods } from './wait-methods.js';
 
 export type { Json } from './payload/json.js';
 
 /** What every handler gets besides its payload. */
-export interface JobContext extends WaitMethods {
+export interface JobContext extends WaitMethods, CloseMethods {
   /** Id of the run: a bigint, as text. */
   readonly runId: string;
   readonly job: string;
@@ -88,6 +99,18 @@ export interface JobContext extends WaitMethods {
     job: ReferenceInHandler<J>,
     ...rest: PayloadAndOptions<J, EnqueueCallOptions<Details>>
   ) => Promise<EnqueuedOr<Details, OutputFor<J>>>;
+  /**
+   * Enqueues another run, once for this run and `name`: a later attempt gets the id of the same run. Await
+   * its end by `ctx.waitForRuns([id])`. @throws TockError as `enqueue` does; TOCK_BAD_STATE inside `step`,
+   * `once` and `transaction`
+   */
+  readonly child: <const J extends string | AnyJob>(
+    name: string,
+    job: ReferenceInHandler<J>,
+    ...rest: PayloadAndOptions<J, ChildOptions>
+  ) => Promise<RunId<OutputFor<J>>>;
+  /** Emits an event, for which runs wait by `waitFor`; see `Tock.emit`. */
+  readonly emit: (event: string, options?: EmitOptions) => Promise<string>;
   /** Enqueues many runs in one statement, all or none; see `Tock.enqueueMany`. */
   readonly enqueueMany: <const J extends readonly JobReference[], Details extends boolean = false>(
     runs: NewRuns<J>,
@@ -103,38 +126,13 @@ export interface JobContext extends WaitMethods {
   readonly queues: QueueMethods;
 }
 
-/** How a failed attempt is followed by the next. */
-export interface RetryPolicy {
-  /** Attempts in all, including the first. Default 10. */
-  readonly maxAttempts?: number;
-  /**
-   * Default `exponential`: base, 2 × base, 4 × base, … `linear`: base, 2 × base, 3 × base, … A function gets
-   * the attempt that failed (1, 2, …) and its error.
-   */
-  readonly backoff?: 'fixed' | 'linear' | 'exponential' | ((attempt: number, error: unknown) => Duration);
-  /** Default `10s`. */
-  readonly base?: Duration;
-  /** Longest wait. Default `1h`. */
-  readonly max?: Duration;
-  /** Random share, 0 to 1: a wait of w lies in [w × (1 − jitter), w × (1 + jitter)]. Default 0.2. */
-  readonly jitter?: number;
-}
-
-/** How many runs of a job may be running at once, over all hosts. */
-export interface JobConcurrency<Payload = never> {
-  /** Slots under each key: a whole number from 1. */
-  readonly limit: number;
-  /** Limits each key separately, such as one tenant's runs. Default: all runs of the job share one key. */
-  readonly key?: (payload: Payload) => string | number;
-}
-
 /** What defineJob takes. `Schema` is any Standard Schema (zod, valibot, arktype …), or `typeOnly`. */
 export interface JobOptions<
   Schema extends StandardSchemaV1 = StandardSchemaV1,
   Output = unknown,
   Name extends string = string,
   OnDead extends OnDeadReference = OnDeadReference,
-> {
+> extends FairOptions<StandardSchemaV1.InferOutput<Schema>> {
   /** Letters, digits and `. _ : @ -`, at most 200 bytes; unique in the project. */
   readonly name: Name;
   readonly description?: string;
@@ -166,10 +164,18 @@ export interface JobOptions<
   readonly queue?: string;
   /** Lower goes first. Default 0. */
   readonly priority?: number;
+  /** Given to each of its runs, beside those that `enqueue` gives: at most 10 of 64 bytes. Default: none. */
+  readonly tags?: readonly string[];
   /** How many of its runs may be running at once, over all hosts. Default: no limit. */
   readonly concurrency?: JobConcurrency<StandardSchemaV1.InferOutput<Schema>>;
   /** Which lines of `ctx.log` are kept with each attempt. Default: as createTock's `logs` says. */
   readonly logs?: LogsOption;
+  /**
+   * Keeps what becomes of its runs, for those who follow it by `tock.changes`: that they have ended, failed
+   * or wait. Holds for the runs that are enqueued from then on. With `{ webhook: { url, secret } }` they are
+   * also posted to a URL; see docs/changes.md. Default false.
+   */
+  readonly changes?: ChangesOption;
   /** What alerts watch: a success within a time of each occurrence, and how long an attempt may take. */
   readonly expect?: Expectation;
   /**
@@ -190,6 +196,8 @@ export interface Job<
   readonly kind: 'tock.job';
   /** The file that defined it, for error messages; null if the call stack does not show it. */
   readonly file: string | null;
+  /** It is a `BatchJob`. */
+  readonly batch?: BatchOptions;
 }
 
 /** Any job, whatever its payload. */
@@ -199,11 +207,15 @@ export type AnyJob = Job<any, any>;
 
 /** The payload that enqueueing a job takes. */
 export type PayloadOf<J extends AnyJob> =
-  J extends Job<infer Schema> ? StandardSchemaV1.InferInput<Schema> : never;
+  J extends Job<infer Schema>
+    ? StandardSchemaV1.InferInput<Schema>
+    : J extends { readonly payload?: infer Schema extends StandardSchemaV1 }
+      ? StandardSchemaV1.InferInput<Schema>
+      : never;
 
 /** The output of a succeeded run of a job as it comes back from JSON; otherwise null. */
 export type OutputOf<J extends AnyJob> =
-  J extends Job<infer _Schema, infer Output> ? StoredOutput<Output> : never;
+  J extends Job<infer _Schema, infer Output> ? StoredOutput<Output> : Json | null;
 
 /** The names of some jobs; any text where the compiler does not know them. */
 export type JobName<Jobs extends readonly AnyJob[] = readonly AnyJob[]> = Jobs[number]['name'];
@@ -273,11 +285,3 @@ export type EnqueuedRuns<
     ? Enqueued<OutputFor<References[Index], Jobs>>
     : RunId<OutputFor<References[Index], Jobs>>;
 };
-
-/** Options of `enqueueMany`, for all its runs. */
-export interface EnqueueManyOptions<Details extends boolean = boolean> {
-  /** The caller's own transaction: a pg client, or anything with `query(text, values)`. */
-  readonly client?: QueryClient;
-  /** Also resolve to whether each run is new. Default false. */
-  readonly details?: Details;
-}

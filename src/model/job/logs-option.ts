@@ -27,7 +27,8 @@ export interface LogLimits {
 }
 
 const DEFAULT_LIMITS: LogLimits = { maxBytes: 65_536, level: 'info' };
-const MIN_BYTES = 1024;
+/** The least that may be kept of one attempt. */
+export const MIN_BYTES = 1024;
 const MAX_BYTES = 1_048_576;
 const OPTIONS = optionNames<Exclude<LogsOption, boolean>>({ maxBytes: true, level: true });
 

@@ -3,15 +3,19 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { TockError } from '../errors.js';
 import { quote } from '../names.js';
 import { didYouMean } from '../nearest.js';
-import { circleError, findCircle } from '../planning/chain.js';
+import { circleError, definitionsBefore, findCircle, requireTimes } from '../planning/chain.js';
 import {
   type DescribedDefinition,
   describeAliases,
   describeDefinition,
   fingerprintOf,
+  hasTimes,
 } from '../planning/definition.js';
+import { type DefinedQueue, queuesByName } from '../queue/define-queue.js';
+import type { QueueSettings } from '../queue/queue-limits.js';
 import { payloadError } from '../run/decide.js';
 import { isJob } from './define-job.js';
+import { type FairScope, fairScopeOf } from './fair/fair.js';
 import type { AnyJob, Json } from './job.js';
 import { checkPayload } from './payload/payload.js';
 
@@ -20,17 +24,25 @@ export interface Registry {
   /** The jobs by their other names. */
   readonly aliases?: ReadonlyMap<string, AnyJob>;
   readonly definitions: readonly DescribedDefinition[];
+  /** What jobs say of their keys, by the names of their runs: those of the jobs, and their aliases. */
+  readonly fairScopes?: ReadonlyMap<string, FairScope>;
+  /** What code states of queues, by their names. */
+  readonly queues?: ReadonlyMap<string, QueueSettings>;
   /** Tock's own jobs, which have no definition and are in no list. */
   readonly builtIn?: (name: string) => AnyJob | undefined;
-  /** Equal for two processes whose definitions are equal. */
+  /** Equal for two processes whose definitions and queues are equal. */
   readonly fingerprint: string;
 }
 
 /**
  * @throws TockError TOCK_BAD_JOB for something that defineJob did not make, TOCK_DUPLICATE_JOB with both
- * files, also for an alias; TOCK_BAD_SCHEDULE for definitions that run after each other, or after an alias
+ * files, also for an alias; TOCK_BAD_SCHEDULE for definitions that run after each other, or after an alias;
+ * TOCK_BAD_OPTION for queues that defineQueue did not make, and for two of one name
  */
-export function createRegistry(jobs: readonly AnyJob[]): Registry {
+export function createRegistry(
+  jobs: readonly AnyJob[],
+  definedQueues: readonly DefinedQueue[] = [],
+): Registry {
   const byName = new Map<string, AnyJob>();
   for (const [index, job] of jobs.entries()) {
     if (!isJob(job))
@@ -57,16 +69,33 @@ export function createRegistry(jobs: readonly AnyJob[]): Registry {
     .flatMap(job => [describeDefinition(job), ...describeAliases(job)])
     .sort((a, b) => (a.columns.name < b.columns.name ? -1 : 1));
   for (const { columns } of definitions) refuseAliases(columns, aliases);
+  const timeless = definitions.flatMap(({ columns }) => (hasTimes(columns) ? [] : [columns.name]));
+  for (const { columns } of definitions) requireTimes(columns, timeless);
   const circle = findCircle(
-    new Map(definitions.map(({ columns }) => [columns.name, columns.after?.definitions ?? []])),
+    new Map(definitions.map(({ columns }) => [columns.name, definitionsBefore(columns)])),
   );
   if (circle) throw circleError(circle);
+  const fairScopes = fairScopesOf(byName);
+  const queues = queuesByName(definedQueues);
+  const stated = [...fairScopes, ...[...queues].map(([name, settings]) => ['queue', name, settings])].map(
+    each => JSON.stringify(each),
+  );
   return {
     jobs: byName,
     aliases,
     definitions,
-    fingerprint: fingerprintOf(definitions.map(each => each.fingerprint)),
+    fairScopes,
+    queues,
+    fingerprint: fingerprintOf([...definitions.map(each => each.fingerprint), ...stated]),
   };
+}
+
+function fairScopesOf(jobs: ReadonlyMap<string, AnyJob>): Map<string, FairScope> {
+  const scopes = [...jobs.values()].flatMap(job => {
+    const scope = fairScopeOf(job);
+    return scope === null ? [] : [job.name, ...(job.aliases ?? [])].map(name => [name, scope] as const);
+  });
+  return new Map(scopes.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 const fileOf = ({ file }: AnyJob) => file ?? 'an unknown file';
@@ -88,11 +117,9 @@ function aliasesOf(jobs: ReadonlyMap<string, AnyJob>): Map<string, AnyJob> {
 }
 
 /** An alias has no occurrences that anything could run after. */
-function refuseAliases(
-  { name, after }: DescribedDefinition['columns'],
-  aliases: ReadonlyMap<string, AnyJob>,
-): void {
-  for (const parent of after?.definitions ?? []) {
+function refuseAliases(columns: DescribedDefinition['columns'], aliases: ReadonlyMap<string, AnyJob>): void {
+  const { name } = columns;
+  for (const parent of definitionsBefore(columns)) {
     const job = aliases.get(parent);
     if (job !== undefined)
       throw new TockError(

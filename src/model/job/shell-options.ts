@@ -94,7 +94,7 @@ const OWN = optionNames<OwnOptions>({
   progress: true,
 });
 /** What defineJob takes, without the handler and what defineJob adds. */
-const OF_JOB = [...JOB_OPTIONS].filter(name => !['run', 'kind', 'file'].includes(name));
+const OF_JOB = [...JOB_OPTIONS].filter(name => !['run', 'batch', 'kind', 'file'].includes(name));
 const ALL: ReadonlySet<string> = new Set([...OF_JOB, ...OWN]);
 
 /**

@@ -21,6 +21,7 @@ export interface MetricsData {
   readonly ticks: readonly { readonly host: string; readonly at: number }[];
   /** Since when an occurrence has been due that is no run yet; 0: none is. */
   readonly overdueSeconds: number;
+  readonly isFrozen: boolean;
   /** Null: hidden from this role. */
   readonly oldestSnapshotSeconds: number | null;
 }
@@ -132,6 +133,12 @@ export function metricsOf(data: MetricsData, { maxJobs = DEFAULT_JOBS }: Metrics
       unit: 'seconds',
       help: 'How long the occurrence that has been due for longest has not become a run. Grows if nothing ticks.',
       values: [{ labels: {}, value: data.overdueSeconds }],
+    },
+    {
+      name: 'tock_frozen',
+      type: 'gauge',
+      help: 'Whether a freeze holds (1): nothing starts, and what is due waits.',
+      values: [{ labels: {}, value: data.isFrozen ? 1 : 0 }],
     },
     {
       name: 'tock_last_tick_timestamp_seconds',

@@ -1,5 +1,6 @@
 // Merges what a schedule expects with what the tables hold.
 import { type ConsideredDefinition, fateWithoutRow, type Stop, stopOf } from '../explain/without-row.js';
+import type { Exception } from '../planning/exceptions.js';
 import type { Occurrence, OccurrenceState } from './occurrence.js';
 
 /** A run of an occurrence, or a skipped row. Instants in epoch milliseconds. */
@@ -25,16 +26,20 @@ export interface MergeInput {
   readonly rows: readonly OccurrenceRow[];
   /** Occurrences whose key is kept, among those without a row. */
   readonly keys?: ReadonlySet<number>;
+  /** Those of the definition that matter here, past ones too. */
+  readonly exceptions?: readonly Exception[];
   /** Bounds: [from, to). Rows outside them give no occurrence of their own. */
   readonly from: number;
   readonly to: number;
 }
 
 /** From this age on, what is due is late: cron's minute, and one more for a slow start. */
-export const LATE_MS = 120_000;
+const LATE_MS = 120_000;
 
 /** What became of each occurrence in [from, to), ascending; without those before the definition was made. */
-export function mergeOccurrences({ definition, expected, rows, keys, from, to }: MergeInput): Occurrence[] {
+export function mergeOccurrences(input: MergeInput): Occurrence[] {
+  const { definition, expected, rows, keys, from, to, exceptions = [] } = input;
+  const excepted = new Map(exceptions.map(each => [each.at, each]));
   const own = new Map<number, OccurrenceRow>();
   for (const row of rows) {
     const known = own.get(row.at);
@@ -50,10 +55,14 @@ export function mergeOccurrences({ definition, expected, rows, keys, from, to }:
   for (const at of expected) {
     for (let span = spans[nextSpan]; span && span.spanFrom <= at; span = spans[++nextSpan]) open.push(span);
     if (open.length > 0) open = open.filter(span => span.at >= at);
-    const row = own.get(at) ?? open[0];
+    const exception = excepted.get(at);
+    // A span passes over what has an exception.
+    const row = own.get(at) ?? (exception === undefined ? open[0] : undefined);
     own.delete(at);
-    const occurrence = row ? ofRow(row, at, true) : withoutRow(definition, at, keys?.has(at) === true);
-    if (occurrence) found.push(occurrence);
+    const occurrence = row
+      ? ofRow(row, at, true)
+      : withoutRow(definition, at, keys?.has(at) === true, exception);
+    if (occurrence) found.push(exception === undefined ? occurrence : { ...occurrence, exception });
   }
   const others = [...own.values()].filter(row => row.at >= from && row.at < to);
   if (others.length === 0) return found;
@@ -77,8 +86,16 @@ const STOP_WORDS: Readonly<Record<Stop, string>> = {
   'used-up': 'it has made all the runs it was to make',
 };
 
-function withoutRow(definition: ConsideredDefinition, at: number, hasKey: boolean): Occurrence | null {
-  const fate = fateWithoutRow(definition, at, hasKey);
+function withoutRow(
+  definition: ConsideredDefinition,
+  at: number,
+  hasKey: boolean,
+  exception: Exception | undefined,
+): Occurrence | null {
+  const isOpen = exception !== undefined && !hasKey && exception.dueAt > definition.cursor.getTime();
+  // What was moved is due at its new time, whatever its own is.
+  const dueAt = isOpen ? exception.dueAt : at;
+  const fate = fateWithoutRow(definition, dueAt, hasKey);
   const stop = stopOf(definition);
   const bare = { at, runId: null, isExpected: true, standsFor: 1, attempts: 0, startedAt: null };
   const say = (state: OccurrenceState, reason: string | null = null): Occurrence => ({
@@ -93,8 +110,10 @@ function withoutRow(definition: ConsideredDefinition, at: number, hasKey: boolea
     case 'no-record':
       return say('lost');
     case 'due':
-      return say(definition.now.getTime() - at > LATE_MS ? 'late' : 'due');
+      return say(definition.now.getTime() - dueAt > LATE_MS ? 'late' : 'due');
     case 'upcoming':
+      if (!isOpen) return say('upcoming');
+      return say(exception.kind === 'skip' ? 'excepted' : 'moved');
     case 'pruned':
     case 'edited':
       return say(fate);

@@ -1,4 +1,5 @@
 // An occurrence as a calendar shows it: what the schedule expects, and what became of it.
+import type { Exception } from '../planning/exceptions.js';
 import type { RunStatus, SkipReason } from '../run/states.js';
 import { SKIP_REASONS } from '../run/states.js';
 
@@ -11,6 +12,7 @@ import { SKIP_REASONS } from '../run/states.js';
  * - `lost`: it was considered, and nothing is on record
  * - `edited`: the same, but the schedule was another one then
  * - `pruned`: its run was deleted since
+ * - `moved`, `excepted`: an operator has moved it to a time that is to come, or it is to be skipped
  */
 export type OccurrenceState =
   | RunStatus
@@ -21,6 +23,8 @@ export type OccurrenceState =
   | 'lost'
   | 'edited'
   | 'pruned'
+  | 'moved'
+  | 'excepted'
   | 'upcoming';
 
 export interface Occurrence {
@@ -33,6 +37,8 @@ export interface Occurrence {
   readonly runId: string | null;
   /** False: the schedule as it is now does not have it. */
   readonly isExpected: boolean;
+  /** An operator has skipped or moved it: which, to when, who and why. Undefined: it is as scheduled. */
+  readonly exception?: Exception;
   /** How many occurrences its run stands for. */
   readonly standsFor: number;
   readonly attempts: number;
@@ -56,6 +62,8 @@ export const OCCURRENCE_STATES = [
   'due',
   'edited',
   'pruned',
+  'moved',
+  'excepted',
   'upcoming',
 ] as const satisfies readonly OccurrenceState[];
 
@@ -75,6 +83,8 @@ export const STATE_WORDS: Readonly<Record<OccurrenceState, string>> = {
   due: 'due now',
   edited: 'before the last edit',
   pruned: 'ran, record deleted',
+  moved: 'moved, to come',
+  excepted: 'to be skipped',
   upcoming: 'to come',
 };
 
@@ -95,6 +105,7 @@ const PHRASES: Readonly<Record<SkipReason, string>> = {
   chain: 'what it runs after did not end as asked',
   paused: 'the schedule was paused',
   edited: 'the schedule was edited or removed',
+  excepted: 'an operator has skipped it',
 };
 
 /** The state of an occurrence that has a run. */

@@ -10,29 +10,56 @@ export const CHAIN_ON = ['success', 'failure', 'completion'] as const;
 export type ChainOn = (typeof CHAIN_ON)[number];
 
 /**
- * What a chained schedule waits for: one definition by its name, several (all of them), or `all` or `any` of
- * several with the outcome that counts (default `success`). It runs once for each of their occurrences.
+ * What a schedule runs after. A chain: one definition by its name, several (all of them), or `all` or `any`
+ * of several with the outcome that counts (default `success`); it runs once for each of their occurrences.
+ * With `within`, beside `cron` or `every`: each run waits for those occurrences of theirs that lie in its
+ * data interval.
  */
 export type After =
   | string
   | readonly string[]
   | { readonly all: string | readonly string[]; readonly on?: ChainOn }
-  | { readonly any: string | readonly string[]; readonly on?: ChainOn };
+  | { readonly any: string | readonly string[]; readonly on?: ChainOn }
+  | {
+      readonly all: string | readonly string[];
+      readonly on?: IntervalWait['on'];
+      readonly within: 'dataInterval';
+    };
 
-/** {@link After} as it is stored. */
+/** {@link After} of a chain, as it is stored. */
 export interface Chain {
   readonly definitions: readonly string[];
   readonly require: 'all' | 'any';
   readonly on: ChainOn;
 }
 
+/** {@link After} with `within`, as it is stored. */
+export interface IntervalWait {
+  readonly definitions: readonly string[];
+  /** Whether what it waits for must succeed, or only end. */
+  readonly on: 'success' | 'completion';
+  readonly within: 'dataInterval';
+}
+
+/** What is stored of `after`: one of both, or neither. */
+export interface ReadAfter {
+  readonly chain: Chain | null;
+  readonly waitsFor: IntervalWait | null;
+}
+
 const MAX_PARENTS = 100;
-const OPTIONS: ReadonlySet<string> = new Set(['all', 'any', 'on']);
+const OPTIONS: ReadonlySet<string> = new Set(['all', 'any', 'on', 'within']);
 
 /** Checks `after` and normalizes it. @throws TockError TOCK_BAD_SCHEDULE */
-export function readAfter(after: After, name: string): Chain {
+export function readAfter(after: After | undefined, name: string): ReadAfter {
+  if (after === undefined) return { chain: null, waitsFor: null };
   const stated = typeof after === 'string' || Array.isArray(after) ? { all: after } : (after as object);
-  const { all, any, on = 'success' } = stated as { all?: unknown; any?: unknown; on?: ChainOn };
+  const {
+    all,
+    any,
+    on = 'success',
+    within,
+  } = stated as { all?: unknown; any?: unknown; on?: ChainOn; within?: unknown };
   if (typeof stated !== 'object' || stated === null || (all === undefined) === (any === undefined)) {
     throw badSchedule(
       `after is ${quote(after)}; write a definition's name, a list of names, or { all: […] } or { any: […], on: 'failure' }`,
@@ -46,13 +73,29 @@ export function readAfter(after: After, name: string): Chain {
   const definitions = [...new Set(names.map(each => checkName(each, 'definition', 'TOCK_BAD_SCHEDULE')))];
   if (definitions.includes(name))
     throw badSchedule(`after names ${quote(name)} itself: it would wait forever`);
-  return { definitions: definitions.sort(), require: all === undefined ? 'any' : 'all', on };
+  definitions.sort();
+  if (within === undefined)
+    return { chain: { definitions, require: all === undefined ? 'any' : 'all', on }, waitsFor: null };
+  if (within !== 'dataInterval')
+    throw badSchedule(`after.within ${quote(within)} is not 'dataInterval', the only interval that there is`);
+  if (all === undefined)
+    throw badSchedule(
+      `after has any and within; a run waits for all occurrences in its data interval: write all`,
+    );
+  if (on === 'failure')
+    throw badSchedule(`after.on is failure beside within; write success, or completion for any end`);
+  return { chain: null, waitsFor: { definitions, on, within } };
 }
 
 /** `after load and clean`. */
 export function chainWords({ definitions, require, on }: Chain): string {
   const names = definitions.join(require === 'all' ? ' and ' : ' or ');
   return `after ${names}${on === 'success' ? '' : ` (on ${on})`}`;
+}
+
+/** `after hourly within its data interval`. */
+export function waitsForWords({ definitions, on }: IntervalWait): string {
+  return `after ${definitions.join(' and ')} within its data interval${on === 'success' ? '' : ` (on ${on})`}`;
 }
 
 /**
@@ -113,6 +156,28 @@ export function findCircle(
     if (circle) return circle;
   }
   return null;
+}
+
+/** What a definition runs after, or waits for. */
+export const definitionsBefore = (columns: {
+  readonly after: Chain | null;
+  readonly waits_for: IntervalWait | null;
+}): readonly string[] => (columns.after ?? columns.waits_for)?.definitions ?? [];
+
+/**
+ * Nothing can wait for the occurrences of what has no times of its own: when all are there is not known.
+ * @param timeless definitions without a schedule, and chains
+ * @throws TockError TOCK_BAD_SCHEDULE
+ */
+export function requireTimes(
+  { name, waits_for }: { readonly name: string; readonly waits_for: IntervalWait | null },
+  timeless: readonly string[],
+): void {
+  const first = waits_for?.definitions.find(each => timeless.includes(each));
+  if (first === undefined) return;
+  throw badSchedule(
+    `${name} waits for the occurrences of ${quote(first)}, which has no cron, every or at: name what that runs after, or give it a schedule`,
+  );
 }
 
 /** @param circle names, each of which runs after the next */

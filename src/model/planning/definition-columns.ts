@@ -2,8 +2,9 @@
 // public API calls them. A column that is named here is stored, read, compared and shown.
 import type { Json } from '../job/job.js';
 import type { RunStatus } from '../run/states.js';
+import type { Shift } from '../schedule/days/shifted-days.js';
 import type { Dst, ScheduleSpec } from '../schedule/spec.js';
-import type { Chain } from './chain.js';
+import type { Chain, IntervalWait } from './chain.js';
 import type { CatchupPolicy, OverlapPolicy } from './policies.js';
 import type { OutsideWindow } from './window.js';
 
@@ -19,14 +20,22 @@ export interface DefinitionRecord {
   readonly everyMs: number | null;
   /** With `everyMs`: the offset from its alignment. */
   readonly phaseMs: number;
-  readonly at: Date | null;
+  /** With `everyMs`: the local time from which whole days are counted; null: it is aligned to the epoch. */
+  readonly anchor: string | null;
+  /** An instant, `2027-11-12T08:00:00.000Z`, or a local time in `timezone`, `2027-11-12T08:00:00`. */
+  readonly at: string | null;
   /** What it runs after; null: it has a schedule of its own, or none. */
   readonly after: Chain | null;
+  /** Beside a schedule of its own: whose occurrences each run waits for; null: it starts when it is due. */
+  readonly waitsFor: IntervalWait | null;
   readonly timezone: string;
   readonly dst: Dst;
   readonly startAt: Date | null;
   readonly endAt: Date | null;
+  /** Business days are among them, as a weekend and a calendar. */
   readonly exclude: NonNullable<ScheduleSpec['exclude']>;
+  /** Where an excluded day's occurrences go; null: nowhere. */
+  readonly shift: Shift | null;
   /** Local hours in which its runs may start; null: all. */
   readonly window: string | null;
   readonly outsideWindow: OutsideWindow;
@@ -40,6 +49,8 @@ export interface DefinitionRecord {
   readonly queue: string;
   readonly priority: number;
   readonly maxAttempts: number;
+  /** Of its runs; null: none. */
+  readonly tags: readonly string[] | null;
   readonly remaining: number | null;
   readonly pauseOnFailure: number | null;
   /** A success is expected this long after each occurrence; null: nothing is expected. */
@@ -49,6 +60,8 @@ export interface DefinitionRecord {
   readonly cursor: Date;
   readonly nextAt: Date | null;
   readonly pausedAt: Date | null;
+  /** When its pause ends by itself; null: it is not paused, or until it is resumed. */
+  readonly pausedUntil: Date | null;
   readonly pauseReason: string | null;
   /** Of the act that paused it together with others; null: it is paused on its own, or not at all. */
   readonly pauseId: string | null;
@@ -61,7 +74,7 @@ export interface DefinitionRecord {
   } | null;
 }
 
-/** The stated columns, by their names in a record. Durations are called `*_ms`, instants `at` or `*_at`. */
+/** The stated columns, by their names in a record. Durations are called `*_ms`, instants `*_at`. */
 export const RECORD_NAMES = {
   name: 'name',
   job: 'job',
@@ -69,13 +82,16 @@ export const RECORD_NAMES = {
   cron: 'cron',
   every_ms: 'everyMs',
   phase_ms: 'phaseMs',
+  anchor: 'anchor',
   at: 'at',
   after: 'after',
+  waits_for: 'waitsFor',
   timezone: 'timezone',
   dst: 'dst',
   start_at: 'startAt',
   end_at: 'endAt',
   exclude: 'exclude',
+  shift: 'shift',
   overlap: 'overlap',
   catchup: 'catchup',
   catchup_window_ms: 'catchupWindowMs',
@@ -90,8 +106,10 @@ export const RECORD_NAMES = {
   queue: 'queue',
   priority: 'priority',
   max_attempts: 'maxAttempts',
+  tags: 'tags',
   // Not shown.
   on_dead: 'onDead',
+  keeps_changes: 'keepsChanges',
 } as const;
 
 /** What a record shows, and what it does not. */
@@ -99,6 +117,8 @@ type Stated = Omit<DefinitionRecord, 'payload'> & {
   readonly payload: Json | null;
   /** The job that is enqueued for each dead run; only of definitions that have their job's own names. */
   readonly onDead: string | null;
+  /** What becomes of its runs is kept; null: not. */
+  readonly keepsChanges: boolean | null;
 };
 
 export type Column = keyof typeof RECORD_NAMES;
@@ -106,11 +126,14 @@ export type Column = keyof typeof RECORD_NAMES;
 /** A definition as it is stored. */
 export type DefinitionColumns = { readonly [C in Column]: Stated[(typeof RECORD_NAMES)[C]] };
 
-export type ShownColumn = Exclude<Column, 'on_dead'>;
+type HiddenColumn = 'on_dead' | 'keeps_changes';
+export type ShownColumn = Exclude<Column, HiddenColumn>;
 export type ShownColumns = Pick<DefinitionColumns, ShownColumn>;
 
 export const COLUMNS = Object.keys(RECORD_NAMES) as Column[];
-export const SHOWN_COLUMNS = COLUMNS.filter((column): column is ShownColumn => column !== 'on_dead');
+export const SHOWN_COLUMNS = COLUMNS.filter(
+  (column): column is ShownColumn => column !== 'on_dead' && column !== 'keeps_changes',
+);
 
 /** The stated columns of a row that has others too. */
 export function statedOf(row: DefinitionColumns): DefinitionColumns {

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readExpectation } from '../alerts/expectations.js';
 import type { Expectation } from '../alerts/options.js';
+import { withDates, withoutDates } from '../calendar/calendar-entries.js';
 import { parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
 import type { AnyJob, Json } from '../job/job.js';
@@ -10,10 +11,13 @@ import { checkPayload } from '../job/payload/payload.js';
 import { checkName, quote } from '../names.js';
 import { checkOptions, optionNames } from '../options.js';
 import { DEFAULT_MAX_ATTEMPTS } from '../run/retry.js';
+import { joinTags } from '../run/tags.js';
+import { atText } from '../schedule/at-text.js';
 import { compileSchedule } from '../schedule/compile.js';
+import { excludeOf } from '../schedule/exclusions.js';
 import type { ScheduleSpec } from '../schedule/spec.js';
 import { findZone } from '../schedule/zone/zone.js';
-import { readAfter } from './chain.js';
+import { type IntervalWait, readAfter } from './chain.js';
 import type { DefinitionColumns } from './definition-columns.js';
 import { CATCHUP_POLICIES, OVERLAP_POLICIES } from './policies.js';
 import { checkWindow, OUTSIDE_WINDOW } from './window.js';
@@ -21,7 +25,7 @@ import { checkWindow, OUTSIDE_WINDOW } from './window.js';
 /** What is passed on as it is: the rest is read from a schedule. */
 type PassedColumns = Pick<
   DefinitionColumns,
-  'name' | 'job' | 'payload' | 'queue' | 'priority' | 'max_attempts' | 'on_dead'
+  'name' | 'job' | 'payload' | 'queue' | 'priority' | 'max_attempts' | 'tags' | 'on_dead' | 'keeps_changes'
 >;
 
 export interface DescribedDefinition {
@@ -35,6 +39,7 @@ export const SCHEDULE_OPTIONS = optionNames<JobSchedule>({
   cron: true,
   every: true,
   phase: true,
+  anchor: true,
   at: true,
   after: true,
   timezone: true,
@@ -42,6 +47,8 @@ export const SCHEDULE_OPTIONS = optionNames<JobSchedule>({
   startAt: true,
   endAt: true,
   exclude: true,
+  businessDays: true,
+  shift: true,
   window: true,
   outsideWindow: true,
   overlap: true,
@@ -68,7 +75,9 @@ export function describeDefinition(job: AnyJob): DescribedDefinition {
     queue: job.queue ?? 'default',
     priority: job.priority ?? 0,
     max_attempts: job.retry?.maxAttempts ?? DEFAULT_MAX_ATTEMPTS,
+    tags: joinTags(job.tags),
     on_dead: typeof onDead === 'object' ? onDead.name : (onDead ?? null),
+    keeps_changes: job.changes ? true : null,
   };
   return describeSchedule(passed, schedule, job.expect);
 }
@@ -77,8 +86,17 @@ export function describeDefinition(job: AnyJob): DescribedDefinition {
  * A job's aliases, as definitions without a schedule: runs of these names have its defaults and its `onDead`.
  */
 export function describeAliases(job: AnyJob): DescribedDefinition[] {
-  const { queue, priority, max_attempts, on_dead } = describeDefinition(job).columns;
-  const passed = { job: job.name, payload: null, queue, priority, max_attempts, on_dead };
+  const { queue, priority, max_attempts, tags, on_dead, keeps_changes } = describeDefinition(job).columns;
+  const passed = {
+    job: job.name,
+    payload: null,
+    queue,
+    priority,
+    max_attempts,
+    tags,
+    on_dead,
+    keeps_changes,
+  };
   return (job.aliases ?? []).map(name => describeSchedule({ name, ...passed }, undefined));
 }
 
@@ -95,26 +113,39 @@ export function describeSchedule(
   expect?: Expectation,
 ): DescribedDefinition {
   if (schedule !== undefined) checkOptions(schedule, SCHEDULE_OPTIONS, 'schedule', 'TOCK_BAD_SCHEDULE');
-  const after = schedule?.after === undefined ? null : readAfter(schedule.after, passed.name);
+  const { chain: after, waitsFor } = readAfter(schedule?.after, passed.name);
+  if (waitsFor) requireInterval(schedule ?? {}, waitsFor);
   if (after) refuseTiming(schedule ?? {});
-  else if (schedule !== undefined) compileSchedule(schedule, passed.name);
+  // Its calendars are in the database.
+  else if (schedule !== undefined) {
+    const { businessDays: _, ...stated } = schedule;
+    compileSchedule({ ...stated, ...datedExclude(schedule) }, passed.name);
+  }
   const catchup = oneOf(CATCHUP_POLICIES, schedule?.catchup ?? 'latest', 'catchup');
   const columns: DefinitionColumns = {
     ...passed,
     cron: schedule?.cron ?? null,
     every_ms: duration(schedule?.every, 'every'),
     phase_ms: duration(schedule?.phase, 'phase') ?? 0,
-    at: instant(schedule?.at),
+    anchor: schedule?.anchor ?? null,
+    at: schedule?.at === undefined || after ? null : atText(schedule.at),
     after,
+    waits_for: waitsFor,
     timezone: schedule?.timezone ?? 'UTC',
     dst: schedule?.dst ?? 'once',
     start_at: instant(schedule?.startAt),
     end_at: instant(schedule?.endAt),
-    exclude: schedule?.exclude ?? [],
+    exclude: withoutDates(excludeOf(schedule ?? {}) ?? []),
+    shift: schedule?.shift ?? null,
     active_window: schedule?.window === undefined ? null : checkWindow(schedule.window),
     outside_window: oneOf(OUTSIDE_WINDOW, schedule?.outsideWindow ?? 'defer', 'outsideWindow'),
-    // The parent's overlap policy already spaces its runs, and a chain must not skip one of them.
-    overlap: oneOf(OVERLAP_POLICIES, schedule?.overlap ?? (after ? 'buffer_all' : 'skip'), 'overlap'),
+    // The parent's overlap policy already spaces its runs, and a chain must not skip one of them. Nor must
+    // what waits for others skip an occurrence because the one before still waits.
+    overlap: oneOf(
+      OVERLAP_POLICIES,
+      schedule?.overlap ?? (after || waitsFor ? 'buffer_all' : 'skip'),
+      'overlap',
+    ),
     catchup,
     catchup_window_ms:
       duration(schedule?.catchupWindow, 'catchupWindow') ?? (catchup === 'all' ? DAY_MS : null),
@@ -127,23 +158,44 @@ export function describeSchedule(
   return { columns, fingerprint: fingerprintOf(columns) };
 }
 
+/** Whether it has times of its own: it is neither a chain nor without a schedule. */
+export const hasTimes = ({ cron, every_ms, at }: Pick<DefinitionColumns, 'cron' | 'every_ms' | 'at'>) =>
+  cron !== null || every_ms !== null || at !== null;
+
+function datedExclude(spec: Pick<ScheduleSpec, 'exclude' | 'businessDays'>): Pick<ScheduleSpec, 'exclude'> {
+  const exclude = excludeOf(spec);
+  return exclude === undefined ? {} : { exclude: withDates(exclude, () => []) };
+}
+
 /** A stored definition's schedule; null if it has none. */
 export function scheduleOfColumns(
   row: Pick<
     DefinitionColumns,
-    'cron' | 'every_ms' | 'phase_ms' | 'at' | 'timezone' | 'dst' | 'start_at' | 'end_at' | 'exclude'
+    | 'cron'
+    | 'every_ms'
+    | 'phase_ms'
+    | 'anchor'
+    | 'at'
+    | 'timezone'
+    | 'dst'
+    | 'start_at'
+    | 'end_at'
+    | 'exclude'
+    | 'shift'
   >,
 ): ScheduleSpec | null {
-  if (row.cron === null && row.every_ms === null && row.at === null) return null;
+  if (!hasTimes(row)) return null;
   return {
     ...(row.cron === null ? {} : { cron: row.cron }),
     ...(row.every_ms === null ? {} : { every: row.every_ms, phase: row.phase_ms }),
+    ...(row.anchor === null ? {} : { anchor: row.anchor }),
     ...(row.at === null ? {} : { at: row.at }),
     timezone: row.timezone,
     dst: row.dst,
     ...(row.start_at === null ? {} : { startAt: row.start_at }),
     ...(row.end_at === null ? {} : { endAt: row.end_at }),
     exclude: row.exclude,
+    ...(row.shift === null ? {} : { shift: row.shift }),
   };
 }
 
@@ -199,11 +251,14 @@ export const TIMING = [
   'cron',
   'every',
   'phase',
+  'anchor',
   'at',
   'dst',
   'startAt',
   'endAt',
   'exclude',
+  'businessDays',
+  'shift',
   'catchup',
   'catchupWindow',
   'jitter',
@@ -215,8 +270,24 @@ function refuseTiming(schedule: Omit<JobSchedule, 'payload'>): void {
   if (given.length === 0) return;
   throw new TockError(
     'TOCK_BAD_SCHEDULE',
-    `a schedule has after and ${given.join(', ')}; what runs after others has their occurrences: leave ${given.length === 1 ? 'it' : 'them'} out, or after`,
+    `a schedule has after and ${given.join(', ')}; what runs after others has their occurrences: leave ${given.length === 1 ? 'it' : 'them'} out, or after; or write after: { all: […], within: 'dataInterval' }, to wait for theirs at its own times`,
   );
+}
+
+/** A data interval is between two occurrences of its own; and what waits starts when its wait is over. */
+function requireInterval(schedule: Omit<JobSchedule, 'payload'>, waitsFor: IntervalWait): void {
+  const beside = (what: string) =>
+    new TockError('TOCK_BAD_SCHEDULE', `a schedule has after with within: '${waitsFor.within}' ${what}`);
+  if (schedule.at !== undefined)
+    throw beside(
+      'and at; one time has no occurrence before it from which its data could be: write cron or every',
+    );
+  if (schedule.cron === undefined && schedule.every === undefined)
+    throw beside(
+      'and no times of its own; the data interval is from one of its occurrences to the next: write cron or every, or leave within out, to run for each occurrence of the others',
+    );
+  if (parseDuration(schedule.jitter ?? 0, 'jitter') > 0)
+    throw beside('and jitter; it starts once the others have ended: leave jitter out');
 }
 
 function oneOf<T extends string>(allowed: readonly T[], value: T, what: string): T {

@@ -1,18 +1,17 @@
 // The load of a week, before and after a jitter for all: which hours and minutes are crowded.
-import { jitterMs } from '../schedule/jitter.js';
-import { findZone } from '../schedule/zone/zone.js';
-import { counterOf, type HourCount, type Peak } from './minute-counter.js';
 import {
-  type BusyMinute,
   checkWindow,
   hoursOf,
   MAX_WAIT_MS,
   type SimulatedDefinition,
   type SimulationWindow,
   startIn,
-  startsIn,
   walk,
-} from './simulate.js';
+} from '../plan/walk.js';
+import { jitterMs } from '../schedule/jitter.js';
+import { findZone } from '../schedule/zone/zone.js';
+import { counterOf, type HourCount, MINUTE_MS, type Peak } from './minute-counter.js';
+import type { BusyMinute } from './simulate.js';
 
 export interface LoadCurve {
   /** Each local hour; the first and last may be partial. */
@@ -37,7 +36,7 @@ const MAX_NAMED = 10_000;
 
 /**
  * Simulates definitions in [from, to), in steps, so that a server can do other things in between: the last
- * value is the result. What `simulate` leaves out is left out here too.
+ * value is the result. It counts what is due: overlap, limits and chains have no part in it.
  * @throws TockError TOCK_BAD_TIME for a bad window, and for over a million occurrences; TOCK_BAD_SCHEDULE
  */
 export function* loadSteps(
@@ -75,4 +74,26 @@ export function* loadSteps(
     yield;
   }
   return { definitions: definitions.length, asDefined: curve(own), jittered: curve(all), busiest };
+}
+
+function startsIn(definitions: readonly SimulatedDefinition[], minute: Date): BusyMinute['definitions'] {
+  const found = definitions.map(each => ({ name: each.name, count: countIn(each, minute) }));
+  return found
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => b.count - a.count || (a.name < b.name ? -1 : 1));
+}
+
+function countIn(definition: SimulatedDefinition, minute: Date): number {
+  const { name, jitterMs: own = 0, outsideWindow } = definition;
+  const hours = hoursOf(definition);
+  const end = minute.getTime() + MINUTE_MS;
+  const window = { from: minute, to: new Date(end) };
+  const reach = own + (hours === null ? 0 : MAX_WAIT_MS);
+  let count = 0;
+  walk({ ...definition, remaining: null }, window, reach, MAX_LOAD_OCCURRENCES, (at, gap) => {
+    if (hours !== null && outsideWindow === 'skip' && !hours.isOpen(at)) return;
+    const start = startIn(hours, at + jitterMs(name, own, gap));
+    if (start >= minute.getTime() && start < end) count++;
+  });
+  return count;
 }

@@ -4,7 +4,8 @@ import type { SkipReason } from '../run/states.js';
 import type { CompiledSchedule } from '../schedule/compile.js';
 import { jitterMs } from '../schedule/jitter.js';
 import type { DefinitionColumns } from './definition-columns.js';
-import type { OverlapPolicy } from './policies.js';
+import { byStart, type Exception, movedIn, nextDue, skippedIn, withoutExcepted } from './exceptions.js';
+import { type OverlapPlan, planOverlap } from './plan-overlap.js';
 import { type Window, windowIn } from './window.js';
 
 /** A younger occurrence was not missed: cron's minute, and one more for a slow start. */
@@ -13,9 +14,6 @@ const ON_TIME_MS = 120_000;
 export const MAX_RUNS_PER_PLAN = 1000;
 /** Occurrences are counted up to this; a longer outage is shown as "at least". */
 export const MAX_COUNTED = 100_000;
-
-/** The most live runs of a definition under `buffer_all`; further occurrences are skipped. */
-export const MAX_BUFFERED = 1000;
 
 /** What planning needs of a definition. */
 export interface PlannedDefinition
@@ -58,7 +56,7 @@ export interface Plan {
   readonly runs: readonly PlannedRun[];
   readonly skips: readonly PlannedSkip[];
   /** How the definition's live runs make way for the new one. */
-  readonly displaces: 'cancel' | 'terminate' | null;
+  readonly displaces: OverlapPlan<unknown>['displaces'];
   /** The last occurrence considered; never before the old cursor. */
   readonly cursor: number;
   readonly nextAt: number | null;
@@ -71,94 +69,59 @@ export interface Plan {
  * Computed from the cursor, never from now alone, so that repeating it, or two processes doing it, gives the
  * same runs. `latest`: the last occurrence gives one run that stands for all. `all`: each gives a run, except
  * those older than the window. `none`: only one that is not late gives a run. The others are recorded as one
- * skip for the whole span. If the clock was set back, nothing is due and nothing changes.
+ * skip for the whole span. If the clock was set back, nothing is due and nothing changes. An occurrence with
+ * an exception is not among them: a moved one comes at its new time, and stands for itself.
  * @param liveRuns how many runs of the definition wait, run, or are between two attempts
+ * @param exceptions those that matter after the cursor
  */
 export function planOccurrences(
   schedule: CompiledSchedule,
   definition: PlannedDefinition,
   liveRuns: number,
   now: number,
+  exceptions: readonly Exception[] = [],
 ): Plan {
   const { active_window: hours, timezone, remaining_count: left } = definition;
   const window = hours === null ? null : windowIn(hours, timezone);
   // Floored, because the database's clock has microseconds, occurrences are whole seconds, and `now + 1`
   // below means the next one.
-  const due = dueOccurrences(schedule, definition, Math.floor(now));
+  const regular = withoutExcepted(schedule, exceptions);
+  const due = withExceptions(
+    schedule,
+    definition,
+    exceptions,
+    dueOccurrences(regular, definition, Math.floor(now)),
+    now,
+  );
   if (due === null) {
     return {
       runs: [],
       skips: [],
       displaces: null,
       cursor: definition.cursor_ms,
-      nextAt: left === 0 ? null : schedule.next(definition.cursor_ms),
+      nextAt: left === 0 ? null : nextDue(schedule, exceptions, definition.cursor_ms),
       remaining: left,
     };
   }
   const { inside, outside } = byWindow(due.chosen, window, definition);
-  const wanted = left === null ? inside : inside.slice(0, Math.max(left, 0));
+  const wanted = left === 0 ? [] : inside;
   const { kept, dropped, isSerial, displaces } = planOverlap(definition.overlap, liveRuns, wanted);
-  const runs = kept.map(each => plannedRun(schedule, definition, window, each, isSerial));
-  const skips: PlannedSkip[] = due.missed ? [due.missed] : [];
-  skips.push(...spanOf(outside, 'window'), ...spanOf(dropped, 'overlap'));
+  // Last: what the overlap policy drops is on record, and only what comes after the last run has no record.
+  const runs = (left === null ? kept : kept.slice(0, left)).map(each =>
+    plannedRun(schedule, definition, window, each, isSerial),
+  );
+  const skips = [...due.missed, ...spansOf(outside, 'window'), ...spansOf(dropped, 'overlap')];
   const remaining = left === null ? null : left - runs.length;
-  const nextAt = remaining === 0 ? null : schedule.next(due.cursor);
+  const nextAt = remaining === 0 ? null : nextDue(schedule, exceptions, due.cursor);
   return { runs, skips, displaces, cursor: due.cursor, nextAt, remaining };
 }
 
 /** An occurrence that gets a run, and how many it stands for. */
 interface Chosen {
   readonly at: number;
+  /** From when on it may run, before jitter: when it occurs, or where it was moved to. */
+  readonly startsAt: number;
   readonly count: number;
-}
-
-interface OverlapPlan<T> {
-  readonly kept: readonly T[];
-  readonly dropped: readonly T[];
-  readonly isSerial: boolean;
-  readonly displaces: Plan['displaces'];
-}
-
-/**
- * Decides which occurrences become runs while `liveRuns` earlier ones are live.
- *
- * `skip`: none. `buffer_one`: one may wait for the live one. `buffer_all`: all wait, up to
- * {@link MAX_BUFFERED}. `cancel_other`, `terminate_other`: only the last, replacing live ones. `allow_all`:
- * all, side by side. Otherwise a definition's runs are serial: each waits for its turn.
- *
- * Source: the six overlap policies of Temporal's schedules.
- */
-export function planOverlap<T>(
-  overlap: OverlapPolicy,
-  liveRuns: number,
-  wanted: readonly T[],
-): OverlapPlan<T> {
-  const first = (count: number): OverlapPlan<T> => ({
-    kept: wanted.slice(0, Math.max(count, 0)),
-    dropped: wanted.slice(Math.max(count, 0)),
-    isSerial: true,
-    displaces: null,
-  });
-  switch (overlap) {
-    case 'skip':
-      // A single run waits for none and needs no slot.
-      return { ...first(liveRuns > 0 ? 0 : wanted.length), isSerial: wanted.length > 1 };
-    case 'buffer_one':
-      return first(2 - liveRuns);
-    case 'buffer_all':
-      return first(MAX_BUFFERED - liveRuns);
-    case 'allow_all':
-      return { kept: wanted, dropped: [], isSerial: false, displaces: null };
-    case 'cancel_other':
-    case 'terminate_other':
-      return {
-        kept: wanted.slice(-1),
-        dropped: wanted.slice(0, -1),
-        isSerial: true,
-        displaces:
-          wanted.length === 0 || liveRuns === 0 ? null : overlap === 'cancel_other' ? 'cancel' : 'terminate',
-      };
-  }
 }
 
 function byWindow(
@@ -168,15 +131,42 @@ function byWindow(
 ): { inside: readonly Chosen[]; outside: readonly Chosen[] } {
   if (window === null || outside === 'defer') return { inside: chosen, outside: [] };
   return {
-    inside: chosen.filter(each => window.isOpen(each.at)),
-    outside: chosen.filter(each => !window.isOpen(each.at)),
+    inside: chosen.filter(each => window.isOpen(each.startsAt)),
+    outside: chosen.filter(each => !window.isOpen(each.startsAt)),
   };
 }
 
 interface Due {
   readonly chosen: readonly Chosen[];
-  readonly missed: PlannedSkip | null;
+  readonly missed: readonly PlannedSkip[];
   readonly cursor: number;
+}
+
+/** Adds the exceptions that are to be decided, up to `now`, or to where `due` was cut. */
+function withExceptions(
+  schedule: CompiledSchedule,
+  definition: PlannedDefinition,
+  exceptions: readonly Exception[],
+  due: Due | null,
+  now: number,
+): Due | null {
+  const { cursor_ms: after } = definition;
+  if (!exceptions.some(({ dueAt }) => dueAt > after && dueAt <= now)) return due;
+  const following = due === null ? null : withoutExcepted(schedule, exceptions).next(due.cursor);
+  const to = due !== null && following !== null && following <= now ? due.cursor : now;
+  const moved = movedIn(schedule, exceptions, { after, to }).map(each => ({ ...each, count: 1 }));
+  const isLate = ({ startsAt }: Chosen) => now - startsAt > latestLimit(definition);
+  const skipped = skippedIn(schedule, exceptions, { after, to });
+  const decided = exceptions.map(({ dueAt }) => dueAt).filter(dueAt => dueAt <= to);
+  return {
+    chosen: [...(due?.chosen ?? []), ...moved.filter(each => !isLate(each))].sort(byStart),
+    missed: [
+      ...(due?.missed ?? []),
+      ...skipped.map(at => single(at, 'excepted')),
+      ...moved.filter(isLate).map(({ at }) => single(at, 'catchup')),
+    ],
+    cursor: Math.max(due?.cursor ?? after, ...decided),
+  };
 }
 
 function dueOccurrences(schedule: CompiledSchedule, definition: PlannedDefinition, now: number): Due | null {
@@ -187,7 +177,7 @@ function dueOccurrences(schedule: CompiledSchedule, definition: PlannedDefinitio
     : chooseLatest(schedule, first, now, latestLimit(definition));
 }
 
-/** The greatest age at which the latest occurrence still gives a run. */
+/** The greatest age at which the latest occurrence, or a moved one, still gives a run. */
 function latestLimit({ catchup, catchup_window_ms: window }: PlannedDefinition): number {
   if (catchup === 'none') return ON_TIME_MS;
   return window ?? Number.POSITIVE_INFINITY;
@@ -198,13 +188,12 @@ function chooseLatest(schedule: CompiledSchedule, first: number, now: number, ol
   const earlier = latest === first ? 0 : countOccurrences(schedule, first, latest);
   if (now - latest > oldest) {
     const missed: PlannedSkip = { first, last: latest, occurrenceCount: earlier + 1, reason: 'catchup' };
-    return { chosen: [], missed, cursor: latest };
+    return { chosen: [], missed: [missed], cursor: latest };
   }
-  const missed: PlannedSkip | null =
-    earlier === 0
-      ? null
-      : { first, last: schedule.previous(latest) ?? first, occurrenceCount: earlier, reason: 'catchup' };
-  return { chosen: [{ at: latest, count: earlier + 1 }], missed, cursor: latest };
+  const last = schedule.previous(latest) ?? first;
+  const missed: PlannedSkip[] =
+    earlier === 0 ? [] : [{ first, last, occurrenceCount: earlier, reason: 'catchup' }];
+  return { chosen: [{ at: latest, startsAt: latest, count: earlier + 1 }], missed, cursor: latest };
 }
 
 function chooseAll(schedule: CompiledSchedule, first: number, now: number, window: number | null): Due {
@@ -220,11 +209,11 @@ function chooseAll(schedule: CompiledSchedule, first: number, now: number, windo
   const chosen: Chosen[] = [];
   let cursor = missed?.last ?? first;
   while (at !== null && at <= now && chosen.length < MAX_RUNS_PER_PLAN) {
-    chosen.push({ at, count: 1 });
+    chosen.push({ at, startsAt: at, count: 1 });
     cursor = at;
     at = schedule.next(at);
   }
-  return { chosen, missed, cursor };
+  return { chosen, missed: missed === null ? [] : [missed], cursor };
 }
 
 function countOccurrences(schedule: CompiledSchedule, first: number, end: number): number {
@@ -238,12 +227,13 @@ function plannedRun(
   schedule: CompiledSchedule,
   { name, jitter_ms, start_deadline_ms: deadline }: PlannedDefinition,
   window: Window | null,
-  { at, count }: Chosen,
+  { at, startsAt, count }: Chosen,
   isSerial: boolean,
 ): PlannedRun {
   const next = schedule.next(at);
   const gap = next === null ? Number.POSITIVE_INFINITY : next - at;
-  const jittered = at + jitterMs(name, jitter_ms, gap);
+  // An operator has moved it to exactly this time.
+  const jittered = startsAt === at ? at + jitterMs(name, jitter_ms, gap) : startsAt;
   const runAt = window?.opening(jittered) ?? jittered;
   return {
     scheduledFor: at,
@@ -255,9 +245,21 @@ function plannedRun(
   };
 }
 
-/** Occurrences without runs, as one span. Keeps the counts of what they stood for. */
-function spanOf(occurrences: readonly Chosen[], reason: SkipReason): PlannedSkip[] {
-  const [first, last] = [occurrences[0], occurrences.at(-1)];
-  if (first === undefined || last === undefined) return [];
-  return [{ first: first.at, last: last.at, occurrenceCount: occurrences.length, reason }];
+/** Occurrences without runs: those at their times as one span, each moved one by itself. Keeps the counts. */
+function spansOf(occurrences: readonly Chosen[], reason: SkipReason): PlannedSkip[] {
+  const regular = occurrences.filter(({ at, startsAt }) => at === startsAt);
+  const moved = occurrences.filter(({ at, startsAt }) => at !== startsAt);
+  const [first, last] = [regular[0], regular.at(-1)];
+  const span =
+    first === undefined || last === undefined
+      ? []
+      : [{ first: first.at, last: last.at, occurrenceCount: regular.length, reason }];
+  return [...span, ...moved.map(({ at }) => single(at, reason))];
 }
+
+const single = (at: number, reason: SkipReason): PlannedSkip => ({
+  first: at,
+  last: at,
+  occurrenceCount: 1,
+  reason,
+});

@@ -1,7 +1,7 @@
 // The policies of a definition as sentences.
 import { formatDuration } from '../duration.js';
 import type { DefinitionColumns } from './definition-columns.js';
-import { MAX_BUFFERED } from './plan-occurrences.js';
+import { MAX_BUFFERED } from './plan-overlap.js';
 
 /** What happens while an earlier run is live. */
 export function overlapSentence({ overlap }: Pick<DefinitionColumns, 'overlap'>): string {
@@ -48,8 +48,11 @@ export function otherSentences(definition: DefinitionColumns, text: (at: Date) =
     start_at: from,
     end_at: until,
   } = definition;
-  const { pause_on_failure_count: failures } = definition;
+  const { pause_on_failure_count: failures, shift } = definition;
   return [
+    shift === null
+      ? null
+      : `What falls on a day that is left out moves to the ${shift === 'next' ? 'next day' : 'day before'} that is not.`,
     jitter >= 2000
       ? `Each starts up to ${formatDuration(jitter)} later, by a delay that is always the same.`
       : null,

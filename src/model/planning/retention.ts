@@ -8,6 +8,7 @@ import type { Keep, PruneOptions } from '../scheduler-view.js';
 const DEFAULT_KEEP = '90d';
 const DEFAULT_KEEP_KEYS = '400d';
 const DEFAULT_KEEP_AUDIT = '365d';
+const DEFAULT_KEEP_EVENTS = '7d';
 const UNITS = ['month', 'day', 'auto'] as const;
 
 /** From this many finished runs a day, `auto` makes daily partitions; below half of it, monthly ones. */
@@ -21,6 +22,7 @@ export interface Retention {
   readonly keepKeysMs: number;
   readonly keepLogsMs: number;
   readonly keepAuditMs: number;
+  readonly keepEventsMs: number;
   readonly partition: (typeof UNITS)[number];
 }
 
@@ -33,6 +35,7 @@ export function readRetention({
   keepKeys,
   keepLogs,
   keepAudit,
+  keepEvents,
   partition = 'auto',
 }: PruneOptions): Retention {
   const keepMs = readKeep(keep ?? DEFAULT_KEEP);
@@ -54,7 +57,8 @@ export function readRetention({
   // By default no run in the history lacks its log.
   const keepLogsMs = keepLogs === undefined ? longestMs : parseDuration(keepLogs, 'keepLogs');
   const keepAuditMs = parseDuration(keepAudit ?? DEFAULT_KEEP_AUDIT, 'keepAudit');
-  return { keepMs, shortestMs, longestMs, keepKeysMs, keepLogsMs, keepAuditMs, partition };
+  const keepEventsMs = parseDuration(keepEvents ?? DEFAULT_KEEP_EVENTS, 'keepEvents');
+  return { keepMs, shortestMs, longestMs, keepKeysMs, keepLogsMs, keepAuditMs, keepEventsMs, partition };
 }
 
 function readKeep(keep: Keep): Record<FinishedStatus, number> {

@@ -1,7 +1,8 @@
 // Decides what the end of an attempt means for its run; finalize carries it out.
 import { parseDuration } from '../duration.js';
 import { isSteering, type RetryLater, TockError } from '../errors.js';
-import type { Json, RetryPolicy } from '../job/job.js';
+import type { Json } from '../job/job.js';
+import type { RetryPolicy } from '../run/retry.js';
 import type { Limit } from './limits.js';
 import { backoffMs } from './retry.js';
 import { describeError, describeOutput, type ErrorEntry } from './sanitize.js';
@@ -41,6 +42,11 @@ export interface Deferral {
 export interface HandedOff {
   readonly leaseMs: number;
   readonly to: string | null;
+  /** Offered to workers that speak SQL: there is no lease until one claims it. */
+  readonly offer?: {
+    /** As code has computed it; undefined: the run has it. */
+    readonly payload: unknown;
+  };
 }
 
 /** A move of states.ts by the holder of the lease. */

@@ -1,5 +1,6 @@
 // A handoff of a run, as people see it.
 import { formatSpan } from '../duration.js';
+import { OFFERED_UNTIL } from './states.js';
 
 /** What another system has said of a run that it was handed; `dead`: it is not to be tried again. */
 export type HandOffDecision = 'succeeded' | 'failed' | 'dead';
@@ -52,6 +53,11 @@ export function handOffState(
   if (decision !== null)
     return { phase: 'decided', text: `${handed}, and was ${DECISIONS[decision]} ${ago(decidedAt)}` };
   if (isCancelRequested) return { phase: 'cancelled', text: `${handed}, and was cancelled` };
+  if (leaseUntil !== null && leaseUntil.getTime() >= Date.parse(OFFERED_UNTIL))
+    return {
+      phase: 'open',
+      text: `it was offered to workers that speak SQL ${ago(handedOverAt)}, and none has claimed it`,
+    };
   const left = (leaseUntil?.getTime() ?? now) - now;
   return left > 0
     ? { phase: 'open', text: `${handed}, and its lease ends in ${formatSpan(left)}` }

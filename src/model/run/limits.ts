@@ -1,10 +1,10 @@
 // Limits over all hosts: which candidates get a slot, and which slot.
 import { TockError } from '../errors.js';
-import type { JobConcurrency } from '../job/job.js';
+import type { JobConcurrency } from '../job/fair/concurrency.js';
 import { isStorable, quote } from '../names.js';
 import { checkOptions, optionNames } from '../options.js';
 
-const OPTIONS = optionNames<JobConcurrency>({ limit: true, key: true });
+const OPTIONS = optionNames<JobConcurrency>({ limit: true, key: true, order: true });
 
 export interface Limit {
   readonly key: string;
@@ -18,6 +18,8 @@ export interface Candidate {
   readonly limits: readonly Limit[];
   /** A key under which another run goes first, even if a slot is free; null: none. */
   readonly waitsFor: string | null;
+  /** The fair key whose rate says how often its runs start; null: none. */
+  readonly pacedBy: string | null;
 }
 
 /**
@@ -27,7 +29,7 @@ export interface Candidate {
 export interface Taken {
   /** By key and slot: the run that holds it. */
   readonly slots: ReadonlyMap<string, ReadonlyMap<number, string>>;
-  /** By queue with a rate limit: how many may start now. */
+  /** By queue, and fair key, with a rate: how many may start now. */
   readonly tokens: ReadonlyMap<string, number>;
 }
 
@@ -42,7 +44,7 @@ export interface Admission {
   readonly slots: readonly SlotGrant[];
   /** Candidates for which a key had no slot, and the first such key. */
   readonly blocked: readonly { readonly id: string; readonly key: string }[];
-  /** By queue with a rate limit: how many were admitted. */
+  /** By queue, and fair key, with a rate: how many were admitted. */
   readonly spent: ReadonlyMap<string, number>;
 }
 
@@ -55,6 +57,16 @@ export const codeKey = (job: string) => `${CODE}${job}`;
 /** The job of a {@link codeKey}; null for the key of a slot. */
 export const jobOfCodeKey = (key: string) => (key.startsWith(CODE) ? key.slice(CODE.length) : null);
 /**
+ * The parts of a fair key's name, `~queue/job/key`, or `~!queue/job/key` where the order is strict; the job
+ * is null for the queue's key. Null: another key.
+ */
+export function fairKeyOf(
+  name: string,
+): { readonly queue: string; readonly job: string | null; readonly key: string } | null {
+  const [, queue, job, key] = /^~!?([^/]*)\/([^/]*)\/([\s\S]*)$/.exec(name) ?? [];
+  return queue === undefined || key === undefined ? null : { queue, job: job || null, key };
+}
+/**
  * The limit for runs that may have ended a process and get their own. Low, because that process may have had
  * hundreds of runs, and that many children at once would take all memory.
  */
@@ -63,7 +75,8 @@ export const SUSPECTS: Limit = { key: 'isolated', limit: 4 };
 /**
  * Admits candidates, in order, that find a free slot under each of their keys, and a token if their queue has
  * a rate. A run that holds a slot from an earlier attempt keeps it. One that lacks only a token, or a slot of
- * its queue, is not blocked: the next claim finds it again.
+ * its queue, is not blocked: the next claim finds it again. One that its fair key's rate does not let start
+ * waits for the turn of that key again.
  */
 export function admit(candidates: readonly Candidate[], taken: Taken): Admission {
   const bySlot = new Map([...taken.slots].map(([key, held]) => [key, new Map(held)]));
@@ -71,13 +84,17 @@ export function admit(candidates: readonly Candidate[], taken: Taken): Admission
   const slots: SlotGrant[] = [];
   const blocked: { id: string; key: string }[] = [];
   const spent = new Map<string, number>();
-  for (const { id, queue, limits, waitsFor } of candidates) {
+  for (const { id, queue, limits, waitsFor, pacedBy } of candidates) {
     if (waitsFor !== null) {
       blocked.push({ id, key: waitsFor });
       continue;
     }
     const tokens = taken.tokens.get(queue);
     if (tokens !== undefined && (spent.get(queue) ?? 0) >= tokens) continue;
+    if (pacedBy !== null && (spent.get(pacedBy) ?? 0) >= (taken.tokens.get(pacedBy) ?? 0)) {
+      blocked.push({ id, key: pacedBy });
+      continue;
+    }
     const found = limits.map(({ key, limit }) => ({ id, key, slot: freeSlot(bySlot.get(key), id, limit) }));
     const full = found.find(({ slot }) => slot === null);
     if (full) {
@@ -92,7 +109,8 @@ export function admit(candidates: readonly Candidate[], taken: Taken): Admission
       slots.push({ id, key, slot });
     }
     admitted.push(id);
-    if (tokens !== undefined) spent.set(queue, (spent.get(queue) ?? 0) + 1);
+    for (const rate of [...(tokens === undefined ? [] : [queue]), ...(pacedBy === null ? [] : [pacedBy])])
+      spent.set(rate, (spent.get(rate) ?? 0) + 1);
   }
   return { admitted, slots, blocked, spent };
 }
@@ -109,18 +127,29 @@ function freeSlot(held: ReadonlyMap<number, string> | undefined, id: string, lim
 export function checkConcurrencyLimit(concurrency: JobConcurrency | undefined): void {
   if (concurrency === undefined) return;
   checkOptions(concurrency, OPTIONS, 'concurrency', 'TOCK_BAD_JOB');
-  const { limit, key } = concurrency;
+  const { limit, key, order } = concurrency;
   if (!Number.isInteger(limit) || limit < 1 || limit > 10_000)
     throw new TockError(
       'TOCK_BAD_JOB',
       `concurrency.limit ${quote(limit)} is not a whole number from 1 to 10000`,
     );
+  if (order !== undefined && order !== 'strict')
+    throw new TockError('TOCK_BAD_JOB', `concurrency.order ${quote(order)} is not 'strict'`);
+  if (order === 'strict') {
+    if (limit !== 1)
+      throw new TockError(
+        'TOCK_BAD_JOB',
+        `concurrency.limit is ${limit}: with order 'strict' runs start one after another, so it is 1`,
+      );
+    return;
+  }
   if (key !== undefined && typeof key !== 'function')
     throw new TockError('TOCK_BAD_JOB', `concurrency.key ${quote(key)} is not a function of the payload`);
 }
 
 /**
- * The limit for a run with this payload; null if the job has none. Jobs do not share keys: the name of a job
+ * The limit for a run with this payload; null if the job has none, or a strict order: the database reads the
+ * key of these from the payload. Jobs do not share keys: the name of a job
  * may hold a colon, and never a slash.
  * @throws TockError TOCK_BAD_KEY if the job's function returns an invalid key
  */
@@ -129,7 +158,7 @@ export function jobLimit(
   payload: unknown,
 ): Limit | null {
   const { concurrency } = job;
-  if (concurrency === undefined) return null;
+  if (concurrency === undefined || concurrency.order === 'strict') return null;
   const { limit, key } = concurrency;
   if (key === undefined) return { key: `job:${job.name}`, limit };
   const value = (key as (payload: unknown) => unknown)(payload);

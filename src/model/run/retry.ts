@@ -1,9 +1,25 @@
 // How long a failed run waits for its next attempt.
-import { parseDuration } from '../duration.js';
+import { type Duration, parseDuration } from '../duration.js';
 import { badJob } from '../job/bad-job.js';
-import type { RetryPolicy } from '../job/job.js';
 import { quote } from '../names.js';
 import { checkOptions, optionNames } from '../options.js';
+
+/** How a failed attempt is followed by the next. */
+export interface RetryPolicy {
+  /** Attempts in all, including the first. Default 10. */
+  readonly maxAttempts?: number;
+  /**
+   * Default `exponential`: base, 2 × base, 4 × base, … `linear`: base, 2 × base, 3 × base, … A function gets
+   * the attempt that failed (1, 2, …) and its error.
+   */
+  readonly backoff?: 'fixed' | 'linear' | 'exponential' | ((attempt: number, error: unknown) => Duration);
+  /** Default `10s`. */
+  readonly base?: Duration;
+  /** Longest wait. Default `1h`. */
+  readonly max?: Duration;
+  /** Random share, 0 to 1: a wait of w lies in [w × (1 − jitter), w × (1 + jitter)]. Default 0.2. */
+  readonly jitter?: number;
+}
 
 export const DEFAULT_MAX_ATTEMPTS = 10;
 export const DEFAULT_BASE = '10s';

@@ -1,6 +1,6 @@
 // The life of a run as a sequence of phases: waits, attempts, sleeps and backoffs, from its creation to its
 // end, or to now.
-import type { RunWait } from './run-wait.js';
+import { isNever, type RunWait } from './run-wait.js';
 import type { RunStatus } from './states.js';
 import type { DatedError } from './stored-run.js';
 
@@ -8,7 +8,8 @@ import type { DatedError } from './stored-run.js';
  * - `delay`: until it was due for the first time
  * - `wait`: due, but not executed: for a worker, or for a slot under a limit
  * - `backoff`: from a failure until it was due again; after an operator's retry, since the end before it
- * - `asleep`: its handler has ended to wait, by a Snooze or `ctx.sleep`; of earlier snoozes, all as one
+ * - `asleep`: its handler has ended to wait, by a Snooze or `ctx.sleep`; of earlier snoozes, all as one. Or
+ *   it has waited for other runs from the start
  * - `attempt`: a worker executed it
  * - `lost`: attempts that are no longer on record
  */
@@ -75,7 +76,8 @@ export interface LivedRun {
 export function lifeOf(run: LivedRun, now: number): RunLife {
   const phases: Phase[] = [];
   const created = run.createdAt.getTime();
-  const due = run.runAt.getTime();
+  const hasNoTime = isNever(run.runAt);
+  const due = hasNoTime ? Math.max(now, created) : run.runAt.getTime();
   const finished = run.finishedAt?.getTime() ?? null;
   const started = run.startedAt?.getTime() ?? null;
   const isWaiting = run.status === 'queued' || run.status === 'failed';
@@ -116,14 +118,24 @@ export function lifeOf(run: LivedRun, now: number): RunLife {
     while (sleeps[0] !== undefined && sleeps[0].since.getTime() < before) {
       const wait = sleeps.shift() as RunWait;
       const since = wait.since.getTime();
+      // The handler came past it at once.
+      if (wait.outcome !== null && started !== null && started <= since) continue;
       const attempt = (phases.findLast(phase => phase.error !== null)?.attempt ?? 0) + 1;
+      if (wait.kind === 'group') {
+        // From the start, and before any attempt.
+        add('asleep', wait.endedAt?.getTime() ?? (isWaiting ? due : (finished ?? since)), attempt, {
+          wait,
+          isOpen: wait.outcome === null && isWaiting,
+        });
+        continue;
+      }
       const began = run.beganAt?.getTime() ?? since;
       if (at < began) addWait(null, began, attempt);
       // The snoozes before the last one.
       if (wait.kind === 'snooze' && started !== null && started <= since)
         add('asleep', started, attempt, { wait });
       add('attempt', since, attempt, { outcome: 'waiting' });
-      const isOpen = wait.outcome === null && isWaiting && due > now;
+      const isOpen = wait.outcome === null && isWaiting && (due > now || hasNoTime);
       const over = wait.endedAt?.getTime() ?? (isWaiting ? due : (started ?? since));
       add('asleep', over, attempt, { wait, isOpen });
     }

@@ -1,7 +1,8 @@
 // What a Tock, and a handler, does with runs, and what each method promises.
+import type { Duration } from '../duration.js';
 import type { OutputOfId } from '../job/run-id.js';
 import type { AttemptLog } from './log/attempt-log.js';
-import type { RunMatch } from './run-match.js';
+import type { RunMatch } from './match/run-match.js';
 import type { RunFilter, RunRecord } from './run-record.js';
 
 /** `tock.runs` without `wait`, and `ctx.runs`. */
@@ -69,6 +70,18 @@ export interface ManyOptions {
 export interface RetryManyOptions extends ManyOptions {
   /** How many more attempts each gets. Default: as many as its job has. */
   readonly attempts?: number;
+  /**
+   * So many of them start per period, spread evenly: each is due a little later than the one before. Default:
+   * all are due now. Other runs of their queues are not slowed down.
+   */
+  readonly rate?: RetryRate;
+}
+
+/** A rate such as 5 per second: `{ count: 5, per: '1s' }`. */
+export interface RetryRate {
+  /** A whole number from 1. */
+  readonly count: number;
+  readonly per: Duration;
 }
 
 /** Options of `runs.cancelMany`. */
@@ -77,8 +90,17 @@ export interface CancelManyOptions extends ManyOptions {
   readonly reason?: string;
 }
 
+/** Runs in a queue that is paused. */
+export interface PausedRuns {
+  readonly queue: string;
+  /** At most 10,001, which means more than 10,000. */
+  readonly runs: number;
+}
+
 /** What became of the runs that match. */
 export interface ManyResult {
+  /** With `dryRun`, of a retry: those that would wait in a queue that is paused. Else empty. */
+  readonly pausedQueues: readonly PausedRuns[];
   /** How many match; with `dryRun` at most 10,001, which means more than 10,000. */
   readonly matched: number;
   /** By the state they are in now: `queued`; `cancelled`, or `running` if they were asked to stop. */
@@ -90,4 +112,6 @@ export interface ManyResult {
   readonly failed: readonly { readonly id: string; readonly code: string; readonly message: string }[];
   /** The signal aborted before the last of them. */
   readonly isStopped: boolean;
+  /** With `rate`: when the last of them is due; null: none was retried. */
+  readonly lastDueAt?: Date | null;
 }

@@ -1,6 +1,7 @@
 // A run as people and handlers see it: ids as text, times as Dates.
 import type { HandOffRecord } from './hand-off-record.js';
-import type { RunMatch } from './run-match.js';
+import type { RunMatch } from './match/run-match.js';
+import type { RunOrder } from './match/run-order.js';
 import type { RunWait } from './run-wait.js';
 import type { RunStatus, Trigger } from './states.js';
 import type { DatedError, StoredProgress } from './stored-run.js';
@@ -29,8 +30,12 @@ export interface RunRecord<Output = unknown> {
   readonly lockedBy: string | null;
   /** Host and process id of the worker that holds the lease, if known. */
   readonly worker: string | null;
+  /** In which deploy its last attempt was executed; null: not on record, or there was none. */
+  readonly deploy: string | null;
   readonly cancelRequestedAt: Date | null;
   readonly idempotencyKey: string | null;
+  /** Those of its call and of its job; null: none. */
+  readonly tags: readonly string[] | null;
   /** In a list, one of over 2 MiB is `{ payloadLeftOut: … }`. */
   readonly payload: unknown;
   /** `events`: how often its handler reported progress in this attempt. */
@@ -63,6 +68,8 @@ export interface RunRecord<Output = unknown> {
 export interface RunFilter extends RunMatch {
   /** Default 50, at most 1000. */
   readonly limit?: number;
-  /** Only runs with an id below this: the next page. */
+  /** The id of a page's last run: only runs that come after it in the order, which are the next page. */
   readonly before?: string;
+  /** Default `newest`. With `ended`, runs that have not ended are left out. */
+  readonly order?: RunOrder;
 }

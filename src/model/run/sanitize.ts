@@ -27,6 +27,10 @@ export interface ErrorEntry extends ErrorDescription {
   readonly attempt: number;
   /** Host and process id of its worker, as far as it is known. */
   readonly worker?: string;
+  /** The deploy of its worker, if it is known. */
+  readonly deploy?: string;
+  /** With how many runs its handler was called, itself included; absent if it was alone. */
+  readonly batch?: number;
 }
 
 const MAX_MESSAGE = 4000;

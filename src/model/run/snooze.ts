@@ -3,6 +3,7 @@ import { type Duration, formatDuration, MAX_DURATION_MS, parseDuration } from '.
 import { isSteering, TockError } from '../errors.js';
 import { isWithinYears } from '../instant-bounds.js';
 import { quote, storableNote } from '../names.js';
+import { NEVER_MS } from './run-wait.js';
 
 /** A shorter wait would be a loop that keeps the database busy. */
 export const LEAST_SNOOZE_MS = 1000;
@@ -69,6 +70,8 @@ export interface Wait {
   readonly until: number | null;
   /** Of a Snooze: what it waits for, in words. Null where the wait has a row of its own. */
   readonly snoozed: string | null;
+  /** Of that row. */
+  readonly id?: string;
 }
 
 /**
@@ -93,20 +96,19 @@ export function decideSnooze(thrown: Snooze, ageMs: number): Wait | TockError {
   return { delayMs: Math.min(delayMs ?? most, most), until, snoozed };
 }
 
-/** The end of time: when a run is due that waits for no time. */
-const NEVER_MS = Date.parse('9999-12-31T00:00:00Z');
-
 /** Thrown through a handler that waits by `ctx.sleep` and the like: the wait has a row in `job_waits`. */
 export class Suspension extends Error {
   readonly kind = 'tock.suspension';
   /** Kind and name: `sleep trial`. */
   readonly wait: string;
+  readonly waitId: string;
   /** Epoch milliseconds. */
   readonly until: number;
-  constructor(wait: string, until: number | null) {
+  constructor(wait: string, waitId: string, until: number | null) {
     super(`the handler ends here, and is called again when its wait is over (${wait})`);
     this.name = 'Suspension';
     this.wait = wait;
+    this.waitId = waitId;
     this.until = until ?? NEVER_MS;
   }
 }
@@ -116,10 +118,11 @@ export const isSuspension = (thrown: unknown): thrown is Suspension => isSteerin
 /** Whether an error is thrown to end a handler that waits: a `catch` that meets one must throw it again. */
 export const isWait = (thrown: unknown): boolean => isSnooze(thrown) || isSuspension(thrown);
 
-export const waitOf = ({ until }: Suspension): Wait => ({
+export const waitOf = ({ waitId, until }: Suspension): Wait => ({
   delayMs: null,
   until: finite(until) ?? NEVER_MS,
   snoozed: null,
+  id: waitId,
 });
 
 const finite = (value: number | null) => (Number.isFinite(value) ? value : null);

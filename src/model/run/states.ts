@@ -16,12 +16,13 @@ export type RunStatus = (typeof RUN_STATUSES)[number];
 
 /** In the words of the documentation. */
 export const STATUS_MEANINGS: Readonly<Record<RunStatus, string>> = {
-  queued: 'waits for its time, or for a worker',
+  queued: 'waits for its time, for an event or other runs, or for a worker',
   running: 'a worker executes it, or it is handed off; its lease says until when',
   failed: 'its last attempt failed; it waits for the next one',
   succeeded: 'its handler returned',
   dead: 'its attempts are used up, or its handler gave up',
-  cancelled: 'an operator or its handler cancelled it, or another run took its place',
+  cancelled:
+    'an operator, its handler or the failure of a parent cancelled it, or another run took its place',
   skipped: 'it was expected but not executed; skip_reason says why',
 };
 
@@ -198,6 +199,8 @@ export type TransitionName = keyof typeof TRANSITIONS;
 export const HANDED_OFF = '00000000-0000-0000-0000-000000000000';
 /** `locked_until` of a run that is handed off and whose outcome is decided: nothing takes it back. */
 export const DECIDED_UNTIL = '9999-12-31T00:00:00Z';
+/** `locked_until` of a run that is offered to workers that speak SQL: it has no lease until one claims it. */
+export const OFFERED_UNTIL = '9999-12-30T00:00:00Z';
 
 export const SKIP_REASONS = {
   overlap: 'an earlier run of the definition was still live, and the overlap policy has no room for another',
@@ -207,6 +210,7 @@ export const SKIP_REASONS = {
   chain: 'what it was to run after did not end as it asks',
   paused: 'the definition was paused',
   edited: 'the definition was edited or removed before the run was made or due',
+  excepted: 'an operator has skipped this occurrence',
 } as const;
 /** Why an expected occurrence gave no execution. */
 export type SkipReason = keyof typeof SKIP_REASONS;

@@ -34,7 +34,7 @@ function isEntry(value: unknown): value is DatedError {
     typeof at === 'string' &&
     !Number.isNaN(Date.parse(at)) &&
     typeof attempt === 'number' &&
-    ['dueAt', 'startedAt', 'worker'].every(name => isTextOrAbsent(value, name)) &&
+    ['dueAt', 'startedAt', 'worker', 'deploy'].every(name => isTextOrAbsent(value, name)) &&
     isDescription(value, 0)
   );
 }

@@ -13,21 +13,24 @@ import {
   yearOf,
 } from './calendar.js';
 import { type CronFields, dayMask } from './cron/cron-fields.js';
-import type { DayGates, MonthDays } from './day-gates.js';
+import type { DayGates } from './day-gates.js';
+import type { DaysOf } from './days/month-days.js';
 import { isOpenAt } from './open-minutes.js';
 
 export interface CivilSet {
   readonly fields: CronFields;
   readonly gates: DayGates;
+  /** In place of the days of the fields: those that a month's kind does not tell. */
+  readonly days?: DaysOf | undefined;
 }
 
 /** The least civil time of the set that is >= `civil`, or Infinity if there is none up to the year 2200. */
 export function nextCivil(set: CivilSet, civil: number): number {
-  const { fields, gates } = set;
+  const { fields, gates, days } = set;
   const from = Math.floor(civil / DAY_SECONDS);
   let time = civil - from * DAY_SECONDS;
   for (let day = from; ; day++) {
-    const found = nextDay(fields, gates.openDays, day);
+    const found = days === undefined ? nextDay(fields, gates.openDays, day) : nextDay(EVERY_DAY, days, day);
     if (found === Number.POSITIVE_INFINITY) return found;
     if (found > from) time = 0;
     day = found;
@@ -41,11 +44,12 @@ export function nextCivil(set: CivilSet, civil: number): number {
 
 /** The greatest civil time of the set that is <= `civil`, or -Infinity if there is none since 1900. */
 export function previousCivil(set: CivilSet, civil: number): number {
-  const { fields, gates } = set;
+  const { fields, gates, days } = set;
   const from = Math.floor(civil / DAY_SECONDS);
   let time = civil - from * DAY_SECONDS;
   for (let day = from; ; day--) {
-    const found = previousDay(fields, gates.openDays, day);
+    const found =
+      days === undefined ? previousDay(fields, gates.openDays, day) : previousDay(EVERY_DAY, days, day);
     if (found === Number.NEGATIVE_INFINITY) return found;
     if (found < from) time = DAY_SECONDS - 1;
     day = found;
@@ -60,13 +64,15 @@ export function previousCivil(set: CivilSet, civil: number): number {
 /** Which days of a month: those of an expression, or all. */
 export type DayFields = Pick<CronFields, 'months' | 'days'>;
 
+export const EVERY_DAY: DayFields = { months: 2 ** 13 - 2, days: new Int32Array(28).fill(2 ** 31 - 1) };
+
 /**
  * The least day >= `day` that is among the fields' and the open ones, or Infinity if there is none up to the
  * month of `last`. A month at a time.
  */
 export function nextDay(
   fields: DayFields,
-  openDays: MonthDays,
+  openDays: DaysOf,
   day: number,
   last = Number.POSITIVE_INFINITY,
 ): number {
@@ -80,7 +86,7 @@ export function nextDay(
     const length = monthLength(year, month);
     if (((fields.months >>> month) & 1) === 1) {
       const weekday = weekdayOf(first);
-      const days = dayMask(fields, length, weekday) & openDays(month, length, weekday);
+      const days = dayMask(fields, length, weekday) & openDays(month, length, weekday, first);
       const found = bitFrom(days, date - 1);
       if (found >= 0) return first + found;
     }
@@ -97,7 +103,7 @@ export function nextDay(
 /** The greatest day <= `day` in the same way, or -Infinity if there is none back to `least`. */
 export function previousDay(
   fields: DayFields,
-  openDays: MonthDays,
+  openDays: DaysOf,
   day: number,
   least = Number.NEGATIVE_INFINITY,
 ): number {
@@ -110,7 +116,7 @@ export function previousDay(
     const length = monthLength(year, month);
     if (((fields.months >>> month) & 1) === 1) {
       const weekday = weekdayOf(first);
-      const days = dayMask(fields, length, weekday) & openDays(month, length, weekday);
+      const days = dayMask(fields, length, weekday) & openDays(month, length, weekday, first);
       const found = bitTo(days, date - 1);
       if (found >= 0) return first + found;
     }

@@ -52,3 +52,24 @@ export function previousInstant(set: CivilSet, zone: Zone, mapping: Mapping, to:
 function firstCivil({ start, offset, before }: Segment, mapping: Mapping): number {
   return start + (mapping === 'literal' ? offset : Math.max(offset, before));
 }
+
+/**
+ * The instants of one civil time, in local seconds: one, two where it is repeated and `literal`, none where
+ * it is skipped and the mapping says so. Ascending, epoch seconds.
+ */
+export function instantsOfCivil(zone: Zone, civil: number, mapping: Mapping): number[] {
+  const found: number[] = [];
+  let skipped: number | null = null;
+  // An offset is shorter than a day.
+  for (let segment = zone.segmentAt(civil - DAY); segment.start <= civil + DAY; ) {
+    const { start, end, offset, before } = segment;
+    const at = civil - offset;
+    if (at >= start && at < end) found.push(at);
+    else if (at < start && civil - before >= start) skipped = civil - before;
+    if (end > civil + DAY) break;
+    segment = zone.segmentAt(end);
+  }
+  if (mapping === 'literal') return found;
+  const [first = mapping === 'once' ? skipped : null] = found;
+  return first === null ? [] : [first];
+}

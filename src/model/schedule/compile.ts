@@ -1,12 +1,16 @@
 // Compiles a schedule into two pure functions: the next and the previous occurrence of an instant.
 import { TockError } from '../errors.js';
+import type { AtTime } from './at-text.js';
 import { badSchedule, show } from './bad-schedule.js';
-import { nextInstant, previousInstant } from './civil.js';
-import type { CivilSet } from './civil-walk.js';
+import { DAY_SECONDS } from './calendar.js';
+import { instantsOfCivil, nextInstant, previousInstant } from './civil.js';
+import { nextCivil } from './civil-walk.js';
 import { createDayGates } from './day-gates.js';
+import { localDays } from './days/local-days.js';
 import { EARLIEST_MS, LATEST_MS } from './instant-text.js';
 import { createOpenGrid, type Interval, type OpenGrid } from './open-grid.js';
-import { type ReadSpec, readSpec, type ScheduleSpec } from './spec.js';
+import { type Dst, type ReadSpec, readSpec, type ScheduleSpec } from './spec.js';
+import type { Zone } from './zone/zone.js';
 
 /** A set of instants, all of them whole seconds, between the years 1900 and 2200. */
 export interface CompiledSchedule {
@@ -42,8 +46,7 @@ export function compileSchedule(spec: ScheduleSpec, seed?: string): CompiledSche
   };
   const first = Math.ceil((read.startAt ?? EARLIEST_MS) / 1000);
   const last = Math.floor((read.endAt ?? LATEST_MS) / 1000);
-  if (read.timing.kind !== 'at' && (read.exclusions?.sets.length ?? 0) > 0)
-    requireSome(spec, read, instants());
+  if (mayBeEmpty(spec, read)) requireSome(spec, read, instants);
   return {
     next(after) {
       const from = Math.max(Math.floor(checkTime(after) / 1000) + 1, first);
@@ -68,22 +71,38 @@ function checkTime(ms: number): number {
   );
 }
 
+/** Days of any weekday: over the years each falls on one that a weekend leaves. */
+const ANY_WEEKDAY = /^[^b]*\s\*\s*$/i;
+
+function mayBeEmpty({ cron }: ScheduleSpec, { timing, exclusions }: ReadSpec): boolean {
+  const sets = exclusions?.sets.length ?? 0;
+  if (timing.kind === 'at' || sets === 0) return false;
+  const isWeekendAlone = sets === 1 && exclusions?.hasWeekend === true;
+  return !isWeekendAlone || !ANY_WEEKDAY.test(cron ?? '');
+}
+
 /** Refuses exclusions that leave nothing: every later question would look through centuries. */
-function requireSome(spec: ScheduleSpec, { startAt }: ReadSpec, instants: Instants): void {
-  const from = startAt === null ? CHECKED_FROM : Math.ceil(startAt / 1000);
+function requireSome(spec: ScheduleSpec, read: ReadSpec, instants: () => Instants): void {
+  const { timing, startAt } = read;
+  const begin = timing.kind === 'days' ? Math.max(CHECKED_FROM, timing.anchor) : CHECKED_FROM;
+  const from = startAt === null ? begin : Math.ceil(startAt / 1000);
   const last = from + CHECKED_SECONDS;
-  const found = instants.atOrAfter(from, last);
+  // Of local times any will do, in whatever zone: the offsets need not be looked up.
+  const found =
+    timing.kind === 'cron' || timing.kind === 'days'
+      ? nextCivil(localDays(timing, read.exclusions, read.shift).set, from - DAY_SECONDS)
+      : instants().atOrAfter(from, last);
   if (found !== null && found <= last) return;
-  const timing = spec.cron === undefined ? `every ${show(spec.every)}` : `cron ${show(spec.cron)}`;
+  const what = spec.cron === undefined ? `every ${show(spec.every)}` : `cron ${show(spec.cron)}`;
   throw badSchedule(
-    `exclude leaves no occurrence of ${timing}, for 40 years at least; exclude less, or choose other times`,
+    `exclude leaves no occurrence of ${what}, for 40 years at least; exclude less, or choose other times`,
   );
 }
 
-function instantsOf({ timing, zone, dst, exclusions }: ReadSpec): Instants {
-  if (timing.kind === 'cron') {
-    const set: CivilSet = { fields: timing.fields, gates: createDayGates(exclusions, timing.fields) };
-    const mapping = timing.fields.everyHour ? 'literal' : dst;
+function instantsOf({ timing, zone, dst, exclusions, shift }: ReadSpec): Instants {
+  if (timing.kind === 'cron' || timing.kind === 'days') {
+    const { set } = localDays(timing, exclusions, shift);
+    const mapping = set.fields.everyHour ? 'literal' : dst;
     return {
       atOrAfter: second => nextInstant(set, zone, mapping, second),
       atOrBefore: second => previousInstant(set, zone, mapping, second),
@@ -95,13 +114,16 @@ function instantsOf({ timing, zone, dst, exclusions }: ReadSpec): Instants {
       ? plainGrid(interval)
       : createOpenGrid(interval, zone, createDayGates(exclusions, ALL_TIMES));
   if (timing.kind === 'every') return { atOrAfter: grid.next, atOrBefore: grid.previous };
-  // Rounded up: a future time must not fall before the cursor.
-  const at = Math.ceil(timing.at / 1000);
+  // Computed each time: a local time moves with the zone's data.
+  const open = () => instantsAt(timing.at, zone, dst).filter(at => grid.next(at, at) !== null);
   return {
-    atOrAfter: second => (second <= at ? grid.next(at, at) : null),
-    atOrBefore: second => (second >= at ? grid.previous(at, at) : null),
+    atOrAfter: second => open().find(at => at >= second) ?? null,
+    atOrBefore: second => open().findLast(at => at <= second) ?? null,
   };
 }
+
+const instantsAt = (at: AtTime, zone: Zone, dst: Dst): readonly number[] =>
+  at.kind === 'instant' ? [at.second] : instantsOfCivil(zone, at.civil, dst);
 
 function plainGrid({ every, phase }: Interval): OpenGrid {
   return {

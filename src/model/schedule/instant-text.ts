@@ -28,6 +28,26 @@ export function readInstant(value: unknown, what: string): number {
   return ms;
 }
 
+const LOCAL = /^(\d{4}-\d{2}-\d{2})[T ]([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$/i;
+
+/**
+ * Reads a local time, `2027-01-04T09:00`, into local seconds since 1970-01-01T00:00. It may be one that a
+ * zone skips.
+ * @param what names the option in the error message
+ * @throws TockError TOCK_BAD_SCHEDULE, also for a time with Z or an offset
+ */
+export function readLocalTime(value: unknown, what: string): number {
+  const [, date = '', hour, minute, second = 0] =
+    (typeof value === 'string' ? LOCAL.exec(value) : null) ?? [];
+  const day = readDate(date);
+  const ms = day === null ? Number.NaN : day * 86_400_000;
+  if (day === null || ms < EARLIEST_MS || ms > LATEST_MS)
+    throw badSchedule(
+      `${what} ${show(value)} is not a local time; write it without Z or an offset, as in 2027-01-04T09:00: it is read in timezone`,
+    );
+  return day * 86_400 + Number(hour) * 3600 + Number(minute) * 60 + Number(second);
+}
+
 function readText(text: string, what: string): number {
   const match = TEXT.exec(text);
   if (!match) {

@@ -7,7 +7,7 @@
 // Days are found by months. An interval meets of a day the times that equal `local time modulo g`, where g
 // divides the day and the interval; so most days are like one before, until the zone's offset changes.
 import { DAY_SECONDS } from './calendar.js';
-import { type DayFields, nextDay, previousDay } from './civil-walk.js';
+import { EVERY_DAY, nextDay, previousDay } from './civil-walk.js';
 import { type DayGates, type MonthDays, monthKey, type OpenMinutes } from './day-gates.js';
 import { nextOnGrid, previousOnGrid } from './open-minutes.js';
 import type { Zone } from './zone/zone.js';
@@ -25,7 +25,6 @@ export interface OpenGrid {
   readonly previous: (to: number, first: number) => number | null;
 }
 
-const EVERY_DAY: DayFields = { months: 2 ** 13 - 2, days: new Int32Array(28).fill(2 ** 31 - 1) };
 const dayAt = (local: number): number => Math.floor(local / DAY_SECONDS);
 
 /** @param gates of a schedule at every second */

@@ -7,12 +7,12 @@
 import { type Duration, parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { isJob } from '../../model/job/define-job.js';
-import type { AnyJob, RetryPolicy } from '../../model/job/job.js';
+import type { AnyJob } from '../../model/job/job.js';
 import { findJob } from '../../model/job/registry.js';
 import { type Logger, silentLogger } from '../../model/logger.js';
 import { checkName, quote } from '../../model/names.js';
 import { checkOptions, optionNames } from '../../model/options.js';
-import { checkRetryPolicy } from '../../model/run/retry.js';
+import { checkRetryPolicy, type RetryPolicy } from '../../model/run/retry.js';
 import { type Broker, isRefused } from '../broker.js';
 import { within } from '../driver/deadline.js';
 import { messageId, type RelayMessage } from '../messages.js';
@@ -239,6 +239,11 @@ function jobsByName(jobs: readonly AnyJob[]): ReadonlyMap<string, AnyJob> {
   for (const [index, job] of (jobs as readonly AnyJob[]).entries()) {
     if (!isJob(job))
       throw new TockError('TOCK_BAD_JOB', `element ${index} of jobs was not made by defineJob`);
+    if (job.batch !== undefined)
+      throw new TockError(
+        'TOCK_BAD_JOB',
+        `job ${job.name} has batch, and a consumer gets its runs one by one: leave batch out, or keep the job's queue with the workers`,
+      );
     for (const name of [job.name, ...(job.aliases ?? [])]) {
       if (byName.has(name))
         throw new TockError('TOCK_DUPLICATE_JOB', `two jobs have the name or alias ${name}; rename one`);

@@ -50,6 +50,17 @@ export function createContext({ message, signal, log, onProgress }: ContextParts
     transaction: async () => await Promise.reject(needsDatabase('transaction', RETURN)),
     cursor: async () => await Promise.reject(needsDatabase('cursor', KEEP)),
     sleep: async () => await Promise.reject(needsDatabase('sleep', LATER)),
+    waitFor: async () => await Promise.reject(needsDatabase('waitFor', LATER)),
+    waitForRuns: async () => await Promise.reject(needsDatabase('waitForRuns', ELSEWHERE)),
+    closeUntil: async () => await Promise.reject(needsDatabase('closeUntil', LATER)),
+    child: async () => await Promise.reject(needsDatabase('child', FOLLOW)),
+    get parents(): never {
+      throw needsDatabase('parents', ELSEWHERE);
+    },
+    get group(): never {
+      throw needsDatabase('group', ELSEWHERE);
+    },
+    emit: async () => await Promise.reject(needsDatabase('emit', ELSEWHERE)),
     enqueue: async () => await Promise.reject(needsDatabase('enqueue', FOLLOW)),
     enqueueMany: async () => await Promise.reject(needsDatabase('enqueueMany', FOLLOW)),
     complete: async () => await Promise.reject(needsDatabase('complete', ELSEWHERE)),

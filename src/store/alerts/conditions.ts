@@ -1,9 +1,9 @@
 // What alerts look for, as SQL over the CTE `queue_lanes`: bounded, and by indexes. Locks nothing.
+import { ALERT_QUEUE } from '../../model/alerts/alert-queue.js';
+import { msBetween } from '../connection/values/readable-instant.js';
+import { frozenMsSince } from '../definitions/freeze/frozen.js';
 import { isQueueOpen, liesIn } from '../runs/claim/queue-lanes.js';
 import { statuses } from '../runs/transition.js';
-
-/** Alerts are delivered in a queue of their own, so that no pause or backlog of another holds them up. */
-export const ALERT_QUEUE = 'tock:alerts';
 
 /** Hosts that have not ticked for longer than this are no longer expected to. */
 const FORGOTTEN_AFTER = `interval '7 days'`;
@@ -37,7 +37,7 @@ function openedAt(queue: string): string {
 /**
  * Queues in which a due run has waited for longer than `limit`, SQL for milliseconds. A queue outside its
  * hours counts from their beginning on; a paused one counts, since the pause may have been forgotten. Runs
- * that wait for a slot do not.
+ * that wait for a slot do not, nor does time in which everything was frozen.
  * @param only SQL for the names of these queues only; null: all
  */
 export const waitingQueues = (
@@ -49,7 +49,7 @@ export const waitingQueues = (
     where r.blocked_on is null and ${liesIn('r', 'p')} and r.run_at <= tock.now() - ${ms(limit)} and r.status in (${statuses('claim')})
     order by r.run_at, r.id limit 1
   ) w
-  where p.queue <> '${ALERT_QUEUE}' and (${only} is null or p.queue = any(${only})) and (q.paused_at is not null or ${isQueueOpen('q')}
+  where p.queue <> '${ALERT_QUEUE}' and ${msBetween('w.run_at', 'tock.now()')} - ${frozenMsSince('w.run_at')} >= ${limit} and (${only} is null or p.queue = any(${only})) and (q.paused_at is not null or ${isQueueOpen('q')}
     and (q.active_window is null or ${openedAt('q')} <= tock.now() - ${ms(limit)}))`;
 
 /** Hosts and folders whose last tick is longer ago than `limit`, SQL for milliseconds. */

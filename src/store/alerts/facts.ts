@@ -3,6 +3,8 @@ import type { DefinitionColumns } from '../../model/planning/definition-columns.
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { numberArray } from '../connection/values/number-array.js';
+import { frozenMsSince } from '../definitions/freeze/frozen.js';
+import type { MayBeExcepted } from '../definitions/occurrences/exceptions.js';
 import { STORED_COLUMNS } from '../definitions/stated-columns.js';
 import { QUEUE_LANES } from '../runs/claim/queue-lanes.js';
 import { LONG_RUNS, silentHosts, waitingQueues } from './conditions.js';
@@ -34,7 +36,10 @@ export interface WaitingQueue {
   readonly isPaused: boolean;
 }
 
-/** Queues whose oldest due run has waited for longer than this; `waitQueues` null: all queues. */
+/**
+ * Queues whose oldest due run has waited for longer than this, without frozen time; `waitQueues` null: all
+ * queues.
+ */
 export const readWaitingQueues = statement<
   { readonly waitMs: number; readonly waitQueues: readonly string[] | null },
   WaitingQueue
@@ -42,7 +47,7 @@ export const readWaitingQueues = statement<
   'read-waiting-queues',
   `
 with ${QUEUE_LANES}
-select w.queue, ${epoch('tock.now()')} - ${epoch('min(w.run_at)')} as "waitedMs", bool_or(w.is_paused) as "isPaused"
+select w.queue, ${epoch('tock.now()')} - ${epoch('min(w.run_at)')} - ${frozenMsSince('min(w.run_at)')} as "waitedMs", bool_or(w.is_paused) as "isPaused"
 from (${waitingQueues(':waitMs::float8', ':waitQueues::text[]')}) w group by w.queue order by w.queue`,
 );
 
@@ -61,8 +66,7 @@ from (${silentHosts(':silentMs::float8')}) s order by s.host, s.folder`,
 );
 
 /** A definition that expects successes. Instants in epoch milliseconds. */
-export interface WatchedDefinition extends DefinitionColumns {
-  readonly id: string;
+export interface WatchedDefinition extends DefinitionColumns, MayBeExcepted {
   /** Neither paused nor broken nor gone. */
   readonly isActive: boolean;
   /** Gone or broken: an edit watches it again. */
@@ -78,7 +82,7 @@ export interface WatchedDefinition extends DefinitionColumns {
 const DUE_WATCHES = statement<{ readonly limit: number }, WatchedDefinition>(
   'due-alert-watches',
   `
-select d.id::text, ${STORED_COLUMNS},
+select d.id::text, ${STORED_COLUMNS}, d.excepted_until is not null as is_excepted,
   d.paused_at is null and d.broken_at is null and d.vanished_at is null and d.expect_within_ms is not null as "isActive",
   d.vanished_at is not null or d.broken_at is not null or d.expect_within_ms is null as "isGone",
   ${epoch('greatest(d.created_at, d.updated_at, d.resumed_at)')} as "begunAt",

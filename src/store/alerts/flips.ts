@@ -1,5 +1,7 @@
 // Writes what flips, and enqueues the runs that deliver it, in the transaction of the evaluation: a flip
 // without its delivery never commits.
+
+import { ALERT_QUEUE } from '../../model/alerts/alert-queue.js';
 import type { Change, FlipKind } from '../../model/alerts/judge.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
@@ -7,7 +9,6 @@ import { DELIVERY_JOB } from '../runs/alert-events.js';
 import { enqueueRuns } from '../runs/enqueue/enqueue.js';
 import type { RunShape } from '../runs/enqueue/enqueued-run.js';
 import { hasBegun } from '../runs/transition.js';
-import { ALERT_QUEUE } from './conditions.js';
 
 /** A flip that was won, and is in the table. */
 export interface WonFlip {

@@ -2,13 +2,15 @@
 import { sql } from 'kysely';
 import type { DefinitionColumns } from '../../model/planning/definition-columns.js';
 import type { Session } from '../connection/database.js';
-import { db, epochMs, firstRow, isAnyOf, now, runQuery } from '../connection/query.js';
+import { db, epochMs, firstRow, isAnyOf, isSet, now, runQuery } from '../connection/query.js';
 import { statement } from '../connection/statement.js';
+import type { MayBeExcepted } from './occurrences/exceptions.js';
 import { STATED } from './stated-columns.js';
 import type { StoredDefinition } from './stored-definition.js';
 import { wakeIfDueSoon } from './wake-if-due-soon.js';
+import { isAheadByZone } from './zones/zones.js';
 
-export type AheadDefinition = DefinitionColumns & Pick<StoredDefinition, 'id' | 'cursor_ms'>;
+export type AheadDefinition = DefinitionColumns & Pick<StoredDefinition, 'cursor_ms'> & MayBeExcepted;
 
 export interface AheadFilter {
   /** Only these; null: all. */
@@ -28,8 +30,13 @@ export async function readAhead(
     .selectFrom('tock.job_definitions as d')
     .select('d.id')
     .select(STATED)
-    .select(eb => epochMs(eb.ref('d.cursor')).as('cursor_ms'))
+    // Also what the cursor has passed: it is to come again.
+    .select(eb => [
+      epochMs(eb.ref('d.cursor')).as('cursor_ms'),
+      isSet(eb.ref('d.excepted_until')).as('is_excepted'),
+    ])
     .where('d.cursor', '>', now)
+    .where(sql<boolean>`not ${sql.raw(isAheadByZone('d'))}`)
     .where('d.id', '>', afterId)
     .where(eb => eb.and(names === null ? [] : [isAnyOf(eb.ref('d.name'), names, 'text')]))
     .orderBy('d.id')
@@ -99,6 +106,7 @@ export async function countAhead(session: Session): Promise<{ definitions: numbe
       ),
     ])
     .where('d.cursor', '>', now)
+    .where(sql<boolean>`not ${sql.raw(isAheadByZone('d'))}`)
     .where('d.next_at', 'is not', null)
     .where('d.vanished_at', 'is', null);
   return (await firstRow(session, query)) ?? { definitions: 0, aheadMs: 0 };

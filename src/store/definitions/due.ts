@@ -3,15 +3,18 @@
 // Ticks share the work: each locks definitions that no other has locked, and reads the clock after that, so
 // that no other tick's cursor is past it. The lock saves work; that an occurrence runs once is held by
 // job_occurrences.
-import { MAX_BUFFERED } from '../../model/planning/plan-occurrences.js';
+import { MAX_BUFFERED } from '../../model/planning/plan-overlap.js';
+import { zoneDataVersion } from '../../model/schedule/zone/zone-data.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { numberArray } from '../connection/values/number-array.js';
+import { IS_FROZEN } from './freeze/frozen.js';
+import { isExcepted, type MayBeExcepted } from './occurrences/exceptions.js';
 import { PLANNING_COLUMNS, type PlanningColumns } from './stated-columns.js';
+import { OTHER_ZONES } from './zones/zones.js';
 
 /** A definition for materializing. Durations, the cursor and the next occurrence in milliseconds. */
-export interface DueDefinition extends PlanningColumns {
-  readonly id: string;
+export interface DueDefinition extends PlanningColumns, MayBeExcepted {
   readonly cursor_ms: number;
   /** -Infinity where it was never planned. */
   readonly next_ms: number;
@@ -24,34 +27,43 @@ export type DuePosition = Pick<DueDefinition, 'id' | 'next_ms'>;
 export const FIRST_DUE: DuePosition = { id: '0', next_ms: Number.NEGATIVE_INFINITY };
 
 const LOCK_DUE = statement<
-  { readonly limit: number; readonly ids: readonly string[] | null; afterMs: number; afterId: string },
+  {
+    readonly limit: number;
+    readonly ids: readonly string[] | null;
+    readonly isThaw: boolean;
+    readonly afterMs: number;
+    readonly afterId: string;
+  },
   DueDefinition
 >(
   'lock-due-definitions',
   `
 select id, ${PLANNING_COLUMNS}, (extract(epoch from cursor) * 1000)::float8 as cursor_ms,
-  (extract(epoch from next_at) * 1000)::float8 as next_ms
+  (extract(epoch from next_at) * 1000)::float8 as next_ms, ${isExcepted('job_definitions')} as is_excepted
 from tock.job_definitions
 where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null
   and (next_at, id) > (to_timestamp(:afterMs::float8 / 1000), :afterId::bigint)
-  and (:ids::bigint[] is null or id = any(:ids))
+  and (:ids::bigint[] is null or id = any(:ids)) and (:isThaw::boolean or :ids::bigint[] is not null or not ${IS_FROZEN})
 order by next_at, id
 limit :limit
 for update skip locked`,
 );
 
 /**
- * Locks due definitions until the transaction ends, longest due first. Skips locked ones.
+ * Locks due definitions until the transaction ends, longest due first. Skips locked ones. While everything is
+ * frozen there are none, except of `ids`, before an edit of theirs: their runs wait.
  * @param ids only these; null: all
  * @param after where it begins: batches from the beginning walk over all that was due before them
+ * @param isThaw also while everything is frozen, whose end the caller prepares
  */
 export async function lockDueDefinitions(
   session: Session,
   limit: number,
   ids: readonly string[] | null,
   after: DuePosition = FIRST_DUE,
+  isThaw = false,
 ): Promise<DueDefinition[]> {
-  return await LOCK_DUE.run(session, { limit, ids, afterMs: after.next_ms, afterId: after.id });
+  return await LOCK_DUE.run(session, { limit, ids, isThaw, afterMs: after.next_ms, afterId: after.id });
 }
 
 /** The database's time in epoch milliseconds, and the live runs of definitions, by id. */
@@ -59,6 +71,8 @@ export interface ClockAndLive {
   readonly now: number;
   /** 1, or 2 for two and more; those without any are left out. */
   readonly live: Readonly<Record<string, number>>;
+  /** The zones with newer data than this process has; null: there are none. */
+  readonly otherZones: string | null;
 }
 
 const liveUpTo = (limit: number) =>
@@ -67,15 +81,20 @@ const liveUpTo = (limit: number) =>
 
 // Each definition by itself: for all ids at once the planner reads the whole table if it has no statistics.
 // No more than two: then the planner takes it for cheap, and policies that ask for more are few.
-const CLOCK_AND_LIVE = statement<{ readonly ids: readonly string[] }, ClockAndLive>(
+const CLOCK_AND_LIVE = statement<
+  { readonly ids: readonly string[]; readonly zoneData: string },
+  ClockAndLive
+>(
   'clock-and-live-runs',
   `
-select (extract(epoch from tock.now()) * 1000)::float8 as now, (select ${liveUpTo(2)}) as live`,
+select (extract(epoch from tock.now()) * 1000)::float8 as now, (select ${liveUpTo(2)}) as live,
+  ${OTHER_ZONES} as "otherZones"`,
 );
 
 /** Reads the clock, and which definitions have live runs. To be called once they are locked. */
 export async function readClockAndLive(session: Session, ids: readonly string[]): Promise<ClockAndLive> {
-  return (await CLOCK_AND_LIVE.first(session, { ids })) ?? { now: 0, live: {} };
+  const read = await CLOCK_AND_LIVE.first(session, { ids, zoneData: zoneDataVersion() });
+  return read ?? { now: 0, live: {}, otherZones: null };
 }
 
 const COUNT_LIVE = statement<{ readonly ids: readonly string[] }, Pick<ClockAndLive, 'live'>>(

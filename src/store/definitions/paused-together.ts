@@ -70,11 +70,20 @@ export async function lockOn(
 export async function markPausedTogether(
   session: Session,
   ids: readonly string[],
-  { note, pauseId }: { readonly note: string | null; readonly pauseId: string },
+  {
+    note,
+    until,
+    pauseId,
+  }: { readonly note: string | null; readonly until: Date | null; readonly pauseId: string },
 ): Promise<void> {
   const query = db
     .updateTable('tock.job_definitions as d')
-    .set({ paused_at: now, pause_reason: note, pause_id: pauseId })
+    .set({
+      paused_at: now,
+      paused_until: until?.toISOString() ?? null,
+      pause_reason: note,
+      pause_id: pauseId,
+    })
     .where(eb => isAnyOf(eb.ref('d.id'), ids, 'bigint'));
   await runQuery(session, query);
 }

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { Database, Session } from '../connection/database.js';
 import { db, epochMs, now, runQuery } from '../connection/query.js';
 import { statement } from '../connection/statement.js';
+import { HAS_OLDER_ZONES, OTHER_ZONES } from './zones/zones.js';
 
 /** Then the database's clock was set back since: clocks of servers differ by less than a minute. */
 const IS_AHEAD = `seen_at > tock.now() + interval '1 minute'`;
@@ -19,10 +20,14 @@ export interface Seen {
   readonly wasAhead: boolean;
   /** The database is a copy that has not been adopted. */
   readonly isCopy: boolean;
+  /** Zones have older data than this process. */
+  readonly hasOlderZones: boolean;
+  /** Those with other data, as a text that changes with them; null: none. */
+  readonly otherZones: string | null;
 }
 
 /** Notes with every tick that the definitions were seen, if they are in force. */
-export const noteSeen = statement<{ fingerprint: string }, Seen>(
+export const noteSeen = statement<{ fingerprint: string; zoneData: string }, Seen>(
   'note-definitions-seen',
   `
 with before as (
@@ -34,7 +39,7 @@ with before as (
   returning b.is_ahead
 )
 select exists (select from seen) as "isCurrent", coalesce((select is_ahead from seen), false) as "wasAhead",
-  tock.is_copy() as "isCopy"`,
+  tock.is_copy() as "isCopy", ${HAS_OLDER_ZONES} as "hasOlderZones", ${OTHER_ZONES} as "otherZones"`,
 );
 
 export interface Registration {

@@ -13,7 +13,7 @@ import { readableInstant, selectedInstant } from '../connection/query.js';
 import { instant } from '../connection/values/readable-instant.js';
 
 const isDuration = (column: Column) => column.endsWith('_ms');
-const isInstant = (column: Column) => column === 'at' || column.endsWith('_at');
+const isInstant = (column: Column) => column.endsWith('_at');
 
 /** A column of definitions `d`. */
 function read(column: Column, readInstant: (at: RawBuilder<Date | null>) => RawBuilder<unknown>) {
@@ -52,7 +52,9 @@ const NOT_FOR_PLANNING = [
   'queue',
   'priority',
   'max_attempts',
+  'tags',
   'on_dead',
+  'keeps_changes',
 ] as const satisfies readonly Column[];
 
 /** Those that decide which occurrences a definition has, and when. */

@@ -1,14 +1,14 @@
 // Definitions as they are stored, with or without their lock.
-import type { Expression, ExpressionBuilder, SqlBool } from 'kysely';
+import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely';
 import type { DefinitionColumns } from '../../model/planning/definition-columns.js';
 import type { Session } from '../connection/database.js';
 import { db, epochMs, firstRow, isAnyOf, isSet, now, runQuery } from '../connection/query.js';
 import type { Origin, Schema } from '../schema/tables.js';
+import { isExcepted, type MayBeExcepted } from './occurrences/exceptions.js';
 import { STATED } from './stated-columns.js';
 
 /** A row of job_definitions, with everything that an edit needs. */
-export interface StoredDefinition extends DefinitionColumns {
-  readonly id: string;
+export interface StoredDefinition extends DefinitionColumns, MayBeExcepted {
   readonly origin: Origin;
   readonly version: number;
   readonly fingerprint: string | null;
@@ -16,8 +16,15 @@ export interface StoredDefinition extends DefinitionColumns {
   readonly cursor_ms: number;
   readonly is_vanished: boolean;
   readonly is_paused: boolean;
+  /** When its pause ends by itself, in epoch milliseconds; null: not by itself. */
+  readonly paused_until_ms: number | null;
   readonly is_broken: boolean;
+  /** When it is due next, in epoch milliseconds; null: never. */
+  readonly next_ms: number | null;
 }
+
+/** Of a definition `d`. */
+export const IS_EXCEPTED = sql<boolean>`${sql.raw(isExcepted('d'))}`.as('is_excepted');
 
 const DEFINITIONS = db
   .selectFrom('tock.job_definitions as d')
@@ -27,7 +34,14 @@ const DEFINITIONS = db
     epochMs(eb.ref('d.cursor')).as('cursor_ms'),
     isSet(eb.ref('d.vanished_at')).as('is_vanished'),
     isSet(eb.ref('d.paused_at')).as('is_paused'),
+    epochMs(eb.ref('d.paused_until') as Expression<Date>)
+      .$castTo<number | null>()
+      .as('paused_until_ms'),
     isSet(eb.ref('d.broken_at')).as('is_broken'),
+    epochMs(eb.ref('d.next_at') as Expression<Date>)
+      .$castTo<number | null>()
+      .as('next_ms'),
+    IS_EXCEPTED,
   ]);
 
 /** Whether a definition `d` may have a next occurrence; the condition of the index `job_definitions_due`. */
@@ -38,6 +52,9 @@ export const isPlanned = (eb: ExpressionBuilder<Schema & { d: Schema['tock.job_d
     eb('d.broken_at', 'is', null),
     eb('d.vanished_at', 'is', null),
   ]);
+
+/** Those due next first. */
+const PLANNED = DEFINITIONS.where(isPlanned).orderBy('d.next_at').orderBy('d.id');
 
 /** Takes no lock. */
 export async function readDefinition(session: Session, name: string): Promise<StoredDefinition | null> {
@@ -87,28 +104,65 @@ export async function lockDefinitionsOfCode(
   return await runQuery(session, query);
 }
 
+/** The definitions that name a calendar, in the order of their ids: those that vanished are left out. */
+const namingCalendar = (calendar: string) =>
+  DEFINITIONS.where('d.vanished_at', 'is', null)
+    .where(sql<SqlBool>`d.exclude @> ${JSON.stringify([{ calendar }])}::text::jsonb`)
+    .orderBy('d.id');
+
+/** Takes no lock. */
+export async function readDefinitionsOfCalendar(
+  session: Session,
+  calendar: string,
+): Promise<StoredDefinition[]> {
+  return await runQuery(session, namingCalendar(calendar));
+}
+
+/** Locks them until the transaction ends; waits for ticks that materialize them. */
+export async function lockDefinitionsOfCalendar(
+  session: Session,
+  calendar: string,
+): Promise<StoredDefinition[]> {
+  return await runQuery(session, namingCalendar(calendar).forUpdate());
+}
+
 /** The planned definitions of a time zone, those due next first. */
 export async function readZoneDefinitions(
   session: Session,
   timezone: string,
   limit: number,
 ): Promise<StoredDefinition[]> {
-  const query = DEFINITIONS.where('d.timezone', '=', timezone)
-    .where(isPlanned)
-    .orderBy('d.next_at')
+  return await runQuery(session, PLANNED.where('d.timezone', '=', timezone).limit(limit));
+}
+
+/** Locks the definitions of a time zone that have not vanished, in the order of their ids, from one id on. */
+export async function lockDefinitionsOfZone(
+  session: Session,
+  timezone: string,
+  { afterId, limit }: { readonly afterId: string; readonly limit: number },
+): Promise<StoredDefinition[]> {
+  return await runQuery(session, ofZone(timezone, { afterId, limit }).forUpdate());
+}
+
+/** Takes no lock. */
+export async function readDefinitionsOfZone(
+  session: Session,
+  timezone: string,
+  page: { readonly afterId: string; readonly limit: number },
+): Promise<StoredDefinition[]> {
+  return await runQuery(session, ofZone(timezone, page));
+}
+
+const ofZone = (timezone: string, { afterId, limit }: { readonly afterId: string; readonly limit: number }) =>
+  DEFINITIONS.where('d.timezone', '=', timezone)
+    .where('d.vanished_at', 'is', null)
+    .where('d.id', '>', afterId)
     .orderBy('d.id')
     .limit(limit);
-  return await runQuery(session, query);
-}
 
 /** The definitions that are due, the longest due first. */
 export async function readDueDefinitions(session: Session, limit: number): Promise<StoredDefinition[]> {
-  const query = DEFINITIONS.where(isPlanned)
-    .where('d.next_at', '<=', now)
-    .orderBy('d.next_at')
-    .orderBy('d.id')
-    .limit(limit);
-  return await runQuery(session, query);
+  return await runQuery(session, PLANNED.where('d.next_at', '<=', now).limit(limit));
 }
 
 /** The planned definitions of some queues, those due next first. */
@@ -117,12 +171,8 @@ export async function readQueueDefinitions(
   queues: readonly string[],
   limit: number,
 ): Promise<StoredDefinition[]> {
-  const query = DEFINITIONS.where(isPlanned)
-    .where(eb => isAnyOf(eb.ref('d.queue'), queues, 'text'))
-    .orderBy('d.next_at')
-    .orderBy('d.id')
-    .limit(limit);
-  return await runQuery(session, query);
+  const query = PLANNED.where(eb => isAnyOf(eb.ref('d.queue'), queues, 'text'));
+  return await runQuery(session, query.limit(limit));
 }
 
 /** The names that no definition has; with `isLive`, also those that vanished from code or were removed. */

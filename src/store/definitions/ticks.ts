@@ -16,8 +16,12 @@ export interface Ticker {
   readonly hostMs: number;
 }
 
+/** No tick for longer than this is a silence, also of a host that ticks each minute. */
+export const SILENCE_SECONDS = 100;
+
 /**
  * Notes a tick, unless one was noted in the last half minute: then it reads one row and writes nothing.
+ * A silence of its own, if longer than usual, is kept for a week.
  * @param condition of the rows of `source`, a table expression
  */
 export const noteTickFrom = (source: string, condition: string): string => `
@@ -27,7 +31,9 @@ export const noteTickFrom = (source: string, condition: string): string => `
     select from tock.ticks n where n.host = :host and n.folder = :folder and n.kind = :kind and n.version = :version and n.node = :node
       and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
   on conflict (host, folder, kind) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
-    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null`;
+    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null,
+    silences = case when tock.now() - t.at > greatest(interval '${SILENCE_SECONDS} seconds', (t.at - t.first_at) / greatest(t.tick_count - 1, 1) * 1.7) then (coalesce(t.silences, '{}') + tstzmultirange(tstzrange(t.at, tock.now(), '()')))
+      * tstzmultirange(tstzrange(tock.now() - interval '7 days', null)) else t.silences end`;
 
 const NOTE = statement<Ticker, never>('note-tick', noteTickFrom('(values (true)) always(yes)', 'yes'));
 

@@ -101,6 +101,10 @@ export async function insertDefinitions(
 
 const update = db.updateTable('tock.job_definitions as d');
 
+const renamedIn = (column: string) => `jsonb_set(${column}, '{definitions}', (
+    select jsonb_agg(case when p.name = to_jsonb(:from::text) then to_jsonb(:to::text) else p.name end order by p.place)
+    from jsonb_array_elements(${column} -> 'definitions') with ordinality as p(name, place)))`;
+
 // What was made at run time and runs after it goes on to do so.
 const RENAME = statement<{ readonly from: string; readonly to: string }, { readonly id: string }>(
   'rename-definition',
@@ -111,10 +115,9 @@ with renamed as (
     and not exists (select from tock.job_definitions o where o.name = :to)
   returning d.id
 ), followers as (
-  update tock.job_definitions f set after = jsonb_set(f.after, '{definitions}', (
-    select jsonb_agg(case when p.name = to_jsonb(:from::text) then to_jsonb(:to::text) else p.name end order by p.place)
-    from jsonb_array_elements(f.after -> 'definitions') with ordinality as p(name, place)))
-  where f.origin = 'runtime' and f.after -> 'definitions' ? :from::text and exists (select from renamed)
+  update tock.job_definitions f set after = ${renamedIn('f.after')}, waits_for = ${renamedIn('f.waits_for')}
+  where f.origin = 'runtime' and (f.after -> 'definitions' ? :from::text or f.waits_for -> 'definitions' ? :from::text)
+    and exists (select from renamed)
 )
 select id from renamed`,
 );
@@ -166,10 +169,15 @@ export async function markBroken(session: Session, names: readonly string[], rea
  * If it is paused already, the pause keeps its start, and a new note replaces the old one. It is a pause of
  * its own from now on: resuming those that were paused together leaves it.
  */
-export async function markPaused(session: Session, id: string, note: string | null): Promise<void> {
+export async function markPaused(
+  session: Session,
+  id: string,
+  { note, until }: { readonly note: string | null; readonly until: Date | null },
+): Promise<void> {
   const query = update
     .set(eb => ({
       paused_at: eb.fn.coalesce('d.paused_at', now),
+      paused_until: until?.toISOString() ?? null,
       pause_id: null,
       ...(note === null ? {} : { pause_reason: note }),
     }))
@@ -186,6 +194,7 @@ export async function markResumed(
   const query = update
     .set({
       paused_at: null,
+      paused_until: null,
       pause_reason: null,
       pause_id: null,
       resumed_at: now,
@@ -200,7 +209,7 @@ export async function markResumed(
 /** Ends the pause of a definition that is made again under its old name. */
 export async function clearPause(session: Session, id: string): Promise<void> {
   const query = update
-    .set({ paused_at: null, pause_reason: null, pause_id: null })
+    .set({ paused_at: null, paused_until: null, pause_reason: null, pause_id: null })
     .where('d.id', '=', id)
     .returning(woken('d'));
   await runQuery(session, query);

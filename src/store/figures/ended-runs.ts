@@ -3,7 +3,7 @@ import { BUCKET_BOUNDS } from '../../model/metrics/buckets.js';
 import { SKIP_REASONS } from '../../model/run/states.js';
 import { readable } from '../connection/values/readable-instant.js';
 
-export const BUCKETS = BUCKET_BOUNDS.length + 1;
+const BUCKETS = BUCKET_BOUNDS.length + 1;
 
 /** What a row of figures is about. */
 export const KEY = 'job, queue, status, reason';

@@ -113,8 +113,10 @@ export async function deleteRuns(
 const ORDER = {
   job_keys: 'r.idempotency_key',
   job_occurrences: 'r.definition_id, r.scheduled_for',
+  job_exceptions: 'r.definition_id, r.scheduled_for',
   job_effects: 'r.key',
-  job_waits: 'r.run_id, r.kind, r.name',
+  job_waits: 'r.id',
+  job_events: 'r.id',
   job_hand_offs: 'r.run_id, r.fence',
   audit: 'r.id',
 } as const;
@@ -130,12 +132,54 @@ export async function deleteKeys(
   slice: Slice,
   limit: number,
 ): Promise<number> {
-  const isBefore = sql<boolean>`r.created_at < ${new Date(before).toISOString()}::timestamptz`;
+  // An exception may be made long before it is due.
+  const age = table === 'job_exceptions' ? 'greatest(r.scheduled_for, r.due_at)' : 'r.created_at';
+  const isBefore = sql<boolean>`${sql.raw(age)} < ${new Date(before).toISOString()}::timestamptz`;
   const isOld =
-    table === 'audit'
+    table === 'audit' || table === 'job_events' || table === 'job_exceptions'
       ? isBefore
       : sql<boolean>`${isBefore} and not exists (select from tock.job_runs_live l where l.id = r.run_id)`;
   return await deleteOldRows(session, { table, isOld, order: ORDER[table], slice, limit });
+}
+
+const NOTE_PRUNED = statement<
+  { readonly kind: 'pruned-runs' | 'pruned-keys'; readonly before: number },
+  unknown
+>(
+  'note-pruned',
+  `
+insert into tock.upkeep as u (kind, at) values (:kind::text, to_timestamp(:before::float8 / 1000))
+on conflict (kind) do update set at = excluded.at where u.at < excluded.at`,
+);
+
+/** Notes, before they are deleted, up to when runs or keys may be gone; epoch milliseconds. */
+export async function notePruned(
+  session: Session,
+  kind: 'pruned-runs' | 'pruned-keys',
+  before: number,
+): Promise<void> {
+  await NOTE_PRUNED.run(session, { kind, before });
+}
+
+const DELETE_VERSIONS = statement<
+  { readonly before: number; readonly limit: number },
+  { readonly count: number }
+>(
+  'delete-definition-versions',
+  `
+with gone as (
+  delete from tock.definition_versions v where v.ctid = any(array(
+    select o.ctid from tock.definition_versions o join tock.definition_versions n
+      on n.definition_id = o.definition_id and n.number = o.number + 1
+    where n.written_at < to_timestamp(:before::float8 / 1000) limit :limit::integer))
+  returning 1
+)
+select count(*)::integer as count from gone`,
+);
+
+/** Deletes at most `limit` versions of definitions that ended before an instant. Returns how many. */
+export async function deleteVersions(session: Session, before: number, limit: number): Promise<number> {
+  return (await DELETE_VERSIONS.first(session, { before, limit }))?.count ?? 0;
 }
 
 const STAY_OPEN = sql`set local idle_in_transaction_session_timeout = 0`;

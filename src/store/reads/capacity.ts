@@ -43,7 +43,7 @@ select ${instant('tock.now()')} as at,
     from pg_partition_tree('tock.job_runs_finished') t join pg_class c on c.oid = t.relid
     left join pg_stat_all_tables s on s.relid = t.relid where t.isleaf) as "keptRuns",
   jsonb_build_object('live', ${sizeOf('job_runs_live')}, 'finished', ${sizeOf('job_runs_finished')},
-    'keys', ${sizeOf('job_keys', 'job_occurrences', 'job_effects', 'job_waits')}, 'logs', ${sizeOf('job_logs')},
+    'keys', ${sizeOf('job_keys', 'job_occurrences', 'job_exceptions', 'job_effects', 'job_waits', 'job_awaited_runs', 'job_events')}, 'logs', ${sizeOf('job_logs')},
     'database', pg_database_size(current_database())::float8) as sizes,
   jsonb_build_object('used', (select sum(d.numbackends) from pg_stat_database d),
     'max', current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer

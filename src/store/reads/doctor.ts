@@ -6,6 +6,7 @@ import type {
   OldKeys,
   OrphanedDefinition,
   OrphanedRuns,
+  OutlastingWait,
   PausedDefinition,
 } from '../../model/doctor/definition-checks.js';
 import type { Replication } from '../../model/doctor/replication.js';
@@ -162,6 +163,28 @@ export async function readBroken(session: Session): Promise<BrokenDefinition[]> 
   return await runQuery(session, query);
 }
 
+/** One run of each definition. What waits for others in its data interval does not hold up the next. */
+export async function readOutlastingWaits(session: Session): Promise<OutlastingWait[]> {
+  const query = db
+    .selectFrom('tock.job_definitions as d')
+    .innerJoin('tock.job_runs_live as r', 'r.definition_id', 'd.id')
+    .innerJoin('tock.job_waits as w', 'w.run_id', 'r.id')
+    .distinctOn('d.name')
+    .select(['d.name as definition', 'd.overlap'])
+    .select(eb => eb.cast<string>('r.id', 'text').as('runId'))
+    .where('d.overlap', '!=', 'allow_all')
+    .where('d.waits_for', 'is', null)
+    .where('d.next_at', 'is not', null)
+    .where('d.vanished_at', 'is', null)
+    .where('r.status', '=', 'queued')
+    .where('w.outcome', 'is', null)
+    .whereRef('r.run_at', '>', 'd.next_at')
+    .orderBy('d.name')
+    .orderBy('r.id')
+    .limit(100);
+  return await runQuery(session, query);
+}
+
 /** Those that were paused after dead runs come first. */
 export async function readPaused(session: Session): Promise<PausedDefinition[]> {
   const byItself = sql<boolean>`coalesce(d.pause_reason like 'paused by itself after %', false)`;
@@ -199,15 +222,17 @@ export async function readLimitedQueues(session: Session): Promise<LimitedQueue[
   return await READ_LIMITED.run(session, {});
 }
 
+const IS_OLD = `t.ctid < '(64,0)'::tid and not exists (select from tock.job_runs_live l where l.id = t.run_id)`;
+
 const READ_OLDEST_KEY = statement<object, OldKeys>(
   'read-oldest-key',
   `
 -- Rows are appended, and the space of deleted ones is used again: the oldest are among the first blocks. There is no index
--- by age, and none is worth its cost.
+-- by age, and none is worth its cost. What live runs have stays, however old.
 select ${instant(readable('k.at'))} as oldest, k.name as table from (
-  select min(created_at) as at, 'job_keys' as name from tock.job_keys where ctid < '(64,0)'::tid
-  union all select min(created_at), 'job_occurrences' from tock.job_occurrences where ctid < '(64,0)'::tid
-  union all select min(created_at), 'job_effects' from tock.job_effects where ctid < '(64,0)'::tid
+  select min(created_at) as at, 'job_keys' as name from tock.job_keys t where ${IS_OLD}
+  union all select min(created_at), 'job_occurrences' from tock.job_occurrences t where ${IS_OLD}
+  union all select min(created_at), 'job_effects' from tock.job_effects t where ${IS_OLD}
 ) k(at, name) where k.at is not null order by k.at limit 1`,
 );
 

@@ -1,16 +1,20 @@
 // Figures of the scheduler, by the database's clock: how much waits, since when, what ended how.
+import { readFrozen, type StoredFreeze } from '../../model/freeze/freeze.js';
 import { HANDED_OFF } from '../../model/run/states.js';
 import type { RunReport, SchedulerStatus } from '../../model/scheduler-view.js';
 import type { Database } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { readable } from '../connection/values/readable-instant.js';
+import { FREEZE_JSON, frozenMsSince } from '../definitions/freeze/frozen.js';
+import { isAheadByZone } from '../definitions/zones/zones.js';
 import { AWAITED_KEYS, isOfCode } from '../runs/claim/waiting/claim-waiting.js';
-import { isWorkerAlive } from '../runs/workers/worker-rows.js';
+import { FAIR } from '../runs/fair/arrive.js';
+import { claimsFrom, isWorkerAlive } from '../runs/workers/worker-rows.js';
 import { IS_COPY } from '../schema/database-identity.js';
 import { REPLICA_LAG_MS } from './replica-lag.js';
 
 /** Instants as JSON has them. */
-type StatusRow = SchedulerStatus & {
+type StatusRow = Omit<SchedulerStatus, 'frozen'> & {
   readonly at: string;
   readonly workers: readonly { readonly seenAt: string }[];
   readonly ticks: readonly {
@@ -19,6 +23,7 @@ type StatusRow = SchedulerStatus & {
     readonly stoppedAt: string | null;
   }[];
   readonly partitions: { readonly end: string };
+  readonly frozen: StoredFreeze | null;
 };
 
 /**
@@ -30,8 +35,14 @@ export const OLDEST_SNAPSHOT = `select a.pid, extract(epoch from clock_timestamp
   where a.datname = current_database() and a.pid <> pg_backend_pid() and (a.backend_xmin is not null or a.backend_xid is not null)
   order by age(coalesce(a.backend_xmin, a.backend_xid)) desc, coalesce(a.xact_start, a.query_start) limit 1`;
 
+/** Keys that block most runs. */
+const MAX_KEYS = 5;
 /** Runs of an awaited job that are counted. */
 const MAX_AWAITED = 1000;
+
+/** For how long something has been due, in milliseconds; without time in which everything was frozen. */
+const waitMs = (since: string) =>
+  `round(((extract(epoch from tock.now()) - extract(epoch from ${readable(since)})) * 1000 - ${frozenMsSince(since)})::numeric)`;
 
 const READ_STATUS = statement<{ countsEnded: boolean }, { status: StatusRow }>(
   'read-status',
@@ -41,6 +52,7 @@ with ${AWAITED_KEYS}, groups as materialized (
   select r.queue, r.status, r.run_at <= tock.now() as is_due, r.locked_by, count(*) as count,
     -- Those that wait for code are told apart.
     min(r.run_at) filter (where (${isOfCode('r.blocked_on')}) is not true) as oldest,
+    min(r.run_at) filter (where r.blocked_on is null) as oldest_free,
     max(r.locked_until) as leases_end, count(*) filter (where r.locked_until < tock.now()) as expired
   from tock.job_runs_live r group by 1, 2, 3, 4
 ), live as (
@@ -51,7 +63,8 @@ with ${AWAITED_KEYS}, groups as materialized (
     coalesce(sum(g.count) filter (where g.status = 'running' and g.locked_by = '${HANDED_OFF}'), 0) as handed_over,
     coalesce(sum(g.count) filter (where g.status = 'failed'), 0) as failed,
     coalesce(sum(g.expired) filter (where g.status = 'running'), 0) as stuck,
-    min(g.oldest) filter (where g.status in ('queued', 'failed') and g.is_due) as oldest
+    min(g.oldest) filter (where g.status in ('queued', 'failed') and g.is_due) as oldest,
+    min(g.oldest_free) filter (where g.status in ('queued', 'failed') and g.is_due) as oldest_free
   from groups g group by g.queue
 ), finished as (
   select r.status, count(*) as count from tock.job_runs_finished r
@@ -64,8 +77,14 @@ with ${AWAITED_KEYS}, groups as materialized (
 ), queues as (
   select coalesce(l.queue, q.name) as queue, coalesce(l.waiting, 0) as waiting, coalesce(l.running, 0) as running,
     coalesce(l.failed, 0) as failed, q.paused_at is not null as paused, q.relayed_to,
-    exists (select from tock.workers w where q.name = any(w.queues) and ${isWorkerAlive('w')} and not w.draining) as named
+    exists (select from tock.workers w where q.name = any(w.queues) and ${isWorkerAlive('w')} and not w.draining) as named,
+    exists (select from tock.workers w where ${claimsFrom('w', 'coalesce(l.queue, q.name)', 'q.relayed_to')}) as is_claimed,
+    coalesce(${waitMs('l.oldest_free')}, 0) as oldest_wait_ms
   from live l full join tock.job_queues q on q.name = l.queue
+), blocking as (
+  select r.blocked_on as key, count(*) as count, min(r.run_at) as oldest from tock.job_runs_live r
+  -- Fair keys, of which there may be hundreds of thousands, sort after them: their runs wait for a turn.
+  where r.blocked_on < '${FAIR}' and not (${isOfCode('r.blocked_on')}) group by 1 order by 2 desc, 1 limit ${MAX_KEYS}
 ), holders as (
   select w.id, w.kind, w.host, w.pid, w.seen_at, coalesce(w.heartbeat_ms, 15000) as heartbeat_ms,
     w.seen_at not between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
@@ -86,14 +105,16 @@ select jsonb_build_object(
     'due', count(*) filter (where next_at <= tock.now() and paused_at is null and broken_at is null and vanished_at is null),
     'paused', count(*) filter (where paused_at is not null),
     'broken', count(*) filter (where broken_at is not null),
-    'ahead', count(*) filter (where cursor > tock.now() + interval '1 minute' and next_at is not null and vanished_at is null),
+    'ahead', count(*) filter (where cursor > tock.now() + interval '1 minute' and next_at is not null and vanished_at is null
+      and not ${isAheadByZone('job_definitions')}),
     'aheadMs', greatest(0, round(extract(epoch from max(cursor) filter (where next_at is not null and vanished_at is null) - tock.now()) * 1000)),
-    'overdueMs', coalesce(round(extract(epoch from tock.now() - min(next_at) filter (where next_at <= tock.now() and isfinite(next_at)
-      and paused_at is null and broken_at is null and vanished_at is null)) * 1000), 0)) from tock.job_definitions),
+    'overdueMs', coalesce(${waitMs(`min(next_at) filter (where next_at <= tock.now() and isfinite(next_at)
+      and paused_at is null and broken_at is null and vanished_at is null)`)}, 0)) from tock.job_definitions),
   'runs', (select jsonb_build_object(
     'waiting', coalesce(sum(waiting), 0), 'scheduled', coalesce(sum(scheduled), 0), 'running', coalesce(sum(running), 0),
     'handedOver', coalesce(sum(handed_over), 0), 'failed', coalesce(sum(failed), 0), 'stuck', coalesce(sum(stuck), 0)) from live),
-  'oldestWaitMs', coalesce((select extract(epoch from tock.now() - ${readable('min(oldest)')}) * 1000 from live), 0),
+  'frozen', ${FREEZE_JSON},
+  'oldestWaitMs', coalesce((select ${waitMs('min(oldest)')} from live), 0),
   'lastDay', jsonb_build_object('succeeded', 0, 'dead', 0, 'cancelled', 0, 'skipped', 0)
     || coalesce((select jsonb_object_agg(status, count) from finished), '{}')
     || (select jsonb_build_object('dead', count, 'setAside', set_aside) from dead),
@@ -104,10 +125,13 @@ select jsonb_build_object(
     'stoppedAt', ${readable('stopped_at')}) order by at desc, host, folder)
     from (select * from tock.ticks order by at desc limit 100) t), '[]'),
   'queues', coalesce((select jsonb_agg(jsonb_build_object('queue', queue, 'waiting', waiting, 'running', running, 'failed', failed,
-    'paused', paused, 'relayedTo', relayed_to, 'named', named) order by queue) from queues), '[]'),
+    'paused', paused, 'relayedTo', relayed_to, 'named', named, 'isClaimed', is_claimed, 'oldestWaitMs', oldest_wait_ms) order by queue) from queues), '[]'),
+  'blockingKeys', coalesce((select jsonb_agg(jsonb_build_object('key', b.key, 'definition', d.name, 'runs', b.count,
+    'waitMs', greatest(0, coalesce(${waitMs('b.oldest')}, 0))) order by b.count desc, b.key)
+    from blocking b left join tock.job_definitions d on 'definition:' || d.id = b.key), '[]'),
   'awaitedJobs', coalesce((select jsonb_agg(to_jsonb(j) order by j.runs desc, j.job) from (
     select substr(a.key, 6) as job, least(w.runs, ${MAX_AWAITED}) as runs, w.runs > ${MAX_AWAITED} as "isCapped",
-      greatest(0, coalesce(round(extract(epoch from tock.now() - w.oldest) * 1000), 0)) as "waitMs",
+      greatest(0, coalesce(${waitMs('w.oldest')}, 0)) as "waitMs",
       exists (select from tock.job_definitions d where d.name = substr(a.key, 6) and d.origin = 'code' and d.vanished_at is null) as "isKnown"
     from awaited a cross join lateral (
       select count(*) as runs, ${readable('min(run_at)')} as oldest from (
@@ -133,6 +157,7 @@ export async function readStatus(
     ...status,
     at: new Date(status.at),
     oldestWaitMs: Math.round(status.oldestWaitMs),
+    frozen: readFrozen(status.frozen),
     partitions: { ...status.partitions, end: new Date(status.partitions.end) },
     workers: status.workers.map(worker => ({ ...worker, seenAt: new Date(worker.seenAt) })),
     ticks: status.ticks.map(tick => ({

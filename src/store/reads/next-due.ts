@@ -1,9 +1,11 @@
 // What there is to do, and when something will be due next: how long a daemon sleeps, and whether a tick can
 // leave. By the database's clock.
+import { SQL_RELAY } from '../../model/queue/queue-limits.js';
 import { ALERTS_DUE, type AlertLimits } from '../alerts/conditions.js';
 import type { Session } from '../connection/database.js';
 import { opaqueToPlanner, statement } from '../connection/statement.js';
 import { msBetween } from '../connection/values/readable-instant.js';
+import { FROZEN_UNTIL, IS_FROZEN, NOT_BEFORE } from '../definitions/freeze/frozen.js';
 import { noteTickFrom, type Ticker } from '../definitions/ticks.js';
 import {
   liesIn,
@@ -14,6 +16,9 @@ import {
   type WatermarkParameters,
   watermarkParameters,
 } from '../runs/claim/queue-lanes.js';
+import { WAITS_FOR_CODE } from '../runs/claim/waiting/claim-waiting.js';
+import { IS_FAIR_DUE, NEXT_FAIR, READY_SCOPES } from '../runs/fair/ready.js';
+import { HAS_OFFERABLE } from '../runs/hand-off/offers.js';
 import { NEEDS_REAPING } from '../runs/reap/reapable.js';
 import { IS_COPY } from '../schema/database-identity.js';
 
@@ -28,16 +33,19 @@ interface PollQuestion {
 const NEXT_DUE = statement<PollQuestion & WatermarkParameters, NextDue>(
   'next-due',
   `
-with ${QUEUE_LANES_WITH_WATERMARKS}, ${openQueueLanes('1', true)}
+with ${QUEUE_LANES_WITH_WATERMARKS}, ${READY_SCOPES}, ${openQueueLanes('1', true)}, fair as materialized (select ${IS_FAIR_DUE} as is_due)
 select
-  ${msFromNow(`(select min(next_at) from tock.job_definitions where ${IS_PLANNED})`)} as "occurrenceMs",
+  ${msFromNow(`greatest((select min(next_at) from tock.job_definitions where ${IS_PLANNED}), ${NOT_BEFORE})`)} as "occurrenceMs",
   ${msFromNow(`least((select min(f.run_at) from queue_lanes p cross join lateral (
     select r.run_at from tock.job_runs_live r where r.blocked_on is null and ${liesIn('r', 'p')}
       and r.run_at > tock.now()
     order by r.run_at, r.id limit 1) f where case when ${opaqueToPlanner('queues', 'text[]')} is null
-      then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to is not null) else p.queue = any(:queues) end),
-    (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()))`)} as "runMs",
-  exists (select from open) as "isOverdue", case when ${opaqueToPlanner('checksReaping', 'boolean')} then ${NEEDS_REAPING} else false end as "needsReaping"`,
+      then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to <> '${SQL_RELAY}') else p.queue = any(:queues) end),
+    (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()),
+    (select min(q.closed_until) from tock.job_queues q where q.closed_until > tock.now()), ${NEXT_FAIR}, ${FROZEN_UNTIL})`)} as "runMs",
+  exists (select from open) or (select is_due from fair) as "isOverdue", (select is_due from fair) as "isFairDue", ${WAITS_FOR_CODE} as "waitsForCode",
+  case when ${opaqueToPlanner('queues', 'text[]')} is null then ${HAS_OFFERABLE} else false end as "isOfferDue",
+  case when ${opaqueToPlanner('checksReaping', 'boolean')} then ${NEEDS_REAPING} else false end as "needsReaping"`,
   { prepared: true },
 );
 
@@ -49,6 +57,12 @@ export interface NextDue {
   readonly runMs: number | null;
   /** Runs are due and could be claimed now. */
   readonly isOverdue: boolean;
+  /** Fair keys are ready: a part of `isOverdue`. */
+  readonly isFairDue: boolean;
+  /** Runs wait for code that has their jobs. */
+  readonly waitsForCode: boolean;
+  /** Runs are due in queues that are relayed to sql, and this process offers them. */
+  readonly isOfferDue: boolean;
   /** Reaping would find an expired lease, or what a dead process left undone. False if not checked. */
   readonly needsReaping: boolean;
 }
@@ -66,7 +80,17 @@ export async function readNextDue(
 ): Promise<NextDue> {
   const question = { queues, checksReaping };
   const due = await NEXT_DUE.first(session, { ...question, ...watermarkParameters(watermarks) });
-  return due ?? { occurrenceMs: null, runMs: null, isOverdue: false, needsReaping: false };
+  return (
+    due ?? {
+      occurrenceMs: null,
+      runMs: null,
+      isOverdue: false,
+      isFairDue: false,
+      waitsForCode: false,
+      isOfferDue: false,
+      needsReaping: false,
+    }
+  );
 }
 
 // Other versions of the definitions, a missing migration and a clock that was set back count as something to
@@ -74,16 +98,17 @@ export async function readNextDue(
 // host; the tick of this host, at most once in half a minute. What a crash of the server may lose of these is
 // written again by the next tick, so the commit waits neither for the disk nor for a standby.
 const isIdle = (more: string) => `
-with ${QUEUE_LANES}, ${openQueueLanes('1')}, seen as (
+with ${QUEUE_LANES}, ${READY_SCOPES}, ${openQueueLanes('1')}, seen as (
   update tock.registrations set seen_at = tock.now()
   where fingerprint = :fingerprint and is_current and seen_at < tock.now() - interval '30 seconds'
 ), question as materialized (
   select not exists (select from unnest(:migrations::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
     and exists (select from tock.registrations
       where fingerprint = :fingerprint and is_current and seen_at <= tock.now() + interval '1 minute')
-    and not ${IS_COPY}
-    and not exists (select from tock.job_definitions where next_at <= tock.now() and ${IS_PLANNED})
-    and not exists (select from open) and not ${NEEDS_REAPING}${more} as is_idle
+    and not ${IS_COPY} and not exists (select from tock.zones z where z.zone_data < nullif(:zoneData, 'unknown'))
+    and not exists (select from tock.job_definitions where next_at <= tock.now() and ${IS_PLANNED} and not ${IS_FROZEN})
+    and not exists (select from open) and not ${IS_FAIR_DUE} and not ${NEEDS_REAPING}${more}
+    and case when :queues::text[] is null then not ${HAS_OFFERABLE} else true end as is_idle
 ), noted as (${noteTickFrom('question', 'is_idle')}
 )
 select is_idle as "isIdle", set_config('synchronous_commit', 'off', true) as "commit" from question`;

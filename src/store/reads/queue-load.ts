@@ -4,10 +4,15 @@ import type { QueueRecord } from '../../model/queue-methods.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { instant, readable } from '../connection/values/readable-instant.js';
+import { overridesOf, type StoredOverrides } from '../definitions/queue-rows.js';
 import { isClaimable, isRateVoid, liesIn, QUEUE_LANES } from '../runs/claim/queue-lanes.js';
 import { blockedQueues } from '../runs/claim/waiting/blocked-queues.js';
 import { isOfCode } from '../runs/claim/waiting/claim-waiting.js';
+import { FAIR } from '../runs/fair/arrive.js';
 import { statuses } from '../runs/transition.js';
+import { claimsFrom } from '../runs/workers/worker-rows.js';
+import { knownQueues } from './queue-names.js';
+import { fairOf } from './queues.js';
 
 /** The most runs of one queue that are looked at; there may be more of each kind if this many were. */
 export const MAX_COUNTED = 5000;
@@ -41,6 +46,8 @@ export interface QueueLoad extends Omit<QueueRecord, 'waiting' | 'running'> {
   readonly isCapped: boolean;
   /** Since when the one that waits longest is due; null: none waits. */
   readonly oldestAt: Date | null;
+  /** Live workers that claim from it. */
+  readonly claimers: number;
   /** Slots of its `concurrency` that are held. */
   readonly held: number;
   /** Who holds them: the first six. */
@@ -81,17 +88,14 @@ function withDates<Row extends { readonly holders: readonly StoredHolder[] }>(ro
 
 const READ_QUEUE_LOAD = statement<
   { name: string | null; after: string | null; limit: number },
-  Stored<QueueLoad>
+  Omit<Stored<QueueLoad>, 'overrides'> & { readonly overrides: StoredOverrides | null }
 >(
   'read-queue-load',
   `
 with ${QUEUE_LANES}, blocked as materialized (
   select r.queue, count(*)::integer as count from (
     select queue from tock.job_runs_live where blocked_on is not null order by blocked_on limit ${MAX_COUNTED + 1}) r group by r.queue
-), names as (
-  select queue as name from queue_lanes
-  union select queue from blocked
-  union select name collate "C" from tock.job_queues
+), names as (${knownQueues('blocked')}
 ), chosen as (
   select n.name from names n
   where (:name::text is null or n.name = :name) and (:after::text is null or n.name > :after)
@@ -101,10 +105,13 @@ with ${QUEUE_LANES}, blocked as materialized (
 )
 select c.name, q.concurrency,
   case when q.rate_count is not null then jsonb_build_object('count', q.rate_count, 'perMs', q.rate_period_ms) end as rate,
-  q.active_window as window, coalesce(q.timezone, 'UTC') as timezone, ${instant(readable('q.paused_at'))} as "pausedAt", q.pause_reason as "pauseReason", q.relayed_to as "relayedTo",
+  q.active_window as window, coalesce(q.timezone, 'UTC') as timezone, ${instant(readable('q.paused_at'))} as "pausedAt", ${instant(readable('q.paused_until'))} as "pausedUntil", q.pause_reason as "pauseReason", q.relayed_to as "relayedTo",
+  q.in_code as "inCode", q.overrides,
+  ${instant(`case when q.closed_until > tock.now() then q.closed_until end`)} as "closedUntil", ${fairOf('c.name')} as fair,
   least(counts.waiting, cap.size) as waiting, least(counts.running, cap.size) as running, least(counts.later, cap.size) as later,
   coalesce(b.count, 0) as blocked, counts.examined > cap.size as "isCapped",
   ${instant('oldest.at')} as "oldestAt",
+  (select count(*)::integer from tock.workers w where ${claimsFrom('w', 'c.name', 'q.relayed_to')}) as claimers,
   case when q.concurrency is null then 0
     else (select count(*)::integer from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) end as held,
   case when q.concurrency is null then '[]' else ${holdersOf("'queue:' || q.name")} end as holders,
@@ -136,7 +143,8 @@ export async function readQueueLoad(
   session: Session,
   { name = null, after = null, limit = 100 }: { name?: string | null; after?: string | null; limit?: number },
 ): Promise<QueueLoad[]> {
-  return (await READ_QUEUE_LOAD.run(session, { name, after, limit })).map(withDates);
+  const rows = await READ_QUEUE_LOAD.run(session, { name, after, limit });
+  return rows.map(row => ({ ...withDates(row), overrides: overridesOf(row.overrides) }));
 }
 
 /** A key under which runs wait for a slot. */
@@ -170,10 +178,10 @@ const READ_BLOCKING_KEYS = statement<{ queue: string | null; limit: number }, St
   'read-blocking-keys',
   `
 with recursive keys as (
-  (select blocked_on as key, 1 as number from tock.job_runs_live where blocked_on is not null order by blocked_on limit 1)
+  (select blocked_on as key, 1 as number from tock.job_runs_live where blocked_on < '${FAIR}' order by blocked_on limit 1)
   union all
   select n.key, k.number + 1 from keys k cross join lateral (
-    select r.blocked_on as key from tock.job_runs_live r where r.blocked_on is not null and r.blocked_on > k.key
+    select r.blocked_on as key from tock.job_runs_live r where r.blocked_on > k.key and r.blocked_on < '${FAIR}'
     order by r.blocked_on limit 1) n
   where k.number < ${MAX_KEYS}
 ), ${blockedQueues('keys k')}

@@ -1,12 +1,15 @@
 // Queues: their limits and pauses, and what is in them, in the words of the public API.
 import { type Expression, sql } from 'kysely';
+import type { FairScope } from '../../model/job/fair/fair.js';
+import type { QueueSettings } from '../../model/queue/queue-limits.js';
 import type { QueueBacklog, QueueRecord } from '../../model/queue-methods.js';
-import { MAX_COUNTED } from '../../model/run/run-match.js';
+import { MAX_COUNTED } from '../../model/run/match/run-match.js';
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
-import { db, firstRow, now, readableInstant, runQuery } from '../connection/query.js';
+import { db, firstRow, now, readableInstant, runQuery, selectedInstant } from '../connection/query.js';
 import { statement } from '../connection/statement.js';
 import { instant, readable } from '../connection/values/readable-instant.js';
+import { overridesOf, type StoredOverrides } from '../definitions/queue-rows.js';
 import { isClaimable, liesIn, QUEUE_LANES } from '../runs/claim/queue-lanes.js';
 import { isWorkerAlive } from '../runs/workers/worker-rows.js';
 
@@ -38,8 +41,12 @@ export async function listQueues(session: Session, name?: string): Promise<Queue
       'q.active_window as window',
       eb.fn.coalesce('q.timezone', eb.val('UTC')).as('timezone'),
       readableInstant(eb.ref('q.paused_at')).as('pausedAt'),
+      readableInstant(eb.ref('q.paused_until')).as('pausedUntil'),
       'q.pause_reason as pauseReason',
+      selectedInstant(closedUntil).as('closedUntil'),
+      fairColumn('coalesce(q.name, l.queue)'),
       'q.relayed_to as relayedTo',
+      ...CODE_COLUMNS,
       eb.fn.coalesce('l.waiting', eb.val(0)).as('waiting'),
       eb.fn.coalesce('l.running', eb.val(0)).as('running'),
     ])
@@ -48,8 +55,19 @@ export async function listQueues(session: Session, name?: string): Promise<Queue
       return eb.and(name === undefined ? [] : [eb(either, '=', name)]);
     })
     .orderBy('name');
-  return await runQuery(session, query);
+  return (await runQuery(session, query)).map(withOverrides);
 }
+
+/** What code states of the row `q`, and what was set on top; both are null without a row. */
+const CODE_COLUMNS = [
+  sql<QueueSettings | null>`q.in_code`.as('inCode'),
+  sql<StoredOverrides | null>`q.overrides`.as('overrides'),
+] as const;
+
+const withOverrides = <Row extends { readonly overrides: StoredOverrides | null }>(row: Row) => ({
+  ...row,
+  overrides: overridesOf(row.overrides),
+});
 
 const nameOf = (ofRow: Expression<string | null>, ofRuns: Expression<string | null>) =>
   sql<string>`coalesce(${ofRow}, ${ofRuns})`;
@@ -58,8 +76,23 @@ const rateOf = (count: Expression<number | null>, periodMs: Expression<string | 
   sql<QueueRecord['rate']>`case when ${count} is not null
     then jsonb_build_object('count', ${count}, 'perMs', ${periodMs}) end`;
 
+/** Of the row `q`. */
+const closedUntil = sql<Date | null>`case when q.closed_until > tock.now() then q.closed_until end`;
+
+/** What a queue of this name says of its keys, as JSON. A path is shown as people write it. */
+export const fairOf = (name: string) =>
+  `(select jsonb_build_object('path', regexp_replace(f.path::text, '\\."([A-Za-z_][A-Za-z0-9_]*)"', '.\\1', 'g'),
+      'limit', f.slot_limit, 'rate', case when f.rate_count is not null
+        then jsonb_build_object('limit', f.rate_count, 'perMs', f.rate_period_ms, 'burst', f.rate_burst) end)
+    from tock.fair_scopes f where f.queue = ${name} and f.job = '')`;
+
+const fairColumn = (name: string) => sql<FairScope | null>`${sql.raw(fairOf(name))}`.as('fair');
+
 /** A queue's row as people state it. */
-export type QueueRow = Omit<QueueRecord, 'name' | 'waiting' | 'running'>;
+export interface QueueRow extends Omit<QueueRecord, 'name' | 'waiting' | 'running'> {
+  /** Who asks, by the server's account. */
+  readonly role: string;
+}
 
 /**
  * Locks a queue's row until the transaction ends; null if it has none.
@@ -85,12 +118,18 @@ export async function lockQueue(
       'q.active_window as window',
       'q.timezone',
       readableInstant(eb.ref('q.paused_at')).as('pausedAt'),
+      readableInstant(eb.ref('q.paused_until')).as('pausedUntil'),
       'q.pause_reason as pauseReason',
+      selectedInstant(closedUntil).as('closedUntil'),
+      fairColumn('q.name'),
       'q.relayed_to as relayedTo',
+      ...CODE_COLUMNS,
+      sql<string>`session_user`.as('role'),
     ])
     .where('q.name', '=', name)
     .forUpdate();
-  return (await firstRow(session, query)) ?? null;
+  const row = await firstRow(session, query);
+  return row === undefined ? null : withOverrides(row);
 }
 
 const READ_BACKLOG = statement<{ readonly name: string }, QueueBacklog>(
@@ -115,40 +154,23 @@ export async function readBacklog(session: Session, name: string): Promise<Queue
   return (await READ_BACKLOG.first(session, { name })) ?? { count: 0, oldestAt: null, oldestMs: null };
 }
 
-/** Columns of job_queues to write; absent ones stay as they are. */
-export interface QueueColumns {
-  readonly concurrency?: number | null;
-  readonly rate_count?: number | null;
-  readonly rate_period_ms?: number | null;
-  readonly active_window?: string | null;
-  readonly timezone?: string;
-  readonly relayed_to?: string | null;
-}
-
-/** Writes limits of a queue; inserts its row if it has none. */
-export async function setQueue(session: Session, name: string, columns: QueueColumns): Promise<void> {
+/**
+ * If it is paused already, the pause keeps its start, and a new note replaces the old one.
+ * @param until when it ends by itself; null: not by itself, even if it was to
+ */
+export async function pauseQueue(
+  session: Session,
+  name: string,
+  note: string | null,
+  until: Date | null = null,
+): Promise<void> {
   const query = db
     .insertInto('tock.job_queues')
-    .values({ name, ...columns })
-    .onConflict(conflict =>
-      conflict.column('name').doUpdateSet({
-        ...columns,
-        // A new rate begins at once: tokens saved or owed under the old one do not count.
-        ...(columns.rate_count === undefined ? {} : { rate_next_at: null }),
-        updated_at: now,
-      }),
-    );
-  await runQuery(session, query);
-}
-
-/** If it is paused already, the pause keeps its start, and a new note replaces the old one. */
-export async function pauseQueue(session: Session, name: string, note: string | null): Promise<void> {
-  const query = db
-    .insertInto('tock.job_queues')
-    .values({ name, paused_at: now, pause_reason: note })
+    .values({ name, paused_at: now, paused_until: until?.toISOString() ?? null, pause_reason: note })
     .onConflict(conflict =>
       conflict.column('name').doUpdateSet(eb => ({
         paused_at: eb.fn.coalesce('tock.job_queues.paused_at', 'excluded.paused_at'),
+        paused_until: eb.ref('excluded.paused_until'),
         pause_reason: eb.fn.coalesce('excluded.pause_reason', 'tock.job_queues.pause_reason'),
         updated_at: now,
       })),
@@ -156,10 +178,21 @@ export async function pauseQueue(session: Session, name: string, note: string | 
   await runQuery(session, query);
 }
 
-export async function resumeQueue(session: Session, name: string): Promise<void> {
+/** @param options isClosedToo: opens it too, if a handler has closed it. Default true */
+export async function resumeQueue(
+  session: Session,
+  name: string,
+  { isClosedToo = true } = {},
+): Promise<void> {
   const query = db
     .updateTable('tock.job_queues')
-    .set({ paused_at: null, pause_reason: null, updated_at: now })
+    .set({
+      paused_at: null,
+      paused_until: null,
+      pause_reason: null,
+      updated_at: now,
+      ...(isClosedToo ? { closed_until: null } : {}),
+    })
     .where('name', '=', name);
   await runQuery(session, query);
 }

@@ -2,20 +2,30 @@
 import { type ExpressionBuilder, sql } from 'kysely';
 import { jsonBuildObject } from 'kysely/helpers/postgres';
 import type { DefinitionRecord } from '../../model/planning/definition-columns.js';
-import { readRunMatch } from '../../model/run/run-match.js';
 import type { RunFilter, RunRecord } from '../../model/run/run-record.js';
 import { readErrors, readProgress } from '../../model/run/stored-run.js';
 import type { Session } from '../connection/database.js';
 import { db, firstRow, isAnyOf, readableInstant, readableText, runQuery } from '../connection/query.js';
 import { SHOWN } from '../definitions/stated-columns.js';
 import type { Schema } from '../schema/tables.js';
+import { DEPLOY } from './runs/deploys.js';
 import { HAND_OFFS, readHandOffs } from './runs/hand-offs.js';
-import { LISTED_PAYLOAD } from './runs/listed-payload.js';
+import { readMatch } from './runs/read-match.js';
 import { listRunPage } from './runs/run-list.js';
 import { SUCCESSOR } from './runs/successors.js';
 import { readWaits, WAITS, type WaitRow } from './runs/waits.js';
 
 export type { DefinitionRecord } from '../../model/planning/definition-columns.js';
+
+/** PostgreSQL writes JSON with spaces, so this is about twice the usual limit of payloads. */
+const MAX_LISTED_BYTES = 2 * 1024 * 1024;
+
+/** A note takes the place of a larger payload of the run `r`, so that it does not hide the others. */
+const LISTED_PAYLOAD =
+  sql`case when pg_column_size(r.payload) > 16384 and octet_length(r.payload::text) > ${sql.lit(MAX_LISTED_BYTES)}
+  then jsonb_build_object('payloadLeftOut', 'it has ' || octet_length(r.payload::text) || ' bytes') else r.payload end`.as(
+    'payload',
+  );
 
 const RUNS = db
   .selectFrom('tock.job_runs as r')
@@ -44,6 +54,7 @@ const RUNS = db
     sql<number>`coalesce(r.snoozes, 0)`.as('snoozes'),
     'r.slot_keys as concurrencyKeys',
     'r.blocked_on as blockedOn',
+    'r.tags',
   ])
   .select(eb => [
     readableInstant(eb.ref('r.scheduled_for')).as('scheduledFor'),
@@ -59,6 +70,7 @@ const RUNS = db
     HAND_OFFS.as('handOffs'),
     WAITS.as('waits'),
     SUCCESSOR.as('successor'),
+    DEPLOY.as('deploy'),
   ]);
 
 type RunRow = Omit<RunRecord, 'errors' | 'progress' | 'handOff' | 'handOffs' | 'waits'> & {
@@ -68,28 +80,34 @@ type RunRow = Omit<RunRecord, 'errors' | 'progress' | 'handOff' | 'handOffs' | '
   readonly waits: readonly WaitRow[];
 };
 
-const recordOf = (row: RunRow): RunRecord => ({
-  ...row,
-  ...readHandOffs(row, row.handOffs),
-  waits: readWaits(row.waits),
-  progress: readProgress(row.progress),
-  errors: readErrors(row.errors, row.createdAt),
-});
+const recordOf = (row: RunRow): RunRecord => {
+  const errors = readErrors(row.errors, row.createdAt);
+  return {
+    ...row,
+    ...readHandOffs(row, row.handOffs),
+    waits: readWaits(row.waits),
+    progress: readProgress(row.progress),
+    errors,
+    // One that waits for another attempt is no worker's.
+    deploy: row.deploy ?? (row.status === 'failed' ? (errors.at(-1)?.deploy ?? null) : null),
+  };
+};
 
 /**
- * Lists runs, newest first. Walks the ids downward, so that a page costs the same at any depth.
- * @throws TockError TOCK_BAD_OPTION
+ * Lists runs. Walks the ids downward, or the ends, so that a page costs the same at any depth.
+ * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_TIME
  */
 export async function listRuns(
   session: Session,
-  { before, limit = 50, ...match }: RunFilter = {},
+  { before, order = 'newest', limit = 50, ...match }: RunFilter = {},
 ): Promise<RunRecord[]> {
-  const page = { before, limit: Math.min(limit, 1000) };
-  const { runs } = await listRunPage(session, readRunMatch(match), page);
+  const page = { before, order, limit: Math.min(limit, 1000) };
+  const { runs } = await listRunPage(session, await readMatch(session, match), page);
   if (runs.length === 0) return [];
   const ids = runs.map(run => run.id);
   const query = RUNS.select(LISTED_PAYLOAD).where(eb => isAnyOf(eb.ref('r.id'), ids, 'bigint'));
-  return (await runQuery(session, query.orderBy('r.id', 'desc'))).map(recordOf);
+  const records = new Map((await runQuery(session, query)).map(row => [row.id, recordOf(row)]));
+  return ids.flatMap(id => records.get(id) ?? []);
 }
 
 export async function getRun(session: Session, id: string): Promise<RunRecord | null> {
@@ -112,6 +130,7 @@ const DEFINITIONS = db
   .select(eb => [
     readableInstant(eb.ref('d.cursor')).as('cursor'),
     readableInstant(eb.ref('d.paused_at')).as('pausedAt'),
+    readableInstant(eb.ref('d.paused_until')).as('pausedUntil'),
     readableInstant(eb.ref('d.vanished_at')).as('vanishedAt'),
   ])
   .select(eb => [

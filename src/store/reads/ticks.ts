@@ -2,6 +2,9 @@
 import type { LastTick } from '../../model/scheduler-view.js';
 import type { Session } from '../connection/database.js';
 import { db, readableInstant, runQuery } from '../connection/query.js';
+import { statement } from '../connection/statement.js';
+import { instant } from '../connection/values/readable-instant.js';
+import { SILENCE_SECONDS } from '../definitions/ticks.js';
 
 /** The last tick of each host and checkout, the latest first. */
 export async function readTicks(session: Session, limit = 100): Promise<LastTick[]> {
@@ -20,4 +23,30 @@ export async function readTicks(session: Session, limit = 100): Promise<LastTick
     .orderBy('t.folder')
     .limit(limit);
   return await runQuery(session, query);
+}
+
+/** A span in which nothing ticked on any host. */
+export interface Silence {
+  readonly from: Date;
+  /** Null: it goes on. */
+  readonly until: Date | null;
+}
+
+// Before its first tick, and since its last, a host is silent as well. At the bounds it ticked.
+const READ_SILENCE = statement<{ at: Date }, Silence>(
+  'read-silence',
+  `
+with hosts as (
+  select range_intersect_agg(coalesce(t.silences, '{}') + tstzmultirange(tstzrange(null, t.first_at, '()'), tstzrange(t.at, null, '()'))) as silences
+  from tock.ticks t
+)
+select ${instant('lower(s.span)')} as from, case when not upper_inf(s.span) then ${instant('upper(s.span)')} end as until
+from hosts h cross join unnest(h.silences) s(span)
+where s.span @> :at::timestamptz and not lower_inf(s.span)
+  and coalesce(upper(s.span), tock.now()) - lower(s.span) > interval '${SILENCE_SECONDS} seconds'`,
+);
+
+/** The silence in which an instant of the last week lies; null: something ticked, or it is not known. */
+export async function readSilence(session: Session, at: Date): Promise<Silence | null> {
+  return (await READ_SILENCE.first(session, { at })) ?? null;
 }

@@ -1,4 +1,4 @@
-// Writes the outcomes of a batch of attempts, with at most seven statements; see finish.ts, give-back.ts,
+// Writes the outcomes of a batch of attempts, with at most eight statements; see finish.ts, give-back.ts,
 // hand-off/hand-off.ts, claim/pass-on.ts.
 import type { Outcome } from '../../model/run/decide.js';
 import type { Session } from '../connection/database.js';
@@ -9,6 +9,7 @@ import { finishAndPassOn, type Recipients } from './claim/pass-on.js';
 import { type CarryOut, type Finalization, finish, type Moved } from './finish.js';
 import { defer, fail, release, suspend } from './give-back.js';
 import { handOff } from './hand-off/hand-off.js';
+import { offer } from './hand-off/offer.js';
 import {
   type AfterMove,
   type FencedBatch,
@@ -44,7 +45,7 @@ export interface PassingOn<Run> extends Recipients {
 const NONE_MOVED: Moved = { ids: [], freed: null, outboxWritten: false };
 
 /**
- * Writes the outcomes of a batch: seven statements at most, however large the batch. Each commits on its own,
+ * Writes the outcomes of a batch: eight statements at most, however large the batch. Each commits on its own,
  * unless `session` is a transaction. Does not throw: an error concerns one part, and is in `failed`.
  *
  * @param passingOn whose slots may be passed on; not within a transaction
@@ -97,12 +98,14 @@ function partsOf<Run extends Finalization>(
 ): [CarryOut, readonly Run[]][] {
   const of = (transition: Outcome['transition']) =>
     batch.filter(run => run.outcome.transition === transition);
+  const handedOff = of('handOff');
   const others: [CarryOut, readonly Run[]][] = [
     [fail, of('fail')],
     [release, of('release')],
     [suspend, of('suspend')],
     [defer, of('defer')],
-    [handOff, of('handOff')],
+    [handOff, handedOff.filter(run => run.outcome.handOff?.offer === undefined)],
+    [offer, handedOff.filter(run => run.outcome.handOff?.offer !== undefined)],
   ];
   const givenBack = new Set(others.flatMap(([, part]) => part));
   if (passing !== null) {

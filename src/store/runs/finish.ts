@@ -69,7 +69,7 @@ export const finishing = `outcome as materialized (
     errors: appendOutcomeError('gone', 'o.error'),
     skip_reason: `case when o.status in ('cancelled', 'skipped') then coalesce(o.skip_reason, gone.skip_reason) end`,
   })}
-  returning id, generation, definition_id, scheduled_for, job, status
+  returning id, generation, definition_id, scheduled_for, job, status, has_waiters
 )`;
 
 const FINISH = statement<Ends, Moved>(

@@ -11,6 +11,7 @@ import { LEAST_SNOOZE_MS } from '../../model/run/snooze.js';
 import { TRANSITIONS } from '../../model/run/states.js';
 import { statement } from '../connection/statement.js';
 import { noteFailures } from './alert-events.js';
+import { noteChanges } from './changes.js';
 import { type CarryOut, MOVED_IDS, type Moved } from './finish.js';
 import {
   AFTER_MOVE,
@@ -49,8 +50,8 @@ with outcome as materialized (
 ), ${lockHeld(move)}, ${withdrawReplaced('held', move === 'defer' || move === 'suspend' ? {} : WITH_ERROR)}, given_back as (
   update tock.job_runs_live r set ${assignments}
   from held join outcome o using (id) where r.id = held.id and ${IS_LEFT}
-  returning r.id, r.definition_id, r.job, r.run_at
-)${move === 'fail' ? `, ${noteFailures('given_back')}` : ''}, ${freeSlots('held', 'm.id in (select id from asked)')}, ${writeOutbox('asked', `'${TRANSITIONS.withdraw.to}'`)}${ctes}
+  returning r.id, r.definition_id, r.job, r.run_at${move === 'fail' || move === 'suspend' ? ', r.attempts, r.generation, r.keeps_changes' : ''}
+)${move === 'fail' ? `, ${noteFailures('given_back')}, ${noteChanges('given_back', 'failed')}` : ''}, ${freeSlots('held', 'm.id in (select id from asked)')}, ${writeOutbox('asked', `'${TRANSITIONS.withdraw.to}'`)}${ctes}
 select ${MOVED_IDS}, ${AFTER_MOVE}${more} from (select id from given_back union all select id from withdrawn) moved`;
 
 interface Failures extends FencedBatch {
@@ -104,23 +105,26 @@ interface Suspensions extends FencedBatch {
   readonly delays: readonly (number | null)[];
   /** Of each Snooze, what it waits for; null: the wait has a row of its own. */
   readonly snoozed: readonly (string | null)[];
+  /** The ids of these rows. */
+  readonly waits: readonly (string | null)[];
 }
 
 const SUSPEND = statement<Suspensions, Moved>(
   'suspend',
   giveBack(
     'suspend',
-    ':times::timestamptz[], :delays::float8[], :snoozed::text[]) as o(id, until, delay_ms, snoozed)',
+    ':times::timestamptz[], :delays::float8[], :snoozed::text[], :waits::bigint[]) as o(id, until, delay_ms, snoozed, wait_id)',
     `status = '${TRANSITIONS.suspend.to}', locked_by = null, locked_until = null, attempts = r.attempts - 1,
       began_at = coalesce(r.began_at, r.started_at),
       snoozes = case when o.snoozed is null then r.snoozes else coalesce(r.snoozes, 0) + 1 end,
-      run_at = greatest(least(o.until, tock.now() + o.delay_ms * interval '1 millisecond'), tock.now() + interval '${LEAST_SNOOZE_MS} milliseconds')`,
+      run_at = case when o.wait_id is not null and tock.wait_is_over(o.wait_id) then tock.now()
+        else greatest(least(o.until, tock.now() + o.delay_ms * interval '1 millisecond'), tock.now() + interval '${LEAST_SNOOZE_MS} milliseconds') end`,
     {
       ctes: `, snoozing as (
   insert into tock.job_waits as w (run_id, kind, name, until, reason)
   select g.id, 'snooze', '', g.run_at, o.snoozed from given_back g join outcome o using (id) where o.snoozed is not null order by g.id
-  on conflict (run_id, kind, name) do update set created_at = excluded.created_at, until = excluded.until, reason = excluded.reason
-)`,
+  on conflict (run_id, kind, name, key) do update set created_at = excluded.created_at, until = excluded.until, reason = excluded.reason
+), ${noteChanges('given_back', 'waiting')}`,
     },
   ),
 );
@@ -135,6 +139,7 @@ export const suspend: CarryOut = async (session, sorted, workerId) =>
     }),
     delays: sorted.map(({ outcome }) => outcome.wait?.delayMs ?? null),
     snoozed: sorted.map(({ outcome }) => outcome.wait?.snoozed ?? null),
+    waits: sorted.map(({ outcome }) => outcome.wait?.id ?? null),
   });
 
 interface Deferrals extends FencedBatch {

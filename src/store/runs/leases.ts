@@ -110,3 +110,14 @@ export async function writeProgress(
     progress: sorted.map(entry => JSON.stringify(entry.progress)),
   });
 }
+
+const LOST_BEFORE = statement<{ readonly ids: readonly string[] }, { readonly id: string }>(
+  'lost-before',
+  `
+select id::text as id from tock.job_runs_live where id = any(:ids::bigint[]) and errors -> -1 ->> 'code' = 'TOCK_LEASE_LOST'`,
+);
+
+/** Of these live runs, those whose last attempt ended with the lease: its process may have been killed. */
+export async function readLostBefore(session: Session, ids: readonly string[]): Promise<Set<string>> {
+  return new Set((await LOST_BEFORE.run(session, { ids })).map(({ id }) => id));
+}

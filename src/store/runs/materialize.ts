@@ -19,6 +19,7 @@ import {
   type MovedCursor,
   moveCursors,
 } from '../definitions/due.js';
+import { joinFairSlots } from './fair/slots.js';
 import { insertRuns, writeOutbox } from './transition.js';
 
 /**
@@ -59,6 +60,7 @@ const OF_BOTH = {
       'queue',
       'priority',
       'max_attempts',
+      'tags',
       'payload',
       'scheduled_for',
       'run_at',
@@ -91,7 +93,7 @@ interface Columns extends RunColumns {
 // array that would hold nulls only is null itself. Ids are given in the order of the rows.
 const planned = (definitions: string, kind: 'runs' | 'runs and skips') => `planned as materialized (
   select nextval('tock.job_runs_id_seq') as id, o.* from (
-    select p.definition_id, d.job, d.queue, d.priority, d.max_attempts, p.key, p.occurrence_count,
+    select p.definition_id, d.job, d.queue, d.priority, d.max_attempts, d.tags, d.keeps_changes, p.key, p.occurrence_count,
       ${kind === 'runs' ? `'cron'::text as trigger` : 'p.trigger, p.skip_reason'},
       case when p.payload is null then d.payload else nullif(p.payload, 'null') end as payload,
       to_timestamp(p.scheduled_for / 1000) as scheduled_for, to_timestamp(p.run_at / 1000) as run_at,
@@ -113,14 +115,30 @@ const FRESH = `fresh as (
   returning run_id
 )`;
 
-const queueRuns = (from: string) =>
-  insertRuns('job_runs_live', `${from} order by id`, {
+const FAIR_SLOTS = joinFairSlots({
+  queue: 'queue',
+  job: 'job',
+  payload: 'payload',
+  slotKeys: 'slot_keys',
+  slotLimits: 'slot_limits',
+});
+
+/** @param chosen which of `planned` */
+const queueRuns = (chosen: string, condition = '') =>
+  insertRuns('job_runs_live', `planned ${chosen} ${FAIR_SLOTS}${condition} order by id`, {
     ...OF_BOTH,
     start_by: 'start_by',
-    slot_keys: 'slot_keys',
-    slot_limits: 'slot_limits',
+    keeps_changes: 'keeps_changes',
+    slot_keys: 'f.keys',
+    slot_limits: 'f.limits',
     status: `'queued'`,
   });
+
+// A row that stands for several is recorded also where the last of them has a run, as of a backfill: the
+// others have none. Once only, also after a reset of the cursor.
+const IS_RECORDED = `(fresh.run_id is not null or occurrence_count > 1 and planned.trigger = 'cron' and not exists (
+      select from tock.job_runs_finished f
+      where f.definition_id = planned.definition_id and f.scheduled_for = planned.scheduled_for and f.status = 'skipped' offset 0))`;
 
 // `taken`: a chained occurrence that was skipped may run after all, after a retry of its parent.
 const INSERT = statement<Columns, InsertedRows>(
@@ -134,15 +152,15 @@ with ${planned('tock.job_definitions', 'runs and skips')}, taken as (
 ), ${FRESH}, chosen as (
   select run_id from fresh union all select run_id from taken
 ), queued as (
-  ${queueRuns('planned join chosen on chosen.run_id = planned.id where skip_reason is null')}
+  ${queueRuns('join chosen on chosen.run_id = planned.id', ' where skip_reason is null')}
   returning id
 ), skipped as (
   ${insertRuns(
     'job_runs_finished',
-    'planned join fresh on fresh.run_id = planned.id where skip_reason is not null',
+    `planned left join fresh on fresh.run_id = planned.id where skip_reason is not null and ${IS_RECORDED}`,
     { ...OF_BOTH, status: `'skipped'`, finished_at: 'tock.now()', skip_reason: 'skip_reason' },
   )}
-  returning id, generation, definition_id, scheduled_for, job
+  returning id, generation, definition_id, scheduled_for, job, has_waiters
 ), ${writeOutbox('skipped', `'skipped'`)}
 select (select count(*) from queued)::int as runs, (select count(*) from skipped)::int as skips,
   exists (select from noted) as "outboxWritten"`,
@@ -155,9 +173,9 @@ const INSERT_RUNS_AND_MOVE = statement<RunColumns & CursorColumns, Pick<Inserted
   `
 with moved as (
   ${MOVE}
-  returning d.id, d.job, d.queue, d.priority, d.max_attempts, d.payload
+  returning d.id, d.job, d.queue, d.priority, d.max_attempts, d.tags, d.keeps_changes, d.payload
 ), ${planned('moved', 'runs')}, ${FRESH}, queued as (
-  ${queueRuns('planned join fresh on fresh.run_id = planned.id')}
+  ${queueRuns('join fresh on fresh.run_id = planned.id')}
   returning id
 )
 select count(*)::int as runs from queued`,

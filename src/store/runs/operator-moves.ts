@@ -75,7 +75,7 @@ const SUPERSEDE = statement<{ definitionIds: readonly string[] }, { id: string }
 with target as materialized (
   select r.id from tock.job_runs_live r
   where r.definition_id = any(:definitionIds::bigint[]) and r.status in (${statuses('supersede')}) and r.trigger = 'cron'
-    and r.scheduled_for is not null and r.run_at > tock.now() and not ${hasBegun('r')}
+    and r.scheduled_for is not null and r.run_at > tock.now() and r.run_at < '9999-12-31' and not ${hasBegun('r')}
   order by r.id for update skip locked
 ), gone as (
   delete from tock.job_runs_live r using target where r.id = target.id returning r.*
@@ -86,12 +86,32 @@ with target as materialized (
 select id from ended`,
 );
 
-/** Withdraws an edited definition's queued runs that are not yet due; each leaves a skipped row. */
+/**
+ * Withdraws an edited definition's queued runs that are not yet due; each leaves a skipped row. What waits
+ * for others was due, and stays.
+ */
 export async function supersedeRuns(session: Session, definitionIds: readonly string[]): Promise<number> {
   return (await SUPERSEDE.run(session, { definitionIds })).length;
 }
 
-const RETRY = statement<{ ids: string; attempts: number | null }, { id: string }>(
+/** At which pace runs start that are retried together: one each `stepMs`, counted from an instant. */
+export interface RetryPace {
+  /** ISO text. */
+  readonly from: string;
+  readonly stepMs: number;
+  /** How many came before these. */
+  readonly offset: number;
+}
+
+interface RetryParams {
+  readonly ids: string;
+  readonly attempts: number | null;
+  readonly from: string | null;
+  readonly stepMs: number | null;
+  readonly offset: number | null;
+}
+
+const RETRY = statement<RetryParams, { id: string }>(
   'retry-runs',
   `
 with target as materialized (
@@ -100,33 +120,62 @@ with target as materialized (
 ), gone as (
   delete from tock.job_runs_finished r
   where r.id = any(array(select t.id from target t)) and r.status in (${statuses('retry')}) returning r.*
-), ${noteRetried('gone')}
+), ${noteRetried('gone')}, lasting as materialized (
+  select w.id from tock.job_waits w
+  where w.id = any(array(select a.wait_id from tock.job_awaited_runs a where a.run_id = any(array(select g.id from gone g)))) and w.outcome is null
+  order by w.id for no key update
+), awaited as (
+  -- Waits that last are for its next end.
+  update tock.job_awaited_runs a set status = null, output = null, error = null
+  where a.run_id = any(array(select g.id from gone g)) and a.wait_id = any(array(select l.id from lasting l))
+), joins as (
+  -- A join that is retried: its members may have ended meanwhile.
+  insert into tock.job_outbox (kind, run_ids)
+  select 'end', array[min(a.run_id)] from tock.job_waits w join tock.job_awaited_runs a on a.wait_id = w.id
+  where w.run_id = any(array(select g.id from gone g)) and w.kind = 'group' and w.outcome is null group by w.id
+)
 insert into tock.job_runs_live (id, definition_id, run_at, priority, attempts, max_attempts, fence, releases, generation,
   occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger, idempotency_key, payload, errors,
-  slot_keys, slot_limits, live_key, traceparent, status)
-select id, definition_id, tock.now(), priority, attempts,
+  slot_keys, slot_limits, live_key, traceparent, has_parents, tags, keeps_changes, has_waiters, status)
+select id, definition_id,
+  -- A join waits on, and so does a run of a flow.
+  case when exists (select from tock.job_waits w where w.run_id = gone.id and w.kind = 'group' and w.outcome is null) then '9999-12-31'
+    when :stepMs::float8 is null then tock.now()
+    else greatest(tock.now(), :from::timestamptz + (:offset::integer + row_number() over (order by id) - 1) * :stepMs::float8 * interval '1 millisecond') end,
+  priority, attempts,
   attempts + coalesce(:attempts::integer, (select d.max_attempts from tock.job_definitions d where d.name = gone.job), 1),
   fence + 1, releases, generation + 1, occurrence_count, scheduled_for, interval_start, created_at, job, queue, trigger,
-  idempotency_key, payload, errors, slot_keys, slot_limits, live_key, traceparent, '${TRANSITIONS.retry.to}'
+  idempotency_key, payload, errors, slot_keys, slot_limits, live_key, traceparent, has_parents, tags,
+  (select d.keeps_changes from tock.job_definitions d where d.name = gone.job),
+  -- A wait for it may be begun now, unseen by this statement.
+  true, '${TRANSITIONS.retry.to}'
 from gone order by id
 returning id::text as id, (select tock.notify('queued')) as notified`,
 );
 
 /**
- * Puts dead or cancelled runs back into the queue, due now: each is a new generation with `attempts` more
- * attempts (default: as many as its job's definition gives). The fence grows, so that no older holder can
- * write. Those of `tock exec` are left: no worker can execute them. Returns the ids of those that were dead
- * or cancelled.
+ * Puts dead or cancelled runs back into the queue, due now or at a pace: each is a new generation with
+ * `attempts` more attempts (default: as many as its job's definition gives). The fence grows, so that no
+ * older holder can write. Those of `tock exec` are left: no worker can execute them. Returns the ids of
+ * those that were dead or cancelled.
  */
 export async function retryRuns(
   session: Session,
   ids: readonly string[],
   attempts: number | null,
+  pace: RetryPace | null = null,
 ): Promise<string[]> {
-  return (await RETRY.run(session, { ids: `{${ids.join()}}`, attempts })).map(row => row.id);
+  const { from, stepMs, offset } = pace ?? { from: null, stepMs: null, offset: null };
+  const params = { ids: `{${ids.join()}}`, attempts, from, stepMs, offset };
+  return (await RETRY.run(session, params)).map(row => row.id);
 }
 
 /** Retries one run; false if it is neither dead nor cancelled. */
-export async function retryRun(session: Session, id: string, attempts: number | null): Promise<boolean> {
-  return (await retryRuns(session, [id], attempts)).length > 0;
+export async function retryRun(
+  session: Session,
+  id: string,
+  attempts: number | null,
+  pace: RetryPace | null = null,
+): Promise<boolean> {
+  return (await retryRuns(session, [id], attempts, pace)).length > 0;
 }

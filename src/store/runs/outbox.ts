@@ -1,5 +1,5 @@
-// The outbox: ended runs that others wait for. Takes them out, reads the definitions that follow and their
-// parents' outcomes, and redirects dead runs.
+// The outbox: ended runs that others wait for, and events. Takes them out, reads the definitions that follow
+// and their parents' outcomes, and redirects dead runs.
 //
 //   worker A                                   tick B
 //   deletes outbox rows 1 to 200, locked       deletes the next 200, skipping A's
@@ -15,26 +15,36 @@ import { statement } from '../connection/statement.js';
 import { readable } from '../connection/values/readable-instant.js';
 import { STORED_COLUMNS } from '../definitions/stated-columns.js';
 import type { StoredDefinition } from '../definitions/stored-definition.js';
+import type { OutboxKind } from '../schema/wait-table.js';
+import { joinFairSlots } from './fair/slots.js';
 import { hasBegun, insertRuns } from './transition.js';
 
 const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
 
 /** `scheduled_for` in epoch milliseconds. */
 export interface OutboxRow {
-  readonly kind: 'chain' | 'dead';
+  readonly kind: OutboxKind;
+  /** Of an ended run that others follow; else empty. */
   readonly run_id: string;
+  /** The ended runs that others wait for. */
+  readonly run_ids: readonly string[] | null;
+  readonly event_id: string | null;
+  /** The fair keys of which runs have come. */
+  readonly fair_keys: readonly string[] | null;
   /** Which of the run's ends it was. */
   readonly generation: number;
   readonly definition_id: string | null;
   readonly scheduled_for: number | null;
 }
 
+// The commit need not reach the disk: where it does not, the outbox has the rows still.
 const TAKE = statement<{ readonly limit: number }, OutboxRow>(
   'take-outbox',
   `
 delete from tock.job_outbox o where o.id in (
   select f.id from tock.job_outbox f order by f.id limit :limit for update skip locked)
-returning o.kind, o.run_id::text, o.generation, o.definition_id::text, ${epochMs(readable('o.scheduled_for'))} as scheduled_for`,
+returning o.kind, coalesce(o.run_id::text, '') as run_id, o.run_ids::text[], o.event_id::text, o.fair_keys, o.generation, o.definition_id::text, ${epochMs(readable('o.scheduled_for'))} as scheduled_for,
+  set_config('synchronous_commit', 'off', true) as commit`,
 );
 
 /** Takes rows out of the outbox; they come back if the transaction does not commit. */
@@ -134,6 +144,12 @@ export async function linkFollowers(
   });
 }
 
+const FAIR_SLOTS = joinFairSlots({
+  queue: `coalesce(t.queue, 'default')`,
+  job: 'x.job',
+  payload: 'x.payload',
+});
+
 // Each end of a run is in the outbox once, and is taken out in this statement's transaction, so it is
 // redirected once. The key is for people and handlers.
 const REDIRECT = statement<
@@ -152,7 +168,7 @@ with dead as materialized (
   join tock.job_definitions j on j.name = r.job and j.on_dead is not null
   left join tock.job_definitions d on d.id = r.definition_id
 ), made as (
-  ${insertRuns('job_runs_live', 'dead x left join tock.job_definitions t on t.name = x.job', {
+  ${insertRuns('job_runs_live', `dead x left join tock.job_definitions t on t.name = x.job ${FAIR_SLOTS}`, {
     id: 'x.id',
     job: 'x.job',
     payload: 'x.payload',
@@ -160,6 +176,10 @@ with dead as materialized (
     queue: `coalesce(t.queue, 'default')`,
     priority: 'coalesce(t.priority, 0)',
     max_attempts: 'coalesce(t.max_attempts, 10)',
+    slot_keys: 'f.keys',
+    slot_limits: 'f.limits',
+    tags: 't.tags',
+    keeps_changes: 't.keeps_changes',
     trigger: `'chain'`,
     traceparent: 'x.traceparent',
     status: `'queued'`,

@@ -8,8 +8,8 @@ import type { Session } from '../connection/database.js';
 import { isUniqueViolation, isUnstorable } from '../connection/errors.js';
 import { statement } from '../connection/statement.js';
 import { AFTER_LATEST, EARLIEST, instant } from '../connection/values/readable-instant.js';
-import { lockQueueTokens } from './claim/admit.js';
 import { isQueueOpen } from './claim/queue-lanes.js';
+import { lockQueueTokens } from './claim/queue-tokens.js';
 import { isLeaseExpired } from './reap/reapable.js';
 import {
   AFTER_MOVE,
@@ -115,7 +115,7 @@ with gone as (
     status: `'${TRANSITIONS.setAside.to}'`,
     finished_at: 'tock.now()',
   })}
-  returning id, generation, definition_id, scheduled_for, job, errors
+  returning id, generation, definition_id, scheduled_for, job, has_waiters, errors
 ), ${freeSlots('gone', 'true')}, ${writeOutbox('ended', `'${TRANSITIONS.setAside.to}'`)}
 select (select errors -> -1 ->> 'message' from ended) as reason, ${AFTER_MOVE}`,
 );

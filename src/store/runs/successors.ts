@@ -12,7 +12,7 @@ import { statement } from '../connection/statement.js';
 import { insertRuns } from './transition.js';
 
 const KEPT =
-  'job payload run_at queue priority max_attempts trigger slot_keys slot_limits traceparent created_at live_key';
+  'job payload run_at queue priority max_attempts trigger slot_keys slot_limits traceparent created_at live_key tags';
 
 const CANCEL = statement<{ readonly id: string; readonly reason: string | null }, { readonly id: string }>(
   'cancel-successor',

@@ -85,7 +85,7 @@ export function sortedById<Run extends Held>(batch: readonly Run[]): readonly Ru
 export const FINISHED_COLUMNS: readonly string[] = [
   'id definition_id run_at priority attempts max_attempts fence releases generation occurrence_count',
   'scheduled_for interval_start start_by locked_by created_at started_at job queue trigger idempotency_key',
-  'payload errors progress slot_keys slot_limits live_key traceparent last_traceparent began_at snoozes',
+  'payload errors progress slot_keys slot_limits live_key traceparent last_traceparent began_at snoozes has_waiters has_parents tags',
 ].flatMap(columns => columns.split(' '));
 
 /** Inserts ended runs. @param changed SQL for each column that does not keep its value */
@@ -109,9 +109,15 @@ export const insertRuns = (
   from ${from}`;
 
 /**
- * CTE `freed`: gives back the slots of the runs in a set, in the statement that moves them. A definition's
- * serial slot is kept over all attempts of its run, and freed only if `isEnded`, a condition over the set as
- * `m`. The ids as an array: where statistics say that few slots are taken, the planner answers a join by
+ * Whether a run keeps its slot under this key over all its attempts: the serial slot of its definition, and
+ * that of a key whose order is strict.
+ */
+export const isKept = (key: string) => `(${key} like 'definition:%' or ${key} like '~!%')`;
+
+/**
+ * CTE `freed`: gives back the slots of the runs in a set, in the statement that moves them. One that
+ * {@link isKept} is freed only if `isEnded`, a condition over the set as `m`. The ids as
+ * an array: where statistics say that few slots are taken, the planner answers a join by
  * reading all slots for each run.
  */
 export const freeSlots = (moved: string, isEnded: string) => `freed as (
@@ -119,7 +125,7 @@ export const freeSlots = (moved: string, isEnded: string) => `freed as (
     isEnded === 'true'
       ? ''
       : `
-    and (s.concurrency_key not like 'definition:%' or s.run_id = any(array(select m.id from ${moved} m where ${isEnded})))`
+    and (not ${isKept('s.concurrency_key')} or s.run_id = any(array(select m.id from ${moved} m where ${isEnded})))`
   }
   returning s.concurrency_key
 )`;
@@ -130,18 +136,20 @@ const IS_UNALERTED = /^'(?:cancelled|skipped)'$/;
 /**
  * CTEs `noted` and `alerted`: writes to the outbox what follows from runs that end, and to `alert_events`
  * what alerts are about, in the statement that ends them.
- * @param ended a set with id, generation, definition_id, scheduled_for and job
+ * @param ended a set with id, generation, definition_id, scheduled_for, job and has_waiters
  * @param status SQL over that set as `e`
  */
 export const writeOutbox = (ended: string, status: string) => `noted as (
-  insert into tock.job_outbox (kind, run_id, generation, definition_id, scheduled_for)
-  select k.kind, e.id, e.generation, e.definition_id, e.scheduled_for from ${ended} e cross join lateral (
+  insert into tock.job_outbox (kind, run_id, run_ids, generation, definition_id, scheduled_for)
+  select k.kind, e.id, null::bigint[], e.generation, e.definition_id, e.scheduled_for from ${ended} e cross join lateral (
     select 'chain' as kind from tock.job_definitions d
     where d.id = e.definition_id and d.has_followers and e.scheduled_for is not null
     union all
     select 'dead' from tock.job_definitions d where ${status} = 'dead' and d.name = e.job and d.on_dead is not null
   ) k
   where e.definition_id is not null or ${status} = 'dead'
+  union all
+  select 'end', null, array_agg(e.id order by e.id), 1, null, null from ${ended} e where e.has_waiters having count(*) > 0
   returning id
 )${IS_UNALERTED.test(status) ? '' : `, ${noteEnds(ended, status)}`}`;
 
@@ -179,10 +187,10 @@ export const AFTER_WAITING = `(select array_agg(distinct k.key) from (
 export const appendError = (errors: string, error: string) =>
   `(case when jsonb_array_length(${errors}) >= 50 then ${errors} - 0 else ${errors} end) || ${error}`;
 
-const isoText = (instant: string) =>
+/** In the format of errors. */
+export const isoText = (instant: string) =>
   `to_char(${instant} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** In the format of errors. */
 export const ERROR_TIME = isoText('tock.now()');
 
 /** Of an attempt that failed: when it was due and began. The next claim replaces both. */

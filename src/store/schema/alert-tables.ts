@@ -64,6 +64,7 @@ interface AlertMutes {
   name: string;
   until: Timestamp;
   note: string | null;
+  muted_by: Defaulted<string>;
   created_at: Defaulted<Timestamp>;
 }
 

@@ -9,4 +9,12 @@ export type Jsonb<T = unknown> = ColumnType<T, string, string>;
 export type Uuid = string;
 export type Oid = number;
 export type Xid = string;
+/** The same with its epoch: unique for ever. */
+export type Xid8 = string;
 export type Defaulted<T> = ColumnType<SelectType<T>, InsertType<T> | undefined, UpdateType<T>>;
+
+export type Float = number;
+
+/** Read and computed in SQL only. */
+export type Multirange = string;
+export type Jsonpath = string;

@@ -68,6 +68,10 @@ async function readAdoption(session: Session): Promise<Adoption> {
 }
 
 const ADOPT = statement<object, never>('adopt-database', `select tock.note_identity()`);
+const NEW_ORIGIN = statement<object, never>(
+  'new-origin-of-changes',
+  `update tock.changes_head set origin = default`,
+);
 
 const RAISE_SEQUENCES = statement<object, object>(
   'raise-sequences',
@@ -80,6 +84,8 @@ select setval(s.name, greatest(s.used, coalesce(pg_sequence_last_value(s.name::r
   select pg_get_serial_sequence('tock.job_definitions', 'id'), greatest(1, (select max(id) from tock.job_definitions))
   union all
   select pg_get_serial_sequence('tock.job_outbox', 'id'), greatest(1, (select max(id) from tock.job_outbox))
+  union all
+  select pg_get_serial_sequence('tock.job_changes', 'id'), greatest(1, (select max(id) from tock.job_changes))
   union all
   select pg_get_serial_sequence('tock.audit', 'id'), greatest(1, (select max(id) from tock.audit))
 ) s`,
@@ -99,6 +105,8 @@ export async function adoptDatabase(
     if (adoption.isCopy && !dryRun) {
       await ADOPT.run(session, {});
       await RAISE_SEQUENCES.run(session, {});
+      // Cursors of the original mean other changes.
+      await NEW_ORIGIN.run(session, {});
       await onAdopted?.(session, adoption);
     }
     return adoption;

@@ -50,3 +50,13 @@ export interface FiguresRetried {
   run_at: Timestamp;
   started_at: Timestamp | null;
 }
+
+/** Versions of the app, which charts of figures show. */
+export interface Deploys {
+  name: string;
+  code: string;
+  first_seen_at: Timestamp | null;
+  marked_at: Timestamp | null;
+  marked_by: string | null;
+  note: string | null;
+}

@@ -3,24 +3,58 @@
 import type { Details } from '../../model/audit.js';
 import type { Json } from '../../model/job/job.js';
 import type { Via } from '../../model/operator.js';
-import type { Chain } from '../../model/planning/chain.js';
+import type { Chain, IntervalWait } from '../../model/planning/chain.js';
 import type { CatchupPolicy, OverlapPolicy } from '../../model/planning/policies.js';
 import type { OutsideWindow } from '../../model/planning/window.js';
 import type { RunStatus, Trigger } from '../../model/run/states.js';
+import type { Shift } from '../../model/schedule/days/shifted-days.js';
 import type { Dst } from '../../model/schedule/spec.js';
 import type { AlertTables } from './alert-tables.js';
-import type { Bigint, Defaulted, Jsonb, Oid, Timestamp, Uuid, Xid } from './column-types.js';
-import type { FiguresByMinute, FiguresProgress, FiguresRetried, FiguresTotal } from './figures-tables.js';
-import type { JobHandOffs } from './hand-off-table.js';
-import type { JobSuccessors } from './successor-table.js';
-import type { JobWaits } from './wait-table.js';
+import type { Bigint, Defaulted, Jsonb, Multirange, Oid, Timestamp, Uuid, Xid } from './column-types.js';
+import type {
+  FairKeys,
+  FairScopes,
+  Freezes,
+  JobCalendars,
+  JobQueues,
+  JobSlots,
+  KeySettings,
+} from './fair-tables.js';
+import type {
+  Deploys,
+  FiguresByMinute,
+  FiguresProgress,
+  FiguresRetried,
+  FiguresTotal,
+} from './figures-tables.js';
+import type {
+  DefinitionVersions,
+  JobEffects,
+  JobExceptions,
+  JobHandOffs,
+  JobKeys,
+  JobOccurrences,
+  JobOffers,
+  JobSuccessors,
+  QueueRoles,
+  Registrations,
+  Zones,
+} from './run-tables.js';
+import type {
+  ChangesHead,
+  ChangeWebhooks,
+  JobAwaitedRuns,
+  JobChanges,
+  JobEvents,
+  JobOutbox,
+  JobWaits,
+} from './wait-table.js';
 
 /** Who made a definition: the job modules, or an operator or the app. */
 export type Origin = 'code' | 'runtime';
 export type WorkerKind = 'tick' | 'daemon' | 'library' | 'manual' | 'relay';
 /** What ticks: cron or a person by the programs, a daemon, or an app by the library. */
 export type TickKind = 'tick' | 'daemon' | 'library';
-export type OutboxKind = 'chain' | 'dead';
 
 export interface JobDefinitions {
   id: Defaulted<Bigint>;
@@ -31,13 +65,16 @@ export interface JobDefinitions {
   cron: string | null;
   every_ms: Bigint | null;
   phase_ms: Defaulted<Bigint>;
-  at: Timestamp | null;
+  anchor: string | null;
+  at: string | null;
   after: Jsonb<Chain> | null;
+  waits_for: Jsonb<IntervalWait> | null;
   timezone: Defaulted<string>;
   dst: Defaulted<Dst>;
   start_at: Timestamp | null;
   end_at: Timestamp | null;
   exclude: Defaulted<Jsonb<Json>>;
+  shift: Shift | null;
   active_window: string | null;
   outside_window: Defaulted<OutsideWindow>;
   overlap: Defaulted<OverlapPolicy>;
@@ -50,15 +87,19 @@ export interface JobDefinitions {
   expect_within_ms: Bigint | null;
   max_duration_ms: Bigint | null;
   on_dead: string | null;
+  keeps_changes: boolean | null;
   queue: Defaulted<string>;
   priority: Defaulted<number>;
   max_attempts: Defaulted<number>;
+  tags: string[] | null;
   cursor: Defaulted<Timestamp>;
   next_at: Defaulted<Timestamp | null>;
   version: Defaulted<number>;
   fingerprint: string | null;
   has_followers: Defaulted<boolean>;
+  excepted_until: Timestamp | null;
   paused_at: Timestamp | null;
+  paused_until: Timestamp | null;
   pause_reason: string | null;
   pause_id: Bigint | null;
   resumed_at: Timestamp | null;
@@ -67,13 +108,6 @@ export interface JobDefinitions {
   vanished_at: Timestamp | null;
   created_at: Defaulted<Timestamp>;
   updated_at: Defaulted<Timestamp>;
-}
-
-interface Registrations {
-  fingerprint: string;
-  is_current: boolean;
-  first_seen_at: Defaulted<Timestamp>;
-  seen_at: Defaulted<Timestamp>;
 }
 
 interface DatabaseIdentity {
@@ -124,40 +158,14 @@ interface JobRuns {
   is_awaited: boolean | null;
   began_at: Timestamp | null;
   snoozes: number | null;
+  has_waiters: boolean | null;
+  has_parents: boolean | null;
+  tags: string[] | null;
+  keeps_changes: boolean | null;
 }
 
 interface JobRunsFinished extends JobRuns {
   finished_at: Timestamp;
-}
-
-interface JobKeys {
-  idempotency_key: string;
-  run_id: Bigint;
-  created_at: Defaulted<Timestamp>;
-}
-
-interface JobOccurrences {
-  definition_id: Bigint;
-  scheduled_for: Timestamp;
-  run_id: Bigint;
-  created_at: Defaulted<Timestamp>;
-}
-
-interface JobEffects {
-  key: string;
-  run_id: Bigint;
-  result: Jsonb | null;
-  created_at: Defaulted<Timestamp>;
-}
-
-interface JobOutbox {
-  id: Defaulted<Bigint>;
-  kind: OutboxKind;
-  run_id: Bigint;
-  generation: Defaulted<number>;
-  definition_id: Bigint | null;
-  scheduled_for: Timestamp | null;
-  created_at: Defaulted<Timestamp>;
 }
 
 interface LogSegments {
@@ -176,28 +184,6 @@ interface JobLogs {
   cut_bytes: Bigint;
   head: string;
   tail: string;
-}
-
-interface JobQueues {
-  name: string;
-  concurrency: number | null;
-  rate_count: number | null;
-  rate_period_ms: Bigint | null;
-  rate_next_at: Timestamp | null;
-  active_window: string | null;
-  timezone: Defaulted<string>;
-  paused_at: Timestamp | null;
-  pause_reason: string | null;
-  relayed_to: string | null;
-  created_at: Defaulted<Timestamp>;
-  updated_at: Defaulted<Timestamp>;
-}
-
-interface JobSlots {
-  concurrency_key: string;
-  slot: number;
-  run_id: Bigint;
-  fence: number;
 }
 
 interface Workers {
@@ -231,6 +217,7 @@ interface Ticks {
   zone_data: string;
   clock_ms: Bigint;
   stopped_at: Timestamp | null;
+  silences: Multirange | null;
 }
 
 interface Audit {
@@ -265,6 +252,7 @@ interface Migrations {
 /** The tables by name. Partitions of `job_runs_finished` and `job_logs` have their columns, and own names. */
 export interface Schema extends AlertTables {
   'tock.job_definitions': JobDefinitions;
+  'tock.definition_versions': DefinitionVersions;
   'tock.registrations': Registrations;
   'tock.database_identity': DatabaseIdentity;
   'tock.job_runs': JobRuns;
@@ -272,18 +260,33 @@ export interface Schema extends AlertTables {
   'tock.job_runs_finished': JobRunsFinished;
   'tock.job_keys': JobKeys;
   'tock.job_occurrences': JobOccurrences;
+  'tock.job_exceptions': JobExceptions;
   'tock.job_effects': JobEffects;
+  'tock.job_events': JobEvents;
   'tock.job_waits': JobWaits;
+  'tock.job_awaited_runs': JobAwaitedRuns;
   'tock.job_outbox': JobOutbox;
+  'tock.job_changes': JobChanges;
+  'tock.changes_head': ChangesHead;
+  'tock.change_webhooks': ChangeWebhooks;
   'tock.job_successors': JobSuccessors;
   'tock.job_hand_offs': JobHandOffs;
+  'tock.job_offers': JobOffers;
+  'tock.queue_roles': QueueRoles;
   'tock.log_segments': LogSegments;
   'tock.job_logs': JobLogs;
   'tock.job_queues': JobQueues;
+  'tock.job_calendars': JobCalendars;
   'tock.job_slots': JobSlots;
+  'tock.freezes': Freezes;
+  'tock.fair_scopes': FairScopes;
+  'tock.key_settings': KeySettings;
+  'tock.fair_keys': FairKeys;
   'tock.workers': Workers;
+  'tock.deploys': Deploys;
   'tock.sleepers': Sleepers;
   'tock.ticks': Ticks;
+  'tock.zones': Zones;
   'tock.audit': Audit;
   'tock.upkeep': Upkeep;
   'tock.retention_changes': RetentionChanges;

@@ -1,20 +1,19 @@
 // What ends first, on three prepared databases: a young one, a history that fills the disk, and workers that are nearly busy.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { CapacityReport, Resource, ResourceCode } from '../../../src/index.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { openTestTock } from '../../support/test-tock.js';
 
 const NOW = '2026-06-15T10:30:00.000Z';
 const DAY_MS = 86_400_000;
 const MIDNIGHT = '2026-06-15T00:00:00Z';
 
-let test: TestTock;
+const test = openForEach(openTestTock);
 beforeEach(async () => {
-  test = await openTestTock();
   await test.setClock(NOW);
   await test.sql(`update tock.figures_progress set hours_until = '2026-06-15T10:00:00Z', final_until = '2026-06-15T10:29:00Z',
     counted_until = '2026-06-15T10:29:00Z'`);
 });
-afterEach(() => test.close());
 
 const installed = async (at: string) => await test.sql('update tock.migrations set applied_at = $1', [at]);
 

@@ -1,17 +1,13 @@
 // Engine: why, asked of the calendar: summer time, times that are no occurrence, whole days, what cannot be asked.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { defineJob, type JobSchedule, type Tock, type Why } from '../../../src/index.js';
-import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { reuseTestTock } from '../../support/test-tock.js';
 
 const scheduled = (name: string, schedule?: JobSchedule, run: () => unknown = () => null) =>
   defineJob({ name, ...(schedule === undefined ? {} : { schedule }), retry: { maxAttempts: 1 }, run });
 
-let test: TestTock;
-beforeEach(async () => {
-  test = await reuseTestTock();
-  await test.setClock('2026-03-01T12:00:30Z');
-});
-afterEach(() => test.close());
+const test = openForEach(reuseTestTock, ({ setClock }) => setClock('2026-03-01T12:00:30Z'));
 
 /** A tick registers, then another one at `clock` does what is due. */
 async function tickAt(tock: Tock, clock: string): Promise<void> {
@@ -58,7 +54,7 @@ describe('summer time in New York', () => {
     expect((await tock.why('once-gap', '2026-03-08T02:40')).verdict).toBe('no-occurrence');
   });
 
-  it('tells which pass of a repeated time counts', async () => {
+  it('tells which pass of a repeated time counts', { tags: 'slow' }, async () => {
     const tock = test.another({ jobs });
     await test.setClock('2026-11-01T00:00:00Z');
     await tickAt(tock, '2026-11-01T12:00:00Z');
@@ -80,7 +76,7 @@ describe('summer time in New York', () => {
     ]);
   });
 
-  it('loses nothing of a schedule that covers all hours', async () => {
+  it('loses nothing of a schedule that covers all hours', { tags: 'slow' }, async () => {
     const job = scheduled('hourly', { cron: '0 * * * *', timezone: 'America/New_York' });
     const tock = test.another({ jobs: [job] });
     await tickAt(tock, '2026-03-08T12:00:00Z');
@@ -119,7 +115,7 @@ describe('a time that is no occurrence', () => {
     expect((await tock.why('daily', '2026-03-21T09:00')).verdict).toBe('after-end');
   });
 
-  it('may still have a run of an earlier version', async () => {
+  it('may still have a run of an earlier version', { tags: 'slow' }, async () => {
     const tock = test.another({ jobs: [scheduled('daily', { cron: '0 13 * * *' })] });
     await tickAt(tock, '2026-03-01T13:00:00Z');
     const edited = test.another({ jobs: [scheduled('daily', { cron: '0 15 * * *' })] });
@@ -170,7 +166,7 @@ describe('what cannot be asked', () => {
     '2026-02-30T10:00',
     '2026-03-01T10:00:00+99:00',
     '1726-01-01',
-  ])('refuses %j as a time', async time => {
+  ])('refuses %j as a time', { tags: 'slow' }, async time => {
     const tock = test.another({ jobs: [scheduled('hourly', { cron: '0 * * * *' })] });
     await tock.tick();
     await expect(tock.why('hourly', time)).rejects.toMatchObject({ code: 'TOCK_BAD_TIME' });

@@ -1,17 +1,16 @@
 // Engine: why a definition that runs after others ran, or did not, for an occurrence of theirs.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type After, type AnyJob, Dead, defineJob, type JobSchedule, type Why } from '../../../src/index.js';
-import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { reuseTestTock } from '../../support/test-tock.js';
 
-let test: TestTock;
+const test = openForEach(reuseTestTock);
 /** Jobs whose next runs are to end dead. */
 let failing: Set<string>;
 beforeEach(async () => {
-  test = await reuseTestTock();
   failing = new Set();
   await test.setClock('2026-03-01T11:59:30Z');
 });
-afterEach(() => test.close());
 
 const parent = (name: string, schedule: JobSchedule = { cron: '0 * * * *' }): AnyJob =>
   defineJob({
@@ -67,7 +66,7 @@ describe('why of a chain', () => {
     expect(told(why)).toContain('clean: it waits for load');
   });
 
-  it('says that it was skipped for their outcome, and which that was', async () => {
+  it('says that it was skipped for their outcome, and which that was', { tags: 'slow' }, async () => {
     failing.add('load');
     const tock = await open(
       parent('load'),
@@ -87,7 +86,7 @@ describe('why of a chain', () => {
     expect((await tock.why('report', '12:00')).verdict).toBe('succeeded');
   });
 
-  it('knows that a time is none of theirs, or not of all of them', async () => {
+  it('knows that a time is none of theirs, or not of all of them', { tags: 'slow' }, async () => {
     const tock = await open(
       parent('hourly'),
       parent('daily', { cron: '0 12 * * *' }),
@@ -119,7 +118,7 @@ describe('why of a chain', () => {
     );
   });
 
-  it('tells a pause, a window and an overlap of its own', async () => {
+  it('tells a pause, a window and an overlap of its own', { tags: 'slow' }, async () => {
     const tock = await open(
       parent('load'),
       child('paused', 'load'),
@@ -161,7 +160,9 @@ describe('why of a chain', () => {
     expect(paused.verdict).toBe('paused');
   });
 
-  it('knows what was before the definition was made, and what is not on record', async () => {
+  it('knows what was before the definition was made, and what is not on record', {
+    tags: 'slow',
+  }, async () => {
     const tock = await open(parent('load'));
     await tock.tick();
     await test.advance('10m');
@@ -179,7 +180,7 @@ describe('why of a chain', () => {
     expect((await later.why('report', '13:00')).verdict).toBe('no-record');
   });
 
-  it('asks each definition once, however the links meet', async () => {
+  it('asks each definition once, however the links meet', { tags: 'slow' }, async () => {
     const layers = Array.from({ length: 14 }, (_, layer) =>
       ['a', 'b'].map(side =>
         layer === 0 ? parent(`${side}0`) : child(`${side}${layer}`, [`a${layer - 1}`, `b${layer - 1}`]),
@@ -189,7 +190,7 @@ describe('why of a chain', () => {
     expect((await tock.why('a13', '2026-03-01T18:00:00Z')).verdict).toBe('upcoming');
   });
 
-  it('speaks in its own zone, and of the second pass of a local time', async () => {
+  it('speaks in its own zone, and of the second pass of a local time', { tags: 'slow' }, async () => {
     const tock = await open(parent('load'), child('berlin', 'load', { timezone: 'Europe/Berlin' }));
     await tock.tick();
     expect(await tock.why('berlin', '13:00')).toMatchObject({

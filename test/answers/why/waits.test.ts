@@ -1,20 +1,19 @@
 // Engine: why a run that is there does not start: slots under a limit, windows, queues; and what took its place.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AnyJob, defineJob, type JobSchedule, type Why } from '../../../src/index.js';
-import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { reuseTestTock, until } from '../../support/test-tock.js';
 
-let test: TestTock;
+const test = openForEach(reuseTestTock);
 let release: (() => void)[];
 let begun: number;
 beforeEach(async () => {
-  test = await reuseTestTock();
   release = [];
   begun = 0;
   await test.setClock('2026-03-01T11:59:30Z');
 });
-afterEach(async () => {
+afterEach(() => {
   for (const each of release) each();
-  await test.close();
 });
 
 /** Runs until it is released; heeds its signal. */
@@ -72,7 +71,7 @@ describe('why of a run that waits', () => {
     clearInterval(free);
   });
 
-  it('names the runs that have the slots of its job, by key', async () => {
+  it('names the runs that have the slots of its job, by key', { tags: 'slow' }, async () => {
     const job = holding(
       { overlap: 'allow_all', payload: { shop: 7 } },
       { concurrency: { limit: 1, key: (payload: { shop: number }) => payload.shop } },
@@ -94,7 +93,7 @@ describe('why of a run that waits', () => {
     clearInterval(free);
   });
 
-  it('tells of a window that defers it, and of one that left it out', async () => {
+  it('tells of a window that defers it, and of one that left it out', { tags: 'slow' }, async () => {
     const deferring = await open(idle({ window: '23:00-06:00', timezone: 'Europe/Berlin' }));
     await deferring.tick();
     const why = await deferring.why('report', '13:00');
@@ -112,7 +111,7 @@ describe('why of a run that waits', () => {
     );
   });
 
-  it('tells that its queue is paused, outside its window, full, or slow', async () => {
+  it('tells that its queue is paused, outside its window, full, or slow', { tags: 'slow' }, async () => {
     const tock = await open(idle({}, { queue: 'reports' }));
     await tock.queues.pause('reports', { note: 'out of paper' });
     await tock.tick();
@@ -135,7 +134,7 @@ describe('why of a run that waits', () => {
 });
 
 describe('why of a run that gave way', () => {
-  it('says which one took its place', async () => {
+  it('says which one took its place', { tags: 'slow' }, async () => {
     const tock = await open(holding({ overlap: 'terminate_other' }));
     const ticks: Promise<unknown>[] = [tock.tick()];
     await until(async () => begun === 1, 'the first to begin');
@@ -151,7 +150,7 @@ describe('why of a run that gave way', () => {
     await Promise.all(ticks);
   });
 
-  it('names both that were live under buffer_one', async () => {
+  it('names both that were live under buffer_one', { tags: 'slow' }, async () => {
     const tock = await open(holding({ overlap: 'buffer_one' }));
     const ticks: Promise<unknown>[] = [tock.tick()];
     await until(async () => begun === 1, 'the first to begin');

@@ -1,17 +1,13 @@
 // Engine: why a definition did, or did not, run at a time; each verdict on a real ledger.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Dead, defineJob, type JobSchedule, type Tock, type Why } from '../../../src/index.js';
-import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { reuseTestTock } from '../../support/test-tock.js';
 
 const scheduled = (name: string, schedule?: JobSchedule, run: () => unknown = () => null) =>
   defineJob({ name, ...(schedule === undefined ? {} : { schedule }), retry: { maxAttempts: 1 }, run });
 
-let test: TestTock;
-beforeEach(async () => {
-  test = await reuseTestTock();
-  await test.setClock('2026-03-01T12:00:30Z');
-});
-afterEach(() => test.close());
+const test = openForEach(reuseTestTock, ({ setClock }) => setClock('2026-03-01T12:00:30Z'));
 
 /** A tick registers, then another one at `clock` does what is due. */
 async function tickAt(tock: Tock, clock: string): Promise<void> {
@@ -41,7 +37,7 @@ describe('a time that is an occurrence', () => {
     );
   });
 
-  it('is found by local time, by a Date, and by the time alone for today', async () => {
+  it('is found by local time, by a Date, and by the time alone for today', { tags: 'slow' }, async () => {
     const tock = test.another({
       jobs: [scheduled('berlin', { cron: '0 14 * * *', timezone: 'Europe/Berlin' })],
     });
@@ -55,7 +51,7 @@ describe('a time that is an occurrence', () => {
     }
   });
 
-  it('tells of a run that is dead, with its error, or cancelled, or waits', async () => {
+  it('tells of a run that is dead, with its error, or cancelled, or waits', { tags: 'slow' }, async () => {
     const die = () => {
       throw new Dead('no paper');
     };
@@ -80,7 +76,32 @@ describe('a time that is an occurrence', () => {
     expect(told(cancelled)).toContain('not today');
   });
 
-  it('says how late a run was materialized, and how many occurrences it stands for', async () => {
+  it('names the outage in which nothing ticked', { tags: 'slow' }, async () => {
+    const tock = test.another({ jobs: [scheduled('minutely', { cron: '* * * * *', catchup: 'latest' })] });
+    await tock.tick();
+    for (const minute of ['01', '02', '03']) {
+      await test.setClock(`2026-03-01T12:${minute}:17Z`);
+      await tock.tick();
+    }
+    await test.setClock('2026-03-01T12:06:15Z');
+    await tock.tick();
+    const heir = await tock.why('minutely', '12:06');
+    const missed = await tock.why('minutely', '12:04');
+    expect(missed.run?.skipReason).toBe('catchup');
+    expect(told(missed)).toContain('nothing ticked from 2026-03-01T12:03:17Z to 2026-03-01T12:06:15Z');
+    expect(told(missed)).toContain(`run ${heir.run?.id ?? ''}, of 2026-03-01T12:06:00Z, stands for it`);
+    expect(told(await tock.why('minutely', '12:03'))).not.toContain('nothing ticked');
+    // Another host went on: then it was no outage.
+    await test.sql(
+      `insert into tock.ticks (host, folder, kind, first_at, at, version, node, zone_data, clock_ms)
+       values ('other', '/', 'tick', '2026-03-01T11:00:00Z', '2026-03-01T12:06:20Z', '0', '24', '2025c', 0)`,
+    );
+    expect(told(await tock.why('minutely', '12:04'))).not.toContain('nothing ticked');
+  });
+
+  it('says how late a run was materialized, and how many occurrences it stands for', {
+    tags: 'slow',
+  }, async () => {
     const tock = test.another({ jobs: [scheduled('hourly', { cron: '0 * * * *' })] });
     await tickAt(tock, '2026-03-01T16:30:00Z');
     const why = await tock.why('hourly', '2026-03-01T16:00:00Z');
@@ -88,7 +109,9 @@ describe('a time that is an occurrence', () => {
     expect(told(why)).toContain('it stands for 4 occurrences');
   });
 
-  it('inside a span finds the row for the span, and the run that stands for it', async () => {
+  it('inside a span finds the row for the span, and the run that stands for it', {
+    tags: 'slow',
+  }, async () => {
     const tock = test.another({ jobs: [scheduled('hourly', { cron: '0 * * * *' })] });
     await tickAt(tock, '2026-03-01T16:30:00Z');
     for (const time of ['13:00', '14:00', '15:00']) {
@@ -102,7 +125,7 @@ describe('a time that is an occurrence', () => {
     }
   });
 
-  it('names the run that was in the way of an overlap', async () => {
+  it('names the run that was in the way of an overlap', { tags: 'slow' }, async () => {
     const jobs = [scheduled('hourly', { cron: '0 * * * *', jitter: '59m' })];
     const tock = test.another({ jobs });
     await tickAt(tock, '2026-03-01T13:00:00Z');
@@ -115,7 +138,7 @@ describe('a time that is an occurrence', () => {
     expect(told(why)).toContain(`the run that was live then: ${first.run?.id}`);
   });
 
-  it('names a start deadline that was missed', async () => {
+  it('names a start deadline that was missed', { tags: 'slow' }, async () => {
     const tock = test.another({ jobs: [scheduled('prompt', { cron: '0 * * * *', startDeadline: '5m' })] });
     await tickAt(tock, '2026-03-01T13:20:00Z');
     const why = await tock.why('prompt', '13:00');
@@ -139,7 +162,9 @@ describe('a time that is an occurrence', () => {
     );
   });
 
-  it('has no record before the definition was made, and after run and key were pruned', async () => {
+  it('has no record before the definition was made, and after run and key were pruned', {
+    tags: 'slow',
+  }, async () => {
     const tock = test.another({ jobs: [scheduled('hourly', { cron: '0 * * * *' })] });
     await tickAt(tock, '2026-03-01T13:00:00Z');
     const before = await tock.why('hourly', '11:00');
@@ -170,7 +195,7 @@ describe('a definition that makes no runs', () => {
     expect(told(why)).toContain('paused since 2026-03-01T12:00:30Z (stocktaking)');
   });
 
-  it('has one skipped row for what a pause left out', async () => {
+  it('has one skipped row for what a pause left out', { tags: 'slow' }, async () => {
     const tock = test.another({ jobs: [scheduled('hourly', { cron: '0 * * * *' })] });
     await tock.tick();
     await tock.schedules.pause('hourly');
@@ -192,7 +217,7 @@ describe('a definition that makes no runs', () => {
     expect(told(why)).toContain('its schedule cannot be read');
   });
 
-  it('has vanished from code, has made all its runs, or has no schedule', async () => {
+  it('has vanished from code, has made all its runs, or has no schedule', { tags: 'slow' }, async () => {
     const jobs = [
       scheduled('hourly', { cron: '0 * * * *' }),
       scheduled('twice', { cron: '0 * * * *', remaining: 0 }),

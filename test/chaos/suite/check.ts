@@ -4,7 +4,10 @@ import { type ClientCall, type FinalState, type HistoryEvent, readHistory } from
 import { checkFinal, countOccurrences } from '../history-check.js';
 import { checkDecisions, countHandOffs, type DecisionCall } from '../history-hand-offs.js';
 import { checkLimits } from '../history-limits.js';
+import { countWaits } from '../history-waits.js';
+import { findDoubledChildren } from '../waits.js';
 import type { Note } from './clients.js';
+import { checkFamilies, type Family, type FamilyCounts } from './families.js';
 import { EXPECTED, LIMITS } from './load.js';
 import type { Query } from './stage.js';
 import * as sql from './statements.js';
@@ -35,6 +38,11 @@ export interface Figures {
   readonly highestInQueue: number;
   readonly handedOff: number;
   readonly decided: number;
+  /** How many, by how they ended; `passed`: how often handlers came past one. */
+  readonly waitsEnded: Readonly<Record<string, number>>;
+  readonly families: FamilyCounts;
+  /** Attempts of a job with `batch`; how many were made with others, and with how many at most. */
+  readonly packed: { readonly attempts: number; readonly together: number; readonly most: number };
   /** Calls of the other side that came too late, or under another fence. */
   readonly lateCalls: number;
 }
@@ -44,6 +52,7 @@ export async function checkAll(
   query: Query,
   notes: readonly Note[],
   decisions: readonly DecisionCall[],
+  continued: ReadonlySet<number>,
 ): Promise<Findings> {
   const events = await readHistory(query);
   const final = await readFinal(query);
@@ -55,12 +64,16 @@ export async function checkAll(
   const calls = notes.flatMap(({ wanted: { key }, told, runId }): ClientCall[] =>
     key === null ? [] : [{ key, told, runId }],
   );
+  const families = checkFamilies(events, await readFamilies(query, notes, there), continued);
+  const [packed = { attempts: 0, together: 0, most: 0 }] = await query<Figures['packed']>(sql.PACKED);
   const wrong = [
     ...checkFinal(events, calls, final, EXPECTED),
     ...checkDecisions(events, decisions),
     ...limits.wrong,
     ...checkWishes(notes, there),
+    ...families.wrong,
     ...contradictions,
+    ...(await findDoubledChildren(query)),
   ];
   const occurrences = countOccurrences(events, EXPECTED);
   const unknown = notesByWish(notes).filter(each => each.told === 'unknown');
@@ -90,6 +103,9 @@ export async function checkAll(
       highestUnderKey: highest('job:limited/'),
       highestInQueue: highest('queue:'),
       ...countHandOffs(events),
+      waitsEnded: countWaits(events),
+      families: families.counts,
+      packed,
       lateCalls: decisions.filter(({ answer }) => answer === false).length,
     },
   };
@@ -125,7 +141,7 @@ function checkWishes(notes: readonly Note[], there: ReadonlyMap<number, readonly
     if (ids.length > 1) wrong.push(`I10 ${name} gave ${ids.length} runs: ${ids.join(', ')}`);
     if (told === 'ok' && ids.length === 0)
       wrong.push(`I10 ${name} was confirmed as run ${runId}, and is lost`);
-    if (told === 'ok' && ids.length > 0 && !ids.includes(runId ?? ''))
+    if (told === 'ok' && runId !== null && ids.length > 0 && !ids.includes(runId))
       wrong.push(`I10 ${name} was confirmed as run ${runId}, and run ${ids[0]} is there`);
     if (told === 'fail' && ids.length > 0) wrong.push(`I10 ${name} was refused, and run ${ids[0]} is there`);
   }
@@ -138,6 +154,31 @@ function checkWishes(notes: readonly Note[], there: ReadonlyMap<number, readonly
       );
   }
   return [...new Set(wrong)];
+}
+
+/** Which runs wait for which, as it was asked for; and for the children that members have added to their group. */
+async function readFamilies(
+  query: Query,
+  notes: readonly Note[],
+  there: ReadonlyMap<number, readonly string[]>,
+): Promise<Family[]> {
+  const added = new Map<string, string[]>();
+  for (const { id, parent } of await query<{ id: string; parent: string }>(sql.CHILDREN))
+    added.set(parent, [...(added.get(parent) ?? []), id]);
+  return notes.flatMap(({ wanted: { n, job, after }, older }): Family[] => {
+    const [child] = there.get(n) ?? [];
+    if (after === undefined || child === undefined) return [];
+    const asked = after.parents.flatMap(each => there.get(each) ?? []);
+    const parents = [...asked, ...(job === 'joins' ? asked.flatMap(id => added.get(id) ?? []) : [])];
+    return [
+      {
+        name: `run ${child} of ${job}`,
+        child: Number(child),
+        parents: [...parents, ...(older === null ? [] : [older])].map(Number),
+        ifParentFails: after.ifParentFails,
+      },
+    ];
+  });
 }
 
 async function readWishes(query: Query): Promise<Map<number, string[]>> {

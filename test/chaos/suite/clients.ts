@@ -3,10 +3,10 @@
 import type pg from 'pg';
 import { openPoolTo } from '../../../src/store/connection/connection.js';
 import type { Tock } from '../../../src/tock/types.js';
-import type { Order, Wanted } from './load.js';
+import { isKnownByKey, type Order, type Wanted } from './load.js';
 import type { Pace } from './pace.js';
 import { sleep } from './sleep.js';
-import { ENQUEUE } from './statements.js';
+import { ENQUEUE, ENQUEUE_GROUP } from './statements.js';
 
 /** What a client was told. `unknown`: the connection was lost; the run may be there or not. */
 export type Told = 'ok' | 'fail' | 'unknown';
@@ -14,7 +14,10 @@ export type Told = 'ok' | 'fail' | 'unknown';
 export interface Note {
   readonly wanted: Wanted;
   readonly told: Told;
+  /** Null also where nobody says it: of a member of a group that was enqueued in SQL. */
   readonly runId: string | null;
+  /** A run that was there before, and that this one comes after too. */
+  readonly older: string | null;
   /** Notes of one statement: all of its runs are there, or none. */
   readonly call: number;
 }
@@ -50,56 +53,63 @@ export function startClients(options: {
   const sql = openSql(url);
   let calls = 0;
 
+  let newest: string | null = null;
+
   const attempt = async (
     wanted: readonly Wanted[],
-    work: () => Promise<readonly string[]>,
+    work: (older: string | null) => Promise<readonly string[]>,
   ): Promise<Told> => {
     const call = calls++;
+    const older = newest;
     const note = (told: Told, ids: readonly string[]) => {
       for (const [index, each] of wanted.entries())
-        notes.push({ wanted: each, told, runId: ids[index] ?? null, call });
+        notes.push({
+          wanted: each,
+          told,
+          runId: ids[index] ?? null,
+          older: each.after?.alsoOlder ? older : null,
+          call,
+        });
+      newest = ids.at(-1) ?? newest;
       return told;
     };
     try {
-      return note('ok', await work());
+      return note('ok', await work(older));
     } catch (error) {
       return note(isRefusal(error) ? 'fail' : 'unknown', []);
     }
   };
 
   /** Who has a key may ask again as often as he likes. */
-  const untilKnown = async (wanted: readonly Wanted[], work: () => Promise<readonly string[]>) => {
-    while ((await attempt(wanted, work)) === 'unknown' && wanted.every(each => each.key !== null)) {
+  const untilKnown = async (order: Order, work: () => Promise<readonly string[]>) => {
+    while ((await attempt(order.wanted, work)) === 'unknown' && isKnownByKey(order)) {
       if (signal.aborted) return;
       await sleep(PAUSE_MS, signal);
     }
   };
 
-  const place = async ({ way, wanted, isTwice }: Order): Promise<void> => {
-    const [first] = wanted;
+  const place = async (order: Order): Promise<void> => {
+    const { way, wanted, isTwice } = order;
+    const [first, ...others] = wanted;
     if (first === undefined) return;
-    const one = async () => [await tock.enqueue(first.job, first.payload, optionsOf(first))];
+    /** Two clients, where two are to ask at once. */
+    const ask = async (work: () => Promise<readonly string[]>) =>
+      void (await Promise.all([untilKnown(order, work), isTwice ? untilKnown(order, work) : null]));
     switch (way) {
       case 'library':
-        await Promise.all([untilKnown(wanted, one), isTwice ? untilKnown(wanted, one) : null]);
-        return;
+        return await ask(async () => [await tock.enqueue(first.job, first.payload, optionsOf(first))]);
       case 'sql':
-        await untilKnown(wanted, () => sql.query(ENQUEUE, first));
-        return;
-      case 'many':
-        await untilKnown(wanted, () =>
-          tock.enqueueMany(
-            wanted.map(each => ({ job: each.job, payload: each.payload, ...optionsOf(each) })),
-          ),
+        return await ask(() =>
+          sql.query(ENQUEUE, [first.job, JSON.stringify(first.payload), first.key, first.queue]),
         );
-        return;
+      case 'many':
+        return await ask(() => tock.enqueueMany(wanted.map(newRunOf)));
       case 'commit':
-        await untilKnown(wanted, () => sql.within('commit', client => enqueueWith(tock, client, first)));
-        return;
+        return await ask(() => sql.within('commit', client => enqueueWith(tock, client, first)));
       case 'rollback':
         // Nobody has sent a commit: however it ends, nothing may be there.
         await sql.within('rollback', client => enqueueWith(tock, client, first)).catch(() => undefined);
-        notes.push({ wanted: first, told: 'fail', runId: null, call: calls++ });
+        notes.push({ wanted: first, told: 'fail', runId: null, older: null, call: calls++ });
         return;
       case 'refused':
         await attempt(wanted, async () => [
@@ -109,6 +119,30 @@ export function startClients(options: {
             { ...optionsOf(first), priority: 0.5 },
           ),
         ]);
+        return;
+      case 'group':
+        return await ask(async () => {
+          const { id, runs } = await tock.enqueueGroup(others.map(newRunOf), {
+            then: { job: first.job, payload: first.payload },
+            on: onOf(first),
+            ...(first.key === null ? {} : { key: first.key }),
+          });
+          return [id, ...runs];
+        });
+      case 'sql group': {
+        const members = JSON.stringify(others.map(({ job, payload }) => ({ job, payload })));
+        const join = [first.job, JSON.stringify(first.payload), onOf(first), first.key];
+        return await ask(() => sql.query(ENQUEUE_GROUP, [members, ...join]));
+      }
+      case 'flow':
+        await attempt(wanted, async older => idsOf(wanted, await tock.enqueueFlow(flowOf(wanted, older))));
+        return;
+      case 'flow in a transaction':
+        await attempt(wanted, older =>
+          sql.within('commit', async client =>
+            idsOf(wanted, await tock.enqueueFlow(flowOf(wanted, older), { client })),
+          ),
+        );
     }
   };
 
@@ -137,6 +171,22 @@ const optionsOf = ({ key, queue }: Wanted) => ({
   ...(queue === null ? {} : { queue }),
 });
 
+const newRunOf = (wanted: Wanted) => ({ job: wanted.job, payload: wanted.payload, ...optionsOf(wanted) });
+const onOf = ({ after }: Wanted) => (after?.ifParentFails === 'run' ? 'completion' : 'success');
+
+const nameOf = (n: number) => `wish-${n}`;
+const flowOf = (wanted: readonly Wanted[], older: string | null) =>
+  Object.fromEntries(
+    wanted.map(({ after, ...each }) => {
+      const parents = after?.parents.map(nameOf) ?? [];
+      const all = after?.alsoOlder && older !== null ? [...parents, older] : parents;
+      const waiting = after === undefined ? {} : { after: all, ifParentFails: after.ifParentFails };
+      return [nameOf(each.n), { ...newRunOf(each), ...waiting }];
+    }),
+  );
+const idsOf = (wanted: readonly Wanted[], ids: Readonly<Record<string, string>>) =>
+  wanted.map(({ n }) => ids[nameOf(n)] ?? '');
+
 async function enqueueWith(tock: Tock, client: pg.PoolClient, wanted: Wanted): Promise<string[]> {
   return [await tock.enqueue(wanted.job, wanted.payload, { ...optionsOf(wanted), client })];
 }
@@ -156,10 +206,9 @@ function openSql(url: string) {
     }
   };
   return {
-    query: (text: string, wanted: Wanted) =>
+    query: (text: string, values: readonly unknown[]) =>
       withClient(async client => {
-        const values = [wanted.job, JSON.stringify(wanted.payload), wanted.key, wanted.queue];
-        const { rows } = await client.query<{ id: string }>(text, values);
+        const { rows } = await client.query<{ id: string }>(text, [...values]);
         return rows.map(row => row.id);
       }),
     within: (end: 'commit' | 'rollback', work: (client: pg.PoolClient) => Promise<string[]>) =>

@@ -5,11 +5,13 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { CLI } from '../../support/processes.js';
+import { proveAll } from '../../support/prove-all.js';
 import { checkAll, type Findings } from './check.js';
 import { startClients } from './clients.js';
 import { type Faults, startFaults } from './faults.js';
 import { watchLiveness } from './liveness.js';
 import { makeOrders } from './load.js';
+import { startNews } from './newsagent.js';
 import type { SuiteOptions } from './options.js';
 import { startOtherSide } from './other-side.js';
 import { startPace } from './pace.js';
@@ -118,6 +120,9 @@ async function carryOut({ options, plan, signal, report, folder, cleanups }: Set
   const otherUrl = named(proxies.clients.url, 'other side');
   const otherSide = startOtherSide({ query, tock: client, url: otherUrl, signal });
   cleanups.push(() => otherSide.stop());
+  const newsUrl = named(proxies.clients.url, 'newsagent');
+  const news = startNews({ query, tock: driver, url: newsUrl, seed: options.seed, signal });
+  cleanups.push(() => news.stop());
   const progress = async (stage: string) => {
     pace.note((await query<{ live: number }>(sql.REMAINS))[0]?.live ?? 0);
     const [finished] = await query<{ count: number }>(sql.FINISHED_COUNT);
@@ -132,6 +137,7 @@ async function carryOut({ options, plan, signal, report, folder, cleanups }: Set
   await Promise.all([faults.done, clients.done]).finally(() => clearInterval(looks));
   signal.throwIfAborted();
   await keeper.stop();
+  news.calm();
 
   const showWaiting = () => progress('waiting for quiet');
   const quiet = await becomeQuiet({ query, tock: driver, signal, progress: showWaiting });
@@ -140,13 +146,17 @@ async function carryOut({ options, plan, signal, report, folder, cleanups }: Set
   signal.throwIfAborted();
   await progress('checking');
   await otherSide.stop();
-  const findings = await checkAll(query, clients.notes, otherSide.calls);
+  await news.stop();
+  const findings = await checkAll(query, clients.notes, otherSide.calls, news.continued);
+  const unproved = await proveAll(driver);
   return {
     figures: findings.figures,
     wrong: [
       ...quiet.wrong,
       ...findings.wrong,
+      ...unproved,
       ...liveness.wrong,
+      ...news.wrong,
       ...crew.wrong,
       ...checkFaults(plan, faults, crew),
     ],

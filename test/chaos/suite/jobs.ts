@@ -1,8 +1,17 @@
 // The job module of the reliability suite. Bundled by esbuild, and named in TOCK_JOBS.
 // What a handler does depends on its run and attempt alone. Some take longer than others, so that a worker that is
 // killed or frozen holds runs. None looks at its signal: what such a handler does after its lease is what is tested.
-import { type AnyJob, defineJob, type HandOff, type JobContext } from '../../../src/index.js';
+import {
+  type AnyJob,
+  type BatchRun,
+  Dead,
+  defineJob,
+  type HandOff,
+  type JobContext,
+  typeOnly,
+} from '../../../src/index.js';
 import { lot } from '../lot.js';
+import { waitJobs } from '../wait-jobs.js';
 import { HANDOFF_LEASE_MS, type JobName, KEY_LIMIT, RETRY } from './load.js';
 
 interface Tables {
@@ -10,6 +19,8 @@ interface Tables {
   transaction_effects: { run_id: string };
   step_values: { run_id: string; value: number };
   messages: { run_id: string; fence: number; attempt: number };
+  packed_effects: { run_id: string; fence: number; size: number };
+  wait_notes: { run_id: string; wait: string; saw: string };
 }
 
 const pause = (ctx: JobContext) =>
@@ -40,6 +51,39 @@ async function effectOnce(ctx: JobContext): Promise<void> {
     return ctx.attempt;
   });
 }
+
+/** A run of a batch, as the other handlers are given theirs. */
+type One = Pick<BatchRun, 'id' | 'attempt' | 'fence'>;
+const lotOf = ({ id, attempt }: One, salt: number) => lot({ runId: id, attempt }, salt);
+/** As a batch takes as long as its slowest run. */
+const pauseAll = (runs: readonly One[]) =>
+  new Promise(resolve =>
+    setTimeout(resolve, Math.max(...runs.map(each => (lotOf(each, 1) < 0.08 ? 1500 : 50)))),
+  );
+
+/** What the fate of a packed run says: that it is its own. */
+const failureOf = ({ id, attempt, fence }: One) =>
+  new Error(`run ${id} under ${fence}: attempt ${attempt} fails by lot`);
+const isPackedToFail = (run: One) => lotOf(run, 3) < 0.25;
+
+/** Not once only: each attempt that comes to it writes its row, and which fence it had. */
+async function pack({ db }: Pick<JobContext, 'db'>, runs: readonly One[]): Promise<void> {
+  const rows = runs.map(({ id, fence }) => ({ run_id: id, fence, size: runs.length }));
+  await db.withTables<Tables>().insertInto('packed_effects').values(rows).execute();
+}
+
+/** As older code has it: without `batch`. */
+export const packedBefore: AnyJob = defineJob({
+  name: 'packed',
+  retry: RETRY,
+  async run(ctx) {
+    const run = { id: ctx.runId, attempt: ctx.attempt, fence: ctx.fence };
+    await pauseAll([run]);
+    await pack(ctx, [run]);
+    if (isPackedToFail(run)) throw failureOf(run);
+    return { run: run.id, fence: run.fence };
+  },
+});
 
 const all: Readonly<Record<JobName, AnyJob>> = {
   plain: defineJob({ name: 'plain', retry: RETRY, run: ctx => work(ctx, 0) }),
@@ -91,6 +135,39 @@ const all: Readonly<Record<JobName, AnyJob>> = {
       });
     },
   }),
+  // The effects and the success of all of its runs but those that fail by lot are one transaction.
+  batched: defineJob({
+    name: 'batched',
+    retry: RETRY,
+    batch: { size: 8, within: '300ms' },
+    async run(ctx, runs) {
+      const failing = new Set(runs.filter(run => lotOf(run, 3) < 0.15));
+      for (const run of failing) runs.fail(run, failureOf(run));
+      const rows = runs.filter(run => !failing.has(run)).map(({ id }) => ({ run_id: id }));
+      if (rows.length === 0) return;
+      await ctx.transaction(async trx => {
+        await trx.withTables<Tables>().insertInto('transaction_effects').values(rows).execute();
+        await pauseAll(runs);
+        if (runs.some(run => lotOf(run, 5) < 0.03)) throw new Error('within the transaction');
+      });
+    },
+  }),
+  packed: defineJob({
+    name: 'packed',
+    retry: RETRY,
+    payload: typeOnly<{ key: string }>(),
+    batch: { size: 6, within: '400ms', key: ({ key }) => (key === 'a' ? 'a' : 'others') },
+    async run(ctx, runs) {
+      await pauseAll(runs);
+      await pack(ctx, runs);
+      for (const run of runs) {
+        if (isPackedToFail(run)) runs.fail(run, failureOf(run));
+        else runs.succeed(run, { run: run.id, fence: run.fence });
+      }
+      // What was said of each counts all the same.
+      if (runs.some(run => lotOf(run, 5) < 0.05)) throw new Error('after all was said');
+    },
+  }),
   limited: defineJob({
     name: 'limited',
     retry: RETRY,
@@ -129,6 +206,46 @@ const all: Readonly<Record<JobName, AnyJob>> = {
     isolate: true,
     async run(ctx) {
       await effectOnce(ctx);
+      await work(ctx);
+    },
+  }),
+  ...waitJobs(RETRY, ctx => work(ctx)),
+  // Its group waits for its children too.
+  adds: defineJob({
+    name: 'adds',
+    retry: RETRY,
+    async run(ctx) {
+      await work(ctx);
+      await ctx.group.add(
+        'others',
+        ['one', 'two'].map(name => ({ job: 'kid', payload: { parent: ctx.runId, name } })),
+      );
+      await work(ctx);
+    },
+  }),
+  // By its attempt: it may do better when it is retried.
+  mortal: defineJob({
+    name: 'mortal',
+    retry: RETRY,
+    async run(ctx) {
+      await work(ctx);
+      if (lot(ctx, 21) < 0.3) throw new Dead('by lot');
+    },
+  }),
+  heir: defineJob({
+    name: 'heir',
+    retry: RETRY,
+    async run(ctx) {
+      // By name, and a run that was there is named by its id: an object has such keys first.
+      const saw = Object.values(ctx.parents)
+        .map(({ status }) => status)
+        .toSorted()
+        .join();
+      await ctx.db
+        .withTables<Tables>()
+        .insertInto('wait_notes')
+        .values({ run_id: ctx.runId, wait: 'parents', saw })
+        .execute();
       await work(ctx);
     },
   }),

@@ -14,7 +14,7 @@ import { type Crew, hasOlderCode, listens } from './workers.js';
 const WAKES_WITHIN_MS = 3000;
 /** The others look each second. */
 const POLLS_WITHIN_MS = 2000;
-/** Whether runs wait for code is seen with each reaping. */
+/** Whether runs wait for code is seen with each poll of an idle daemon, and with each reaping of a busy one. */
 const REAPS_WITHIN_MS = 7000;
 /** After a fault connections are made anew, and leases run out. */
 const CALM_AFTER_MS = 5000;

@@ -1,6 +1,6 @@
 // Chaos: the plan of the reliability suite, and what its command line takes.
 import { describe, expect, it } from 'vitest';
-import { makeOrders } from './load.js';
+import { isKnownByKey, makeOrders, WAYS } from './load.js';
 import { readOptions } from './options.js';
 import { CALM_MS, countKinds, makePlan } from './plan.js';
 
@@ -37,10 +37,13 @@ describe('makeOrders', () => {
     expect(orders.flatMap(each => each.wanted.map(({ n }) => n))).toEqual(
       Array.from({ length: 1234 }, (_, n) => n),
     );
-    expect(new Set(orders.map(each => each.way)).size).toBe(6);
-    expect(
-      orders.filter(each => each.isTwice).every(each => each.wanted.every(({ key }) => key !== null)),
-    ).toBe(true);
+    expect(new Set(orders.map(each => each.way))).toEqual(new Set(WAYS));
+    // Nothing waits for what was not asked for before it, or with it.
+    for (const { wanted } of orders)
+      for (const { n, after } of wanted)
+        for (const parent of after?.parents ?? [])
+          expect(wanted.some(each => each.n === parent && parent !== n)).toBe(true);
+    expect(orders.filter(each => each.isTwice).every(isKnownByKey)).toBe(true);
   });
 });
 

@@ -5,8 +5,11 @@ import { EXPECTED } from './load.js';
 import type { Query } from './stage.js';
 import * as sql from './statements.js';
 
-/** Without any progress for so long, and without a run whose time is still to come, nothing more is coming. */
-const STUCK_MS = 30_000;
+/**
+ * Without any progress for so long, and without a run whose time is still to come, nothing more is coming. Workers that
+ * ended with the last fault must have begun again meanwhile, on a busy machine too.
+ */
+const STUCK_MS = 90_000;
 
 export interface Quiet {
   readonly ms: number | null;

@@ -4,6 +4,7 @@
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import pg from 'pg';
+import type { Duration } from '../../../src/model/duration.js';
 import type { AnyJob } from '../../../src/model/job/job.js';
 import type { createTock as CreateTock } from '../../../src/tock/create-tock.js';
 import type { Tock } from '../../../src/tock/types.js';
@@ -49,14 +50,14 @@ export async function setStage(dist: string, cleanups: Cleanups): Promise<Stage>
   const jobsOf = async (module: string) =>
     ((await import(pathToFileURL(module).href)) as { readonly jobs: readonly AnyJob[] }).jobs;
   const newer = await jobsOf(jobsModule);
-  const open = (url: string, name: string, jobs = newer) => {
+  const open = (url: string, name: string, jobs = newer, statementTimeout: Duration = '1m') => {
     const connectionString = named(url, name);
     const tock = createTock({
       connectionString,
       connections: 4,
       jobs,
       jobsModule,
-      statementTimeout: '5s',
+      statementTimeout,
       logger: false,
     });
     cleanups.push(() => tock.close());
@@ -71,7 +72,7 @@ export async function setStage(dist: string, cleanups: Cleanups): Promise<Stage>
   // As in a rolling deploy: the newer set takes over, and both work.
   await open(server.url, 'older', await jobsOf(olderModule)).register();
   await driver.register();
-  const client = open(proxies.clients.url, 'client');
+  const client = open(proxies.clients.url, 'client', newer, '5s');
   return { server, proxies, jobsModule, olderModule, query, driver, client };
 }
 
@@ -81,9 +82,9 @@ export function named(databaseUrl: string, name: string): string {
   return `${databaseUrl}${databaseUrl.includes('?') ? '&' : '?'}application_name=${encodeURIComponent(name)}`;
 }
 
-/** It does not mind that the server goes away. */
+/** It does not mind that the server goes away. Those who look at the tables share two connections, and wait in turn. */
 function openQuery(url: string, cleanups: Cleanups): Query {
-  const pool = new pg.Pool({ connectionString: url, max: 2, connectionTimeoutMillis: 5000 });
+  const pool = new pg.Pool({ connectionString: url, max: 2, connectionTimeoutMillis: 60_000 });
   pool.on('error', () => undefined);
   cleanups.push(() => pool.end());
   return async <Row>(text: string, values: unknown[] = []) => (await pool.query(text, values)).rows as Row[];

@@ -18,10 +18,12 @@ export const TABLES = [
   'create table public.once_effects (key text)',
   'create table public.transaction_effects (run_id bigint)',
   'create table public.step_values (run_id bigint, value integer)',
+  'create table public.packed_effects (run_id bigint, fence integer, size integer)',
   'create table public.messages (run_id bigint, fence integer, attempt integer)',
 ];
 
 export const ENQUEUE = `select tock.enqueue($1, $2, $3, queue => $4)::text as id`;
+export const ENQUEUE_GROUP = `select tock.enqueue_group($1, $2, $3, on_end => $4, idempotency_key => $5)::text as id`;
 
 /** What was sent to the other side: each is taken once, or lost. */
 export const TAKE_MESSAGES = 'delete from public.messages returning run_id::text as "runId", fence, attempt';
@@ -37,8 +39,13 @@ export const NOW = 'select tock.now()::text as now';
 export const FINISHED_COUNT = 'select count(*)::int as count from tock.job_runs_finished';
 export const REMAINS = `select (select count(*) from tock.job_runs_live)::int as live,
   (select count(*) from tock.job_slots)::int as slots, (select count(*) from tock.job_outbox)::int as outbox`;
-/** Older code that takes back a run whose job it does not know lets it wait by the default backoff: 10 s, 20 s, 40 s … */
-export const IS_ANY_LATER = `select exists (select from tock.job_runs_live where status in ('queued', 'failed') and run_at > tock.now()) as yes`;
+/**
+ * Older code that takes back a run whose job it does not know lets it wait by the default backoff: 10 s, 20 s, 40 s …
+ * A run that waits for an event or for others is due at the end of time.
+ */
+/** Soon enough to wait for it: a run that is taken back again and again is due later each time. */
+export const IS_ANY_LATER = `select exists (select from tock.job_runs_live where status in ('queued', 'failed') and run_at > tock.now()
+    and run_at < tock.now() + interval '30 seconds') as yes`;
 export const STILL_LIVE = `select 'run ' || id || ' of ' || job || ' is ' || status || ', due at ' || run_at || coalesce(', blocked on ' || blocked_on, '')
     || coalesce(', and holds ' || (select string_agg(s.concurrency_key, ' and ') from tock.job_slots s where s.run_id = r.id), '') as text
   from tock.job_runs_live r order by exists (select from tock.job_slots s where s.run_id = r.id) desc, id limit 10`;
@@ -66,6 +73,10 @@ where r.status in ('queued', 'failed') and r.run_at <= tock.now() and exists (se
   and (q.concurrency is null or coalesce(h.count, 0) < q.concurrency)
   and not exists (select from unnest(r.slot_keys, r.slot_limits) s(key, slots) join held using (key) where held.count >= s.slots)`;
 
+export const CHILDREN = `select id::text, payload ->> 'parent' as parent from tock.job_runs where job = 'kid' order by id`;
+/** How many attempts were made in batches of several runs, and in how large ones at most. */
+export const PACKED = `select count(*)::int as attempts, (count(*) filter (where size > 1))::int as together,
+  coalesce(max(size), 0) as most from public.packed_effects`;
 export const RUNS_BY_WISH = `select id::text, (payload ->> 'n')::int as n from tock.job_runs where payload ? 'n' order by id`;
 export const LIVE_IDS = 'select id::text from tock.job_runs_live';
 export const FINISHED_IDS = 'select id::text from tock.job_runs_finished';
@@ -86,6 +97,15 @@ export const CONTRADICTIONS: readonly string[] = [
   `select 'I9 the step of run ' || r.id || ' is kept as ' || coalesce(e.result::text, 'nothing') || ', and it succeeded with ' || r.output as text
      from tock.job_runs_finished r left join tock.job_effects e on e.key = 'step:' || r.id || ':number'
      where r.job = 'step' and r.status = 'succeeded' and e.result is distinct from r.output`,
+  `select 'batch: run ' || r.id || ' of packed has succeeded under fence ' || r.fence || ' with ' || coalesce(r.output::text, 'nothing') as text
+     from tock.job_runs_finished r where r.job = 'packed' and r.status = 'succeeded'
+     and r.output is distinct from jsonb_build_object('run', r.id::text, 'fence', r.fence)`,
+  `select 'batch: run ' || r.id || ' of packed has succeeded under fence ' || r.fence || ', and its effect is not there' as text
+     from tock.job_runs_finished r where r.job = 'packed' and r.status = 'succeeded'
+     and not exists (select from public.packed_effects e where e.run_id = r.id and e.fence = r.fence)`,
+  `select 'batch: run ' || r.id || ' of ' || r.job || ' has the error of another attempt: ' || (e ->> 'message') as text
+     from tock.job_runs r cross join jsonb_array_elements(r.errors) e where r.job in ('batched', 'packed') and e ->> 'message' like '% fails by lot'
+     and e ->> 'message' not like 'run ' || r.id || ' under %: attempt ' || (e ->> 'attempt') || ' fails by lot'`,
   `select 'chain: run ' || r.id || ' of ' || r.job || ' at ' || r.scheduled_for || ' has ' || count(f.id) || ' followers' as text
      from tock.job_runs_finished r left join tock.job_runs f on f.job = 'follower' and f.scheduled_for = r.scheduled_for and f.status <> 'skipped'
      where r.job = 'fourths' group by r.id, r.job, r.scheduled_for, r.status

@@ -2,14 +2,11 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CliHarness, openCliHarness, untilFile } from '../cli-harness.js';
+import { describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
+import { openCliHarness, until, untilFile } from '../cli-harness.js';
 
-let harness: CliHarness;
-beforeAll(async () => {
-  harness = await openCliHarness({ migrated: false });
-});
-afterAll(async () => await harness.close());
+const harness = openOnce(() => openCliHarness({ migrated: false }));
 
 /** Enqueues a run and resolves to its id. */
 async function enqueue(...args: string[]): Promise<string> {
@@ -28,7 +25,7 @@ describe('tock migrate', () => {
     expect(code).toBe(1);
   });
 
-  it('says what was applied, and then that nothing was missing', async () => {
+  it('says what was applied, and then that nothing was missing', { tags: 'slow' }, async () => {
     const first = await harness.tock(['migrate']);
     // A slow migration says so.
     expect(first.stderr).toMatch(/^(?:tock migrate: migrating …\n)?$/);
@@ -39,7 +36,7 @@ describe('tock migrate', () => {
     expect(await harness.json(['migrate'])).toMatchObject({ applied: [] });
   });
 
-  it('uses the schema that the environment names', async () => {
+  it('uses the schema that the environment names', { tags: 'slow' }, async () => {
     const { stdout } = await harness.tock(['migrate'], { env: { TOCK_SCHEMA: 'elsewhere' } });
     expect(stdout).toContain('applied to the schema elsewhere: 0001_');
   });
@@ -64,7 +61,7 @@ describe('a wrong password', () => {
 });
 
 describe('tock tick', () => {
-  it('prints one summary line, or the summary', async () => {
+  it('prints one summary line, or the summary', { tags: 'slow' }, async () => {
     const { code, stdout, stderr } = await harness.tock(['tick', '--budget', '5s', '--concurrency', '2']);
     expect(stdout).toMatch(/^\S+Z tick: 7 registered in \S+ on \S+\n$/);
     expect(stderr).toBe('');
@@ -75,7 +72,7 @@ describe('tock tick', () => {
     });
   });
 
-  it('migrates first with --migrate', async () => {
+  it('migrates first with --migrate', { tags: 'slow' }, async () => {
     const env = { TOCK_SCHEMA: 'ticked' };
     expect((await harness.tock(['tick'], { env })).code).toBe(1);
     expect((await harness.tock(['tick', '--migrate'], { env })).code).toBe(0);
@@ -83,7 +80,7 @@ describe('tock tick', () => {
 });
 
 describe('tock cancel and tock retry', () => {
-  it('cancel a waiting run, keep the reason, and put it back', async () => {
+  it('cancel a waiting run, keep the reason, and put it back', { tags: 'slow' }, async () => {
     const id = await enqueue('greet', '--at', '2040-01-01T00:00:00Z');
     const cancelled = await harness.tock(['cancel', id, '--reason', 'wrong\u001B[31m month']);
     expect(cancelled.stdout).toBe(`run ${id} of greet is cancelled\n`);
@@ -99,7 +96,7 @@ describe('tock cancel and tock retry', () => {
     expect(retried.code).toBe(0);
   });
 
-  it('go on after a run that fails, and exit 1', async () => {
+  it('go on after a run that fails, and exit 1', { tags: 'slow' }, async () => {
     const id = await enqueue('greet', '--at', '2040-01-01T00:00:00Z');
     const { code, stdout, stderr } = await harness.tock(['cancel', '999999', id]);
     expect(stdout).toBe(`run ${id} of greet is cancelled\n`);
@@ -114,12 +111,14 @@ describe('tock cancel and tock retry', () => {
     });
   });
 
-  it('ask a running run’s handler to stop', async () => {
+  it('ask a running run’s handler to stop', { tags: 'slow' }, async () => {
     const started = path.join(harness.folder, 'cancel-started');
     const payload = JSON.stringify({ started, until: path.join(harness.folder, 'never') });
     const env = { TOCK_HEARTBEAT: '100ms', TOCK_LOG_LEVEL: 'silent' };
     const waiting = harness.begin(['run', 'patient', '--payload', payload, '--wait', '--json'], { env });
     await untilFile(started);
+    // The file is there a moment before its text.
+    await until('it names its process', async () => (await readFile(started, 'utf8')) !== '');
     expect(await readFile(started, 'utf8')).toBe(String(waiting.child.pid));
     const { runs } = await harness.json<{ runs: { id: string }[] }>(['runs', '--status', 'running']);
     const id = runs[0]?.id ?? '';

@@ -1,18 +1,15 @@
 // `tock audit`, and who the command line acts for.
 import { userInfo } from 'node:os';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { AuditRecord } from '../../../src/model/audit.js';
-import { type CliHarness, openCliHarness } from '../cli-harness.js';
+import { openOnce } from '../../support/open.js';
+import { openCliHarness } from '../cli-harness.js';
 
 interface AuditDocument {
   readonly audit: readonly AuditRecord[];
 }
 
-let harness: CliHarness;
-beforeAll(async () => {
-  harness = await openCliHarness();
-});
-afterAll(async () => await harness.close());
+const harness = openOnce(openCliHarness);
 
 const audit = async (...args: string[]) => (await harness.json<AuditDocument>(['audit', ...args])).audit;
 
@@ -27,7 +24,7 @@ describe('tock audit', () => {
 
   it('shows who did what, newest first', async () => {
     const as = (name: string) => ({ env: { TOCK_OPERATOR: name } });
-    await harness.tock(['queue', 'pause', 'mails', '--note', 'the printer is on fire'], as('mia'));
+    await harness.tock(['queue', 'pause', 'mails', '--new', '--note', 'the printer is on fire'], as('mia'));
     await harness.tock(['queue', 'set', 'mails', '--concurrency', '3'], as('ben'));
     await harness.tock(['run', 'greet'], as('mia'));
     const { code, stdout } = await harness.tock(['audit']);
@@ -56,7 +53,7 @@ describe('tock audit', () => {
   });
 
   it('shows what others wrote without its control characters', async () => {
-    await harness.tock(['queue', 'pause', 'mails', '--note', 'a\u001b[31mb\nc'], {
+    await harness.tock(['queue', 'pause', 'mails', '--new', '--note', 'a\u001b[31mb\nc'], {
       env: { TOCK_OPERATOR: 'x\u001b[2J' },
     });
     const { stdout } = await harness.tock(['audit', '--limit', '1']);
@@ -66,8 +63,11 @@ describe('tock audit', () => {
 
   it.each([
     [['--action', 'runs.retri'], '--action runs.retri: it is not an action; did you mean runs.retry?'],
-    [['--action', 'x'], '--action x: it is not an action: enqueue, complete, fail, extend, runs.retry, '],
-    [['--via', 'phone'], '--via phone: Allowed choices are page, cli, api, alert.'],
+    [
+      ['--action', 'x'],
+      '--action x: it is not an action: enqueue, emit, groups.continue, groups.retry, groups.cancel, complete, fail, extend, runs.retry, ',
+    ],
+    [['--via', 'phone'], '--via phone: Allowed choices are page, cli, api, agent, alert.'],
     [['--since', 'monday'], '--since monday: '],
     [['--limit', '0'], '--limit 0: '],
     [['--before', 'x'], '--before x: it must be the id of a run, a whole number'],
@@ -80,8 +80,8 @@ describe('tock audit', () => {
 
 describe('who the command line acts for', () => {
   it('is who called sudo, or the user of the operating system', async () => {
-    await harness.tock(['queue', 'pause', 'by-sudo'], { env: { SUDO_USER: 'ada' } });
-    await harness.tock(['queue', 'pause', 'by-user']);
+    await harness.tock(['queue', 'pause', 'by-sudo', '--new'], { env: { SUDO_USER: 'ada' } });
+    await harness.tock(['queue', 'pause', 'by-user', '--new']);
     expect((await audit('--target', 'by-sudo'))[0]).toMatchObject({ operator: 'ada', via: 'cli' });
     expect((await audit('--target', 'by-user'))[0]).toMatchObject({ operator: userInfo().username });
   });

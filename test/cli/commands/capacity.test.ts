@@ -1,14 +1,10 @@
 // `tock capacity`: one screen, one document, and sizes that cannot be read.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { CapacityReport } from '../../../src/index.js';
-import { type CliHarness, openCliHarness } from '../cli-harness.js';
+import { openOnce } from '../../support/open.js';
+import { openCliHarness } from '../cli-harness.js';
 
-let harness: CliHarness;
-beforeAll(async () => {
-  harness = await openCliHarness();
-  await harness.tock(['run', 'greet', '--wait']);
-});
-afterAll(async () => await harness.close());
+const harness = openOnce(openCliHarness, harness => harness.tock(['run', 'greet', '--wait']));
 
 describe('tock capacity', () => {
   it('says what it does not know, and how to name it', async () => {
@@ -20,12 +16,12 @@ describe('tock capacity', () => {
     expect(stdout).toMatch(/^nothing ends within ten years, as far as it is known$/m);
   });
 
-  it('names what ends first, and what to do', async () => {
+  it('names what ends first, and what to do', { tags: 'slow' }, async () => {
     const { stdout } = await harness.tock(['capacity', '--disk', '1MB']);
     expect(stdout).toMatch(/^ends first: disk, now\n {2}keep less: tock prune --keep 30d/m);
   });
 
-  it('prints one document with --json', async () => {
+  it('prints one document with --json', { tags: 'slow' }, async () => {
     const report = await harness.json<CapacityReport>(['capacity', '--disk', '1.5TB', '--cores', '0.5']);
     expect(report.endsFirst).toBeNull();
     expect(report.resources.map(({ code }) => code).sort()).toEqual([
@@ -44,7 +40,7 @@ describe('tock capacity', () => {
     [['--disk', '0'], '--disk 0: write a size such as 200GB or 1.5TB'],
     [['--cores', 'all'], '--cores all: it must be a number above 0, such as 4 or 0.5'],
     [['--disc', '1GB'], "unknown option '--disc' (Did you mean --disk?)"],
-  ])('refuses %s', async (flags, message) => {
+  ])('refuses %s', { tags: 'slow' }, async (flags, message) => {
     const { code, stderr } = await harness.tock(['capacity', ...flags]);
     expect(code).toBe(2);
     expect(stderr).toContain(message);

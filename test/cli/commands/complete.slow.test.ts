@@ -1,22 +1,21 @@
 // `tock complete` and `tock fail`: what has become of a run that was handed off, and what is said when it is too late.
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CliHarness, openCliHarness } from '../cli-harness.js';
+import { openOnce } from '../../support/open.js';
+import { openCliHarness } from '../cli-harness.js';
 
 const OVER = '00000000-0000-0000-0000-000000000000';
 
-let harness: CliHarness;
+const harness = openOnce(openCliHarness);
 let client: Client;
 let lastId = 9000;
 beforeAll(async () => {
-  harness = await openCliHarness();
   await harness.tock(['migrate']);
   client = new Client({ connectionString: harness.url });
   await client.connect();
 });
 afterAll(async () => {
   await client.end();
-  await harness.close();
 });
 
 /** A run that was handed off under the fence 3; resolves to its id. */

@@ -7,7 +7,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listNames } from '../../../src/cli/completion/list-names.js';
 import { RUN_STATUSES } from '../../../src/model/run/states.js';
-import { createTestDatabase, runAt, type TestDatabase } from '../../support/embedded-database.js';
+import { createTestDatabase, runAt } from '../../support/embedded-database.js';
+import { openOnce } from '../../support/open.js';
 import { hasNoShell } from '../../support/shells.js';
 import { begin, openWarmCli, tock } from '../cli-harness.js';
 
@@ -136,7 +137,14 @@ describe.skipIf(hasNoShell('bash'))('in bash', () => {
 
   it('offers commands, sub-commands and options', async () => {
     expect(await offered(['tock', 'ru'])).toEqual(['runs', 'run']);
-    expect(await offered(['tock', 'queue', ''])).toEqual(['list', 'set', 'pause', 'resume', 'remove']);
+    expect(await offered(['tock', 'queue', ''])).toEqual([
+      'list',
+      'set',
+      'reset',
+      'pause',
+      'resume',
+      'remove',
+    ]);
     expect(await offered(['tock', 'queue', 'set', 'reports', '--c'])).toEqual(['--concurrency']);
     expect(await offered(['tock', 'migrate', '--s'])).toEqual(['--sql']);
     expect(await offered(['tock', '--v'])).toEqual(['--version']);
@@ -242,7 +250,7 @@ describe.skipIf(hasNoShell('fish'))('in fish', () => {
 
   it('offers commands, sub-commands and options with their descriptions', async () => {
     expect(await offered('tock migr')).toEqual(['migrate\tbring the schema to this version']);
-    expect(await words('tock queue ')).toEqual(['list', 'pause', 'remove', 'resume', 'set']);
+    expect(await words('tock queue ')).toEqual(['list', 'pause', 'remove', 'reset', 'resume', 'set']);
     expect(await words('tock queue set reports --conc')).toEqual(['--concurrency']);
     expect(await words('tock migrate --sq')).toEqual(['--sql']);
   });
@@ -266,9 +274,8 @@ describe.skipIf(hasNoShell('fish'))('in fish', () => {
 });
 
 describe('names', () => {
-  let database: TestDatabase;
+  const database = openOnce(() => createTestDatabase('schema'));
   beforeAll(async () => {
-    database = await createTestDatabase('schema');
     await runAt(
       database.url,
       `insert into tock.job_definitions (name, job, cron, queue) values ('daily', 'report', '@daily', 'slow'), ('greet', 'greet', null, 'default')`,
@@ -276,7 +283,6 @@ describe('names', () => {
       `insert into tock.job_queues (name, concurrency) values ('mail', 1)`,
     );
   });
-  afterAll(async () => await database.drop());
 
   const PATIENT_MS = 30_000;
   it('are those of the database', async () => {

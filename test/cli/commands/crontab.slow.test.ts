@@ -2,17 +2,14 @@
 import { spawnSync } from 'node:child_process';
 import { chmod, mkdir, realpath, symlink } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { isCronRunning } from '../../../src/runtime/crontab.js';
+import { openOnce } from '../../support/open.js';
 import { installPackage, startProcess } from '../../support/processes.js';
-import { type CrontabKit, openCrontabKit } from '../crontab-kit.js';
+import { openCrontabKit } from '../crontab-kit.js';
 
-let kit: CrontabKit;
-beforeAll(async () => {
-  kit = await openCrontabKit();
-});
+const kit = openOnce(openCrontabKit);
 beforeEach(async () => await kit.setCrontab(null));
-afterAll(async () => await kit.close());
 
 const FOLDER = path.resolve('.');
 const OTHERS = Buffer.from('# f\xFCr alle\r\nMAILTO=""\n0 1 * * * /opt/x\n', 'latin1');

@@ -4,14 +4,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CliHarness, type Going, openCliHarness, until } from '../cli-harness.js';
+import { describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
+import { type Going, openCliHarness, until } from '../cli-harness.js';
 
-let cli: CliHarness;
-beforeAll(async () => {
-  cli = await openCliHarness();
-});
-afterAll(() => cli.close());
+const cli = openOnce(openCliHarness);
 
 const LINK = /http:\/\/127\.0\.0\.1:\d+\/sign-in\?token=[\w-]+/;
 

@@ -1,13 +1,13 @@
 // `tock show`, `status` and `cancel` of a run that is handed off to another system.
 import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CliHarness, openCliHarness } from '../cli-harness.js';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
+import { openCliHarness } from '../cli-harness.js';
 
 const OVER = '00000000-0000-0000-0000-000000000000';
 
-let harness: CliHarness;
+const harness = openOnce(openCliHarness);
 beforeAll(async () => {
-  harness = await openCliHarness();
   await harness.tock(['migrate']);
   const client = new Client({ connectionString: harness.url });
   await client.connect();
@@ -22,7 +22,6 @@ beforeAll(async () => {
     values (9001, 2, now() - interval '9 hours', now(), now(), 2)`);
   await client.end();
 });
-afterAll(async () => await harness.close());
 
 describe('a run that is handed off', () => {
   it('is shown with its receiver, its lease, what completes it, and answers that came too late', async () => {

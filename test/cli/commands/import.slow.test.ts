@@ -2,15 +2,12 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type CrontabKit, openCrontabKit } from '../crontab-kit.js';
+import { afterEach, describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
+import { openCrontabKit } from '../crontab-kit.js';
 
-let kit: CrontabKit;
-beforeAll(async () => {
-  kit = await openCrontabKit();
-});
+const kit = openOnce(openCrontabKit);
 afterEach(async () => await kit.setCrontab(null));
-afterAll(async () => await kit.close());
 
 const CRONTAB = `MAILTO=ops@example.com
 # nightly

@@ -2,14 +2,11 @@
 import { rm, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CliHarness, openCliHarness } from '../cli-harness.js';
+import { describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
+import { openCliHarness } from '../cli-harness.js';
 
-let harness: CliHarness;
-beforeAll(async () => {
-  harness = await openCliHarness();
-});
-afterAll(async () => await harness.close());
+const harness = openOnce(openCliHarness);
 
 async function query(sql: string): Promise<void> {
   const client = new Client({ connectionString: harness.url });
@@ -45,7 +42,9 @@ describe('tock jobs', () => {
     expect(stdout).not.toMatch(/[│─]/);
   });
 
-  it('says which module it has read, and warns where the source beside it is newer', async () => {
+  it('says which module it has read, and warns where the source beside it is newer', {
+    tags: 'slow',
+  }, async () => {
     const module = path.join(harness.folder, 'jobs.mjs');
     expect((await harness.tock(['jobs'])).stdout).toContain(`the jobs in code come from ${module}\n`);
     const source = path.join(harness.folder, 'greet.ts');

@@ -10,21 +10,20 @@ import {
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
 import { readOpenMetrics, sampleOf } from '../../support/openmetrics-reader.js';
 import { PROMTOOL } from '../../support/prometheus.js';
-import { type CliHarness, openCliHarness } from '../cli-harness.js';
+import { openCliHarness } from '../cli-harness.js';
 
-let harness: CliHarness;
+const harness = openOnce(openCliHarness);
 let folder: string;
 beforeAll(async () => {
-  harness = await openCliHarness();
   folder = path.join(harness.folder, 'textfile');
   mkdirSync(folder);
   await harness.tock(['tick']);
   await harness.tock(['run', 'greet', '--wait']);
 });
-afterAll(async () => await harness.close());
 const metrics = (...args: string[]) => harness.tock(['metrics', ...args]);
 
 describe('tock metrics', () => {
@@ -56,7 +55,7 @@ describe('tock metrics', () => {
     expect(sampleOf(families, 'tock_metrics_left_out', { what: 'jobs' })).toBeGreaterThan(0);
   });
 
-  it.skipIf(PROMTOOL === null)('passes promtool in the older format', async () => {
+  it.skipIf(PROMTOOL === null)('passes promtool in the older format', { tags: 'slow' }, async () => {
     const { stdout } = await metrics('--format', 'prometheus');
     const {
       status,
@@ -78,7 +77,7 @@ describe('tock metrics --textfile', () => {
     expect(readdirSync(folder)).toEqual(['tock.prom']);
   });
 
-  it('is readable by others under cron’s strictest umask', () => {
+  it('is readable by others under cron’s strictest umask', { tags: 'slow' }, () => {
     const { status, stderr } = spawnSync(
       '/bin/sh',
       ['-c', `umask 077; exec "${process.execPath}" dist/cli.js metrics --textfile "${file()}"`],
@@ -95,7 +94,9 @@ describe('tock metrics --textfile', () => {
     expect(statSync(file()).ino).not.toBe(before);
   });
 
-  it('keeps the old file when the database is away, or the file cannot be replaced', async () => {
+  it('keeps the old file when the database is away, or the file cannot be replaced', {
+    tags: 'slow',
+  }, async () => {
     writeFileSync(file(), 'old\n');
     const away = await harness.tock(['metrics', '--textfile', file()], {
       env: { DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' },

@@ -1,16 +1,13 @@
 // `tock next`: occurrences of a schedule, of a job in code, of a definition in the database.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
 import { begin, type CliHarness, openCliHarness } from '../cli-harness.js';
 
 const NOWHERE = { DATABASE_URL: 'postgres://user@127.0.0.1:1/nowhere', TOCK_JOBS: '/nowhere.js' };
 const NEW_YORK = ['--cron', '30 2 * * *', '--timezone', 'America/New_York'];
 const MARCH = ['--from', '2026-03-07T07:30:00Z', '--to', '2026-03-09T06:30:00Z'];
 
-let harness: CliHarness;
-beforeAll(async () => {
-  harness = await openCliHarness();
-});
-afterAll(async () => await harness.close());
+const harness = openOnce(openCliHarness);
 
 const tock: CliHarness['tock'] = (args, options) => harness.tock(args, options);
 
@@ -106,22 +103,54 @@ describe('tock next --cron', () => {
     [['--cron', '* * * * *', '--every', '5m'], 'exactly one of cron, every and at'],
     [['--cron', '* * * * *', '--from', '2026-01-02T00:00:00Z', '--to', '2026-01-01T00:00:00Z'], 'swap them'],
     [['--every', '1ms'], 'not whole seconds'],
-    [[], 'give a definition, or a schedule with --cron or --every'],
+    [['--timezone', 'UTC'], '--timezone is for --cron and --every'],
+    [['--to', '-1h'], 'swap them'],
+    [['--to', 'soonish'], 'it is not a time; write +1h'],
     [['nightly', '--cron', '* * * * *'], 'not both'],
-  ])('%j is a usage error', async (args, message) => {
+  ])('%j is a usage error', { tags: 'slow' }, async (args, message) => {
     const { code, stdout, stderr } = await tock(['next', ...args], { env: NOWHERE });
     expect(stderr).toContain(message);
     expect(stdout).toBe('');
     expect(code).toBe(2);
   });
 
-  it('ends quietly when its reader closes the pipe', async () => {
+  it('ends quietly when its reader closes the pipe', { tags: 'slow' }, async () => {
     const { child, printed, ended } = begin(['next', '--cron', '* * * * * *', '--count', '10000'], {
       env: NOWHERE,
     });
     child.stdout.once('data', () => child.stdout.destroy());
     expect((await ended).code).toBe(0);
     expect(printed.stderr).toBe('');
+  });
+});
+
+describe('tock next without a name', () => {
+  const day = ['--from', '2026-03-07T00:00:00Z', '--to', '2026-03-08T00:00:00Z'];
+
+  it('counts what starts over all definitions, by definition and in all', { tags: 'slow' }, async () => {
+    const found = await harness.json<{ starts: number; definitions: { name: string; starts: number }[] }>([
+      'next',
+      ...day,
+    ]);
+    const counts = Object.fromEntries(found.definitions.map(({ name, starts }) => [name, starts]));
+    expect(counts).toMatchObject({ steady: 4, nightly: 1 });
+    expect(found.starts).toBe(found.definitions.reduce((sum, { starts }) => sum + starts, 0));
+    const { stdout, code } = await harness.tock(['next', ...day]);
+    expect(stdout).toMatch(/^\d+ runs of \d+ definitions start from /);
+    expect(stdout).toMatch(/\nsteady +4 /);
+    expect(code).toBe(0);
+  });
+
+  it('takes an hour from now unless --to says otherwise, in words too', async () => {
+    const hour = async (args: string[]) => {
+      const { from, to } = await harness.json<{ from: string; to: string }>(['next', ...args]);
+      return Date.parse(to) - Date.parse(from);
+    };
+    expect(await hour([])).toBe(3_600_000);
+    const asked = performance.now();
+    const apart = Math.abs((await hour(['--to', '+2h'])) - 7_200_000);
+    // Both ends are from now, read one after the other.
+    expect(apart).toBeLessThanOrEqual(1000 + performance.now() - asked);
   });
 });
 
@@ -142,7 +171,7 @@ describe('tock next <definition>', () => {
     expect(await harness.json(['next', 'greet'])).toEqual({ occurrences: [] });
   });
 
-  it('finds a definition in the database when there is no job module', async () => {
+  it('finds a definition in the database when there is no job module', { tags: 'slow' }, async () => {
     await harness.tock(['tick']);
     const args = ['next', 'steady', '--from', '2026-03-08T00:00:00Z', '--count', '2'];
     const found = await harness.json(args, { env: { TOCK_JOBS: NOWHERE.TOCK_JOBS } });

@@ -1,20 +1,12 @@
 // `tock prune`: what it does, what it says of it, and what it refuses.
-import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { PruneResult } from '../../../src/index.js';
-import { type CliHarness, openCliHarness } from '../cli-harness.js';
+import { openClient } from '../../support/embedded-database.js';
+import { openOnce } from '../../support/open.js';
+import { openCliHarness } from '../cli-harness.js';
 
-let harness: CliHarness;
-let client: pg.Client;
-beforeAll(async () => {
-  harness = await openCliHarness();
-  client = new pg.Client({ connectionString: harness.url });
-  await client.connect();
-});
-afterAll(async () => {
-  await client.end();
-  await harness.close();
-});
+const harness = openOnce(openCliHarness);
+const client = openOnce(() => openClient(harness.url));
 
 /** A month that is long over, with so many succeeded runs and one that is dead. */
 async function makeOld(month: string, count: number): Promise<string> {
@@ -53,6 +45,7 @@ describe('tock prune', () => {
       deletedRuns: 0,
       deletedKeys: 0,
       deletedEffects: 0,
+      deletedEvents: 0,
       deletedAudit: 0,
       madePartitions: 0,
       partition: 'month',

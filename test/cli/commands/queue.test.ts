@@ -1,16 +1,15 @@
 // `tock queue`: limits of queues over all hosts, and their pauses.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CliHarness, openCliHarness } from '../cli-harness.js';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
+import { openCliHarness } from '../cli-harness.js';
 
 interface QueueDocument {
   readonly queue: Record<string, unknown>;
 }
 
-let harness: CliHarness;
-beforeAll(async () => {
-  harness = await openCliHarness();
-});
-afterAll(async () => await harness.close());
+const harness = openOnce(openCliHarness);
 const queue = (...args: string[]) => harness.tock(['queue', ...args]);
 
 describe('tock queue', () => {
@@ -22,7 +21,7 @@ describe('tock queue', () => {
     expect(await harness.json(['queue', 'list'])).toEqual({ queues: [] });
   });
 
-  it('sets what is given and keeps the rest; none removes a limit', async () => {
+  it('sets what is given and keeps the rest; none removes a limit', { tags: 'slow' }, async () => {
     const { code, stdout, stderr } = await queue(
       'set',
       'reports',
@@ -47,9 +46,14 @@ describe('tock queue', () => {
       rate: { count: 100, perMs: 60_000 },
       window: '23:00-06:00',
       timezone: 'Europe/Berlin',
+      closedUntil: null,
+      fair: null,
       pausedAt: null,
+      pausedUntil: null,
       pauseReason: null,
       relayedTo: null,
+      inCode: null,
+      overrides: {},
       waiting: 0,
       running: 0,
     });
@@ -67,8 +71,8 @@ describe('tock queue', () => {
     expect(three.stdout).toBe('reports: no limits (0 waiting, 0 running)\n');
   });
 
-  it('starts no runs while it is paused, and says how many wait', async () => {
-    const paused = await queue('pause', 'later', '--note', 'out of\u001B[31m paper');
+  it('starts no runs while it is paused, and says how many wait', { tags: 'slow' }, async () => {
+    const paused = await queue('pause', 'later', '--new', '--note', 'out of\u001B[31m paper');
     expect(paused.stdout).toMatch(
       /^later: paused: out of paper \(since .* UTC\); none of its runs starts until tock queue resume later \(0 waiting, 0 running\)\n$/,
     );
@@ -95,8 +99,10 @@ describe('tock queue', () => {
     expect(await harness.json(['tick'])).toMatchObject({ executed: { succeeded: 1 } });
   });
 
-  it('resumes at a rate, which stays until it is changed, and is never put over another', async () => {
-    await queue('pause', 'slowly');
+  it('resumes at a rate, which stays until it is changed, and is never put over another', {
+    tags: 'slow',
+  }, async () => {
+    await queue('pause', 'slowly', '--new');
     const { queue: resumed } = await harness.json<QueueDocument>([
       'queue',
       'resume',
@@ -111,17 +117,19 @@ describe('tock queue', () => {
       backlog: { count: 0, oldestAt: null, oldestMs: null },
     });
     const unpaused = await queue('resume', 'slowly', '--rate', '9/s');
-    expect(unpaused.stderr).toContain('the queue "slowly" is not paused, and nothing was changed');
-    await queue('pause', 'slowly');
+    expect(unpaused.stderr).toContain(
+      'the queue "slowly" is neither paused nor closed, and nothing was changed',
+    );
+    await queue('pause', 'slowly', '--new');
     const other = await queue('resume', 'slowly', '--rate', '9/s');
-    expect(other.stderr).toContain('has a rate of 5/1s, which holds after the pause too');
+    expect(other.stderr).toContain('has a rate of 5/1s, which holds afterwards too');
     expect(other.code).toBe(1);
     expect((await queue('resume', 'slowly')).stdout).toContain('its limits: 5 per 1s');
     await queue('remove', 'slowly');
   });
 
-  it('asks before the limits of a queue in which runs wait are removed', async () => {
-    await queue('pause', 'shut');
+  it('asks before the limits of a queue in which runs wait are removed', { tags: 'slow' }, async () => {
+    await queue('pause', 'shut', '--new');
     await harness.tock(['run', 'greet', '--queue', 'shut']);
     const refused = await queue('remove', 'shut');
     expect(refused.stderr).toMatch(
@@ -132,8 +140,8 @@ describe('tock queue', () => {
     expect(await harness.json(['tick'])).toMatchObject({ executed: { succeeded: 1 } });
   });
 
-  it('removes limits and pause', async () => {
-    await queue('pause', 'gone');
+  it('removes limits and pause', { tags: 'slow' }, async () => {
+    await queue('pause', 'gone', '--new');
     expect((await queue('remove', 'gone')).stdout).toBe('gone now has no limits and no pause\n');
     const { code, stdout } = await queue('remove', 'gone');
     expect(stdout).toBe('gone had neither limits nor a pause\n');
@@ -152,7 +160,7 @@ describe('tock queue', () => {
     [['pause'], /missing required argument 'queue'/],
     [['resume', 'reports', 'more'], /too many arguments/],
     [['list', '--limt'], /unknown option '--limt'/],
-  ])('%j is a usage error', async (args, message) => {
+  ])('%j is a usage error', { tags: 'slow' }, async (args, message) => {
     const { code, stdout, stderr } = await queue(...args);
     expect(stderr).toMatch(message);
     expect(stderr.trim().split('\n')).toHaveLength(1);
@@ -160,7 +168,7 @@ describe('tock queue', () => {
     expect(code).toBe(2);
   });
 
-  it('takes --json before and after the subcommand', async () => {
+  it('takes --json before and after the subcommand', { tags: 'slow' }, async () => {
     for (const args of [
       ['queue', '--json', 'list'],
       ['queue', 'list', '--json'],
@@ -171,5 +179,100 @@ describe('tock queue', () => {
     }
     const { stderr } = await harness.tock(['queue', 'set', 'a', '--window', 'x', '--json']);
     expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'TOCK_BAD_SCHEDULE' } });
+  });
+});
+
+describe('a misspelt queue', () => {
+  it('is not paused, unless it is meant', { tags: 'slow' }, async () => {
+    await queue('set', 'invoices', '--concurrency', '3');
+    const { code, stderr } = await harness.tock(['queue', 'pause', 'invoiecs']);
+    expect(stderr).toMatch(
+      /names the queue "invoiecs"; did you mean invoices\?; --new pauses it all the same/,
+    );
+    expect(code).toBe(2);
+    expect((await queue('pause', 'invoiecs', '--new')).code).toBe(0);
+    expect((await queue('pause', 'default')).code).toBe(0);
+    await queue('resume', 'default', '--yes');
+  });
+});
+
+describe('a queue in code', () => {
+  const inCode = (text: string) => async () => {
+    const jobs = path.join(harness.folder, 'queues.mjs');
+    await writeFile(
+      jobs,
+      `import { defineJob, defineQueue } from '${path.resolve('dist/index.js')}';
+export const jobs = [defineJob({ name: 'greet', run: () => null })];
+export const queues = [${text}];`,
+    );
+    return await harness.tock(['tick'], { env: { TOCK_JOBS: jobs, TOCK_ALLOW_VANISHING: 'on' }, input: '' });
+  };
+  const register = inCode(
+    "defineQueue({ name: 'mail', concurrency: 4, rate: { count: 100, per: '1m' } }), defineQueue({ name: 'plain' })",
+  );
+  const UNTIL = String.raw`until \w{3} \d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)? UTC`;
+
+  it('is shown as such', { tags: 'slow' }, async () => {
+    expect(await register()).toMatchObject({ code: 0 });
+    const { stdout } = await queue();
+    expect(stdout).toMatch(/^mail +0 +0 +4 at once, 100 per 1m \(in code\)$/m);
+    expect(stdout).toMatch(/^plain +0 +0 +none \(in code\)$/m);
+    expect((await queue('mail')).stdout).toMatch(/limits +4 at once, 100 per 1m \(in code\)\n$/);
+    expect((await queue('plain')).stdout).toMatch(/limits +none \(in code\)\n$/);
+  });
+
+  it('is set on top of the code, with an end, and shown with both', { tags: 'slow' }, async () => {
+    const line = String.raw`code: concurrency 4 · set to 2 by root ${UNTIL}`;
+    const { stdout, stderr } = await queue('set', 'mail', '--concurrency', '2', '--until', '+2h');
+    expect(stderr).toBe('');
+    expect(stdout).toMatch(
+      new RegExp(String.raw`^mail: 2 at once, 100 per 1m \(0 waiting, 0 running\)\n  ${line}\n$`),
+    );
+    await queue('set', 'mail', '--rate', 'none');
+    const rate = 'code: rate 100/1m · set to none by root until it is reset';
+    const list = await queue();
+    expect(list.stdout).toMatch(/^mail +0 +0 +2 at once$/m);
+    expect(list.stdout).toMatch(new RegExp(`^mail: ${line}\nmail: ${rate}$`, 'm'));
+    expect((await queue('mail')).stdout).toMatch(
+      new RegExp(String.raw`\n +limits +2 at once\n +${line}\n +${rate}\n$`),
+    );
+    const { queues } = await harness.json<{ queues: { name: string; overrides: object }[] }>(['queue']);
+    expect(queues.find(({ name }) => name === 'mail')).toMatchObject({
+      concurrency: 2,
+      inCode: { concurrency: 4 },
+      overrides: { concurrency: { by: 'root', until: expect.stringMatching(/Z$/) }, rate: { until: null } },
+    });
+    expect(await harness.json(['queue', 'mail'])).toMatchObject({ queue: { inCode: { concurrency: 4 } } });
+    expect((await harness.tock(['audit', '--action', 'queues'])).stdout).toMatch(
+      /set limits of the queue mail: concurrency 4 → 2, until /,
+    );
+  });
+
+  it('is reset to its code, and not removed', { tags: 'slow' }, async () => {
+    const removed = await queue('remove', 'mail', '--yes');
+    expect(removed.code).toBe(1);
+    expect(removed.stderr).toMatch(/the queue "mail" is in code .* tock queue reset mail/);
+    const { stdout } = await queue('reset', 'mail');
+    expect(stdout).toBe('mail: as its code states: 4 at once, 100 per 1m (0 waiting, 0 running)\n');
+    expect((await harness.tock(['audit', '--action', 'queues.reset'])).stdout).toMatch(
+      /reset the queue mail to its code: .*concurrency 2 → 4/,
+    );
+  });
+
+  it('is what an end, and a reset, need', { tags: 'slow' }, async () => {
+    const set = await queue('set', 'reports', '--concurrency', '1', '--until', '14d');
+    expect(set.code).toBe(1);
+    expect(set.stderr).toMatch(/the queue "reports" is not in code: .*set it without until/);
+    expect((await queue('reset', 'reports')).stderr).toMatch(/tock queue remove reports/);
+    expect((await queue('set', 'mail', '--rate', '1/s', '--until', 'soon')).stderr).toMatch(
+      /--until soon: it is not a time/,
+    );
+  });
+
+  it('is refused where it is wrong, with its file and line', { tags: 'slow' }, async () => {
+    const { code, stderr } = await inCode("defineQueue({ name: 'mail', rate: '100/1m' })")();
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/queues\.mjs:3: queue .*mail.*: rate .*write \{ count: 100, per: '1m' \}/);
+    expect((await inCode("'mail'")()).stderr).toMatch(/element 0 of queues was not made by defineQueue/);
   });
 });

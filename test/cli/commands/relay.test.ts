@@ -1,12 +1,9 @@
 // `tock relay`: what it says of wrong arguments, how it starts while no broker answers, how it stops.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CliHarness, openCliHarness, until } from '../cli-harness.js';
+import { describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
+import { openCliHarness, until } from '../cli-harness.js';
 
-let harness: CliHarness;
-beforeAll(async () => {
-  harness = await openCliHarness();
-});
-afterAll(async () => await harness.close());
+const harness = openOnce(openCliHarness);
 
 /** Nothing listens there. */
 const NOWHERE = 'amqp://user:geheim@127.0.0.1:1';
@@ -33,7 +30,9 @@ describe('tock relay', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   });
 
-  it('starts although no broker answers, and stops on SIGTERM with exit code 0', async () => {
+  it('starts although no broker answers, and stops on SIGTERM with exit code 0', {
+    tags: 'slow',
+  }, async () => {
     const { child, printed, ended } = harness.begin(['relay', '--queues', 'mail'], {
       env: { TOCK_BROKER_URL: NOWHERE },
     });
@@ -53,7 +52,7 @@ describe('tock relay', () => {
     expect(code).toBe(0);
   });
 
-  it('refuses a queue that is relayed elsewhere, and says what to do', async () => {
+  it('refuses a queue that is relayed elsewhere, and says what to do', { tags: 'slow' }, async () => {
     const set = await harness.tock(['queue', 'set', 'push', '--relay', 'nats']);
     expect(set.stdout).toBe('push: relayed to nats (0 waiting, 0 running)\n');
     const { code, stderr } = await harness.tock(['relay', '--queues', 'push', '--broker', NOWHERE]);

@@ -1,19 +1,18 @@
 // `tock reset-cursor`: what it does, what it says of it, and what it refuses.
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type CliHarness, openCliHarness } from '../cli-harness.js';
+import { openOnce } from '../../support/open.js';
+import { openCliHarness } from '../cli-harness.js';
 
-let harness: CliHarness;
+const harness = openOnce(openCliHarness);
 let client: pg.Client;
 beforeAll(async () => {
-  harness = await openCliHarness();
   await harness.tock(['tick']);
   client = new pg.Client({ connectionString: harness.url });
   await client.connect();
 });
 afterAll(async () => {
   await client.end();
-  await harness.close();
 });
 /** As after a clock that was six hours ahead: what it wrote lies in the future. */
 beforeEach(async () => {
@@ -43,7 +42,7 @@ describe('tock reset-cursor', () => {
     expect((await harness.tock(['status'])).stdout).not.toContain('reset-cursor');
   });
 
-  it('says that nothing is ahead, and exits with 0', async () => {
+  it('says that nothing is ahead, and exits with 0', { tags: 'slow' }, async () => {
     await harness.tock(['reset-cursor', '--all']);
     const all = await harness.tock(['reset-cursor', '--all']);
     expect(all).toMatchObject({ code: 0, stderr: '' });
@@ -61,7 +60,7 @@ describe('tock reset-cursor', () => {
     expect(await ahead()).toEqual(['nightly', 'steady']);
   });
 
-  it('prints a document with --json', async () => {
+  it('prints a document with --json', { tags: 'slow' }, async () => {
     await harness.tock(['reset-cursor', 'steady']);
     expect(await harness.json(['reset-cursor', 'nightly', 'steady', '--json'])).toEqual({
       dryRun: false,
@@ -82,7 +81,7 @@ describe('tock reset-cursor', () => {
     [['nightly', '--all'], /give names or --all, not both/],
     [['nightyl', 'steady'], /there is no definition "nightyl" in the database; did you mean nightly\?/],
     [['--al'], /unknown option '--al'/],
-  ])('refuses %j as a usage error, and resets nothing', async (args, message) => {
+  ])('refuses %j as a usage error, and resets nothing', { tags: 'slow' }, async (args, message) => {
     const { code, stdout, stderr } = await harness.tock(['reset-cursor', ...args]);
     expect(stderr).toMatch(message);
     expect(stderr).toMatch(/^tock reset-cursor: /);

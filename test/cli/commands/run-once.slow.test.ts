@@ -1,8 +1,9 @@
 // `tock run` with keys that are unique while their run is live: what is new, replaced, or there already.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CliHarness, openCliHarness, untilFile } from '../cli-harness.js';
+import { describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
+import { openCliHarness, untilFile } from '../cli-harness.js';
 
 interface RunDocument {
   readonly id: string;
@@ -11,11 +12,7 @@ interface RunDocument {
   readonly run: { readonly status: string; readonly payload: unknown; readonly runAt: string };
 }
 
-let harness: CliHarness;
-beforeAll(async () => {
-  harness = await openCliHarness();
-});
-afterAll(async () => await harness.close());
+const harness = openOnce(openCliHarness);
 const run = (...args: string[]) => harness.tock(['run', 'greet', ...args]);
 const document = (...args: string[]) => harness.json<RunDocument>(['run', 'greet', ...args]);
 

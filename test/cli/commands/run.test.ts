@@ -1,9 +1,10 @@
 // `tock run`: enqueues by hand, and sees a run through.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
 import { until as untilTrue } from '../../support/test-tock.js';
-import { type CliHarness, openCliHarness, untilFile } from '../cli-harness.js';
+import { openCliHarness, untilFile } from '../cli-harness.js';
 
 interface RunDocument {
   readonly id: string;
@@ -16,11 +17,7 @@ interface RunDocument {
   };
 }
 
-let harness: CliHarness;
-beforeAll(async () => {
-  harness = await openCliHarness();
-});
-afterAll(async () => await harness.close());
+const harness = openOnce(openCliHarness);
 
 describe('tock run', () => {
   it('enqueues, prints the id, and sets the trigger to manual', async () => {
@@ -53,7 +50,7 @@ describe('tock run', () => {
     });
   });
 
-  it('says when the key was used before', async () => {
+  it('says when the key was used before', { tags: 'slow' }, async () => {
     const args = ['run', 'greet', '--key', 'greeting:1', '--at', '2040-01-01T00:00:00Z'];
     const first = await harness.json<RunDocument>(args);
     expect(first.isNew).toBe(true);
@@ -65,7 +62,7 @@ describe('tock run', () => {
     expect(code).toBe(0);
   });
 
-  it('waits for a success and prints its output', async () => {
+  it('waits for a success and prints its output', { tags: 'slow' }, async () => {
     const { code, stdout, stderr } = await harness.tock([
       'run',
       'greet',
@@ -79,7 +76,7 @@ describe('tock run', () => {
     expect(code).toBe(0);
   });
 
-  it('keeps standard output clean under --json, whatever a handler prints', async () => {
+  it('keeps standard output clean under --json, whatever a handler prints', { tags: 'slow' }, async () => {
     const { code, stdout, stderr } = await harness.tock(['run', 'greet', '--wait', '--json']);
     expect(JSON.parse(stdout)).toMatchObject({
       isNew: true,
@@ -89,7 +86,7 @@ describe('tock run', () => {
     expect(code).toBe(0);
   });
 
-  it('waits through failed attempts and exits 1 on a dead run', async () => {
+  it('waits through failed attempts and exits 1 on a dead run', { tags: 'slow' }, async () => {
     const { code, stdout, stderr } = await harness.tock(['run', 'broken', '--wait'], {
       env: { TOCK_LOG_LEVEL: 'silent' },
     });
@@ -102,7 +99,7 @@ describe('tock run', () => {
     expect(code).toBe(1);
   });
 
-  it('shows progress as lines in a pipe', async () => {
+  it('shows progress as lines in a pipe', { tags: 'slow' }, async () => {
     const until = path.join(harness.folder, 'progress-go');
     const started = path.join(harness.folder, 'progress-started');
     const payload = JSON.stringify({ started, until });
@@ -115,7 +112,7 @@ describe('tock run', () => {
     expect(printed.stdout).toMatch(/succeeded.*\n"seen"\n$/);
   });
 
-  it('reads the payload from a file and from standard input', async () => {
+  it('reads the payload from a file and from standard input', { tags: 'slow' }, async () => {
     const file = path.join(harness.folder, 'payload.json');
     await writeFile(file, '\uFEFF{"name": "file"}');
     const fromFile = await harness.json<RunDocument>(['run', 'greet', '--wait', '--payload', `@${file}`]);
@@ -132,14 +129,14 @@ describe('tock run', () => {
     [['greet', '--payload', '{"name": 4}'], 'the payload does not fit the schema of job greet: name:'],
     [['greet', '--key', ''], 'cannot be an idempotency key'],
     [['greet', '--queue', 'a b'], '"a b" cannot be the name of a queue'],
-  ])('%j is a usage error', async (args, message) => {
+  ])('%j is a usage error', { tags: 'slow' }, async (args, message) => {
     const { code, stdout, stderr } = await harness.tock(['run', ...args]);
     expect(stderr).toContain(message);
     expect(stdout).toBe('');
     expect(code).toBe(2);
   });
 
-  it('leaves a run in the queue when the waiting is interrupted', async () => {
+  it('leaves a run in the queue when the waiting is interrupted', { tags: 'slow' }, async () => {
     const started = path.join(harness.folder, 'interrupt-started');
     const payload = JSON.stringify({ started, until: path.join(harness.folder, 'never') });
     const waiting = harness.begin(['run', 'patient', '--payload', payload, '--wait'], {

@@ -4,8 +4,9 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CliHarness, openCliHarness } from '../cli-harness.js';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
+import { openCliHarness } from '../cli-harness.js';
 
 const ESCAPE = '\u001B';
 const SILENT = { TOCK_LOG_LEVEL: 'silent' };
@@ -13,12 +14,11 @@ const NO_JOBS = { TOCK_JOBS: '/nowhere.js' };
 // oxlint-disable-next-line no-control-regex
 const COMMANDS_A_TERMINAL = /[\u0000-\u0009\u000B-\u001F\u007F-\u009F]/;
 
-let harness: CliHarness;
+const harness = openOnce(openCliHarness);
 /** Runs that went well, died, and died with escape sequences in the message. */
 let [well, dead, hostile] = ['', '', ''];
 
 beforeAll(async () => {
-  harness = await openCliHarness();
   const run = async (...args: string[]) => {
     const made = await harness.json<{ id: string }>(['run', ...args, '--wait'], { env: SILENT });
     return made.id;
@@ -27,7 +27,6 @@ beforeAll(async () => {
   dead = await run('broken');
   hostile = await run('hopeless', '--payload', '{"text":"\\u001b[31mred\\u009b2J"}');
 });
-afterAll(async () => await harness.close());
 
 async function query(sql: string): Promise<void> {
   const client = new Client({ connectionString: harness.url });

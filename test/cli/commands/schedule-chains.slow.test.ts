@@ -1,13 +1,12 @@
 // Chains, windows, exclusions and overlap policies by command, and how jobs, next and simulate tell of them.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CliHarness, openCliHarness } from '../cli-harness.js';
+import { describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
+import { openCliHarness } from '../cli-harness.js';
 
-let harness: CliHarness;
-beforeAll(async () => {
-  harness = await openCliHarness({ fixture: 'test/cli/fixture-limits.ts' });
-  await harness.tock(['tick']);
-});
-afterAll(async () => await harness.close());
+const harness = openOnce(
+  () => openCliHarness({ fixture: 'test/cli/fixture-limits.ts' }),
+  harness => harness.tock(['tick']),
+);
 
 interface Document {
   readonly change: string;
@@ -76,7 +75,7 @@ describe('tock schedule add --after', () => {
       2,
       /overlap "queue" is none of skip, buffer_one, buffer_all, cancel_other/,
     ],
-    [['--every', '1h', '--exclude', 'christmas'], 2, /christmas/],
+    [['--every', '1h', '--exclude', 'christmas'], 1, /the calendar "christmas", which does not exist/],
     [['--every', '1h', '--max-attempts', '0'], 2, /--max-attempts 0: it must be a whole number/],
   ])('%j is refused with a remedy', async (args, exitCode, message) => {
     const { code, stdout, stderr } = await schedule('add', 'self', '--job', 'idle', ...args);
@@ -84,6 +83,30 @@ describe('tock schedule add --after', () => {
     expect(stderr.trim().split('\n')).toHaveLength(1);
     expect(stdout).toBe('');
     expect(code).toBe(exitCode);
+  });
+
+  it('waits for the occurrences in its data interval, which an edit keeps, changes and ends', async () => {
+    const own = ['--job', 'idle', '--cron', '0 0 * * *'];
+    const waits = await document('add', 'days', ...own, '--after', 'nightly', '--within', 'dataInterval');
+    const waitsFor = { definitions: ['nightly'], on: 'success', within: 'dataInterval' };
+    expect(waits).toMatchObject({ cron: '0 0 * * *', after: null, waitsFor, overlap: 'buffer_all' });
+    expect(await document('set', 'days', '--cron', '0 1 * * *')).toMatchObject({
+      cron: '0 1 * * *',
+      waitsFor,
+    });
+    expect(await document('set', 'days', '--after-on', 'completion')).toMatchObject({
+      cron: '0 1 * * *',
+      waitsFor: { ...waitsFor, on: 'completion' },
+    });
+    expect(await document('set', 'days', '--within', 'none')).toMatchObject({
+      cron: '0 1 * * *',
+      waitsFor: null,
+      overlap: 'skip',
+    });
+    const { code, stderr } = await schedule('set', 'days', '--after', 'nightly', '--within', 'day');
+    expect(stderr).toContain(`after.within "day" is not 'dataInterval'`);
+    expect(code).toBe(2);
+    await schedule('remove', 'days');
   });
 
   it('refuses a circle', async () => {
@@ -261,7 +284,7 @@ describe('chains and windows in other commands', () => {
     await harness.tock(['resume', 'nightly']);
   });
 
-  it('tock simulate defers and skips by windows, and leaves out chains', async () => {
+  it('tock simulate defers and skips by windows and overlap, and starts what runs after others', async () => {
     await document(
       'add',
       'dropped',
@@ -280,18 +303,18 @@ describe('chains and windows in other commands', () => {
     const names = ['nightly', 'dropped', 'report'].flatMap(name => ['--definition', name]);
     const { stdout } = await harness.tock(['simulate', ...span, ...names, '--timezone', 'Europe/Berlin']);
     // In Berlin the day is 01:00 to 01:00: the window is open until 06:00 and from 23:00 on.
-    expect(stdout).toContain('31 runs of 2 definitions would start from');
-    expect(stdout).toContain('17 of them are put off to the opening of their window\n');
+    // Of what waits for 23:00 the first is live, and the others are skipped.
+    expect(stdout).toContain('21 runs of 3 definitions would start from');
+    expect(stdout).toContain('17 are put off to the opening of their window\n');
     expect(stdout).toContain('17 occurrences give no run: outside their window\n');
-    expect(stdout).toContain(
-      'left out: report (it runs after idle or nightly (on completion); chains are not simulated)\n',
-    );
-    expect(stdout).toMatch(/^2040-01-10 23:00 {2}#+ 19$/m);
+    expect(stdout).toContain('17  skipped: an earlier run is live\n');
+    expect(stdout).toMatch(/^2040-01-10 23:00 {2}#+ 3$/m);
     expect(await harness.json(['simulate', ...span, ...names])).toMatchObject({
-      starts: 31,
+      starts: 21,
       deferred: 17,
       skipped: 17,
-      leftOut: [{ name: 'report' }],
+      skips: { overlap: 17, window: 17 },
+      leftOut: [],
     });
   });
 });

@@ -1,13 +1,9 @@
 // `tock schedule add, set` with what alerts expect of a schedule: stated, kept by other edits, and removed.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CliHarness, openCliHarness } from '../cli-harness.js';
+import { describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
+import { openCliHarness } from '../cli-harness.js';
 
-let harness: CliHarness;
-beforeAll(async () => {
-  harness = await openCliHarness();
-  await harness.tock(['tick']);
-});
-afterAll(async () => await harness.close());
+const harness = openOnce(openCliHarness, harness => harness.tock(['tick']));
 
 const edited = async (...args: string[]) =>
   (await harness.json<{ definition: Record<string, unknown> }>(['schedule', ...args])).definition;
@@ -30,7 +26,7 @@ describe('what alerts expect', () => {
     });
   });
 
-  it('is no time within that of a schedule that becomes a chain', async () => {
+  it('is no time within that of a schedule that becomes a chain', { tags: 'slow' }, async () => {
     const add = ['add', 'chained', '--job', 'greet', '--cron', '0 3 * * *'];
     await edited(...add, '--expect-within', '30m', '--max-duration', '10m');
     expect(await edited('set', 'chained', '--after', 'watched')).toMatchObject({

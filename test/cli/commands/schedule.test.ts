@@ -1,15 +1,11 @@
 // `tock schedule add, set, remove`: what they do, and what they say of it; and the help of all that act on schedules.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CliHarness, openCliHarness, tock } from '../cli-harness.js';
+import { describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
+import { openCliHarness, tock } from '../cli-harness.js';
 
-let harness: CliHarness;
-beforeAll(async () => {
-  harness = await openCliHarness();
-  await harness.tock(['tick']);
-});
-afterAll(async () => await harness.close());
+const harness = openOnce(openCliHarness, harness => harness.tock(['tick']));
 
 interface Document {
   readonly change: string;
@@ -41,7 +37,7 @@ describe('help', () => {
     expect(stdout).toMatch(new RegExp(`\nExamples:\n {2}tock ${command.join(' ')}`));
   });
 
-  it('lists the subcommands if none, or an unknown one, is given', async () => {
+  it('lists the subcommands if none, or an unknown one, is given', { tags: 'slow' }, async () => {
     const nothing = await schedule();
     expect(nothing.stderr).toMatch(/^tock schedule: give a subcommand: .*add, set or remove/);
     expect(nothing.code).toBe(2);
@@ -52,7 +48,7 @@ describe('help', () => {
 });
 
 describe('tock schedule add', () => {
-  it('makes a schedule and says when its next occurrence is', async () => {
+  it('makes a schedule and says when its next occurrence is', { tags: 'slow' }, async () => {
     const { code, stdout, stderr } = await schedule(
       'add',
       'tenant-1',
@@ -79,7 +75,7 @@ describe('tock schedule add', () => {
     expect(next.occurrences[0]).toBe('2040-01-01T06:00:00Z');
   });
 
-  it('takes every option, a payload from a file, and prints a document', async () => {
+  it('takes every option, a payload from a file, and prints a document', { tags: 'slow' }, async () => {
     const file = path.join(harness.folder, 'payload.json');
     await writeFile(file, '{"name": "two"}');
     const { change, definition } = await document(
@@ -129,7 +125,7 @@ describe('tock schedule add', () => {
     expect(once.definition).toMatchObject({ nextAt: '2040-05-01T08:00:00.000Z' });
   });
 
-  it('refuses a name that is taken, and usage errors', async () => {
+  it('refuses a name that is taken, and usage errors', { tags: 'slow' }, async () => {
     const again = await schedule('add', 'tenant-1', '--job', 'greet', '--every', '1h');
     expect(again.stderr).toMatch(/^tock schedule add: there is already a schedule "tenant-1"; change it/);
     expect(again.code).toBe(1);
@@ -137,7 +133,7 @@ describe('tock schedule add', () => {
     expect(inCode.stderr).toMatch(/^tock schedule add: "nightly" is defined in code/);
     expect(inCode.code).toBe(1);
     const usage: [string[], RegExp][] = [
-      [['add', 'a', '--every', '1h'], /required option.*--job/],
+      [['add', 'a', '--every', '1h'], /needs --job, or --url/],
       [['add', 'a', '--job', 'greet'], /needs one of --cron, --every, --at and --after\n/],
       [['add', 'a', '--job', 'nobody', '--every', '1h'], /no job "nobody"/],
       [['add', 'a', '--job', 'greet', '--cron', '61 * * * *'], /61/],
@@ -162,7 +158,7 @@ describe('tock schedule add', () => {
 });
 
 describe('tock schedule set', () => {
-  it('changes what is given and keeps the rest', async () => {
+  it('changes what is given and keeps the rest', { tags: 'slow' }, async () => {
     const before = (await harness.json<Document>(['schedule', 'set', 'tenant-2'])).definition;
     const same = await schedule('set', 'tenant-2', '--priority', '-5');
     expect(same.stdout).toMatch(/^tenant-2 unchanged, version 1: /);
@@ -187,7 +183,7 @@ describe('tock schedule set', () => {
     });
   });
 
-  it('removes values with the word none', async () => {
+  it('removes values with the word none', { tags: 'slow' }, async () => {
     const { definition } = await document(
       'set',
       'tenant-2',
@@ -206,7 +202,7 @@ describe('tock schedule set', () => {
     expect(code).toBe(2);
   });
 
-  it('refuses another version, an unknown name, and one that code defines', async () => {
+  it('refuses another version, an unknown name, and one that code defines', { tags: 'slow' }, async () => {
     const version = await schedule('set', 'tenant-1', '--cron', '0 8 * * *', '--if-version', '7');
     expect(version.stderr).toMatch(/^tock schedule set: .*not at version 7: version 1 is there/);
     expect(version.code).toBe(1);
@@ -221,7 +217,7 @@ describe('tock schedule set', () => {
 });
 
 describe('tock schedule remove', () => {
-  it('removes, and says that there is nothing to remove', async () => {
+  it('removes, and says that there is nothing to remove', { tags: 'slow' }, async () => {
     const { id } = (await document('add', 'gone', '--job', 'greet', '--every', '1h')).definition;
     const { code, stdout } = await schedule('remove', 'gone');
     expect(stdout).toBe('gone removed, version 2: greet, every 1h\n');
@@ -232,5 +228,66 @@ describe('tock schedule remove', () => {
     expect(again.code).toBe(2);
     const back = await document('add', 'gone', '--job', 'greet', '--every', '2h');
     expect(back.definition).toMatchObject({ id, version: 3 });
+  });
+});
+
+describe('tock schedule add --url', () => {
+  it('makes a schedule that requests it, and set changes only what is given', { tags: 'slow' }, async () => {
+    const { code, stdout, stderr } = await schedule(
+      'add',
+      'ping',
+      '--every',
+      '5m',
+      '--url',
+      'https://example.com/cron',
+      '--header',
+      'authorization: Bearer $TOCK_HTTP_TOKEN',
+      '--header',
+      'x-kind: ping',
+      '--success',
+      '200,202',
+      '--timeout',
+      '5m',
+    );
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(/^ping made, version 1: tock:http, every 5m\n/);
+    const { definition } = await document('set', 'ping', '--payload', '{"a": 1}', '--sign', 'TOCK_HTTP_SIGN');
+    expect(definition).toMatchObject({
+      job: 'tock:http',
+      version: 2,
+      payload: {
+        url: 'https://example.com/cron',
+        method: 'GET',
+        headers: { authorization: { env: 'TOCK_HTTP_TOKEN', prefix: 'Bearer ' }, 'x-kind': 'ping' },
+        success: [200, 202],
+        timeout: '5m',
+        body: { a: 1 },
+        secret: { env: 'TOCK_HTTP_SIGN' },
+      },
+    });
+    const listed = await harness.json<{ jobs: { name: string; inCode: boolean }[] }>(['jobs']);
+    expect(listed.jobs.find(({ name }) => name === 'ping')).toMatchObject({ inCode: true });
+    const moved = await document('set', 'ping', '--url', 'https://example.com/other', '--method', 'post');
+    expect(moved.definition['payload']).toMatchObject({ url: 'https://example.com/other', method: 'POST' });
+    const job = await document('set', 'ping', '--job', 'greet', '--payload', '{"name": "x"}');
+    expect(job.definition).toMatchObject({ job: 'greet', payload: { name: 'x' } });
+  });
+
+  it.each([
+    [['--url', 'example.com'], /url is no URL/],
+    [['--url', 'https://me:hunter2@example.com/'], /holds a user or a password/],
+    [['--url', 'https://example.com/', '--job', 'greet'], /--job and --url exclude each other/],
+    [['--job', 'greet', '--timeout', '5s'], /--job and --timeout exclude each other/],
+    [[], /a schedule needs --job, or --url/],
+    [['--timeout', '5s'], /needs --job, or --url, to which --timeout belongs/],
+    [['--url', 'https://example.com/', '--header', 'authorization: Bearer abc'], /would be stored as it is/],
+    [['--url', 'https://example.com/', '--header', 'x: $DATABASE_URL'], /DATABASE_URL cannot be sent/],
+    [['--url', 'https://example.com/', '--header', 'nothing'], /write it as 'name: value'/],
+    [['--url', 'https://example.com/', '--success', 'all'], /write statuses/],
+  ])('refuses %j', { tags: 'slow' }, async (flags, message) => {
+    const { code, stderr } = await schedule('add', 'refused', '--every', '5m', ...flags);
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toContain('hunter2');
+    expect(code).toBe(2);
   });
 });

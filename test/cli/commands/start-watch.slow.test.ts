@@ -1,17 +1,14 @@
 // `tock start --watch`: starts the scheduler anew when the jobs have changed.
-import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CliHarness, type Going, openCliHarness, until, untilFile } from '../cli-harness.js';
+import { describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
+import { type Going, openCliHarness, until, untilFile } from '../cli-harness.js';
 
 const PACKAGE = pathToFileURL(path.resolve('dist/index.js')).href;
 
-let harness: CliHarness;
-beforeAll(async () => {
-  harness = await openCliHarness();
-});
-afterAll(async () => await harness.close());
+const harness = openOnce(openCliHarness);
 
 interface Project {
   readonly module: string;
@@ -26,7 +23,9 @@ async function makeProject(extension = 'mjs'): Promise<Project> {
   const module = path.join(folder, `index.${extension}`);
   const write = async (name: string, text: string) => {
     await mkdir(path.dirname(path.join(folder, name)), { recursive: true });
-    await writeFile(path.join(folder, name), text);
+    // In one step: a file that is being written is empty for a moment, which is a change too.
+    await writeFile(`${folder}.new`, text);
+    await rename(`${folder}.new`, path.join(folder, name));
   };
   const imported = extension === 'ts' ? './report.js' : './report.mjs';
   await write(
@@ -54,6 +53,12 @@ const restarts = ({ printed }: Going) => [...printed.stdout.matchAll(/restarted 
 const restarted = (going: Going, times = 1) =>
   until(`it has restarted ${times} times`, () => restarts(going) === times);
 
+/** What the worker counts comes a moment after what the database says. */
+const counted = (going: Going, times: number) =>
+  until(`${times} runs have ended for the worker`, () => {
+    return [...going.printed.stderr.matchAll(/"run\.succeeded"/g)].length === times;
+  });
+
 async function stop({ child, ended }: Going) {
   child.kill('SIGINT');
   return await ended;
@@ -80,11 +85,13 @@ describe('tock start --watch', () => {
     const going = harness.begin(['start', '--watch'], { env: project.env });
     await running(going);
     expect(await outputOf(project, await enqueue(project))).toBe('one');
+    await counted(going, 1);
     const before = going.printed.stdout;
 
     await project.write('report.mjs', report(`return 'two';`));
     await restarted(going);
     expect(await outputOf(project, await enqueue(project))).toBe('two');
+    await counted(going, 2);
     expect(going.printed.stdout.slice(before.length)).toMatch(
       /^changed: \S*report\.mjs - restarted in \d+\.\d s\n$/,
     );

@@ -1,14 +1,11 @@
 // `tock start`: what it shows, what it executes, how it stops.
 import { rm, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CliHarness, openCliHarness, until, untilFile } from '../cli-harness.js';
+import { describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
+import { openCliHarness, until, untilFile } from '../cli-harness.js';
 
-let harness: CliHarness;
-beforeAll(async () => {
-  harness = await openCliHarness({ migrated: false });
-});
-afterAll(async () => await harness.close());
+const harness = openOnce(() => openCliHarness({ migrated: false }));
 
 /** Enqueues a run that goes on until `go` is written; `started` appears when it begins. */
 async function patientRun(name: string): Promise<{ id: string; started: string; go: string }> {

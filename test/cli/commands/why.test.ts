@@ -1,18 +1,14 @@
 // `tock why` and `tock simulate` as commands: what they print, their documents, and what they refuse.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Why } from '../../../src/index.js';
 import type { Simulation } from '../../../src/model/planning/simulate.js';
-import { type CliHarness, openCliHarness, tock } from '../cli-harness.js';
+import { openOnce } from '../../support/open.js';
+import { openCliHarness, tock } from '../cli-harness.js';
 
 const MARCH = ['--from', '2026-03-08T00:00:00Z', '--to', '2026-03-09T00:00:00Z'];
 const NOWHERE = 'postgres://user@127.0.0.1:1/nowhere';
 
-let harness: CliHarness;
-beforeAll(async () => {
-  harness = await openCliHarness();
-  await harness.tock(['tick']);
-});
-afterAll(async () => await harness.close());
+const harness = openOnce(openCliHarness, harness => harness.tock(['tick']));
 
 describe('tock why', () => {
   it('answers in plain words, in the definition’s zone', async () => {
@@ -51,6 +47,20 @@ describe('tock why', () => {
     });
   });
 
+  it('explains a run by its id, as tock show does', { tags: 'slow' }, async () => {
+    await harness.tock(['run', 'greet', '--payload', '{}']);
+    const { runs } = await harness.json<{ runs: { id: string }[] }>(['runs', '--limit', '1']);
+    const id = runs[0]?.id ?? '';
+    const { code, stdout } = await harness.tock(['why', id]);
+    expect(stdout).toContain(`run ${id} of greet: queued`);
+    expect(stdout).toContain('next: attempt 1 of ');
+    expect(code).toBe(0);
+    expect(await harness.json(['why', id])).toEqual(await harness.json(['show', id]));
+    const unknown = await harness.tock(['why', '999999999']);
+    expect(unknown.stderr).toContain('there is no run 999999999');
+    expect(unknown.code).toBe(1);
+  });
+
   it('says how a job without a schedule is run', async () => {
     expect((await harness.tock(['why', 'greet', '02:30'])).stdout).toContain('has no schedule');
   });
@@ -60,7 +70,7 @@ describe('tock why', () => {
     [['nightly', 'noonish'], '"noonish" is not a time; write an instant such as 2026-03-08T07:30:00Z'],
     [['nightly', '2026-13-01'], 'is not a time'],
     [['nightly'], "missing required argument 'time'"],
-  ])('%j is a usage error', async (args, message) => {
+  ])('%j is a usage error', { tags: 'slow' }, async (args, message) => {
     const { code, stdout, stderr } = await harness.tock(['why', ...args]);
     expect(stderr).toContain(message);
     expect(stdout).toBe('');
@@ -133,7 +143,7 @@ describe('tock simulate', () => {
     expect(code).toBe(2);
   });
 
-  it('has help', async () => {
+  it('has help', { tags: 'slow' }, async () => {
     for (const command of ['why', 'simulate']) expect((await tock([command, '--help'])).code).toBe(0);
   });
 });

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readJson } from '../../../src/cli/flags/json-place.js';
+import { rounds } from '../../support/rounds.js';
 
 /** The value, or that there is none; our errors name a place. */
 function outcomeOf(read: () => unknown): unknown {
@@ -45,7 +46,7 @@ describe('readJson', () => {
           expect(outcomeOf(() => readJson(text, 'it'))).toEqual(outcomeOf(() => JSON.parse(text)));
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: rounds(200, 2000) },
     );
   });
 });

@@ -3,7 +3,8 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readCronItems } from '../../../src/import/graphile-worker/cron-item.js';
 import { translateCronItem } from '../../../src/import/graphile-worker/translate.js';
-import { createTestDatabase, runAt, type TestDatabase } from '../../support/embedded-database.js';
+import { createTestDatabase, runAt } from '../../support/embedded-database.js';
+import { openOnce } from '../../support/open.js';
 import { type GraphileWorker, hasNoScheduler, loadGraphileWorker } from '../../support/other-schedulers.js';
 import { openTestTock } from '../../support/test-tock.js';
 import { until } from '../../support/until.js';
@@ -20,17 +21,15 @@ const CRONTAB = `# digests
 const isMissing = hasNoScheduler('graphile-worker');
 
 let theirs: GraphileWorker;
-let database: TestDatabase;
+const database = openOnce(createTestDatabase);
 let kit: ImportKit;
 beforeAll(async () => {
-  database = await createTestDatabase();
   theirs = await loadGraphileWorker();
   await theirs.runMigrations({ connectionString: database.url });
   kit = await openImportKit({ DATABASE_URL: database.url });
 });
 afterAll(async () => {
   await kit.close();
-  await database.drop();
 });
 
 describe.skipIf(isMissing)('readCronItems', () => {

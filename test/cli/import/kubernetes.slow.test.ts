@@ -1,13 +1,10 @@
 // `tock import kubernetes`: manifests in YAML, and wrong inputs.
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ImportKit, openImportKit, textOf } from './import-kit.js';
+import { describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
+import { openImportKit, textOf } from './import-kit.js';
 
-let kit: ImportKit;
-beforeAll(async () => {
-  kit = await openImportKit();
-});
-afterAll(async () => await kit.close());
+const kit = openOnce(openImportKit);
 
 const MANIFEST = `apiVersion: v1
 kind: ConfigMap

@@ -1,7 +1,8 @@
 // `tock import pg-boss`: schedules that pg-boss itself has made, the switch, and the way back.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BossSchedule, translateBossSchedule } from '../../../src/import/pg-boss/boss-schedule.js';
-import { createTestDatabase, runAt, type TestDatabase } from '../../support/embedded-database.js';
+import { createTestDatabase, runAt } from '../../support/embedded-database.js';
+import { openOnce } from '../../support/open.js';
 import { hasNoScheduler, loadPgBoss, type PgBoss } from '../../support/other-schedulers.js';
 import { openTestTock } from '../../support/test-tock.js';
 import { aroundSwitch } from './first-occurrence.js';
@@ -9,11 +10,10 @@ import { copyIn, type ImportKit, openImportKit, textOf } from './import-kit.js';
 
 const isMissing = hasNoScheduler('pg-boss');
 
-let database: TestDatabase;
+const database = openOnce(createTestDatabase);
 let boss: PgBoss;
 let kit: ImportKit;
 beforeAll(async () => {
-  database = await createTestDatabase();
   const { PgBoss } = await loadPgBoss();
   boss = new PgBoss({ connectionString: database.url, schedule: false, supervise: false });
   await boss.start();
@@ -29,7 +29,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await boss.stop({ graceful: false });
   await kit.close();
-  await database.drop();
 });
 
 const schedules = async (): Promise<readonly unknown[]> => {

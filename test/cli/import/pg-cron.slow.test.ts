@@ -4,8 +4,9 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { translatePgCronJob } from '../../../src/import/pg-cron/pg-cron-job.js';
 import { createTock } from '../../../src/index.js';
-import { type DebianServer, openDebianServer } from '../../chaos/debian-server.js';
+import { openDebianServer } from '../../chaos/debian-server.js';
 import { createTestDatabase } from '../../support/embedded-database.js';
+import { openOnce } from '../../support/open.js';
 import { until } from '../../support/until.js';
 import { aroundSwitch } from './first-occurrence.js';
 import { copyIn, type ImportKit, openImportKit, textOf } from './import-kit.js';
@@ -36,11 +37,12 @@ describe('tock import pg_cron without pg_cron', () => {
 });
 
 describe.runIf(hasPgCron)('tock import pg_cron', () => {
-  let server: DebianServer;
+  const server = openOnce(() =>
+    openDebianServer(['shared_preload_libraries=pg_cron', 'cron.launch_active_jobs=off']),
+  );
   let kit: ImportKit;
   let client: pg.Client;
   beforeAll(async () => {
-    server = await openDebianServer(['shared_preload_libraries=pg_cron', 'cron.launch_active_jobs=off']);
     client = new pg.Client({ connectionString: server.url('postgres') });
     client.on('error', () => undefined);
     await client.connect();
@@ -51,7 +53,6 @@ describe.runIf(hasPgCron)('tock import pg_cron', () => {
   afterAll(async () => {
     await client.end();
     await kit.close();
-    await server.remove();
   });
 
   const cronJobs = async () =>

@@ -2,16 +2,13 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CliHarness, openCliHarness, until, untilFile } from '../cli-harness.js';
+import { describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
+import { openCliHarness, until, untilFile } from '../cli-harness.js';
 
 const SILENT = { TOCK_LOG_LEVEL: 'silent' };
 
-let harness: CliHarness;
-beforeAll(async () => {
-  harness = await openCliHarness({ fixture: 'test/cli/fixture-limits.ts' });
-});
-afterAll(async () => await harness.close());
+const harness = openOnce(() => openCliHarness({ fixture: 'test/cli/fixture-limits.ts' }));
 
 const enqueue = async (...args: string[]) => (await harness.json<{ id: string }>(['run', ...args])).id;
 

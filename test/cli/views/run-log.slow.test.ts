@@ -1,13 +1,14 @@
 // `tock show --log`: a run's log on the page, as a document, and while it is written.
 import { spawnSync } from 'node:child_process';
 import { stripVTControlCharacters } from 'node:util';
-import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { LogFollower } from '../../../src/cli/views/run-log.js';
 import type { AttemptLog } from '../../../src/model/run/log/attempt-log.js';
-import { type CliHarness, openCliHarness, until } from '../cli-harness.js';
+import { openClient } from '../../support/embedded-database.js';
+import { openOnce } from '../../support/open.js';
+import { openCliHarness, until } from '../cli-harness.js';
 
-const ENV = { TOCK_LOG_LEVEL: 'silent', TOCK_HEARTBEAT: '200ms', TOCK_LEASE: '10s' };
+const ENV = { TOCK_LOG_LEVEL: 'silent', TOCK_HEARTBEAT: '200ms' };
 
 describe('what of a log is new', () => {
   /** Lines named by their number; some of them left out. */
@@ -51,17 +52,10 @@ describe('what of a log is new', () => {
 });
 
 describe('tock show', () => {
-  let harness: CliHarness;
-  let client: Client;
+  const harness = openOnce(() => openCliHarness({ fixture: 'test/processes/logging-jobs.ts' }));
+  const client = openOnce(() => openClient(harness.url));
   beforeAll(async () => {
-    harness = await openCliHarness({ fixture: 'test/processes/logging-jobs.ts' });
-    client = new Client({ connectionString: harness.url });
-    await client.connect();
     await client.query('create table public.releases (at timestamptz)');
-  });
-  afterAll(async () => {
-    await client.end();
-    await harness.close();
   });
   const enqueue = async (job: string) => (await harness.json<{ id: string }>(['run', job])).id;
   const finish = async (job: string) => {
@@ -128,7 +122,7 @@ describe('tock show', () => {
   it.skipIf(!canFakeTerminal)(
     'is seen in a terminal while tock tick or tock run --wait executes it',
     async () => {
-      const env = { TOCK_HEARTBEAT: '200ms', TOCK_LEASE: '10s' };
+      const env = { TOCK_HEARTBEAT: '200ms' };
       const waited = await harness.beginInTerminal(['run', 'talks-twice', '--wait'], { env }).ended;
       expect(waited.code).toBe(0);
       expect(stripVTControlCharacters(waited.stdout)).toMatch(/INFO +first[^]*INFO +first/);

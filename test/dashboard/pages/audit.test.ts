@@ -1,14 +1,10 @@
 // The page Audit: rows in words, filters in the address, a page at a time.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openPageKit, type PageKit } from './operate-kit.js';
+import { describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
+import { openPageKit } from './operate-kit.js';
 
 const NOW = '2026-03-08T12:00:00Z';
-let kit: PageKit;
-beforeAll(async () => {
-  kit = await openPageKit();
-  await kit.setClock(NOW);
-});
-afterAll(() => kit.close());
+const kit = openOnce(openPageKit, ({ setClock }) => setClock(NOW));
 
 const row = async (action: string, more: Record<string, unknown> = {}) => {
   const { operator = 'mia', via = 'page', targets = [], count = 1, details = {}, at = NOW } = more;

@@ -1,16 +1,13 @@
 // The page of a run that is handed off: what it says, and who may complete it, or make it fail.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../../src/index.js';
-import { buttonsOf, openPageKit, type PageKit } from './operate-kit.js';
+import { openOnce } from '../../support/open.js';
+import { buttonsOf, openPageKit } from './operate-kit.js';
 
 const approves = defineJob({ name: 'approves', run: ctx => ctx.handOff({ lease: '2d', to: 'finance <b>' }) });
 
-let kit: PageKit;
+const kit = openOnce(() => openPageKit([approves]));
 let id: string;
-beforeAll(async () => {
-  kit = await openPageKit([approves]);
-});
-afterAll(() => kit.close());
 beforeEach(async () => {
   await kit.setClock('2026-03-02T12:00:00Z');
   id = await kit.tock.enqueue(approves);
@@ -36,7 +33,9 @@ describe('the page of a run that is handed off', () => {
     );
   });
 
-  it('asks before it completes it; that is an action of the operator, and in the audit', async () => {
+  it('asks before it completes it; that is an action of the operator, and in the audit', {
+    tags: 'slow',
+  }, async () => {
     const asked = await kit.post('/confirm', {
       fence: '1',
       'confirm-action': `/runs/${id}/complete`,
@@ -56,7 +55,7 @@ describe('the page of a run that is handed off', () => {
     ]);
   });
 
-  it('makes it fail for good', async () => {
+  it('makes it fail for good', { tags: 'slow' }, async () => {
     const failed = await kit.post(`/runs/${id}/fail`, { fence: '1' }, 'operate');
     expect(failed.text).toContain(`Run ${id} has failed for good; the next tick writes it.`);
     await kit.tock.tick();
@@ -66,7 +65,7 @@ describe('the page of a run that is handed off', () => {
     ]);
   });
 
-  it('cancels it', async () => {
+  it('cancels it', { tags: 'slow' }, async () => {
     const cancelled = await kit.post(`/runs/${id}/cancel`);
     expect(cancelled.text).toContain(`Run ${id} is cancelled.`);
     expect(cancelled.text).toContain('and was cancelled. The next tick writes that.');
@@ -76,6 +75,7 @@ describe('the page of a run that is handed off', () => {
 
   it.each([['2'], ['0'], ['-1'], ['1.5'], ['x'], ['1 or 1=1'], ['']])(
     'refuses the fence %j, and counts a real one that is too late',
+    { tags: 'slow' },
     async fence => {
       for (const action of ['complete', 'fail']) {
         const answer = await kit.post(`/runs/${id}/${action}`, { fence });
@@ -88,7 +88,7 @@ describe('the page of a run that is handed off', () => {
     },
   );
 
-  it('shows calls that came too late', async () => {
+  it('shows calls that came too late', { tags: 'slow' }, async () => {
     await kit.post(`/runs/${id}/complete`, { fence: '1' });
     await kit.post(`/runs/${id}/complete`, { fence: '1' });
     expect((await kit.get(`/runs/${id}`)).text).toContain(

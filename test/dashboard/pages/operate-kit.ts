@@ -20,8 +20,11 @@ export interface PageKit extends TestTock {
   readonly post: (path: string, fields?: Record<string, string>, role?: Role) => Promise<Answer>;
 }
 
-export async function openPageKit(jobs: readonly AnyJob[] = []): Promise<PageKit> {
-  const test = await reuseTestTock(jobs);
+export async function openPageKit(
+  jobs: readonly AnyJob[] = [],
+  options: Parameters<typeof reuseTestTock>[1] = {},
+): Promise<PageKit> {
+  const test = await reuseTestTock(jobs, options);
   const dashboard = createDashboard({
     tock: test.tock,
     basePath: '/tock',

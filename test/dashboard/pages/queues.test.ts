@@ -1,7 +1,8 @@
 // The pages Queues and one queue: what they say, and what each button writes.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { defineJob } from '../../../src/index.js';
-import { buttonsOf, openPageKit, type PageKit } from './operate-kit.js';
+import { describe, expect, it } from 'vitest';
+import { defineJob, defineQueue } from '../../../src/index.js';
+import { openOnce } from '../../support/open.js';
+import { buttonsOf, openPageKit } from './operate-kit.js';
 
 const NOW = '2026-03-08T12:00:00Z';
 const jobs = [
@@ -9,12 +10,10 @@ const jobs = [
   defineJob({ name: 'single', concurrency: { limit: 1 }, run: () => null }),
 ];
 
-let kit: PageKit;
-beforeAll(async () => {
-  kit = await openPageKit(jobs);
-  await kit.setClock(NOW);
-});
-afterAll(() => kit.close());
+const kit = openOnce(
+  () => openPageKit(jobs),
+  ({ setClock }) => setClock(NOW),
+);
 
 const worker = '11111111-1111-4111-8111-111111111111';
 /** Runs of a queue in a state, due some minutes ago (or later, if negative). */
@@ -55,7 +54,9 @@ describe('queues', () => {
     await kit.tock.queues.pause('stock', { note: 'stocktaking' });
     await runs('stock', 'queued', 1, 1);
     const { text } = await kit.get('/queues');
-    expect(text).toContain('mails open 4 oldest 1h 30m 2 0 of 2 slots 2 2 at once · 100/1m');
+    expect(text).toContain(
+      'mails no worker none claims from it 4 oldest 1h 30m 2 0 of 2 slots 2 2 at once · 100/1m',
+    );
     expect(text).toContain('reports full 0 1 1 of 1 slots 0 1 at once · 09:00-17:00 UTC');
     expect(text).toContain('nights outside its window opens in 10h 0 0 0 23:00-06:00 Europe/Berlin');
     expect(text).toContain('nothing none may start its concurrency is 0 0');
@@ -63,7 +64,7 @@ describe('queues', () => {
     expect(text).toContain('stock is paused, and 1 run waits in it stocktaking');
   });
 
-  it('says how many wait at least, where they are too many to count', async () => {
+  it('says how many wait at least, where they are too many to count', { tags: 'slow' }, async () => {
     await runs('stock', 'queued', 5002, 1);
     await kit.tock.queues.pause('stock');
     const { text } = await kit.get('/queues');
@@ -71,7 +72,7 @@ describe('queues', () => {
     expect(text).toContain('5 000+ oldest 1m');
   });
 
-  it('shows who blocks whom, with links to the runs', async () => {
+  it('shows who blocks whom, with links to the runs', { tags: 'slow' }, async () => {
     const [holder = ''] = await runs('mails', 'running', 1, 1, 'single');
     await kit.sql(
       `insert into tock.workers (id, kind, host, pid, capacity) values ($1, 'daemon', 'web-2', 77, 10)`,
@@ -90,7 +91,9 @@ describe('queues', () => {
     expect((await kit.get('/queues')).text).toContain('none: the next claim or tick lets one start');
   });
 
-  it('counts no further than a bound, and shows names that no queue should have', async () => {
+  it('counts no further than a bound, and shows names that no queue should have', {
+    tags: 'slow',
+  }, async () => {
     await kit.sql(
       `insert into tock.job_runs_live (job, queue) select 'plain', '<b>x</b>' from generate_series(1, 5100)`,
     );
@@ -144,8 +147,8 @@ describe('one queue', () => {
 describe('buttons', () => {
   it.each([
     ['view', []],
-    ['operate', ['Pause buttons']],
-    ['admin', ['Pause buttons', 'Set limits']],
+    ['operate', ['Pause buttons all the same']],
+    ['admin', ['Pause buttons all the same', 'Set limits']],
   ] as const)('for the role %s are %j', async (role, expected) => {
     expect(buttonsOf(await kit.get('/queues/buttons', role))).toEqual(expected);
   });
@@ -160,7 +163,9 @@ describe('buttons', () => {
     ]);
   });
 
-  it('resume, after a page that says how many start and how old the oldest is', async () => {
+  it('resume, after a page that says how many start and how old the oldest is', {
+    tags: 'slow',
+  }, async () => {
     await runs('buttons', 'queued', 1200, 9 * 24 * 60);
     const list = await kit.get('/queues', 'operate');
     expect(list.html).toContain('href="/tock/queues/buttons/resume"');
@@ -173,7 +178,7 @@ describe('buttons', () => {
     expect(asked.text).toContain('Keep it paused');
     expect((await queue('buttons'))?.pausedAt).not.toBeNull();
     const { text } = await kit.post('/queues/buttons/resume', {}, 'operate');
-    expect(text).toContain('buttons is not paused any more');
+    expect(text).toContain('buttons is resumed: its runs start');
     expect((await queue('buttons'))?.pausedAt).toBeNull();
     expect(await audited()).toMatchObject([
       { action: 'queues.resume', operator: 'mia', details: { waiting: 1200 } },
@@ -181,16 +186,16 @@ describe('buttons', () => {
     expect((await kit.get('/queues/buttons/resume')).text).toContain('buttons is not paused');
   });
 
-  it('count up to 10,000 before it is resumed', async () => {
+  it('count up to 10,000 before it is resumed', { tags: 'slow' }, async () => {
     await kit.tock.queues.pause('buttons');
     await runs('buttons', 'queued', 8850, 1);
     expect((await kit.get('/queues/buttons/resume')).text).toContain('10 000+ runs start');
   });
 
-  it('resume at a rate, which the page shows and lifts by a button', async () => {
+  it('resume at a rate, which the page shows and lifts by a button', { tags: 'slow' }, async () => {
     const { text } = await kit.post('/queues/buttons/resume', { count: '5', per: 's' }, 'operate');
     expect(text).toContain(
-      'buttons is not paused any more. At most 5 per second start, until the rate is changed: what waits takes more than 33m 20s.',
+      'buttons is resumed: its runs start. At most 5 per second start, until the rate is changed: what waits takes more than 33m 20s.',
     );
     expect(await queue('buttons')).toMatchObject({ pausedAt: null, rate: { count: 5, perMs: 1000 } });
     const page = await kit.get('/queues/buttons');
@@ -203,7 +208,7 @@ describe('buttons', () => {
     expect(await queue('buttons')).toMatchObject({ rate: null, concurrency: null, window: null });
   });
 
-  it('keep the rate that a queue has, and do not ask for another', async () => {
+  it('keep the rate that a queue has, and do not ask for another', { tags: 'slow' }, async () => {
     await kit.tock.queues.set('buttons', { rate: { count: 100, per: '1m' } });
     await kit.tock.queues.pause('buttons');
     const asked = await kit.get('/queues/buttons/resume', 'operate');
@@ -211,7 +216,7 @@ describe('buttons', () => {
     expect(asked.html).not.toContain('name="count"');
     const refused = await kit.post('/queues/buttons/resume', { count: '500', per: 's' }, 'operate');
     expect(refused.status).toBe(400);
-    expect(refused.text).toContain('has a rate of 100/1m, which holds after the pause too');
+    expect(refused.text).toContain('has a rate of 100/1m, which holds afterwards too');
     expect(await queue('buttons')).toMatchObject({ pausedAt: expect.any(Date), rate: { count: 100 } });
     await kit.tock.queues.set('buttons', { rate: null });
   });
@@ -220,14 +225,18 @@ describe('buttons', () => {
     [{ count: 'many', per: 's' }, 'is not starts per period'],
     [{ count: '0', per: 's' }, 'rate.count 0 is not a whole number from 1'],
     [{ count: '5', per: 'century' }, 'is not a duration'],
-  ])('refuse the rate %j, keep the pause and what was entered', async (entered, message) => {
-    const answer = await kit.post('/queues/buttons/resume', entered);
-    expect(answer.status).toBe(400);
-    expect(answer.text).toContain(message);
-    expect(answer.html).toContain(`value="${entered.count}"`);
-    expect((await queue('buttons'))?.pausedAt).not.toBeNull();
-    expect((await queue('buttons'))?.rate).toBeNull();
-  });
+  ])(
+    'refuse the rate %j, keep the pause and what was entered',
+    { tags: 'slow' },
+    async (entered, message) => {
+      const answer = await kit.post('/queues/buttons/resume', entered);
+      expect(answer.status).toBe(400);
+      expect(answer.text).toContain(message);
+      expect(answer.html).toContain(`value="${entered.count}"`);
+      expect((await queue('buttons'))?.pausedAt).not.toBeNull();
+      expect((await queue('buttons'))?.rate).toBeNull();
+    },
+  );
 
   it('say that nothing waits where nothing does', async () => {
     await kit.sql(`delete from tock.job_runs_live where queue = 'buttons'`);
@@ -236,6 +245,19 @@ describe('buttons', () => {
   });
 
   const none = { 'was-concurrency': '', 'was-rate': '', 'was-window': '', 'was-timezone': 'UTC' };
+  it('resume a queue that a handler has closed, too', async () => {
+    const close = `closed_until = tock.now() + interval '5 minutes'`;
+    await kit.sql(`update tock.job_queues set paused_at = null, ${close} where name = 'buttons'`);
+    expect((await kit.get('/queues', 'operate')).html).toContain('href="/tock/queues/buttons/resume"');
+    expect((await kit.get('/queues/buttons', 'operate')).html).toContain('/tock/queues/buttons/resume');
+    const asked = await kit.get('/queues/buttons/resume', 'operate');
+    expect(asked.text).toContain('A handler has closed it: it opens in 5m by itself.');
+    expect(asked.text).toContain('Keep it closed');
+    const { text } = await kit.post('/queues/buttons/resume', {}, 'operate');
+    expect(text).toContain('buttons is resumed: its runs start.');
+    expect(await queue('buttons')).toMatchObject({ closedUntil: null });
+  });
+
   it('set limits, and only those that were changed in the form', async () => {
     const entered = { concurrency: '3', rate: '100/1m', window: '', timezone: 'UTC' };
     // Somebody else sets a window meanwhile.
@@ -267,7 +289,7 @@ describe('buttons', () => {
     [{ rate: '100/soon' }, 'is not a duration'],
     [{ window: '25:00-26:00' }, 'write it as 23:00-06:00'],
     [{ timezone: 'Mars/Phobos' }, 'Mars/Phobos'],
-  ])('refuse %j, say why, and keep what was entered', async (entered, message) => {
+  ])('refuse %j, say why, and keep what was entered', { tags: 'slow' }, async (entered, message) => {
     const before = await queue('buttons');
     const answer = await kit.post('/queues/buttons/limits', { ...none, timezone: 'UTC', ...entered });
     expect(answer.status).toBe(400);
@@ -332,5 +354,60 @@ describe('a relayed queue', () => {
     );
     expect((await kit.get('/queues/relayed')).text).toContain('Queue relayed is relayed to rabbitmq. In the');
     expect((await kit.get('/workers')).text).toContain('a relay');
+  });
+});
+
+describe('a queue in code', () => {
+  const inCode = async (concurrency: number) => {
+    const mail = defineQueue({ name: 'mail', concurrency, rate: { count: 100, per: '1m' } });
+    await kit.another({ jobs, queues: [mail] }).register();
+  };
+
+  it('says so, and takes limits with an end, which lie on top', { tags: 'slow' }, async () => {
+    await inCode(4);
+    expect((await kit.get('/queues')).text).toContain(
+      'mail open 0 0 0 of 4 slots 0 4 at once · 100/1m in code',
+    );
+    expect((await kit.get('/queues/mail')).text).toContain('Code states them ( defineQueue )');
+    const fields = { 'was-concurrency': '4', concurrency: '2', until: '+2h' };
+    const { text } = await kit.post('/queues/mail/limits', fields);
+    expect(text).toContain('mail has new limits');
+    expect(text).toContain('Code states: 4 at once · 100/1m');
+    expect(text).toContain('code: concurrency 4 · set to 2 by mia until 14:00');
+    expect((await kit.get('/queues')).text).toContain('code: concurrency 4 · set to 2 by mia until 14:00');
+    expect((await kit.get('/queues/mail', 'operate')).text).toContain('set to 2 by mia until 14:00');
+    expect(await queue('mail')).toMatchObject({
+      concurrency: 2,
+      overrides: { concurrency: { by: 'mia', until: new Date('2026-03-08T14:00:00Z') } },
+    });
+  });
+
+  it('says what is missing where only an end was entered', { tags: 'slow' }, async () => {
+    const { status, html, text } = await kit.post('/queues/mail/limits', { until: '+2h' });
+    expect(status).toBe(400);
+    expect(text).toContain('until is the end of what is set with it: give a limit too');
+    expect(html).toContain('name="until" value="2h"');
+  });
+
+  it('keeps what was entered where the end is none', { tags: 'slow' }, async () => {
+    const fields = { 'was-concurrency': '2', concurrency: '3', until: 'soon' };
+    const { status, html, text } = await kit.post('/queues/mail/limits', fields);
+    expect(status).toBe(400);
+    expect(text).toContain('until "soon"');
+    expect(html).toContain('name="until" value="soon"');
+  });
+
+  it('is reset to its code by a button, after a question; there is none that removes', {
+    tags: 'slow',
+  }, async () => {
+    const page = await kit.get('/queues/mail');
+    expect(buttonsOf(page)).toContain('Reset it to its code …');
+    expect(buttonsOf(page)).not.toContain('Remove all limits …');
+    expect((await kit.post('/queues/mail/reset', {}, 'operate')).status).toBe(403);
+    const { text } = await kit.post('/queues/mail/reset');
+    expect(text).toContain('mail is as its code states again');
+    expect(await queue('mail')).toMatchObject({ concurrency: 4, overrides: {} });
+    expect(await audited()).toMatchObject([{ action: 'queues.reset', operator: 'mia' }]);
+    expect(buttonsOf(await kit.get('/queues/mail'))).not.toContain('Reset it to its code …');
   });
 });

@@ -1,14 +1,10 @@
 // The page Workers: who is there, what each does, who is silent, and runs that nobody holds any more.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buttonsOf, openPageKit, type PageKit } from './operate-kit.js';
+import { describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
+import { buttonsOf, openPageKit } from './operate-kit.js';
 
 const NOW = '2026-03-08T12:00:00Z';
-let kit: PageKit;
-beforeAll(async () => {
-  kit = await openPageKit();
-  await kit.setClock(NOW);
-});
-afterAll(() => kit.close());
+const kit = openOnce(openPageKit, ({ setClock }) => setClock(NOW));
 
 const worker = async (host: string, more: { kind?: string; seen?: string; draining?: boolean } = {}) => {
   const { kind = 'daemon', seen = '2 seconds', draining = false } = more;

@@ -5,24 +5,21 @@ import path from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { AlertChannel } from '../../../src/index.js';
-import { type Inbox, openInbox } from '../../jobs/inbox.js';
+import { openInbox } from '../../jobs/inbox.js';
+import { openOnce } from '../../support/open.js';
 import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
-import { openReceiver, type Receiver } from './receiver.js';
+import { openReceiver } from './receiver.js';
 
 const SECRET = `whsec_${Buffer.from('twenty-four bytes, of it').toString('base64')}`;
 let test: TestTock;
-let receiver: Receiver;
-let inbox: Inbox;
+const receiver = openOnce(openReceiver);
+const inbox = openOnce(openInbox);
 let folder: string;
 
 beforeAll(async () => {
-  receiver = await openReceiver();
-  inbox = await openInbox();
   folder = await mkdtemp(path.join(tmpdir(), 'tock-alerts-'));
 });
 afterAll(async () => {
-  await receiver.close();
-  await inbox.close();
   await rm(folder, { recursive: true });
 });
 beforeEach(() => {
@@ -83,7 +80,9 @@ describe('a webhook', () => {
     expect(receiver.posted).toHaveLength(1);
   });
 
-  it('gives up on an answer that does not come, and reads no more than an excerpt of a long one', async () => {
+  it('gives up on an answer that does not come, and reads no more than an excerpt of a long one', {
+    tags: 'slow',
+  }, async () => {
     receiver.answer(() => undefined);
     expect(await sent({ ...channel, timeout: '300ms' })).toMatchObject({
       isDelivered: false,
@@ -103,7 +102,7 @@ describe('a webhook', () => {
     expect(result?.answer.length).toBeLessThan(400);
   });
 
-  it('is not sent without TLS to another host, unless that is allowed', async () => {
+  it('is not sent without TLS to another host, unless that is allowed', { tags: 'slow' }, async () => {
     // This host by a name that does not say so.
     vi.stubEnv('ALERT_URL', receiver.url.replace('127.0.0.1', '0.0.0.0'));
     expect(await sent(channel)).toMatchObject({
@@ -141,7 +140,9 @@ describe('a Slack-compatible webhook', () => {
       { method: 'POST', headers: { 'content-type': 'application/json' } },
     ]);
     expect(JSON.parse(receiver.posted[0]?.body ?? '')).toEqual({
-      text: ':white_check_mark: tock: this is a test: alerts arrive here',
+      text: expect.stringMatching(
+        /^:white_check_mark: tock: this is a test: alerts arrive here \(\d{4}-\d\d-\d\d \d\d:\d\d UTC\)$/,
+      ) as string,
     });
   });
 });
@@ -152,7 +153,7 @@ describe('a mail', () => {
     from: 'Tock <tock@example.com>',
   } as const;
 
-  it('arrives', async () => {
+  it('arrives', { tags: 'slow' }, async () => {
     expect(await sent({ ...channel, smtp: inbox.url })).toMatchObject({
       isDelivered: true,
       answer: expect.stringMatching(/^127\.0\.0\.1 answered 250/),
@@ -160,7 +161,7 @@ describe('a mail', () => {
     expect(inbox.mails).toMatchObject([
       {
         subject: 'Tock: a test',
-        text: 'tock: this is a test: alerts arrive here\n',
+        text: expect.stringMatching(/^tock: this is a test: alerts arrive here \(\S+ \S+ UTC\)\n$/) as string,
         from: { address: 'tock@example.com' },
         to: [{ address: 'ops@example.com' }, { address: 'night@example.com' }],
       },
@@ -192,7 +193,9 @@ describe('a mail', () => {
     expect(inbox.mails).toHaveLength(before + 1);
   });
 
-  it('is sent by STARTTLS with a self-signed certificate to this host, and where that is allowed', async () => {
+  it('is sent by STARTTLS with a self-signed certificate to this host, and where that is allowed', {
+    tags: 'slow',
+  }, async () => {
     const withTls = await openInbox({ hasTls: true });
     try {
       expect(await sent({ ...channel, smtp: withTls.url })).toMatchObject({ isDelivered: true });
@@ -244,16 +247,17 @@ describe('a command', () => {
   });
 
   it.each([
-    ['fails', `console.error('no pager'); process.exit(3);`, /exit code 3: no pager/],
-    ['is killed', `process.kill(process.pid, 'SIGKILL');`, /ended by SIGKILL/],
+    ['fails', `console.error('no pager'); process.exit(3);`, '30s', /exit code 3: no pager/],
+    ['is killed', `process.kill(process.pid, 'SIGKILL');`, '30s', /ended by SIGKILL/],
     [
       'does not end',
       `process.on('SIGTERM', () => {}); setInterval(() => {}, 1000);`,
+      '500ms',
       /no answer within 0\.5 s/,
     ],
-  ])('that %s is no delivery', async (_what, text, message) => {
+  ] as const)('that %s is no delivery', { tags: 'slow' }, async (_what, text, timeout, message) => {
     const command = await script(text);
-    expect(await sent({ command: [...command], timeout: '500ms' })).toMatchObject({
+    expect(await sent({ command: [...command], timeout })).toMatchObject({
       isDelivered: false,
       answer: expect.stringMatching(message),
     });

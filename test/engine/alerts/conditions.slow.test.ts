@@ -47,7 +47,11 @@ afterEach(async () => {
   await receiver.close();
 });
 
-const sent = () => receiver.posted.map(({ body }) => (JSON.parse(body) as { text: string }).text);
+/** Without the times, of which expectations.test.ts has its own tests. */
+const sent = () =>
+  receiver.posted.map(({ body }) =>
+    (JSON.parse(body) as { text: string }).text.replaceAll(/ \(\d{4}-\d\d-\d\d \d\d:\d\d UTC\)/g, ''),
+  );
 /** Ticks once a minute, as cron does. */
 const minutes = async (count: number) => {
   for (let minute = 0; minute < count; minute++) {
@@ -77,7 +81,7 @@ describe('channels are notified when a condition is met, and when it has recover
     await minutes(1);
     expect(sent()).toEqual([
       expect.stringMatching(
-        /^:red_circle: mail is failing: 3 attempts in a row have failed: Error: 421 busy; tock show \d+$/,
+        /^:red_circle: mail is failing: 3 attempts in a row have failed: Error: 421 busy: tock show \d+$/,
       ),
     ]);
     await staysQuiet(0);
@@ -114,7 +118,7 @@ describe('channels are notified when a condition is met, and when it has recover
     await test.tock.tick();
     expect(sent()).toEqual([
       expect.stringMatching(
-        /^:red_circle: hourly has a dead run: run \d+ ended dead: Dead: the disk is full; tock show \d+$/,
+        /^:red_circle: hourly has a dead run: run \d+ ended dead: Dead: the disk is full: tock show \d+$/,
       ),
     ]);
     await staysQuiet(0);
@@ -161,7 +165,7 @@ describe('channels are notified when a condition is met, and when it has recover
     expect(sent()).toEqual([]);
     await minutes(1);
     expect(sent()).toEqual([
-      ':red_circle: hourly is late: a success was expected by 2026-03-09T13:10:00Z, and it has not succeeded yet',
+      ':red_circle: hourly is late: a success was expected by 2026-03-09T13:10:00Z, and it has not succeeded yet; its last error: Error: no route to host',
     ]);
     await staysQuiet(0);
     fails = false;
@@ -177,7 +181,7 @@ describe('channels are notified when a condition is met, and when it has recover
     await test.setClock('2026-03-09T15:10:00Z');
     await test.tock.tick();
     expect(sent().slice(2)).toEqual([
-      ':red_circle: hourly is late: a success was expected by 2026-03-09T15:10:00Z, and the last was for 2026-03-09T14:00:00Z',
+      ':red_circle: hourly is late: a success was expected by 2026-03-09T15:10:00Z, and the last was for 2026-03-09T14:00:00Z; its last error: Error: no route to host',
     ]);
   });
 
@@ -206,7 +210,7 @@ describe('channels are notified when a condition is met, and when it has recover
     await minutes(1);
     expect(sent()).toEqual([
       expect.stringMatching(
-        /^:red_circle: hourly is running for too long: run \d+ has been running for 31m, longer than 30m; tock show/,
+        /^:red_circle: hourly is running for too long: run \d+ has been running for 31m, longer than 30m: tock show/,
       ),
     ]);
     await staysQuiet(0);
@@ -298,7 +302,7 @@ describe('channels are notified when a condition is met, and when it has recover
     await test.tock.tick();
     await minutes(1);
     expect(sent()).toEqual([
-      ':red_circle: hourly is broken: it is paused by itself after 1 dead run; fix it, then: tock resume hourly',
+      ':red_circle: hourly is broken: it is paused by itself after 1 dead run; fix it, then: tock resume hourly; its last error: Dead: the disk is full',
     ]);
     await test.tock.schedules.resume('hourly');
     await minutes(2);

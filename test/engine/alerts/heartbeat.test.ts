@@ -7,23 +7,22 @@ import { readAlerts } from '../../../src/model/alerts/read-alerts.js';
 import { openDatabase } from '../../../src/store/connection/database.js';
 import { capturingLogger, type LogLine } from '../../../src/testing/captured-logs.js';
 import { engineOver } from '../../support/engine.js';
+import { openForEach } from '../../support/open.js';
 import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
-import { openReceiver, type Receiver } from './receiver.js';
+import { openReceiver } from './receiver.js';
 
 const job = defineJob({ name: 'job', run: () => null });
-let receiver: Receiver;
+const receiver = openForEach(openReceiver);
 let test: TestTock | null = null;
 const logs: LogLine[] = [];
 const logger = capturingLogger(line => logs.push(line), null);
 
-beforeEach(async () => {
-  receiver = await openReceiver();
+beforeEach(() => {
   logs.length = 0;
 });
 afterEach(async () => {
   await test?.close();
   test = null;
-  await receiver.close();
 });
 
 const heartbeat = (more: object = {}) => ({
@@ -52,7 +51,8 @@ describe('a tick', () => {
     receiver.answer(() => undefined);
     expect(await test.tock.tick()).toMatchObject({ stoppedEarly: false });
     receiver.answer(response => response.writeHead(500).end());
-    await test.tock.tick();
+    // With time for an answer.
+    await test.another({ alerts: { heartbeat: heartbeat() } }).tick();
     const lines = logs.filter(({ fields }) => fields['event'] === 'heartbeat_url.failed');
     expect(lines.map(({ fields }) => fields['error'])).toEqual([
       `${receiver.host} did not answer within 0.1 s`,
@@ -64,20 +64,20 @@ describe('a tick', () => {
 
 describe('sendHeartbeat', () => {
   it('asks nothing where nothing is configured for a failure', async () => {
-    expect(await sendHeartbeat({ url: receiver.url, failUrl: null, timeoutMs: 1000 }, false)).toBeNull();
+    expect(await sendHeartbeat({ url: receiver.url, failUrl: null, timeoutMs: 60_000 }, false)).toBeNull();
     expect(asked()).toEqual([]);
   });
 
   it('follows no redirect', async () => {
     receiver.answer(response => response.writeHead(302, { location: `${receiver.url}/elsewhere` }).end());
-    expect(await sendHeartbeat({ url: receiver.url, failUrl: null, timeoutMs: 1000 }, true)).toMatch(
+    expect(await sendHeartbeat({ url: receiver.url, failUrl: null, timeoutMs: 60_000 }, true)).toMatch(
       /answered 302/,
     );
     expect(asked()).toHaveLength(1);
   });
 
   it('says why there is no answer', async () => {
-    expect(await sendHeartbeat({ url: 'http://127.0.0.1:1/x', failUrl: null, timeoutMs: 1000 }, true)).toBe(
+    expect(await sendHeartbeat({ url: 'http://127.0.0.1:1/x', failUrl: null, timeoutMs: 60_000 }, true)).toBe(
       '127.0.0.1:1: ECONNREFUSED',
     );
   });

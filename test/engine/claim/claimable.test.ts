@@ -10,6 +10,7 @@ const IDLE: WorkerLoad = {
   prefetched: 0,
   unwritten: 0,
   prefetchTarget: 0,
+  batches: null,
 };
 
 describe('claimable', () => {
@@ -18,6 +19,16 @@ describe('claimable', () => {
     ['what handlers at work leave free', { executing: 7 }, 3],
     ['nothing at full capacity', { executing: 10 }, 0],
     ['as many more as the throughput allows', { executing: 10, prefetchTarget: 40 }, 40],
+    [
+      'places, and what batches want beside what they have',
+      { batches: { held: 30, wanted: places => 50 + places } },
+      40,
+    ],
+    [
+      'no more for batches while outcomes are held up',
+      { isHeldUp: true, batches: { held: 30, wanted: () => 50 } },
+      0,
+    ],
     ['only what is missing of those', { executing: 10, prefetchTarget: 40, prefetched: 25 }, 15],
     [
       'nothing when the throughput has dropped below what is prefetched',

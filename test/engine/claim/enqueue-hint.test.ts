@@ -1,31 +1,26 @@
 // NOTIFY names the queue and priority of a new run: a daemon claims it there, and misses nothing else.
 
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { createEnqueueHint } from '../../../src/engine/claim/enqueue-hint.js';
 import { type Daemon, defineJob } from '../../../src/index.js';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { openDatabase } from '../../../src/store/connection/database.js';
 import { claimInLanes } from '../../../src/store/runs/claim/claim-in-lanes.js';
+import { openForEach } from '../../support/open.js';
 
 import { insertSleeper } from '../../support/sleepers.js';
-import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { reuseTestTock, until } from '../../support/test-tock.js';
 
 const WORKER = '00000000-0000-4000-8000-000000000001';
 const quick = defineJob({ name: 'quick', run: () => 'done' });
 const limited = defineJob({ name: 'limited', concurrency: { limit: 1 }, run: () => 'done' });
 
-let test: TestTock;
-let database: Database;
+const test = openForEach(() => reuseTestTock([quick, limited]));
+const database = openForEach(() => openDatabase({ connectionString: test.url }));
 let daemon: Daemon | undefined;
-beforeEach(async () => {
-  test = await reuseTestTock([quick, limited]);
-  database = openDatabase({ connectionString: test.url });
-});
 afterEach(async () => {
   await daemon?.stop();
   daemon = undefined;
-  await database.close();
-  await test.close();
 });
 
 describe('createEnqueueHint', () => {
@@ -113,7 +108,7 @@ describe('a daemon', () => {
     await listener.end();
   });
 
-  it('finds runs without a notification right after a run with one', async () => {
+  it('finds runs without a notification right after a run with one', { tags: 'slow' }, async () => {
     daemon = await test.another().start();
     const first = await test.tock.enqueue(quick);
     await until(() => isDone(first), 'the first one to end');
@@ -133,7 +128,7 @@ describe('a daemon', () => {
     expect(daemon.outcomeCounts).toMatchObject({ succeeded: 4, lost: 0 });
   });
 
-  it('claims a run in a queue with settings too, after the poll that follows', async () => {
+  it('claims a run in a queue with settings too, after the poll that follows', { tags: 'slow' }, async () => {
     await test.tock.queues.set('mail', { concurrency: 1 });
     daemon = await test.another().start();
     const first = await test.tock.enqueue(quick);

@@ -3,26 +3,23 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Listener, startListener } from '../../../src/engine/claim/listen.js';
 import type { Engine } from '../../../src/engine/engine.js';
 import { silentLogger } from '../../../src/model/logger.js';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { openDatabase } from '../../../src/store/connection/database.js';
+import { openForEach } from '../../support/open.js';
+import { reuseTestTock, until } from '../../support/test-tock.js';
 
-let test: TestTock;
-let database: Database;
+const test = openForEach(reuseTestTock);
+const database = openForEach(() => openDatabase({ connectionString: test.url, connections: 1 }));
 let listener: Listener;
 let heard: string[];
 beforeEach(async () => {
-  test = await openTestTock();
-  database = openDatabase({ connectionString: test.url, connections: 1 });
   heard = [];
   listener = startListener({ database, logger: silentLogger } as Engine, notification =>
     heard.push(notification.kind === 'queued' ? (notification.lane?.queue ?? 'anywhere') : notification.kind),
   );
   await until(async () => heard.includes('anywhere'), 'the first connection');
 });
-afterEach(async () => {
+afterEach(() => {
   listener.stop();
-  await database.close();
-  await test.close();
 });
 
 const listening = () =>
@@ -44,6 +41,7 @@ describe('startListener', () => {
       await until(async () => heard.includes('anywhere'), 'a new connection');
       await notify(`after-${round}`);
       await until(async () => heard.includes(`after-${round}`), 'a notification over the new connection');
+      await until(async () => (await listening()).length < 2, 'the broken connection to be gone');
       expect(await listening()).toHaveLength(1);
     }
   });

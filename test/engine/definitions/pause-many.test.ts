@@ -1,7 +1,8 @@
 // Engine: many schedules paused by one act, and what resuming that act lifts.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob, type SharedPause } from '../../../src/index.js';
-import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { reuseTestTock } from '../../support/test-tock.js';
 
 const plain = defineJob({ name: 'plain', run: () => null });
 const failing = defineJob({
@@ -13,14 +14,12 @@ const failing = defineJob({
   },
 });
 
-let test: TestTock;
+const test = openForEach(() => reuseTestTock([plain, failing]));
 beforeEach(async () => {
-  test = await reuseTestTock([plain, failing]);
   await test.setClock('2026-03-01T12:00:30Z');
   await test.tock.register();
   for (const name of ['a', 'b', 'held']) await make(name);
 });
-afterEach(() => test.close());
 
 const make = async (name: string) =>
   await test.tock.schedules.upsert({ name, job: 'plain', cron: '0 * * * *' });
@@ -97,7 +96,9 @@ describe('pauseMany', () => {
     expect(await reasons()).toEqual({});
   });
 
-  it('is one act of the audit however many there are, found by each of them, and resumed as one', async () => {
+  it('is one act of the audit however many there are, found by each of them, and resumed as one', {
+    tags: 'slow',
+  }, async () => {
     await test.sql(
       `insert into tock.job_definitions (name, job, origin, cron, next_at)
        select 'many-' || lpad(i::text, 3, '0'), 'plain', 'runtime', '0 0 1 1 *', '2027-01-01Z' from generate_series(1, 250) i`,
@@ -143,7 +144,9 @@ describe('resumeMany', () => {
     ]);
   });
 
-  it('leaves one that was resumed by hand and paused again for another reason', async () => {
+  it('leaves one that was resumed by hand and paused again for another reason', {
+    tags: 'slow',
+  }, async () => {
     const { pause } = await pauseAll();
     await test.tock.schedules.resume('a');
     await test.tock.schedules.pause('a', { note: 'customer asked' });
@@ -153,6 +156,7 @@ describe('resumeMany', () => {
 
   it.each([[{ note: 'customer asked' }], [{}]])(
     'leaves one that somebody has paused meanwhile by itself, with %j',
+    { tags: 'slow' },
     async options => {
       const { pause } = await pauseAll();
       await test.tock.schedules.pause('a', options);

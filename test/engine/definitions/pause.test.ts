@@ -1,8 +1,9 @@
 // Engine: schedules that are paused, resumed and removed at run time.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineJob, type JobSchedule } from '../../../src/index.js';
-import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { reuseTestTock } from '../../support/test-tock.js';
 
 const mail = defineJob({
   name: 'mail',
@@ -15,13 +16,11 @@ const plain = defineJob({ name: 'plain', run: () => null });
 const inCode = (schedule: JobSchedule) => defineJob({ name: 'in-code', schedule, run: () => null });
 const minutely = { name: 'tenant-7', job: mail, payload: { tenant: 7 }, cron: '* * * * *' } as const;
 
-let test: TestTock;
+const test = openForEach(() => reuseTestTock([mail, plain, inCode({ cron: '0 * * * *' })]));
 beforeEach(async () => {
-  test = await reuseTestTock([mail, plain, inCode({ cron: '0 * * * *' })]);
   await test.setClock('2026-03-01T12:00:30Z');
   await test.tock.register();
 });
-afterEach(() => test.close());
 
 const rows = async (definition: string) =>
   (await test.tock.runs.list({ definition })).map(run => ({
@@ -136,7 +135,9 @@ describe('pause and resume', () => {
 });
 
 describe('remove', () => {
-  it('withdraws what is not due, hides the schedule, and gives the same id back', async () => {
+  it('withdraws what is not due, hides the schedule, and gives the same id back', {
+    tags: 'slow',
+  }, async () => {
     const { id } = await test.tock.schedules.upsert({ ...minutely, jitter: '50s', catchup: 'all' });
     await test.setClock('2026-03-01T12:01:00Z');
     await test.tock.tick();

@@ -1,17 +1,14 @@
 // Engine: definitions are kept in step with the code, from several hosts and from two versions at once.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineJob, type JobSchedule } from '../../../src/index.js';
-import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { proveAll } from '../../support/prove-all.js';
+import { reuseTestTock, until } from '../../support/test-tock.js';
 
 const job = (name: string, schedule?: JobSchedule) =>
   defineJob({ name, ...(schedule ? { schedule } : {}), run: () => null });
-let test: TestTock;
-beforeEach(async () => {
-  test = await reuseTestTock();
-  await test.setClock('2026-03-01T12:00:30Z');
-});
-afterEach(() => test.close());
+const test = openForEach(reuseTestTock, ({ setClock }) => setClock('2026-03-01T12:00:30Z'));
 
 describe('a schema that refuses what its job is given', () => {
   const sends = (schema: object) =>
@@ -75,6 +72,8 @@ describe('register', () => {
     ['jitter', { jitter: '5m' }, { jitterMs: 300_000 }],
     ['startAt', { startAt: '2026-04-01T00:00:00Z' }, { startAt: new Date('2026-04-01T00:00:00Z') }],
     ['endAt', { endAt: '2026-04-01T00:00:00Z' }, { endAt: new Date('2026-04-01T00:00:00Z') }],
+    ['shift', { shift: 'next' }, { shift: 'next' }],
+    ['businessDays', { businessDays: {} }, { exclude: [{ weekend: ['sat', 'sun'] }] }],
     ['exclude', { exclude: ['2026-12-25'] }, { exclude: ['2026-12-25'] }],
     ['startDeadline', { startDeadline: '1m' }, { startDeadlineMs: 60_000 }],
     ['remaining', { remaining: 3 }, { remaining: 3 }],
@@ -82,20 +81,26 @@ describe('register', () => {
     ['pauseOnFailure', { pauseOnFailure: 2 }, { pauseOnFailure: 2 }],
   ];
 
-  it.each(EDITS)('writes an edit of %s alone, by code and at run time', async (_option, edit, shown) => {
-    const cron = { cron: '0 * * * *' } as const;
-    await test.another({ jobs: [job('report', cron)] }).register();
-    const edited = test.another({ jobs: [job('report', { ...cron, ...edit })] });
-    expect(await edited.register()).toMatchObject({ changed: ['report'] });
-    expect((await edited.schedules.list({ name: 'report' }))[0]).toMatchObject({ version: 2, ...shown });
+  it.each(EDITS)(
+    'writes an edit of %s alone, by code and at run time',
+    { tags: 'slow' },
+    async (_option, edit, shown) => {
+      const cron = { cron: '0 * * * *' } as const;
+      await test.another({ jobs: [job('report', cron)] }).register();
+      const edited = test.another({ jobs: [job('report', { ...cron, ...edit })] });
+      expect(await edited.register()).toMatchObject({ changed: ['report'] });
+      expect((await edited.schedules.list({ name: 'report' }))[0]).toMatchObject({ version: 2, ...shown });
 
-    await edited.schedules.upsert({ name: 'own', job: 'report', ...cron });
-    const own = { name: 'own', job: 'report', ...cron, ...edit } as const;
-    expect(await edited.schedules.upsert(own)).toMatchObject({ version: 2, ...shown });
-    expect(await edited.schedules.upsert(own)).toMatchObject({ version: 2 });
-  });
+      await edited.schedules.upsert({ name: 'own', job: 'report', ...cron });
+      const own = { name: 'own', job: 'report', ...cron, ...edit } as const;
+      expect(await edited.schedules.upsert(own)).toMatchObject({ version: 2, ...shown });
+      expect(await edited.schedules.upsert(own)).toMatchObject({ version: 2 });
+    },
+  );
 
-  it('gives the same id to a definition that is removed and comes again, and catches nothing up in between', async () => {
+  it('gives the same id to a definition that is removed and comes again, and catches nothing up in between', {
+    tags: 'slow',
+  }, async () => {
     const a = job('a', { cron: '* * * * *', catchup: 'all' });
     const first = test.another({ jobs: [a, job('b')] });
     await first.register();
@@ -109,7 +114,7 @@ describe('register', () => {
     expect((await with_.tick()).materialized.runs).toBe(0);
   });
 
-  it('keeps the queued runs of a vanished definition and makes no new ones', async () => {
+  it('keeps the queued runs of a vanished definition and makes no new ones', { tags: 'slow' }, async () => {
     const one = test.another({ jobs: [job('a', { cron: '* * * * *', jitter: '50s' }), job('b')] });
     await one.register();
     await test.setClock('2026-03-01T12:01:00Z');
@@ -122,7 +127,9 @@ describe('register', () => {
     expect((await two.tick()).materialized).toMatchObject({ definitions: 0 });
   });
 
-  it('withdraws queued runs of the old schedule that are not yet due, and records it', async () => {
+  it('withdraws queued runs of the old schedule that are not yet due, and records it', {
+    tags: 'slow',
+  }, async () => {
     const one = test.another({ jobs: [job('a', { cron: '0 * * * *', jitter: '30m' })] });
     await one.register();
     await test.setClock('2026-03-01T13:00:00Z');
@@ -135,7 +142,9 @@ describe('register', () => {
     expect(await one.runs.list()).toMatchObject([{ status: 'skipped', skipReason: 'edited' }]);
   });
 
-  it('loses no occurrence to a deploy: what came due under the old definition is materialized first', async () => {
+  it('loses no occurrence to a deploy: what came due under the old definition is materialized first', {
+    tags: 'slow',
+  }, async () => {
     const one = test.another({ jobs: [job('a', { cron: '0 * * * *' })] });
     await one.register();
     await test.setClock('2026-03-01T15:00:01Z');
@@ -148,9 +157,10 @@ describe('register', () => {
     expect(await two.schedules.list()).toMatchObject([
       { nextAt: new Date('2026-03-01T15:30:00Z'), cursor: new Date('2026-03-01T15:00:01Z') },
     ]);
+    expect(await proveAll(two)).toEqual([]);
   });
 
-  it('does not let an old version win back from a new one that is alive', async () => {
+  it('does not let an old version win back from a new one that is alive', { tags: 'slow' }, async () => {
     const old = test.another({ jobs: [job('a', { cron: '0 1 * * *' })] });
     const fresh = test.another({ jobs: [job('a', { cron: '0 2 * * *' })] });
     await old.register();
@@ -186,6 +196,7 @@ describe('register', () => {
     ['changed', [job('a', { cron: '0 4 1 1 *' })]],
   ])(
     'catches up in a roll-back what came due since the newer version was last seen: %s',
+    { tags: 'slow' },
     async (_how, newer) => {
       const old = test.another({ jobs: [job('a', { cron: '* * * * *', catchup: 'all' }), job('b')] });
       const fresh = test.another({ jobs: [...newer, job('b'), job('c')] });
@@ -214,10 +225,11 @@ describe('register', () => {
         '12:09',
         '12:10',
       ]);
+      expect(await proveAll(old)).toEqual([]);
     },
   );
 
-  it('does not catch up a pause in a roll-back', async () => {
+  it('does not catch up a pause in a roll-back', { tags: 'slow' }, async () => {
     const old = test.another({ jobs: [job('a', { cron: '* * * * *', catchup: 'all' })] });
     await old.tick();
     await test.another({ jobs: [job('a', { cron: '0 4 1 1 *' })] }).register();
@@ -229,9 +241,10 @@ describe('register', () => {
     await at(13);
     await old.tick();
     expect(await minutes('a')).toEqual(['12:13']);
+    expect(await proveAll(old)).toEqual([]);
   });
 
-  it('leaves runs of new jobs to the newer version, in ticks of an older one', async () => {
+  it('leaves runs of new jobs to the newer version, in ticks of an older one', { tags: 'slow' }, async () => {
     const once = { retry: { maxAttempts: 1 } };
     const known = defineJob({ name: 'known', schedule: { cron: '* * * * *' }, run: () => null });
     const added = defineJob({ name: 'added', schedule: { cron: '* * * * *' }, ...once, run: () => null });
@@ -253,7 +266,7 @@ describe('register', () => {
     expect(await minutes('added')).toEqual(['12:01', '12:02', '12:03']);
   });
 
-  it('leaves them to the newer version in a daemon too', async () => {
+  it('leaves them to the newer version in a daemon too', { tags: 'slow' }, async () => {
     const old = test.another({ jobs: [job('known')] });
     const fresh = test.another({ jobs: [job('known'), job('added')] });
     await old.register();
@@ -267,7 +280,7 @@ describe('register', () => {
     expect((await fresh.tick()).executed).toMatchObject({ succeeded: 1 });
   });
 
-  it('is done once when eight hosts register at once', async () => {
+  it('is done once when eight hosts register at once', { tags: 'slow' }, async () => {
     const jobs = Array.from({ length: 50 }, (_, index) => job(`job-${index}`, { cron: '0 * * * *' }));
     const results = await Promise.all(
       Array.from({ length: 8 }, () => test.another({ jobs, connections: 2 }).register()),
@@ -309,7 +322,9 @@ describe('register', () => {
       expect(await wrong.runs.get(id)).toMatchObject({ status: 'queued', attempts: 0 });
     });
 
-    it('registers once that is allowed; then a process without the permission may tick', async () => {
+    it('registers once that is allowed; then a process without the permission may tick', {
+      tags: 'slow',
+    }, async () => {
       await test.another({ jobs: own }).register();
       const jobs = [job('new', hourly)];
       const allowed = test.another({ jobs, allowVanishing: true });
@@ -326,7 +341,7 @@ describe('register', () => {
       ['the only one is renamed', ['a'], ['b']],
       ['half of four vanish', ['a', 'b', 'c', 'd'], ['a', 'b']],
       ['all stay and more come', ['a', 'b'], ['a', 'b', 'c', 'd', 'e']],
-    ])('does not stand in the way when %s', async (_case, before, after) => {
+    ])('does not stand in the way when %s', { tags: 'slow' }, async (_case, before, after) => {
       await test.another({ jobs: before.map(name => job(name)) }).register();
       const next = test.another({ jobs: after.map(name => job(name)) });
       expect(await next.register()).toMatchObject({ status: 'registered' });

@@ -1,8 +1,10 @@
 // Engine: schedules that are made and edited at run time.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineJob, type JobSchedule, type ScheduleInput } from '../../../src/index.js';
-import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { rounds } from '../../support/rounds.js';
+import { reuseTestTock } from '../../support/test-tock.js';
 
 const mail = defineJob({
   name: 'mail',
@@ -15,13 +17,11 @@ const plain = defineJob({ name: 'plain', run: () => null });
 const inCode = (schedule: JobSchedule) => defineJob({ name: 'in-code', schedule, run: () => null });
 const minutely = { name: 'tenant-7', job: mail, payload: { tenant: 7 }, cron: '* * * * *' } as const;
 
-let test: TestTock;
+const test = openForEach(() => reuseTestTock([mail, plain, inCode({ cron: '0 * * * *' })]));
 beforeEach(async () => {
-  test = await reuseTestTock([mail, plain, inCode({ cron: '0 * * * *' })]);
   await test.setClock('2026-03-01T12:00:30Z');
   await test.tock.register();
 });
-afterEach(() => test.close());
 
 const rows = async (definition: string) =>
   (await test.tock.runs.list({ definition })).map(run => ({
@@ -65,7 +65,9 @@ describe('upsert', () => {
     ]);
   });
 
-  it('changes nothing where nothing changed, whatever the order of the keys and the spelling', async () => {
+  it('changes nothing where nothing changed, whatever the order of the keys and the spelling', {
+    tags: 'slow',
+  }, async () => {
     const first = await test.tock.schedules.upsert({
       name: 'a',
       job: 'plain',
@@ -89,7 +91,9 @@ describe('upsert', () => {
     expect(await test.tock.schedules.upsert({ ...now, remaining: 9 })).toMatchObject({ version: 2 });
   });
 
-  it('keeps the id in an edit, begins at now, withdraws what is queued and not due, and leaves what runs alone', async () => {
+  it('keeps the id in an edit, begins at now, withdraws what is queued and not due, and leaves what runs alone', {
+    tags: 'slow',
+  }, async () => {
     const { id } = await test.tock.schedules.upsert({ ...minutely, cron: '0 * * * *', jitter: '30m' });
     await test.setClock('2026-03-01T13:00:00Z');
     await test.tock.tick();
@@ -113,7 +117,9 @@ describe('upsert', () => {
     ]);
   });
 
-  it('leaves each occurrence one row when an edit and a tick come in the same second', async () => {
+  it('leaves each occurrence one row when an edit and a tick come in the same second', {
+    tags: 'slow',
+  }, async () => {
     for (let round = 0; round < 8; round++) {
       const name = `raced-${round}`;
       await test.setClock('2026-03-01T12:00:30Z');
@@ -151,7 +157,7 @@ describe('upsert', () => {
     });
   });
 
-  it('lets one of two concurrent edits of a version win, and tells the other', async () => {
+  it('lets one of two concurrent edits of a version win, and tells the other', { tags: 'slow' }, async () => {
     await test.tock.schedules.upsert(minutely);
     const other = test.another();
     for (let version = 1; version <= 5; version++) {
@@ -170,7 +176,7 @@ describe('upsert', () => {
     }
   });
 
-  it('makes one schedule of many that are made at once under one name', async () => {
+  it('makes one schedule of many that are made at once under one name', { tags: 'slow' }, async () => {
     const tocks = Array.from({ length: 6 }, () => test.another({ connections: 2 }));
     const made = await Promise.all(tocks.map(tock => tock.schedules.upsert(minutely)));
     expect(new Set(made.map(({ id, version }) => `${id} ${version}`)).size).toBe(1);
@@ -235,8 +241,9 @@ describe('upsert', () => {
     expect(await test.tock.schedules.upsert(minutely)).toMatchObject({ version: 2, brokenReason: null });
   });
 
-  it('holds 500 schedules of one job, each with its payload', async () => {
-    const tenants = Array.from({ length: 500 }, (_, tenant) => tenant);
+  it('holds hundreds of schedules of one job, each with its payload', { tags: 'slow' }, async () => {
+    const count = rounds(100, 500);
+    const tenants = Array.from({ length: count }, (_, tenant) => tenant);
     // All at once, some would wait for a connection for longer than they may, on a busy machine.
     for (let from = 0; from < tenants.length; from += 50)
       await Promise.all(
@@ -248,19 +255,21 @@ describe('upsert', () => {
       );
     await test.setClock('2026-03-01T12:01:00Z');
     expect(await test.tock.tick({ concurrency: 100 })).toMatchObject({
-      materialized: { runs: 500 },
-      executed: { succeeded: 500 },
+      materialized: { runs: count },
+      executed: { succeeded: count },
     });
     const outputs = await test.sql<{ name: string; tenant: number }>(
       `select d.name, (r.output ->> 'tenant')::int as tenant from tock.job_runs_finished r
        join tock.job_definitions d on d.id = r.definition_id`,
     );
-    expect(outputs).toHaveLength(500);
+    expect(outputs).toHaveLength(count);
     for (const { name, tenant } of outputs) expect(name).toBe(`tenant-${tenant}`);
-    expect(await test.tock.schedules.list({ limit: 1000 })).toHaveLength(503);
+    expect(await test.tock.schedules.list({ limit: 1000 })).toHaveLength(count + 3);
   });
 
-  it('is left alone when code registers, and taken over when code defines the name', async () => {
+  it('is left alone when code registers, and taken over when code defines the name', {
+    tags: 'slow',
+  }, async () => {
     const { id } = await test.tock.schedules.upsert({ ...minutely, name: 'later-in-code' });
     const later = defineJob({ name: 'later-in-code', schedule: { every: '1h' }, run: () => null });
     await test.another({ jobs: [mail, plain] }).register();

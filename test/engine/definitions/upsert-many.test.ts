@@ -1,20 +1,19 @@
 // Engine: schedules that are made many at once, or in the caller's own transaction; and lists of them by page.
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineJob } from '../../../src/index.js';
-import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { reuseTestTock } from '../../support/test-tock.js';
 
 const mail = defineJob({ name: 'mail', payload: z.object({ tenant: z.number() }), run: () => null });
 const plain = defineJob({ name: 'plain', run: () => null });
 
-let test: TestTock;
+const test = openForEach(() => reuseTestTock([mail, plain]));
 beforeEach(async () => {
-  test = await reuseTestTock([mail, plain]);
   await test.setClock('2026-03-01T12:00:30Z');
   await test.tock.register();
 });
-afterEach(() => test.close());
 
 const tenant = (number: number) =>
   ({ name: `tenant-${number}`, job: mail, payload: { tenant: number }, cron: '0 7 * * *' }) as const;
@@ -67,7 +66,9 @@ describe('upsertMany', () => {
     expect(await runtime()).toEqual([]);
   });
 
-  it('makes one schedule of each name where many processes make the same, in any order', async () => {
+  it('makes one schedule of each name where many processes make the same, in any order', {
+    tags: 'slow',
+  }, async () => {
     const many = Array.from({ length: 40 }, (_, number) => tenant(number));
     const orders = [many, many.toReversed(), many.slice(10), many.toReversed().slice(10)];
     const made = await Promise.all(
@@ -77,7 +78,7 @@ describe('upsertMany', () => {
     expect(made.flat().every(({ version }) => version === 1)).toBe(true);
   });
 
-  it('takes no more statements for a thousand new ones than for one', async () => {
+  it('takes no more statements for a thousand new ones than for one', { tags: 'slow' }, async () => {
     const statements = async (count: number, from: number) => {
       const pool = new pg.Pool({ connectionString: test.url, max: 2 });
       const client = await pool.connect();

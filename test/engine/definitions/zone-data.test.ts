@@ -1,18 +1,18 @@
 // Engine: Node's and the server's time zone data. They are of two ages on most machines, so that a zone which really
 // differs is looked for; where there is none, the real part is left out.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { defineJob } from '../../../src/index.js';
 import { findProblems } from '../../../src/model/problems.js';
 import { zoneDifferences } from '../../../src/model/schedule/zone/zone-agreement.js';
 import { openDatabase } from '../../../src/store/connection/database.js';
-import { readZoneOffsets } from '../../../src/store/definitions/zone-offsets.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { readZoneOffsets } from '../../../src/store/definitions/zones/zone-offsets.js';
+import { openOnce } from '../../support/open.js';
+import { reuseTestTock } from '../../support/test-tock.js';
 
 const DAY = 86_400;
-let test: TestTock;
+const test = openOnce(() => reuseTestTock([]));
 let differing: string | undefined;
 beforeAll(async () => {
-  test = await openTestTock([]);
   const database = openDatabase({ connectionString: test.url });
   const start = Math.floor(Date.now() / 1000);
   const rows = await readZoneOffsets(database, Intl.supportedValuesOf('timeZone'), {
@@ -25,7 +25,6 @@ beforeAll(async () => {
   )?.timezone;
   await database.close();
 });
-afterAll(() => test.close());
 
 const nightly = (name: string, timezone: string) =>
   defineJob({ name, schedule: { cron: '30 2 * * *', timezone }, run: () => null });

@@ -1,7 +1,8 @@
 // What a handler does with other runs and with queues: its context has the methods, so that no job needs a Tock.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { defineJob, type HandOff, type JobContext } from '../../../src/index.js';
-import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { reuseTestTock, until } from '../../support/test-tock.js';
 
 type Work = (ctx: JobContext) => Promise<unknown>;
 let work: Work = () => Promise.resolve(null);
@@ -16,17 +17,14 @@ const hands = defineJob({
   run: (ctx): HandOff => ctx.handOff({ lease: '1d', to: 'finance' }),
 });
 
-let test: TestTock;
-beforeEach(async () => {
-  test = await reuseTestTock([oversees, other, hands], { operator: 'billing' });
-});
-afterEach(() => test.close());
+const test = openForEach(() => reuseTestTock([oversees, other, hands], { operator: 'billing' }));
 
 /** Executes the work within a handler; resolves to its run. */
 async function within(todo: Work) {
   work = todo;
   const id = await test.tock.enqueue(oversees);
-  await test.tock.tick();
+  // Alone: what it retries must not be claimed before it goes on.
+  await test.tock.tick({ concurrency: 1 });
   return await test.tock.runs.get(id);
 }
 
@@ -49,7 +47,7 @@ describe('the context of a handler', () => {
     expect(await test.tock.runs.list({ job: 'other' })).toHaveLength(2);
   });
 
-  it('reads, cancels and retries runs, in the name of the app', async () => {
+  it('reads, cancels and retries runs, in the name of the app', { tags: 'slow' }, async () => {
     const waits = await test.tock.enqueue(other, {}, { delay: '1h' });
     const run = await within(async ({ runs }) => {
       const found = await runs.list({ job: 'other' });
@@ -74,7 +72,7 @@ describe('the context of a handler', () => {
     ]);
   });
 
-  it('completes, prolongs and fails runs that were handed off', async () => {
+  it('completes, prolongs and fails runs that were handed off', { tags: 'slow' }, async () => {
     const [paid, unpaid] = [await test.tock.enqueue(hands), await test.tock.enqueue(hands)];
     await test.tock.tick();
     const run = await within(async ({ complete, extend, fail }) => [
@@ -89,7 +87,7 @@ describe('the context of a handler', () => {
     expect(await test.tock.runs.get(unpaid)).toMatchObject({ status: 'dead' });
   });
 
-  it('limits, pauses and resumes queues', async () => {
+  it('limits, pauses and resumes queues', { tags: 'slow' }, async () => {
     await within(async ({ queues }) => {
       await queues.set('mails', { concurrency: 3 });
       await queues.pause('mails', { note: 'the server is down' });
@@ -101,7 +99,9 @@ describe('the context of a handler', () => {
     expect(await test.tock.queues.list()).toMatchObject([{ name: 'mails', pausedAt: null }]);
   });
 
-  it('has all of it for as long as the handler executes, also while its Tock closes', async () => {
+  it('has all of it for as long as the handler executes, also while its Tock closes', {
+    tags: 'slow',
+  }, async () => {
     const tock = test.another();
     let isHeld = false;
     let go: () => void = () => undefined;

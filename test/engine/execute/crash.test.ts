@@ -1,5 +1,5 @@
 // What a worker writes when an uncaught error ends its process; which runs are suspects, and what that means.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type Engine, readSettings } from '../../../src/engine/engine.js';
 import { openWorker } from '../../../src/engine/worker/worker.js';
 import type { Worker } from '../../../src/engine/worker/worker-interface.js';
@@ -7,16 +7,17 @@ import { type AnyJob, defineJob } from '../../../src/index.js';
 import { createRegistry } from '../../../src/model/job/registry.js';
 import { silentLogger } from '../../../src/model/logger.js';
 import { SUSPECTS } from '../../../src/model/run/limits.js';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { openDatabase } from '../../../src/store/connection/database.js';
 import { noMethods } from '../../support/engine.js';
-import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { reuseTestTock, until } from '../../support/test-tock.js';
 
 interface Tables {
   pg_class: { oid: number };
 }
 
-let test: TestTock;
-let database: Database;
+const test = openForEach(() => reuseTestTock([hold]));
+const database = openForEach(() => openDatabase({ connectionString: test.url }));
 let begun: number;
 const hold = defineJob({
   name: 'hold',
@@ -25,14 +26,8 @@ const hold = defineJob({
     return new Promise(() => undefined);
   },
 });
-beforeEach(async () => {
+beforeEach(() => {
   begun = 0;
-  test = await openTestTock([hold]);
-  database = openDatabase({ connectionString: test.url });
-});
-afterEach(async () => {
-  await database.close();
-  await test.close();
 });
 
 const engineWith = (jobs: readonly AnyJob[], isolation: Engine['isolation'] = null): Engine => ({

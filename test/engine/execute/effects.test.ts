@@ -1,5 +1,5 @@
 // Engine: effects that happen once, and transactions that commit with the run's success.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
 import { activeRun } from '../../../src/engine/execute/active-run.js';
 import { createEffects } from '../../../src/engine/execute/effects.js';
@@ -7,19 +7,15 @@ import { type AnyJob, defineJob, type JobContext } from '../../../src/index.js';
 import { silentLogger } from '../../../src/model/logger.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import type { ClaimedRun } from '../../../src/store/runs/claim/claimed-run.js';
-import { addRuns } from '../../support/runs.js';
-import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { addRuns, WAITING_FOR_A_LOCK } from '../../support/runs.js';
+import { reuseTestTock, until } from '../../support/test-tock.js';
 
 interface Tables {
   mails: { who: string };
 }
 
-let test: TestTock;
-beforeEach(async () => {
-  test = await reuseTestTock();
-  await test.sql('create table public.mails (who text)');
-});
-afterEach(() => test.close());
+const test = openForEach(reuseTestTock, ({ sql }) => sql('create table public.mails (who text)'));
 
 const job = (run: (ctx: JobContext) => unknown) =>
   defineJob({ name: 'acts', retry: { maxAttempts: 3, base: 0, jitter: 0 }, run: ctx => run(ctx) });
@@ -58,7 +54,9 @@ describe('the ledger', () => {
 });
 
 describe('ctx.once', () => {
-  it('does the work once over attempts and runs, and gives the kept result back', async () => {
+  it('does the work once over attempts and runs, and gives the kept result back', {
+    tags: 'slow',
+  }, async () => {
     let calls = 0;
     const results: unknown[] = [];
     const acting = job(async ctx => {
@@ -80,7 +78,7 @@ describe('ctx.once', () => {
     expect(await mails()).toEqual(['seven']);
   });
 
-  it('leaves neither the row nor the work when the work throws', async () => {
+  it('leaves neither the row nor the work when the work throws', { tags: 'slow' }, async () => {
     const acting = job(ctx =>
       ctx.once('mail:8', async trx => {
         await trx
@@ -95,7 +93,9 @@ describe('ctx.once', () => {
     expect(await mails()).toEqual(['attempt 3']);
   });
 
-  it('fails when the work swallowed an SQL error, since its transaction is void', async () => {
+  it('fails when the work swallowed an SQL error, since its transaction is void', {
+    tags: 'slow',
+  }, async () => {
     await test.sql('alter table public.mails add unique (who)');
     await test.sql(`insert into public.mails values ('taken')`);
     const acting = job(ctx =>
@@ -113,12 +113,17 @@ describe('ctx.once', () => {
     expect(await test.sql('select * from tock.job_effects')).toEqual([]);
   });
 
-  it('lets one of two runs at the same moment do it, and the other wait for the result', async () => {
+  it('lets one of two runs at the same moment do it, and the other wait for the result', {
+    tags: 'slow',
+  }, async () => {
     let calls = 0;
     const acting = job(ctx =>
       ctx.once('shared', async () => {
         calls++;
-        await new Promise(resolve => setTimeout(resolve, 50));
+        await until(
+          async () => (await test.sql(WAITING_FOR_A_LOCK)).length === 2,
+          'the two others to wait for it',
+        );
         return calls;
       }),
     );
@@ -129,7 +134,7 @@ describe('ctx.once', () => {
     for (const id of ids) expect(await tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: 1 });
   });
 
-  it('commits nothing once the lease is lost', async () => {
+  it('commits nothing once the lease is lost', { tags: 'slow' }, async () => {
     const acting = job(ctx =>
       ctx.once('stolen', async trx => {
         await trx.withTables<Tables>().insertInto('mails').values({ who: 'thief' }).execute();
@@ -147,7 +152,7 @@ describe('ctx.once', () => {
 });
 
 describe('ctx.step', () => {
-  it('keeps a result across the attempts of its run, and not for another run', async () => {
+  it('keeps a result across the attempts of its run, and not for another run', { tags: 'slow' }, async () => {
     let calls = 0;
     const acting = job(async ctx => {
       const step = await ctx.step('fetch', () => ({ call: ++calls }));
@@ -188,7 +193,9 @@ describe.each(['step', 'once'] as const)('the result of ctx.%s', effect => {
           return what() as string;
         });
 
-  it('is refused at the first attempt, and not kept, where it would be something else later', async () => {
+  it('is refused at the first attempt, and not kept, where it would be something else later', {
+    tags: 'slow',
+  }, async () => {
     const given: unknown[] = [];
     const acting = defineJob({
       name: 'acts',
@@ -210,7 +217,7 @@ describe.each(['step', 'once'] as const)('the result of ctx.%s', effect => {
     expect([await test.sql('select * from tock.job_effects'), await mails()]).toEqual([[], []]);
   });
 
-  it('is the same for the first and for all later attempts', async () => {
+  it('is the same for the first and for all later attempts', { tags: 'slow' }, async () => {
     const results = LASTING.map((): unknown[] => []);
     const acting = job(async ctx => {
       for (const [place, what] of LASTING.entries())
@@ -228,7 +235,7 @@ describe.each(['step', 'once'] as const)('the result of ctx.%s', effect => {
 });
 
 describe('ctx.step, where two of one name are under way', () => {
-  it('gives both the result that was kept first', async () => {
+  it('gives both the result that was kept first', { tags: 'slow' }, async () => {
     let calls = 0;
     let open = () => undefined as void;
     const opened = new Promise<void>(resolve => {
@@ -250,7 +257,7 @@ describe('ctx.step, where two of one name are under way', () => {
 });
 
 describe('ctx.transaction', () => {
-  it('commits the work together with the success', async () => {
+  it('commits the work together with the success', { tags: 'slow' }, async () => {
     const acting = job(ctx =>
       ctx.transaction(async trx => {
         await trx.withTables<Tables>().insertInto('mails').values({ who: 'both' }).execute();
@@ -263,7 +270,7 @@ describe('ctx.transaction', () => {
     expect(await mails()).toEqual(['both']);
   });
 
-  it('commits neither when the lease is lost meanwhile', async () => {
+  it('commits neither when the lease is lost meanwhile', { tags: 'slow' }, async () => {
     const acting = job(ctx =>
       ctx.transaction(async trx => {
         await trx.withTables<Tables>().insertInto('mails').values({ who: 'neither' }).execute();
@@ -295,7 +302,9 @@ describe('ctx.transaction', () => {
     expect(await mails()).toEqual(['taken']);
   });
 
-  it('fails with the error of a server that refuses to end the run, and commits nothing of that attempt', async () => {
+  it('fails with the error of a server that refuses to end the run, and commits nothing of that attempt', {
+    tags: 'slow',
+  }, async () => {
     await test.sql(`
       create sequence public.refusals;
       create function public.refuse_once() returns trigger language plpgsql as $$ begin
@@ -318,7 +327,7 @@ describe('ctx.transaction', () => {
     expect(await mails()).toEqual(['again']);
   });
 
-  it('stays succeeded when the handler throws after it', async () => {
+  it('stays succeeded when the handler throws after it', { tags: 'slow' }, async () => {
     const acting = job(async ctx => {
       await ctx.transaction(trx =>
         trx
@@ -333,7 +342,9 @@ describe('ctx.transaction', () => {
     expect((await runOf(acting)).run).toMatchObject({ status: 'succeeded', output: 'done', attempts: 1 });
   });
 
-  it('survives the loss of its connection: the attempt fails, the work is rolled back', async () => {
+  it('survives the loss of its connection: the attempt fails, the work is rolled back', {
+    tags: 'slow',
+  }, async () => {
     const acting = job(ctx =>
       ctx.transaction(async trx => {
         await trx
@@ -398,7 +409,7 @@ describe.each([
   };
   const LOST = [expect.objectContaining({ code: 'TOCK_LEASE_LOST' })];
 
-  it('a step keeps nothing', async () => {
+  it('a step keeps nothing', { tags: 'slow' }, async () => {
     expect(
       await caught(ctx =>
         ctx.step('charge', async () => {
@@ -409,13 +420,13 @@ describe.each([
     ).toEqual(LOST);
   });
 
-  it('once commits nothing', async () => {
+  it('once commits nothing', { tags: 'slow' }, async () => {
     expect(await caught(ctx => ctx.once(`mail:${ctx.runId}`, async () => void (await lose(ctx))))).toEqual(
       LOST,
     );
   });
 
-  it('a transaction commits nothing', async () => {
+  it('a transaction commits nothing', { tags: 'slow' }, async () => {
     expect(
       await caught(ctx =>
         ctx.transaction(async trx => {
@@ -429,7 +440,7 @@ describe.each([
 });
 
 describe('the key of an effect', () => {
-  it.each([['a'], ['k'.repeat(900)], [`${'ä'.repeat(449)}ab`]])('may be %s', async key => {
+  it.each([['a'], ['k'.repeat(900)], [`${'ä'.repeat(449)}ab`]])('may be %s', { tags: 'slow' }, async key => {
     const acting = job(ctx => ctx.once(key, () => 'done'));
     expect((await runOf(acting)).run).toMatchObject({ status: 'succeeded', output: 'done' });
   });
@@ -439,7 +450,7 @@ describe('the key of an effect', () => {
     ['longer than 900 bytes', `${'ä'.repeat(450)}a`],
     ['with NUL', 'a\u0000b'],
     ['a number', 7],
-  ])('is refused where it is %s', async (_what, key) => {
+  ])('is refused where it is %s', { tags: 'slow' }, async (_what, key) => {
     let calls = 0;
     const acting = job(async ctx => {
       await ctx.once(key as string, () => calls++).catch(() => undefined);
@@ -454,7 +465,7 @@ describe('the key of an effect', () => {
 });
 
 describe('ctx.progress', () => {
-  it('is shown while the run is running, and is kept with it', async () => {
+  it('is shown while the run is running, and is kept with it', { tags: 'slow' }, async () => {
     let release = () => undefined as void;
     const held = new Promise<void>(resolve => {
       release = resolve;

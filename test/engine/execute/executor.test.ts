@@ -2,11 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../../src/index.js';
 import { openDatabase } from '../../../src/store/connection/database.js';
 import { claimFreeRuns } from '../../../src/store/runs/claim/claim.js';
-import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { reuseTestTock } from '../../support/test-tock.js';
 
 const MIB = 1024 * 1024;
 const LEASE = { workerId: '00000000-0000-4000-8000-000000000001', leaseMs: 60_000, queues: null };
@@ -19,12 +20,10 @@ const echo = defineJob({
     seen.push(payload);
   },
 });
-let test: TestTock;
-beforeEach(async () => {
+const test = openForEach(() => reuseTestTock([echo]));
+beforeEach(() => {
   seen = [];
-  test = await reuseTestTock([echo]);
 });
-afterEach(() => test.close());
 
 /** Does not get shorter when it is compressed. */
 const noise = (length: number) => randomBytes(length / 2).toString('hex');
@@ -43,7 +42,9 @@ describe('a large payload', () => {
     expect(seen).toEqual(expect.arrayContaining(payloads));
   });
 
-  it('does not come with the claim, which many of them would make too large for the memory', async () => {
+  it('does not come with the claim, which many of them would make too large for the memory', {
+    tags: 'slow',
+  }, async () => {
     await test.sql(`select tock.enqueue_one('echo', jsonb_build_object('text', repeat('x', 10000000)), null, null, 'default', 0, 1, 'api')
       from generate_series(1, 8)`);
     await test.tock.enqueue(echo, { text: noise(100_000) });
@@ -73,7 +74,9 @@ describe('a large payload', () => {
     }
   });
 
-  it('waits until those before it have ended, where they would be too large together', async () => {
+  it('waits until those before it have ended, where they would be too large together', {
+    tags: 'slow',
+  }, async () => {
     const sizes: number[] = [];
     let held = 0;
     const holds = defineJob({
@@ -93,7 +96,7 @@ describe('a large payload', () => {
     expect(sizes).toEqual([10_000_000, 10_000_000, 10_000_000, 10_000_000]);
   });
 
-  it('costs no attempt where the connection is lost while it is read', async () => {
+  it('costs no attempt where the connection is lost while it is read', { tags: 'slow' }, async () => {
     const pool = new pg.Pool({ connectionString: test.url });
     let isCut = false;
     pool.on('connect', client => {
@@ -123,7 +126,7 @@ describe('a large payload', () => {
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', attempts: 1, errors: [] });
   });
 
-  it('ends its run where it is over the limit of the worker, and no other', async () => {
+  it('ends its run where it is over the limit of the worker, and no other', { tags: 'slow' }, async () => {
     const other = test.another({ maxPayloadBytes: 16 * MIB });
     const large = { text: noise(3 * MIB) };
     const id = await other.enqueue(echo, large);
@@ -142,7 +145,7 @@ describe('a large payload', () => {
     expect(seen).toContainEqual(large);
   });
 
-  it('is left out of a list, which shows the others', async () => {
+  it('is left out of a list, which shows the others', { tags: 'slow' }, async () => {
     await test.sql(
       `select tock.enqueue_one('echo', jsonb_build_object('text', repeat('x', 30000000)), null, null, 'default', 0, 1, 'api')`,
     );

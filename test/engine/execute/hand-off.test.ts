@@ -1,7 +1,8 @@
 // A run that its handler hands off, and another system completes: from the handler to what follows.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob, type HandOff, type JobContext } from '../../../src/index.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { openOnce } from '../../support/open.js';
+import { openTestTock } from '../../support/test-tock.js';
 
 /** What the next attempt of `pays` does instead. */
 let instead: ((ctx: JobContext) => Promise<unknown>) | null = null;
@@ -27,18 +28,16 @@ const nightly = defineJob({
 });
 const after = defineJob({ name: 'after', schedule: { after: 'nightly' }, run: () => 'followed' });
 
-let test: TestTock;
-beforeAll(async () => {
-  test = await openTestTock([pays, buries, mourned], {
+const test = openOnce(() =>
+  openTestTock([pays, buries, mourned], {
     hooks: {
       onSuccess: (run, { output, durationMs }) =>
         void hooks.push(`${run.job} ${JSON.stringify(output)} ${durationMs}`),
       onFailure: (run, { error }) => void hooks.push(`${run.job} failed: ${error.message}`),
       onDead: (run, { error }) => void hooks.push(`${run.job} dead: ${error.message}`),
     },
-  });
-});
-afterAll(() => test.close());
+  }),
+);
 beforeEach(async () => {
   instead = null;
   sent.length = 0;
@@ -93,7 +92,9 @@ describe('a run that is handed off', () => {
     });
   });
 
-  it('is completed two days later by a webhook: its result, its slot and its hooks', async () => {
+  it('is completed two days later by a webhook: its result, its slot and its hooks', {
+    tags: 'slow',
+  }, async () => {
     const id = await handedOff();
     const next = await test.tock.enqueue(pays);
     await test.tock.tick();
@@ -121,7 +122,9 @@ describe('a run that is handed off', () => {
     expect(await slots()).toEqual([next]);
   });
 
-  it('fails by the backoff of its job, and is dead once its attempts are used up', async () => {
+  it('fails by the backoff of its job, and is dead once its attempts are used up', {
+    tags: 'slow',
+  }, async () => {
     const id = await handedOff(mourned.name);
     expect(await test.tock.fail(id, 1, new TypeError('no cover'))).toBe(true);
     await test.tock.tick();
@@ -153,7 +156,7 @@ describe('a run that is handed off', () => {
     expect(await test.tock.runs.list({ job: 'buries' })).toHaveLength(1);
   });
 
-  it('is dead at once where the other side wants no retry', async () => {
+  it('is dead at once where the other side wants no retry', { tags: 'slow' }, async () => {
     const id = await handedOff();
     expect(
       await test.tock.fail(id, 1, Object.assign(new Error('unknown account'), { code: 'E7' }), {
@@ -169,7 +172,9 @@ describe('a run that is handed off', () => {
     expect(await slots()).toEqual([]);
   });
 
-  it('is tried again when its lease ends; then the old completion changes nothing and is counted', async () => {
+  it('is tried again when its lease ends; then the old completion changes nothing and is counted', {
+    tags: 'slow',
+  }, async () => {
     const id = await handedOff();
     await test.advance('3d');
     await test.advance('1s');
@@ -180,7 +185,7 @@ describe('a run that is handed off', () => {
         {
           name: 'HandOffExpired',
           code: 'TOCK_LEASE_LOST',
-          message: 'it was handed over to the bank, and its lease ended before it was completed or extended',
+          message: 'it was handed off to the bank, and its lease ended before it was completed or extended',
           dueAt: '2026-03-02T12:00:00.000Z',
         },
       ],
@@ -203,7 +208,7 @@ describe('a run that is handed off', () => {
     });
   });
 
-  it('is dead when its lease ends at the last attempt', async () => {
+  it('is dead when its lease ends at the last attempt', { tags: 'slow' }, async () => {
     const id = await handedOff();
     await test.sql('update tock.job_runs_live set max_attempts = 1');
     await test.advance('4d');
@@ -235,7 +240,9 @@ describe('a run that is handed off', () => {
     expect(await slots()).toEqual([]);
   });
 
-  it('keeps what was decided, though it is cancelled or its lease ends before a tick comes', async () => {
+  it('keeps what was decided, though it is cancelled or its lease ends before a tick comes', {
+    tags: 'slow',
+  }, async () => {
     const id = await handedOff();
     expect(await test.tock.complete(id, 1, 'done')).toBe(true);
     await test.tock.runs.cancel(id);
@@ -244,7 +251,7 @@ describe('a run that is handed off', () => {
     expect(await run(id)).toMatchObject({ status: 'succeeded', output: 'done' });
   });
 
-  it('leaves its handoff on record, until retention deletes it with the keys', async () => {
+  it('leaves its handoff on record, until retention deletes it with the keys', { tags: 'slow' }, async () => {
     const id = await handedOff();
     expect(await test.tock.complete(id, 1)).toBe(true);
     await test.tock.tick();
@@ -270,20 +277,18 @@ describe('a run that is handed off', () => {
 });
 
 describe('a planned run that is handed off', () => {
-  let own: TestTock;
+  const own = openOnce(() => openTestTock([nightly, after]));
   beforeAll(async () => {
-    own = await openTestTock([nightly, after]);
     await own.setClock('2026-03-02T12:00:00Z');
     await own.tock.tick();
   });
-  afterAll(() => own.close());
   const tickAt = async (instant: string) => {
     await own.setClock(instant);
     await own.tock.tick();
     return await own.tock.runs.list({ definition: 'nightly' });
   };
 
-  it('starts what follows its definition, once it is completed', async () => {
+  it('starts what follows its definition, once it is completed', { tags: 'slow' }, async () => {
     const [first] = await tickAt('2026-03-03T02:00:00Z');
     expect(first).toMatchObject({ status: 'running', handOff: { to: null } });
     const { sentences } = await own.tock.why('nightly', '2026-03-03T02:00:00Z');
@@ -296,7 +301,7 @@ describe('a planned run that is handed off', () => {
     ]);
   });
 
-  it('gives way to a later occurrence that cancels it', async () => {
+  it('gives way to a later occurrence that cancels it', { tags: 'slow' }, async () => {
     const [second] = await tickAt('2026-03-04T02:00:00Z');
     expect(second?.handOff).not.toBeNull();
     await tickAt('2026-03-05T02:00:00Z');
@@ -399,7 +404,7 @@ describe('ctx.handOff', () => {
       (ctx: JobContext) => ctx.transaction(() => ctx.handOff({ lease: '1h' }) as never),
       'TOCK_BAD_STATE',
     ],
-  ])('cannot be the result of %s', async (_what, work, code) => {
+  ])('cannot be the result of %s', { tags: 'slow' }, async (_what, work, code) => {
     expect(await failsWith(work)).toMatchObject({ code, message: expect.stringMatching(/hand/i) });
   });
 

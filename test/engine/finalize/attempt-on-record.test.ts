@@ -1,9 +1,10 @@
 // What the error of an attempt says of it: when it was due and began, and which worker had it.
 import { hostname } from 'node:os';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { defineJob } from '../../../src/index.js';
 import { lifeOf } from '../../../src/model/run/run-life.js';
-import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
+import { openOnce } from '../../support/open.js';
+import { reuseTestTock } from '../../support/test-tock.js';
 
 const NOW = Date.parse('2026-03-02T12:00:00Z');
 const flaky = defineJob({
@@ -14,11 +15,7 @@ const flaky = defineJob({
   },
 });
 
-let test: TestTock;
-beforeAll(async () => {
-  test = await reuseTestTock([flaky]);
-});
-afterAll(async () => await test.close());
+const test = openOnce(() => reuseTestTock([flaky]));
 
 it('each attempt of a run is on record with its times and its worker', async () => {
   await test.setClock(new Date(NOW).toISOString());

@@ -1,15 +1,14 @@
 // Hooks observe runs, and cannot harm them.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { Dead, defineJob, type Hooks } from '../../../src/index.js';
-import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { reuseTestTock, until } from '../../support/test-tock.js';
 
-let test: TestTock;
+const test = openForEach(reuseTestTock);
 let told: string[];
-beforeEach(async () => {
-  test = await reuseTestTock();
+beforeEach(() => {
   told = [];
 });
-afterEach(() => test.close());
 
 const works = defineJob({ name: 'works', run: () => ({ rows: 7 }) });
 const flaky = defineJob({

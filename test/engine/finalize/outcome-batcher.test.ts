@@ -8,12 +8,13 @@ import type { Outcome } from '../../../src/model/run/decide.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import type { Finalization } from '../../../src/store/runs/finalize.js';
 import { collectLines, type LineLog } from '../../support/lines.js';
-import { addRuns, emptyTables } from '../../support/runs.js';
-import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { storeTest } from '../../support/open.js';
+import { addRuns } from '../../support/runs.js';
+import { until } from '../../support/test-tock.js';
 
 const WORKER = '00000000-0000-4000-8000-000000000001';
 
-let test: TestTock;
+const { test } = storeTest('2026-03-02T12:00:00Z');
 let pool: pg.Pool;
 let database: Database;
 let log: LineLog;
@@ -29,15 +30,12 @@ let resumed: number;
 let unblocked: number;
 let repeated: string[];
 let canWrite: (id: string) => boolean;
-beforeAll(async () => {
-  test = await openTestTock();
+beforeAll(() => {
   // Without idle timers, so that the only timers are those of the code under test.
   pool = new pg.Pool({ connectionString: test.url, idleTimeoutMillis: 0 });
   database = openDatabase({ pool });
 });
 beforeEach(async () => {
-  await emptyTables(test);
-  await test.setClock('2026-03-02T12:00:00Z');
   log = collectLines();
   [sent, done, repeated, resumed, unblocked] = [[], [], [], 0, 0];
   before = () => undefined;
@@ -80,7 +78,6 @@ afterEach(() => vi.useRealTimers());
 afterAll(async () => {
   await database.close();
   await pool.end();
-  await test.close();
 });
 
 const SUCCEED: Outcome = { transition: 'succeed', output: null, error: null, delayMs: 0, skipReason: null };
@@ -219,15 +216,16 @@ describe('outcomes', () => {
 describe('outcomes that the server does not take for now', () => {
   it('are sent again, in halves, until it does; it is said once', async () => {
     const ids = await hold(4);
+    const heldUp: boolean[] = [];
     before = () => {
-      throw refusing('57014');
+      // The batch and its halves.
+      if (sent.length <= 3) throw refusing('57014');
+      heldUp.push(batcher.isHeldUp);
     };
     add(ids);
-    await until(async () => sent.length === 3, 'the halves to be sent');
-    expect(batcher.isHeldUp).toBe(true);
-    before = () => undefined;
     await ended(4);
     await until(async () => resumed === 1, 'the batcher to be idle again');
+    expect(heldUp[0]).toBe(true);
     expect(sent).toEqual(['1,2,3,4', '1,2', '3,4', '1', '2', '3', '4']);
     expect(repeated).toEqual(['1,2', '3,4', '1', '2', '3', '4']);
     expect([done, batcher.isHeldUp]).toEqual([['1 true', '2 true', '3 true', '4 true'], false]);
@@ -246,7 +244,7 @@ describe('outcomes that the server does not take for now', () => {
     expect(eventsOf().slice(2)).toEqual(['finalize.waiting', 'finalize.resumed']);
   });
 
-  it('are sent in turn, until three in a row are rejected in a round', async () => {
+  it('are sent in turn, until three in a row are rejected in a round', { tags: 'slow' }, async () => {
     const ids = await hold(7);
     before = () => {
       throw refusing('57014');
@@ -259,7 +257,7 @@ describe('outcomes that the server does not take for now', () => {
     await ended(7);
   });
 
-  it('hold up no others: one that stays refused is alone soon', async () => {
+  it('hold up no others: one that stays refused is alone soon', { tags: 'slow' }, async () => {
     const ids = await hold(4);
     let isOpen = false;
     before = sentIds => {
@@ -316,16 +314,16 @@ describe('outcomes that the server does not take for now', () => {
 describe('a server that is away', () => {
   const away = () => Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
 
-  it('is sent the whole batch again, once in a round', async () => {
+  it('is sent the whole batch again, once in a round', { tags: 'slow' }, async () => {
     const ids = await hold(5);
     before = () => {
       throw away();
     };
     add(ids.slice(0, 4));
-    await until(async () => sent.length === 3, 'two more tries');
+    await until(async () => sent.length >= 3, 'two more tries');
     add(ids.slice(4));
     batcher.flushSoon();
-    await until(async () => sent.length === 5, 'two more tries');
+    await until(async () => sent.length >= 5, 'two more tries');
     before = () => undefined;
     await ended(5);
     expect(new Set(sent)).toEqual(new Set(['1,2,3,4', '5']));

@@ -1,7 +1,9 @@
 // Engine: backfill makes runs for past occurrences under the scheduler's own keys, so that none comes twice.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import pg from 'pg';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../../src/index.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { reuseTestTock } from '../../support/test-tock.js';
 
 const plain = defineJob({ name: 'plain', run: () => null });
 const computed = defineJob({
@@ -10,13 +12,11 @@ const computed = defineJob({
   run: (_ctx, payload) => payload,
 });
 
-let test: TestTock;
+const test = openForEach(() => reuseTestTock([plain, computed]));
 beforeEach(async () => {
-  test = await openTestTock([plain, computed]);
   await test.setClock('2026-03-01T12:00:30Z');
   await test.tock.register();
 });
-afterEach(() => test.close());
 
 const hourly = { name: 'hourly', job: plain, cron: '0 * * * *', payload: { a: 1 } } as const;
 const day = { from: '2026-02-28T00:00:00Z', to: '2026-03-01T00:00:00Z' };
@@ -64,7 +64,9 @@ describe('backfill', () => {
     expect(all).toHaveLength(6 * 24 + 13);
   });
 
-  it('does not double what the scheduler ran, nor the other way round, also at the same moment', async () => {
+  it('does not double what the scheduler ran, nor the other way round, also at the same moment', {
+    tags: 'slow',
+  }, async () => {
     await test.tock.schedules.upsert({ ...hourly, cron: '* * * * *', catchup: 'all', overlap: 'allow_all' });
     await test.setClock('2026-03-01T13:00:30Z');
     const window = { from: '2026-03-01T11:30:00Z', to: '2026-03-01T13:00:30Z' };
@@ -80,7 +82,7 @@ describe('backfill', () => {
     expect(succeeded).toHaveLength(91);
   });
 
-  it('makes runs for what was skipped: an outage, a pause; and once only', async () => {
+  it('makes runs for what was skipped: an outage, a pause; and once only', { tags: 'slow' }, async () => {
     const { id } = await test.tock.schedules.upsert(hourly);
     await test.tock.schedules.pause('computed');
     await test.setClock('2026-03-01T15:00:30Z');
@@ -136,14 +138,14 @@ describe('backfill', () => {
     expect(await test.tock.runs.list()).toMatchObject([{ output: { since: '2026-03-01T08:00:00.000Z' } }]);
   });
 
-  it('has no regard for overlap, remaining and the start deadline', async () => {
+  it('has no regard for overlap, remaining and the start deadline', { tags: 'slow' }, async () => {
     await test.tock.schedules.upsert({ ...hourly, remaining: 2, startDeadline: '1m' });
     expect(await test.tock.schedules.backfill('hourly', day)).toMatchObject({ made: 24 });
     expect(await test.tock.tick()).toMatchObject({ executed: { succeeded: 24 } });
     expect(await test.tock.schedules.list({ name: 'hourly' })).toMatchObject([{ remaining: 2 }]);
   });
 
-  it('goes in batches of a thousand and tells how far it is', async () => {
+  it('goes in batches of a thousand and tells how far it is', { tags: 'slow' }, async () => {
     await test.tock.schedules.upsert({ ...hourly, cron: '* * * * *' });
     const told: number[] = [];
     const result = await test.tock.schedules.backfill('hourly', {
@@ -155,21 +157,35 @@ describe('backfill', () => {
     expect(told).toEqual([1000, 2000, 2880]);
   });
 
-  it('ends when the definition is edited meanwhile, and goes on when it is repeated', async () => {
+  it('ends when the definition is edited meanwhile, and goes on when it is repeated', {
+    tags: 'slow',
+  }, async () => {
     const other = test.another();
     const minutely = { ...hourly, cron: '* * * * *' };
     await test.tock.schedules.upsert(minutely);
     const window = { from: '2026-02-27T00:00:00Z', to: '2026-03-01T00:00:00Z' };
     const edits: Promise<unknown>[] = [];
-    // Each batch takes long enough for the edit to come between.
-    await test.sql(`create function tock.wait() returns trigger language plpgsql as
-      $$ begin perform pg_sleep(0.3); return null; end $$;
+    const edit = async () => {
+      try {
+        await other.schedules.upsert({ ...minutely, payload: { a: 2 } });
+      } finally {
+        await holder.end();
+      }
+    };
+    // The second batch has read the definition, and goes on once that is edited and the lock is free.
+    const holder = new pg.Client({ connectionString: test.url });
+    await holder.connect();
+    await holder.query('select pg_advisory_lock(1)');
+    await test.sql(`create function tock.wait() returns trigger language plpgsql as $$ begin
+        if (select count(*) from tock.job_occurrences) > 1000 then perform pg_advisory_xact_lock(1); end if;
+        return null;
+      end $$;
       create trigger wait after insert on tock.job_occurrences for each statement execute function tock.wait()`);
     await expect(
       test.tock.schedules.backfill('hourly', {
         ...window,
         onProgress: () => {
-          if (edits.length === 0) edits.push(other.schedules.upsert({ ...minutely, payload: { a: 2 } }));
+          if (edits.length === 0) edits.push(edit());
         },
       }),
     ).rejects.toMatchObject({ code: 'TOCK_VERSION_CONFLICT' });
@@ -180,7 +196,9 @@ describe('backfill', () => {
     expect(rest.made + rest.existing).toBe(2880);
   });
 
-  it('refuses the future, what is no window, too many, and what has no occurrences', async () => {
+  it('refuses the future, what is no window, too many, and what has no occurrences', {
+    tags: 'slow',
+  }, async () => {
     await test.tock.schedules.upsert({ name: 'secondly', job: plain, every: '1s' });
     await test.tock.schedules.upsert({ name: 'removed', job: plain, every: '1s' });
     await test.tock.schedules.remove('removed');

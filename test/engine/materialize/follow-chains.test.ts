@@ -1,17 +1,16 @@
 // Engine: definitions that run after others, keyed by the others' occurrence; and dead runs that are redirected.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type After, type AnyJob, Dead, defineJob, type JobContext } from '../../../src/index.js';
-import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { reuseTestTock } from '../../support/test-tock.js';
 
-let test: TestTock;
+const test = openForEach(reuseTestTock);
 /** Jobs whose next runs are to end dead. */
 let failing: Set<string>;
 beforeEach(async () => {
-  test = await reuseTestTock();
   failing = new Set();
   await test.setClock('2026-03-01T11:59:30Z');
 });
-afterEach(() => test.close());
 
 const parent = (name: string, cron = '0 * * * *'): AnyJob =>
   defineJob({
@@ -54,7 +53,7 @@ describe('after', () => {
     expect(await test.sql('select * from tock.job_outbox')).toEqual([]);
   });
 
-  it('follows a run that an operator cancels, at once', async () => {
+  it('follows a run that an operator cancels, at once', { tags: 'slow' }, async () => {
     const tock = await open(parent('load'), child('sweep', { all: ['load'], on: 'completion' }));
     await tock.tick({ queues: ['another'] });
     const [waits] = await tock.runs.list({ definition: 'load', status: ['queued'] });
@@ -63,7 +62,9 @@ describe('after', () => {
     expect(await states('sweep')).toEqual([{ at: '12:00', status: 'queued' }]);
   });
 
-  it('leaves a skipped row where the outcome is not the one asked for; a retry that succeeds runs it', async () => {
+  it('leaves a skipped row where the outcome is not the one asked for; a retry that succeeds runs it', {
+    tags: 'slow',
+  }, async () => {
     failing.add('load');
     const tock = await open(
       parent('load'),
@@ -88,7 +89,7 @@ describe('after', () => {
     expect(await states('sweep')).toHaveLength(1);
   });
 
-  it('all waits for each of them, any for the first; of the same occurrence', async () => {
+  it('all waits for each of them, any for the first; of the same occurrence', { tags: 'slow' }, async () => {
     const tock = await open(
       parent('hourly'),
       parent('daily', '0 12 * * *'),
@@ -105,7 +106,7 @@ describe('after', () => {
     ]);
   });
 
-  it('two parents that end at the same moment in two processes start it once', async () => {
+  it('two parents that end at the same moment in two processes start it once', { tags: 'slow' }, async () => {
     const parents = Array.from({ length: 6 }, (_, index) => parent(`part-${index}`));
     const jobs = [
       ...parents,
@@ -121,7 +122,7 @@ describe('after', () => {
     expect(await states('whole')).toEqual([{ at: '12:00', status: 'succeeded' }]);
   });
 
-  it('goes on over several links, and with a backfill of the first', async () => {
+  it('goes on over several links, and with a backfill of the first', { tags: 'slow' }, async () => {
     const tock = await open(parent('load'), child('clean', 'load'), child('report', 'clean'));
     await tock.schedules.backfill('load', { from: '2026-03-01T08:00:00Z', to: '2026-03-01T12:00:00Z' });
     await tock.tick();
@@ -133,7 +134,9 @@ describe('after', () => {
     expect(await sorted('report')).toEqual(all);
   });
 
-  it('is made by the next tick when the process died between the end and what follows', async () => {
+  it('is made by the next tick when the process died between the end and what follows', {
+    tags: 'slow',
+  }, async () => {
     const tock = await open(parent('load'), child('report', 'load'));
     await test.sql(
       `create function tock.hold() returns trigger language plpgsql as $$ begin raise 'held'; end $$`,
@@ -149,7 +152,9 @@ describe('after', () => {
     expect(await states('report')).toEqual([{ at: '12:00', status: 'succeeded' }]);
   });
 
-  it('goes one after another also where parents end out of turn: who has begun ends first', async () => {
+  it('goes one after another also where parents end out of turn: who has begun ends first', {
+    tags: 'slow',
+  }, async () => {
     const begun: string[] = [];
     const failsFirst = new Set(['load 12:00', 'report 13:00']);
     const note = (ctx: JobContext) => {
@@ -195,7 +200,7 @@ describe('after', () => {
     expect(await test.sql('select from tock.job_slots')).toEqual([]);
   });
 
-  it('heeds a pause and what remains', async () => {
+  it('heeds a pause and what remains', { tags: 'slow' }, async () => {
     const tock = await open(parent('load'), child('report', 'load', { remaining: 2 }));
     await tock.tick();
     await tock.schedules.pause('report');
@@ -213,7 +218,7 @@ describe('after', () => {
     ]);
   });
 
-  it('skips what its parent skips, with a reason', async () => {
+  it('skips what its parent skips, with a reason', { tags: 'slow' }, async () => {
     const tock = await open(
       defineJob({ name: 'load', schedule: { cron: '0 * * * *' }, run: () => null }),
       child('report', 'load'),
@@ -226,7 +231,7 @@ describe('after', () => {
     ]);
   });
 
-  it('may be stated at run time; circles and unknown names are refused there', async () => {
+  it('may be stated at run time; circles and unknown names are refused there', { tags: 'slow' }, async () => {
     const idle = defineJob({ name: 'idle', run: () => null });
     const tock = await open(parent('load'), idle);
     await tock.schedules.upsert({ name: 'one', job: idle, after: 'load' });
@@ -260,7 +265,9 @@ describe('after', () => {
 });
 
 describe('onDead', () => {
-  it('enqueues its job once for each time that a run ends dead, with what is known', async () => {
+  it('enqueues its job once for each time that a run ends dead, with what is known', {
+    tags: 'slow',
+  }, async () => {
     failing.add('load');
     const seen: unknown[] = [];
     const care = defineJob({
@@ -295,7 +302,7 @@ describe('onDead', () => {
     expect(seen).toHaveLength(2);
   });
 
-  it('also follows a run that the reaper found dead', async () => {
+  it('also follows a run that the reaper found dead', { tags: 'slow' }, async () => {
     const care = defineJob({ name: 'care', run: () => null });
     const load = defineJob({ name: 'load', retry: { maxAttempts: 1 }, onDead: 'care', run: () => null });
     const tock = await open(load, care);
@@ -320,7 +327,9 @@ describe('onDead', () => {
 });
 
 describe('pauseOnFailure', () => {
-  it('pauses after so many dead runs in a row, and counts afresh once resumed', async () => {
+  it('pauses after so many dead runs in a row, and counts afresh once resumed', {
+    tags: 'slow',
+  }, async () => {
     failing.add('load');
     const load = defineJob({
       name: 'load',

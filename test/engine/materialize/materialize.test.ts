@@ -1,10 +1,12 @@
 // Engine: definitions become runs, each occurrence once, whatever the clock and the ticks do.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineJob, type JobSchedule, type Json } from '../../../src/index.js';
 import { collectLines } from '../../support/lines.js';
+import { openForEach } from '../../support/open.js';
+import { rounds } from '../../support/rounds.js';
 import { whileHeld } from '../../support/runs.js';
-import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { reuseTestTock, until } from '../../support/test-tock.js';
 
 const scheduled = (name: string, schedule: JobSchedule) =>
   defineJob({
@@ -12,12 +14,7 @@ const scheduled = (name: string, schedule: JobSchedule) =>
     schedule,
     run: ctx => ({ scheduledFor: ctx.scheduledFor, interval: ctx.dataInterval, count: ctx.occurrenceCount }),
   });
-let test: TestTock;
-beforeEach(async () => {
-  test = await reuseTestTock();
-  await test.setClock('2026-03-01T12:00:30Z');
-});
-afterEach(() => test.close());
+const test = openForEach(reuseTestTock, ({ setClock }) => setClock('2026-03-01T12:00:30Z'));
 
 const rows = () =>
   test.sql<{
@@ -65,7 +62,7 @@ describe('an occurrence', () => {
     });
   });
 
-  it('is not doubled by a cursor that was set back: the key refuses it', async () => {
+  it('is not doubled by a cursor that was set back: the key refuses it', { tags: 'slow' }, async () => {
     const tock = test.another({ jobs: [scheduled('minutely', { cron: '* * * * *', catchup: 'all' })] });
     await tock.tick();
     await test.setClock('2026-03-01T12:03:00Z');
@@ -77,7 +74,9 @@ describe('an occurrence', () => {
     expect(await rows()).toHaveLength(3);
   });
 
-  it('is not lost or doubled when the clock is set back an hour and comes again', async () => {
+  it('is not lost or doubled when the clock is set back an hour and comes again', {
+    tags: 'slow',
+  }, async () => {
     const tock = test.another({ jobs: [scheduled('minutely', { cron: '* * * * *', catchup: 'all' })] });
     await tock.tick();
     for (const clock of ['12:01:00', '12:02:00', '11:30:00', '11:59:00', '12:02:00', '12:04:00']) {
@@ -94,7 +93,9 @@ describe('an occurrence', () => {
 });
 
 describe('after three days off', () => {
-  it('latest gives one run per definition that says how many it stands for, and a row for those it left out', async () => {
+  it('latest gives one run per definition that says how many it stands for, and a row for those it left out', {
+    tags: 'slow',
+  }, async () => {
     const jobs = Array.from({ length: 20 }, (_, index) =>
       scheduled(`hourly-${index}`, { cron: '0 * * * *' }),
     );
@@ -115,7 +116,9 @@ describe('after three days off', () => {
     ]);
   });
 
-  it('all gives a run for each occurrence within its window, and one skipped row for the older ones', async () => {
+  it('all gives a run for each occurrence within its window, and one skipped row for the older ones', {
+    tags: 'slow',
+  }, async () => {
     const tock = test.another({
       jobs: [scheduled('hourly', { cron: '0 * * * *', catchup: 'all', catchupWindow: '1d' })],
     });
@@ -129,7 +132,9 @@ describe('after three days off', () => {
     });
   });
 
-  it('none gives nothing but a skipped row, and goes on with the next occurrence', async () => {
+  it('none gives nothing but a skipped row, and goes on with the next occurrence', {
+    tags: 'slow',
+  }, async () => {
     const tock = test.another({ jobs: [scheduled('nightly', { cron: '0 3 * * *', catchup: 'none' })] });
     await tock.tick();
     await test.advance('3d');
@@ -140,7 +145,9 @@ describe('after three days off', () => {
 });
 
 describe('policies', () => {
-  it('overlap skip leaves a skipped row while an earlier run is live, allow_all runs beside it', async () => {
+  it('overlap skip leaves a skipped row while an earlier run is live, allow_all runs beside it', {
+    tags: 'slow',
+  }, async () => {
     const tock = test.another({
       jobs: [
         scheduled('alone', { cron: '* * * * *' }),
@@ -161,7 +168,9 @@ describe('policies', () => {
     ]);
   });
 
-  it('a start deadline skips the run that is claimed too late, with its reason', async () => {
+  it('a start deadline skips the run that is claimed too late, with its reason', {
+    tags: 'slow',
+  }, async () => {
     const tock = test.another({ jobs: [scheduled('punctual', { cron: '0 * * * *', startDeadline: '5m' })] });
     await tock.tick();
     await test.setClock('2026-03-01T13:10:00Z');
@@ -169,7 +178,9 @@ describe('policies', () => {
     expect(await rows()).toMatchObject([{ status: 'skipped', skip_reason: 'deadline' }]);
   });
 
-  it('a start deadline does not hold for the second attempt of a run that began in time', async () => {
+  it('a start deadline does not hold for the second attempt of a run that began in time', {
+    tags: 'slow',
+  }, async () => {
     const flaky = defineJob({
       name: 'flaky',
       schedule: { cron: '0 * * * *', startDeadline: '5m' },
@@ -186,7 +197,7 @@ describe('policies', () => {
     expect((await tock.tick()).executed).toMatchObject({ succeeded: 1, skipped: 0 });
   });
 
-  it('jitter moves the start and not the occurrence, the same each time', async () => {
+  it('jitter moves the start and not the occurrence, the same each time', { tags: 'slow' }, async () => {
     const tock = test.another({ jobs: [scheduled('spread', { cron: '0 * * * *', jitter: '10m' })] });
     await tock.tick();
     await test.setClock('2026-03-01T13:00:00Z');
@@ -203,7 +214,7 @@ describe('policies', () => {
     expect(second?.status === 'skipped' || delay(second) === delay(first)).toBe(true);
   });
 
-  it('remaining = 2 gives two runs with two tickers, then none', async () => {
+  it('remaining = 2 gives two runs with two tickers, then none', { tags: 'slow' }, async () => {
     const jobs = [scheduled('twice', { cron: '* * * * *', remaining: 2 })];
     const [one, two] = [test.another({ jobs }), test.another({ jobs })];
     await one.tick();
@@ -215,7 +226,7 @@ describe('policies', () => {
     expect(await one.schedules.list()).toMatchObject([{ remaining: 0, nextAt: null }]);
   });
 
-  it('remaining counts no occurrence twice, though the cursor is set back', async () => {
+  it('remaining counts no occurrence twice, though the cursor is set back', { tags: 'slow' }, async () => {
     const tock = test.another({
       jobs: [scheduled('some', { cron: '* * * * *', catchup: 'all', remaining: 5 })],
     });
@@ -232,7 +243,9 @@ describe('policies', () => {
     ]);
   });
 
-  it('a payload function gets the occurrence; one that throws fails the run and not the tick', async () => {
+  it('a payload function gets the occurrence; one that throws fails the run and not the tick', {
+    tags: 'slow',
+  }, async () => {
     const good = defineJob({
       name: 'computed',
       payload: z.object({ from: z.string() }),
@@ -277,7 +290,7 @@ describe('policies', () => {
 });
 
 describe('a materialization', () => {
-  it('goes on until nothing is due, and adds up what it did', async () => {
+  it('goes on until nothing is due, and adds up what it did', { tags: 'slow' }, async () => {
     const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })] });
     await test.sql(`insert into tock.job_definitions (name, job, origin, cron, catchup, cursor)
       select 'by-hand-' || n, 'worker', 'runtime', '* * * * *', case when n % 2 = 0 then 'latest' else 'none' end,
@@ -292,7 +305,9 @@ describe('a materialization', () => {
     expect((await tock.tick()).materialized).toEqual({ definitions: 0, runs: 0, skips: 0, broken: [] });
   });
 
-  it('leaves the rest to the next batch once one has five thousand runs, and counts each definition once', async () => {
+  it('leaves the rest to the next batch once one has five thousand runs, and counts each definition once', {
+    tags: 'slow',
+  }, async () => {
     const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })] });
     await tock.queues.pause('default');
     await test.sql(`insert into tock.job_definitions (name, job, origin, cron, catchup, cursor)
@@ -302,7 +317,7 @@ describe('a materialization', () => {
     expect(await batchesOf('job_runs_live', 'true')).toEqual([1000, 5000]);
   });
 
-  it('fails when one of two batches does, and makes up for it later', async () => {
+  it('fails when one of two batches does, and makes up for it later', { tags: 'slow' }, async () => {
     const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })] });
     await test.sql(`insert into tock.job_definitions (name, job, origin, cron, cursor)
       select 'by-hand-' || n, 'worker', 'runtime', '* * * * *', tock.now() - interval '1 minute' from generate_series(1, 1002) n`);
@@ -315,7 +330,9 @@ describe('a materialization', () => {
     expect((await tock.tick()).materialized).toEqual({ definitions: 2, runs: 2, skips: 0, broken: [] });
   });
 
-  it('makes the runs and skips of others, and what follows, where a definition is broken', async () => {
+  it('makes the runs and skips of others, and what follows, where a definition is broken', {
+    tags: 'slow',
+  }, async () => {
     const jobs = [
       scheduled('broken', { cron: '* * * * *' }),
       scheduled('parent', { cron: '* * * * *', catchup: 'latest' }),
@@ -338,7 +355,7 @@ describe('a materialization', () => {
     expect(await test.sql('select kind from tock.job_outbox')).toEqual([]);
   });
 
-  it('passes over a definition that another tick has locked', async () => {
+  it('passes over a definition that another tick has locked', { tags: 'slow' }, async () => {
     const jobs = [scheduled('free', { cron: '* * * * *' }), scheduled('locked', { cron: '* * * * *' })];
     const tock = test.another({ jobs, statementTimeout: '8s' });
     await tock.tick();
@@ -353,7 +370,7 @@ describe('a materialization', () => {
     const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })] });
     await test.sql(`insert into tock.job_definitions (name, job, origin, at, cursor) values
       ('manual', 'worker', 'runtime', null, tock.now()),
-      ('once', 'worker', 'runtime', tock.now() - interval '1 second', tock.now() - interval '1 minute')`);
+      ('once', 'worker', 'runtime', to_char((tock.now() - interval '1 second') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), tock.now() - interval '1 minute')`);
     expect((await tock.tick()).materialized).toEqual({ definitions: 2, runs: 1, skips: 0, broken: [] });
     expect(
       await test.sql(
@@ -365,12 +382,16 @@ describe('a materialization', () => {
     ]);
   });
 
-  it.each(['paused_at', 'broken_at', 'vanished_at'])('leaves alone a definition with %s', async column => {
-    const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })] });
-    await test.sql(`insert into tock.job_definitions (name, job, origin, cron, cursor, ${column}) values
+  it.each(['paused_at', 'broken_at', 'vanished_at'])(
+    'leaves alone a definition with %s',
+    { tags: 'slow' },
+    async column => {
+      const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })] });
+      await test.sql(`insert into tock.job_definitions (name, job, origin, cron, cursor, ${column}) values
       ('left-alone', 'worker', 'runtime', '* * * * *', tock.now() - interval '1 hour', tock.now())`);
-    expect((await tock.tick()).materialized).toMatchObject({ definitions: 0, runs: 0 });
-  });
+      expect((await tock.tick()).materialized).toMatchObject({ definitions: 0, runs: 0 });
+    },
+  );
 });
 
 describe('a broken definition', () => {
@@ -428,16 +449,19 @@ describe('a definition written by hand', () => {
 });
 
 describe('six tickers in one process', () => {
-  it('give each of 700 due definitions one run', async () => {
-    const jobs = Array.from({ length: 700 }, (_, index) => scheduled(`job-${index}`, { cron: '* * * * *' }));
+  it('give each of hundreds of due definitions one run', { tags: 'slow' }, async () => {
+    const count = rounds(200, 700);
+    const jobs = Array.from({ length: count }, (_, index) =>
+      scheduled(`job-${index}`, { cron: '* * * * *' }),
+    );
     const tickers = Array.from({ length: 6 }, () => test.another({ jobs, connections: 3 }));
     await tickers[0]?.register();
     await test.setClock('2026-03-01T12:01:00Z');
     const summaries = await Promise.all(tickers.map(tock => tock.tick()));
-    expect(summaries.reduce((sum, each) => sum + each.materialized.runs, 0)).toBe(700);
-    expect(summaries.reduce((sum, each) => sum + each.executed.succeeded, 0)).toBe(700);
+    expect(summaries.reduce((sum, each) => sum + each.materialized.runs, 0)).toBe(count);
+    expect(summaries.reduce((sum, each) => sum + each.executed.succeeded, 0)).toBe(count);
     const [keys] = await test.sql<{ count: string }>('select count(*) from tock.job_occurrences');
-    expect(keys?.count).toBe('700');
+    expect(keys?.count).toBe(String(count));
   });
 });
 
@@ -451,20 +475,24 @@ describe('live runs', () => {
     ['buffer_one', 3, 0],
     ['skip', 1, 0],
     ['allow_all', 3, 3],
-  ])('%s beside %d of them: %d of three occurrences give a run', async (overlap, live, runs) => {
-    await test.sql(
-      `insert into tock.job_definitions (id, name, job, origin, cron, overlap, catchup, cursor, next_at) overriding system value
+  ])(
+    '%s beside %d of them: %d of three occurrences give a run',
+    { tags: 'slow' },
+    async (overlap, live, runs) => {
+      await test.sql(
+        `insert into tock.job_definitions (id, name, job, origin, cron, overlap, catchup, cursor, next_at) overriding system value
        values (7, 'd', 'd', 'runtime', '* * * * *', $1, 'all', tock.now(), tock.now())`,
-      [overlap],
-    );
-    await test.sql(
-      `insert into tock.job_runs_live (job, definition_id) select 'd', 7 from generate_series(1, $1)`,
-      [live],
-    );
-    await test.setClock('2026-03-01T12:03:00Z');
-    const { materialized } = await test.another({ jobs: [] }).tick();
-    expect(materialized).toMatchObject({ runs, skips: runs === 3 ? 0 : 1 });
-  });
+        [overlap],
+      );
+      await test.sql(
+        `insert into tock.job_runs_live (job, definition_id) select 'd', 7 from generate_series(1, $1)`,
+        [live],
+      );
+      await test.setClock('2026-03-01T12:03:00Z');
+      const { materialized } = await test.another({ jobs: [] }).tick();
+      expect(materialized).toMatchObject({ runs, skips: runs === 3 ? 0 : 1 });
+    },
+  );
 });
 
 describe('many definitions at once', () => {
@@ -492,7 +520,9 @@ describe('many definitions at once', () => {
     );
   };
 
-  it('go on while a batch waits: two are under way, each definition in one of them', async () => {
+  it('go on while a batch waits: two are under way, each definition in one of them', {
+    tags: 'slow',
+  }, async () => {
     await define(3000);
     const tock = test.another({ jobs: [] });
     let ticking: Promise<unknown> | undefined;
@@ -507,7 +537,7 @@ describe('many definitions at once', () => {
     ).toEqual([{ count: 3000, all: 3000 }]);
   });
 
-  it('are walked over once more for those that another session had locked', async () => {
+  it('are walked over once more for those that another session had locked', { tags: 'slow' }, async () => {
     await define(3000);
     const tock = test.another({ jobs: [] });
     let ticking: Promise<unknown> | undefined;

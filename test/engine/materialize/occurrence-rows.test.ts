@@ -25,6 +25,7 @@ const definition = {
   queue: 'mail',
   priority: 3,
   max_attempts: 4,
+  waits_for: null,
 } as unknown as DueDefinition & { readonly payload: Json };
 const planned = (more: Partial<PlannedRun> = {}): PlannedRun => ({
   scheduledFor: AT,

@@ -36,7 +36,7 @@ describe('a schedule cache', () => {
     ['startAt', { start_at: new Date('2026-04-02T00:00:00Z') }, '2026-04-02T00:30:00.000Z'],
     ['exclude', { exclude: ['2026-03-29'] }, '2026-03-30T00:30:00.000Z'],
     ['every', { cron: null, every_ms: 3_600_000 }, '2026-03-28T13:00:00.000Z'],
-    ['at', { cron: null, at: new Date('2026-05-01T00:00:00Z') }, '2026-05-01T00:00:00.000Z'],
+    ['at', { cron: null, at: '2026-05-01T00:00:00.000Z' }, '2026-05-01T00:00:00.000Z'],
   ])('tells apart what differs in %s', (_name, more, next) => {
     const scheduleOf = createScheduleCache();
     const plain = scheduleOf(definition());

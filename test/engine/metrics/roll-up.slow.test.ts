@@ -1,7 +1,7 @@
 // Engine: ended runs are counted by minute and hour; each end once, however late it is committed, retried or dropped.
 import fc from 'fast-check';
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
 import { createRollUp, rollUp } from '../../../src/engine/metrics/roll-up.js';
 import { defineJob } from '../../../src/index.js';
@@ -10,25 +10,15 @@ import { openDatabase } from '../../../src/store/connection/database.js';
 import { watchWriters } from '../../../src/store/figures/roll-up.js';
 import { readOutcomes } from '../../../src/store/reads/metrics/rollup.js';
 import { dropBounds } from '../../support/bounds.js';
+import { openForEach } from '../../support/open.js';
 import { openTestTock } from '../../support/test-tock.js';
 import { until } from '../../support/until.js';
-import {
-  countedSums,
-  type FiguresKit,
-  type OpenTransaction,
-  openFiguresKit,
-  START,
-  sumsOf,
-} from './figures-kit.js';
+import { countedSums, type OpenTransaction, openFiguresKit, START, sumsOf } from './figures-kit.js';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-let kit: FiguresKit;
-beforeEach(async () => {
-  kit = await openFiguresKit();
-});
-afterEach(() => kit.close());
+const kit = openForEach(openFiguresKit);
 
 const counted = async () => await countedSums(kit.database);
 const exact = () => sumsOf(kit.ends);

@@ -1,21 +1,14 @@
 // Engine: retry and cancel of all runs that match, in batches.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { defineJob } from '../../../src/index.js';
-import { addRuns, emptyTables, whileWaitedFor } from '../../support/runs.js';
-import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
+import { storeTest } from '../../support/open.js';
+import { addRuns, whileWaitedFor } from '../../support/runs.js';
+import { reuseTestTock } from '../../support/test-tock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const mail = defineJob({ name: 'mail', retry: { maxAttempts: 4 }, run: () => undefined });
 
-let test: TestTock;
-beforeAll(async () => {
-  test = await reuseTestTock([mail]);
-});
-beforeEach(async () => {
-  await emptyTables(test);
-  await test.setClock(NOW);
-});
-afterAll(async () => await test.close());
+const { test } = storeTest(NOW, () => reuseTestTock([mail]));
 
 const error = (message: string) =>
   JSON.stringify([{ at: NOW, attempt: 1, name: 'Error', code: null, message, stack: null }]);
@@ -42,7 +35,7 @@ const manyDead = async (count: number) =>
      select n, 'mail', 'dead', tock.now(), 2, 2, 3, $2::jsonb from generate_series(1, $1::int) n`,
     [count, error('no')],
   );
-const empty = { passed: 0, failedCount: 0, failed: [], isStopped: false };
+const empty = { passed: 0, failedCount: 0, failed: [], isStopped: false, pausedQueues: [] };
 
 describe('runs.retryMany', () => {
   it('puts all that match back into the queue, each with a full set of attempts', async () => {
@@ -68,7 +61,7 @@ describe('runs.retryMany', () => {
     });
   });
 
-  it('counts without changing anything, and no further than the cap', async () => {
+  it('counts without changing anything, and no further than the cap', { tags: 'slow' }, async () => {
     await manyDead(10_050);
     const dry = { done: {}, ...empty };
     expect(await test.tock.runs.retryMany({}, { dryRun: true })).toEqual({ matched: 10_001, ...dry });
@@ -83,7 +76,7 @@ describe('runs.retryMany', () => {
     expect(await states()).toEqual({ dead: 10_050 });
   });
 
-  it('works in batches, oldest first, and can be stopped and repeated', async () => {
+  it('works in batches, oldest first, and can be stopped and repeated', { tags: 'slow' }, async () => {
     await manyDead(450);
     const stop = new AbortController();
     const progress: number[] = [];
@@ -111,7 +104,38 @@ describe('runs.retryMany', () => {
     expect(await states()).toEqual({ queued: 450 });
   });
 
-  it('leaves one line in the audit, with the filter and the sum of the batches', async () => {
+  it('lets them start at a rate, over all batches, and says when the last is due', {
+    tags: 'slow',
+  }, async () => {
+    await manyDead(450);
+    const dry = await test.tock.runs.retryMany({}, { rate: { count: 5, per: '1s' }, dryRun: true });
+    expect(dry).not.toHaveProperty('lastDueAt');
+    const mia = test.tock.as({ name: 'mia', via: 'cli', role: 'operate', seesPayloads: true });
+    const result = await mia.runs.retryMany({}, { rate: { count: 5, per: '1s' } });
+    expect(result).toMatchObject({ done: { queued: 450 }, lastDueAt: new Date('2026-03-02T12:01:29.800Z') });
+    const dueIn = async (id: string) =>
+      ((await test.tock.runs.get(id))?.runAt.getTime() ?? 0) - new Date(NOW).getTime();
+    expect(await Promise.all(['1', '2', '201', '450'].map(dueIn))).toEqual([0, 200, 40_000, 89_800]);
+    const [{ most } = { most: 0 }] = await test.sql<{ most: number }>(
+      `select max(n)::int as most from (select count(*) as n from tock.job_runs_live group by date_trunc('second', run_at)) s`,
+    );
+    expect(most).toBe(5);
+    const [row] = await test.tock.audit.list({ operator: 'mia' });
+    expect(row?.details).toMatchObject({ rate: { count: 5, perMs: 1000 } });
+  });
+
+  it.each([
+    [{ count: 0, per: '1s' }, 'TOCK_BAD_OPTION'],
+    [{ count: 1.5, per: '1s' }, 'TOCK_BAD_OPTION'],
+    [{ count: 1, per: '0s' }, 'TOCK_BAD_OPTION'],
+    [{ count: 1, per: 'often' }, 'TOCK_BAD_DURATION'],
+  ])('refuses the rate %j', { tags: 'slow' }, async (rate, code) => {
+    await expect(test.tock.runs.retryMany({}, { rate })).rejects.toMatchObject({ code });
+  });
+
+  it('leaves one line in the audit, with the filter and the sum of the batches', {
+    tags: 'slow',
+  }, async () => {
     await manyDead(450);
     const ann = test.tock.as({ name: 'ann', via: 'page', role: 'operate', seesPayloads: true });
     await ann.runs.retryMany({ job: 'mail', payload: '{"secret": 1}' }, { dryRun: true });
@@ -144,7 +168,9 @@ describe('runs.retryMany', () => {
     expect(await test.tock.runs.get('1')).toMatchObject({ maxAttempts: 3 });
   });
 
-  it('names the run that cannot be live again, and retries the others of its batch', async () => {
+  it('names the run that cannot be live again, and retries the others of its batch', {
+    tags: 'slow',
+  }, async () => {
     const key = { idempotency_key: 'shop', live_key: 'shop' };
     await addRuns(test, dead(), dead(key), dead(), { job: 'mail', ...key });
     const result = await test.tock.runs.retryMany({});
@@ -159,7 +185,9 @@ describe('runs.retryMany', () => {
     expect(await states()).toEqual({ queued: 3, dead: 1 });
   });
 
-  it('passes over what another action has retried in the meantime, and waits for it', async () => {
+  it('passes over what another action has retried in the meantime, and waits for it', {
+    tags: 'slow',
+  }, async () => {
     await addRuns(test, dead(), dead());
     const taken = `with gone as (delete from tock.job_runs_finished where id = 2 returning *)
       insert into tock.job_runs_live select * from (select (jsonb_populate_record(null::tock.job_runs_live, to_jsonb(g) || '{"status": "queued", "finished_at": null}')).* from gone g) r`;
@@ -205,7 +233,9 @@ describe('runs.cancelMany', () => {
     expect(await states()).toEqual({ cancelled: 2, running: 1, queued: 1 });
   });
 
-  it('leaves those that were asked to stop before, with the reason of that, and counts only what it asked', async () => {
+  it('leaves those that were asked to stop before, with the reason of that, and counts only what it asked', {
+    tags: 'slow',
+  }, async () => {
     const running = {
       job: 'mail',
       status: 'running',

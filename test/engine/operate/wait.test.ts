@@ -1,24 +1,25 @@
 // Waiting for the end of a run. Where only a notification can end the wait, it never polls.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Daemon, startDaemon } from '../../../src/daemon/daemon.js';
+import { startDaemon } from '../../../src/daemon/daemon.js';
 import type { Engine } from '../../../src/engine/engine.js';
 import { createRunEnds, type RunEnds } from '../../../src/engine/operate/run-ends.js';
 import { nextPollMs, type WaitOptions, waitForEnd } from '../../../src/engine/operate/wait.js';
 import { defineJob } from '../../../src/index.js';
 import type { RunRecord } from '../../../src/model/run/run-record.js';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { openDatabase } from '../../../src/store/connection/database.js';
 import { cancelRun, retryRun } from '../../../src/store/runs/operator-moves.js';
 import { engineOver } from '../../support/engine.js';
-import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { openForEach, stopAfterEach } from '../../support/open.js';
+import { reuseTestTock, until } from '../../support/test-tock.js';
 
 const NEVER = () => 600_000;
 let started: string[];
 let releases: (() => void)[];
-let test: TestTock;
-let database: Database;
+const test = openForEach(() => reuseTestTock([held]));
+const database = openForEach(() => openDatabase({ connectionString: test.url }));
 let engine: Engine;
 let ends: RunEnds;
-const daemons: Daemon[] = [];
+const daemons = stopAfterEach();
 
 /** Waits until it is released, unless it is quick. */
 const held = defineJob({
@@ -32,20 +33,15 @@ const held = defineJob({
   },
 });
 
-beforeEach(async () => {
+beforeEach(() => {
   started = [];
   releases = [];
-  test = await openTestTock([held]);
-  database = openDatabase({ connectionString: test.url });
   engine = engineOver(database, [held]);
   ends = createRunEnds(engine);
 });
-afterEach(async () => {
+afterEach(() => {
   for (const release of releases) release();
-  await Promise.all(daemons.splice(0).map(each => each.stop()));
   ends.close();
-  await database.close();
-  await test.close();
 });
 
 const start = async () => void daemons.push(await startDaemon(engineOver(database, [held])));
@@ -97,7 +93,7 @@ describe('a wait', () => {
     expect([run.status, run.output, started]).toEqual(['succeeded', 'done', [id]]);
   });
 
-  it('ends on its signal while the handler works', async () => {
+  it('ends on its signal while the handler works', { tags: 'slow' }, async () => {
     await start();
     const id = await test.tock.enqueue(held, {});
     await isStarted(id);
@@ -119,7 +115,8 @@ describe('a wait', () => {
         async () =>
           (
             await test.sql(
-              `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%is_awaited%'`,
+              `select from pg_stat_activity
+               where datname = current_database() and wait_event_type = 'Lock' and query like '%is_awaited%'`,
             )
           ).length > 0,
         'the wait for the lock',
@@ -152,7 +149,7 @@ describe('a wait', () => {
   it.each([
     ['a pool that has no connection to spare for listening', { connections: 3 }, ''],
     ['a database where notifications are off', {}, 'alter database :name set pg_tock.notify = off'],
-  ])('ends also over %s', async (_what, options, statement) => {
+  ])('ends also over %s', { tags: 'slow' }, async (_what, options, statement) => {
     const [row] = await test.sql<{ name: string }>('select quote_ident(current_database()) as name');
     if (statement !== '') await test.sql(statement.replace(':name', row?.name ?? ''));
     const id = await test.tock.enqueue(held, {});
@@ -176,7 +173,7 @@ describe('a wait', () => {
 });
 
 describe('a notification ends the wait', () => {
-  it.each(['pass', 'fail'] as const)('for a run that a worker ends: %s', async does => {
+  it.each(['pass', 'fail'] as const)('for a run that a worker ends: %s', { tags: 'slow' }, async does => {
     const id = await test.tock.enqueue(held, { does });
     const waiting = waitForNotification(id);
     await isAwaited(id);
@@ -184,7 +181,7 @@ describe('a notification ends the wait', () => {
     expect((await waiting).status).toBe(does === 'pass' ? 'succeeded' : 'dead');
   });
 
-  it('for a run that is cancelled, and for all who wait for it', async () => {
+  it('for a run that is cancelled, and for all who wait for it', { tags: 'slow' }, async () => {
     const id = await test.tock.enqueue(held, {});
     const waits = [waitForNotification(id), waitForNotification(id), test.another().runs.wait(id)];
     await isAwaited(id);
@@ -192,7 +189,7 @@ describe('a notification ends the wait', () => {
     expect((await Promise.all(waits)).map(run => run.status)).toEqual(Array(3).fill('cancelled'));
   });
 
-  it('also where an operator retried the run before the wait has polled', async () => {
+  it('also where an operator retried the run before the wait has polled', { tags: 'slow' }, async () => {
     const id = await test.tock.enqueue(held, { does: 'pass' });
     const waiting = waitForNotification(id);
     await isAwaited(id);
@@ -205,7 +202,7 @@ describe('a notification ends the wait', () => {
     expect(await waiting).toMatchObject({ status: 'succeeded', generation: 2 });
   });
 
-  it('of a successor that becomes a run meanwhile', async () => {
+  it('of a successor that becomes a run meanwhile', { tags: 'slow' }, async () => {
     await start();
     const live = { key: 'shop', unique: 'live', replace: true } as const;
     const first = await test.tock.enqueue(held, {}, live);
@@ -217,7 +214,7 @@ describe('a notification ends the wait', () => {
     expect(await waiting).toMatchObject({ id: next, status: 'succeeded' });
   });
 
-  it('or a poll, where the run ended while the connection was lost', async () => {
+  it('or a poll, where the run ended while the connection was lost', { tags: 'slow' }, async () => {
     const id = await test.tock.enqueue(held, {});
     const waiting = waitForNotification(id);
     await isAwaited(id);
@@ -228,7 +225,9 @@ describe('a notification ends the wait', () => {
     expect((await waiting).status).toBe('cancelled');
   });
 
-  it('and is sent once for each run for which somebody waits, and for no other', async () => {
+  it('and is sent once for each run for which somebody waits, and for no other', {
+    tags: 'slow',
+  }, async () => {
     const notifications: string[] = [];
     const client = await database.connect();
     client.on('notification', ({ payload = '' }) => {
@@ -243,7 +242,10 @@ describe('a notification ends the wait', () => {
     await isAwaited(awaited ?? '');
     await start();
     await waiting;
-    await test.tock.runs.wait(plain ?? '');
+    await until(
+      async () => (await test.tock.runs.get(plain ?? ''))?.status === 'succeeded',
+      'the one for which nobody waits',
+    );
     await test.sql(`select pg_notify('tock', 'mark')`);
     await until(async () => notifications.includes('mark'), 'the last notification');
     client.release(true);

@@ -7,7 +7,8 @@ import { startRelay } from '../../../src/relay/start-relay.js';
 import { consume, createRelay, type Relay, type RelayOptions } from '../../../src/relay.js';
 import { collectLines } from '../../support/lines.js';
 import { echo, MemoryBroker } from '../../support/memory-broker.js';
-import { openTestTock, reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { openTestTock, reuseTestTock, until } from '../../support/test-tock.js';
 
 const executed: string[] = [];
 const mail = defineJob({
@@ -21,14 +22,13 @@ const mail = defineJob({
 const other = defineJob({ name: 'other', run: ctx => void executed.push(ctx.runId) });
 const single = defineJob({ name: 'single', queue: 'mail', concurrency: { limit: 1 }, run: () => null });
 
-let test: TestTock;
+const test = openForEach(() => reuseTestTock([mail, other, single], { logger }));
 let broker: MemoryBroker;
 let relays: Relay[];
 const { logger, lines } = collectLines();
 const events = (event: string) => lines.filter(line => line['event'] === event);
 
-beforeEach(async () => {
-  test = await reuseTestTock([mail, other, single], { logger });
+beforeEach(() => {
   broker = new MemoryBroker();
   relays = [];
   executed.length = 0;
@@ -37,7 +37,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await Promise.all(relays.map(relay => relay.stop()));
   await broker.close();
-  await test.close();
 });
 
 const open = async (options: Partial<RelayOptions> = {}, tuning: Parameters<typeof startRelay>[1] = {}) => {
@@ -111,6 +110,8 @@ describe('a relay', () => {
     await consumer.stop();
     expect((await test.tock.runs.get(ids[1] ?? ''))?.output).toEqual({ to: 'a1' });
     expect(executed).toEqual([]);
+    // It counts them a moment after it has written them.
+    await until(async () => (await relay.figures()).completed === 3, 'the relay to count them');
     expect(await figuresOf(relay)).toMatchObject({ handedOver: 3, completed: 3, waiting: 0, refused: 0 });
     expect(await relay.figures()).toMatchObject({
       published: 3,
@@ -236,7 +237,7 @@ describe('a relay', () => {
     const ids = await enqueue(10);
     await taken(4);
     await handedOff(4);
-    expect((await relay.figures()).outstanding).toBe(4);
+    await until(async () => (await relay.figures()).outstanding === 4, 'the relay to count them');
     expect(broker.taken).toHaveLength(4);
     const consumer = await echo(broker, ['mail']);
     await ended(ids);
@@ -304,6 +305,10 @@ describe('a relay', () => {
     expect((await test.tock.runs.get(ids[0] ?? ''))?.errors[0]).toMatchObject({ code: 'TOCK_BAD_RESULT' });
     expect((await test.tock.runs.get(ids[1] ?? ''))?.errors[0]).toMatchObject({ code: 'TOCK_BAD_RESULT' });
     expect((await test.tock.runs.get(ids[2] ?? ''))?.output).toBe('fine');
+    await until(async () => {
+      const { malformed, refused, completed, failed } = await relay.figures();
+      return malformed + refused + completed + failed >= 12;
+    }, 'the relay to count them');
     expect(await relay.figures()).toMatchObject({ malformed: 6, refused: 3, completed: 1, failed: 2 });
     // Two of them are wrong in the same way.
     expect(events('relay.bad_answer')).toHaveLength(5);
@@ -394,7 +399,7 @@ describe('a broker that fails', () => {
     broker.publish = async messages => {
       const errors = await publish(messages);
       for (const message of messages) await answer(message, { kind: 'succeeded', result: 'quick' });
-      await new Promise(resolve => setTimeout(resolve, 30));
+      await until(async () => broker.answers.length === 0, 'the answers to be taken');
       return errors;
     };
     const relay = await open();

@@ -1,9 +1,10 @@
 // A relayed queue: who claims from it, and what is said of it.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob, findProblems } from '../../../src/index.js';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { openDatabase } from '../../../src/store/connection/database.js';
 import { readNextDue } from '../../../src/store/reads/next-due.js';
-import { reuseTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { reuseTestTock, until } from '../../support/test-tock.js';
 
 const executed: string[] = [];
 const mail = defineJob({ name: 'mail', queue: 'mail', run: ctx => void executed.push(ctx.runId) });
@@ -15,17 +16,11 @@ const nightly = defineJob({
   run: () => null,
 });
 
-let test: TestTock;
-let database: Database;
+const test = openForEach(() => reuseTestTock([mail, other, nightly]));
+const database = openForEach(() => openDatabase({ connectionString: test.url }));
 beforeEach(async () => {
-  test = await reuseTestTock([mail, other, nightly]);
-  database = openDatabase({ connectionString: test.url });
   executed.length = 0;
   await test.tock.queues.set('mail', { relay: 'rabbitmq' });
-});
-afterEach(async () => {
-  await database.close();
-  await test.close();
 });
 
 describe('a relayed queue', () => {
@@ -48,7 +43,7 @@ describe('a relayed queue', () => {
     expect(named.runMs).toBeGreaterThan(3_000_000);
   });
 
-  it('is left alone by a daemon that has claimed from it before', async () => {
+  it('is left alone by a daemon that has claimed from it before', { tags: 'slow' }, async () => {
     await test.tock.queues.set('mail', { relay: null });
     const daemon = await test.tock.start();
     try {
@@ -72,7 +67,7 @@ describe('a relayed queue', () => {
     expect(executed).toEqual([id]);
   });
 
-  it('is said to wait for a relay, by status and why, until one is at work', async () => {
+  it('is said to wait for a relay, by status and why, until one is at work', { tags: 'slow' }, async () => {
     await test.setClock('2026-03-02T01:00:00Z');
     await test.tock.tick();
     await test.setClock('2026-03-02T02:00:10Z');

@@ -1,10 +1,11 @@
 // Engine: the coming partitions. Who makes them, what is not done under locks, what is left behind and by whom it is
 // taken up, and who is told.
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { findProblems } from '../../../src/model/problems.js';
-import { type LapseKit, openLapseKit } from '../../chaos/lapse-kit.js';
+import { openLapseKit } from '../../chaos/lapse-kit.js';
 import { noop } from '../../chaos/traffic.js';
+import { openForEach } from '../../support/open.js';
 import { CLI, startProcess } from '../../support/processes.js';
 import { until } from '../../support/test-tock.js';
 
@@ -12,11 +13,7 @@ import { until } from '../../support/test-tock.js';
 const MUCH = 20_000;
 const MONTHS = ['2031_03_01_to_2031_07_01', '2031_07', '2031_08', '2031_09'];
 
-let kit: LapseKit;
-beforeEach(async () => {
-  kit = await openLapseKit();
-});
-afterEach(() => kit.close());
+const kit = openForEach(openLapseKit);
 
 const names = async () => Object.keys(await kit.held());
 /** A year has passed since anybody looked. */

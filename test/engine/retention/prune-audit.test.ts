@@ -1,7 +1,8 @@
 // Engine: retention and the audit. Old rows of it go; a prune by hand leaves a row, the nightly one does not.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { defineJob } from '../../../src/index.js';
-import { openRetentionKit, type RetentionKit } from './retention-kit.js';
+import { openForEach } from '../../support/open.js';
+import { openRetentionKit } from './retention-kit.js';
 
 const nightly = defineJob({
   name: 'nightly',
@@ -10,12 +11,10 @@ const nightly = defineJob({
   },
 });
 
-let kit: RetentionKit;
-beforeEach(async () => {
-  kit = await openRetentionKit([nightly]);
-  await kit.make('2031-01-10');
-});
-afterEach(() => kit.close());
+const kit = openForEach(
+  () => openRetentionKit([nightly]),
+  ({ make }) => make('2031-01-10'),
+);
 
 const oldKeys = (count: number) =>
   kit.sql(
@@ -42,7 +41,9 @@ describe('prune', () => {
     expect(await operators()).toEqual(['new']);
   });
 
-  it('by hand leaves a row with what it removed, and none if that was nothing', async () => {
+  it('by hand leaves a row with what it removed, and none if that was nothing', {
+    tags: 'slow',
+  }, async () => {
     await oldKeys(3);
     await kit.tock.prune();
     const removed = {
@@ -57,7 +58,7 @@ describe('prune', () => {
     expect(await prunes()).toHaveLength(1);
   });
 
-  it('by hand leaves a row of what it had removed before it was stopped', async () => {
+  it('by hand leaves a row of what it had removed before it was stopped', { tags: 'slow' }, async () => {
     await oldKeys(20_000);
     await kit.sql(`insert into tock.job_effects (key, run_id, created_at) values ('old', 1, '2029-01-01')`);
     const controller = new AbortController();
@@ -76,7 +77,7 @@ describe('prune', () => {
     expect(row?.details['deletedKeys']).toBe(20_000 - count);
   });
 
-  it('of the job that does it each night leaves no row', async () => {
+  it('of the job that does it each night leaves no row', { tags: 'slow' }, async () => {
     await oldKeys(3);
     await kit.tock.enqueue('nightly');
     await kit.tock.tick();

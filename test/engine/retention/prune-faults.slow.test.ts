@@ -1,17 +1,14 @@
 // Engine: retention beside live traffic, beside others, and after crashes.
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { defineJob } from '../../../src/index.js';
+import { openForEach } from '../../support/open.js';
 import { CLI, startProcess } from '../../support/processes.js';
-import { KEEP, openRetentionKit, type RetentionKit, until } from './retention-kit.js';
+import { KEEP, openRetentionKit, until } from './retention-kit.js';
 
 const noop = defineJob({ name: 'noop', retry: { maxAttempts: 1 }, run: () => null });
 
-let kit: RetentionKit;
-beforeEach(async () => {
-  kit = await openRetentionKit([noop]);
-});
-afterEach(() => kit.close());
+const kit = openForEach(() => openRetentionKit([noop]));
 
 /** A month with runs of all states, and a time at which some of them stay. */
 async function oldMonth(): Promise<{ stay: string[]; go: string[] }> {
@@ -207,6 +204,9 @@ describe('beside others', () => {
     await until(finished, 'all runs');
     await daemon.stop();
     expect(failures).toEqual([]);
+    // What somebody held for too long is left to the next.
+    const last = await kit.tock.prune({ keep: { default: '38d', dead: '400d' }, partition: 'month' });
+    dropped.push(...last.droppedPartitions);
     expect(dropped.filter(name => /_2031_01_\d\d$/.test(name))).toHaveLength(12);
     expect(await kit.sql(`select from tock.job_runs where status = 'dead'`)).toHaveLength(12);
   });

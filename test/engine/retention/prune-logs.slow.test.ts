@@ -1,13 +1,9 @@
 // Retention of the logs of runs: segments are closed in time and dropped as a whole, beside those who write.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openRetentionKit, type RetentionKit } from './retention-kit.js';
+import { describe, expect, it } from 'vitest';
+import { openForEach } from '../../support/open.js';
+import { openRetentionKit } from './retention-kit.js';
 
-let kit: RetentionKit;
-beforeEach(async () => {
-  kit = await openRetentionKit();
-  await kit.make('2031-01-01');
-});
-afterEach(() => kit.close());
+const kit = openForEach(openRetentionKit, ({ make }) => make('2031-01-01'));
 
 /** A log of a run that nobody knows, in the open segment. */
 const write = (run: number) =>

@@ -2,38 +2,29 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { hostname } from 'node:os';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
 import { workerRow } from '../../../src/engine/worker/worker-row.js';
 import { lifeOf } from '../../../src/environment/process-life.js';
 import { defineJob } from '../../../src/index.js';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { collectLines, type LineLog } from '../../support/lines.js';
-import { addRuns, emptyTables } from '../../support/runs.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { storeTest } from '../../support/open.js';
+import { addRuns } from '../../support/runs.js';
+import { openTestTock } from '../../support/test-tock.js';
 
 const HOLDER = '00000000-0000-4000-8000-000000000001';
 const OTHER = '00000000-0000-4000-8000-000000000002';
 
-let test: TestTock;
-let database: Database;
+const { test, database } = storeTest('2026-03-02T12:00:00Z', () =>
+  openTestTock([defineJob({ name: 'pay', run: () => null })]),
+);
 let log: LineLog;
 let holder: ChildProcess;
-beforeAll(async () => {
-  test = await openTestTock([defineJob({ name: 'pay', run: () => null })]);
-  database = openDatabase({ connectionString: test.url });
-});
-beforeEach(async () => {
-  await emptyTables(test);
-  await test.setClock('2026-03-02T12:00:00Z');
+beforeEach(() => {
   log = collectLines();
   holder = spawn('sleep', ['1000']);
 });
 afterEach(() => holder.kill('SIGKILL'));
-afterAll(async () => {
-  await database.close();
-  await test.close();
-});
 
 /** A run that the process holds, for another minute. */
 async function hold({ host = hostname(), life = lifeOf(holder.pid ?? 0) } = {}): Promise<void> {
@@ -54,7 +45,11 @@ async function end(): Promise<void> {
 
 /** Another worker begins on this host. */
 async function announce(): Promise<void> {
-  const engine = { database, logger: log.logger, settings: { heartbeatMs: 15_000 } } as unknown as Engine;
+  const engine = {
+    database,
+    logger: log.logger,
+    settings: { heartbeatMs: 15_000, deploy: null },
+  } as unknown as Engine;
   const id = '00000000-0000-4000-8000-000000000003';
   await workerRow(engine, id, { kind: 'daemon', capacity: 1 }).announce();
 }
@@ -85,7 +80,7 @@ describe.runIf(process.platform === 'linux')('the lease of a run', () => {
     ['was of another host', { host: 'elsewhere' }, true],
     ['was of another boot', { life: 'another boot 1' }, true],
     ['says nothing of itself', { life: null }, true],
-  ])('goes on where the process %s', async (_what, row, isEnded) => {
+  ])('goes on where the process %s', { tags: 'slow' }, async (_what, row, isEnded) => {
     await hold(row);
     if (isEnded) await end();
     await announce();

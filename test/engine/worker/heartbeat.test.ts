@@ -9,15 +9,15 @@ import { flushProgress } from '../../../src/engine/worker/progress.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import type { ClaimedRun } from '../../../src/store/runs/claim/claimed-run.js';
 import { collectLines, type LineLog } from '../../support/lines.js';
-import { addRuns, emptyTables, type RunRow, whileLocked } from '../../support/runs.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { storeTest } from '../../support/open.js';
+import { addRuns, type RunRow, whileLocked } from '../../support/runs.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const WORKER = '00000000-0000-4000-8000-000000000001';
 const LEASE_MS = 60_000;
 const BEAT_MS = 15_000;
 
-let test: TestTock;
+const { test } = storeTest(NOW);
 let pool: pg.Pool;
 let database: Database;
 let log: LineLog;
@@ -32,15 +32,12 @@ let answered: () => unknown;
 let seen: number;
 let refreshRow: () => Promise<void>;
 beforeAll(async () => {
-  test = await openTestTock();
   // Without idle timers, so that the only timers are those of the code under test.
   pool = new pg.Pool({ connectionString: test.url, idleTimeoutMillis: 0 });
   database = openDatabase({ pool });
   await database.run('select 1');
 });
-beforeEach(async () => {
-  await emptyTables(test);
-  await test.setClock(NOW);
+beforeEach(() => {
   log = collectLines();
   active = new Set();
   [sent, seen, underWay] = [0, 0, 0];
@@ -58,7 +55,6 @@ afterEach(() => {
 afterAll(async () => {
   await database.close();
   await pool.end();
-  await test.close();
 });
 
 /** The real database, with a look at what is sent. */
@@ -144,7 +140,7 @@ describe('a beat', () => {
     await hold({}, { isCommitted: true });
     await hold({}, { isTimedOut: true });
     await hold({}, { isFinalizing: true });
-    await hold({}, { isFinalizing: true, renewedAt: performance.now() - LEASE_MS / 2 + 5000 });
+    await hold({}, { isFinalizing: true, renewedAt: performance.now() - LEASE_MS / 2 + 25_000 });
     start();
     await pass(BEAT_MS);
     expect([sent, seen, await renewed()]).toEqual([0, 1, []]);
@@ -221,7 +217,7 @@ describe('a beat that fails', () => {
     throw new Error('no route to host');
   };
 
-  it('is repeated, less and less often, and said once', async () => {
+  it('is repeated, less and less often, and said once', { tags: 'slow' }, async () => {
     await hold();
     before = fail;
     start();
@@ -261,7 +257,7 @@ describe('a beat that fails', () => {
   it('loses the runs whose leases are over by our own clock, and no others', async () => {
     const over = await hold({}, { renewedAt: performance.now() - LEASE_MS });
     const settled = await hold({}, { renewedAt: performance.now() - LEASE_MS, isCommitted: true });
-    const lasts = await hold({}, { renewedAt: performance.now() - LEASE_MS + 5000 });
+    const lasts = await hold({}, { renewedAt: performance.now() - LEASE_MS + 30_000 });
     before = fail;
     start();
     await pass(BEAT_MS);
@@ -432,7 +428,7 @@ describe('a poll', () => {
   it('asks nothing if no run is at work, nor of runs that were claimed or renewed since the last one', async () => {
     start(1000);
     await pass(5000);
-    await hold({}, { renewedAt: performance.now() });
+    await hold({}, { renewedAt: performance.now() + 60_000 });
     await pass(1000);
     expect(sent).toBe(0);
   });
@@ -465,6 +461,18 @@ describe('flushProgress', () => {
     expect([sent, one.progress, await stored()]).toEqual([1, null, [0.25, null, null]]);
     await pass(1000);
     expect(sent).toBe(1);
+  });
+
+  it('keeps what is being written, so that the end of the attempt writes it too', async () => {
+    const one = await hold({}, { progress: progress(0.25) });
+    let atEnd: Promise<void> | undefined;
+    before = () => {
+      before = () => undefined;
+      atEnd = flushProgress(engine(), WORKER, [one]);
+    };
+    await flushProgress(engine(), WORKER, active);
+    await atEnd;
+    expect([sent, one.progress, await stored()]).toEqual([2, null, [0.25]]);
   });
 
   it('keeps for the next time what could not be written, unless there is newer, or it can never be', async () => {

@@ -1,36 +1,29 @@
 // Engine: how the logs of attempts are written: many in one statement, under their fence, and before their outcome.
 // The database is real, with a look at what is sent.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
 import { type ActiveRun, activeRun } from '../../../src/engine/execute/active-run.js';
 import { LogWriter } from '../../../src/engine/worker/log-writer.js';
 import { describeLine } from '../../../src/model/run/log/log-line.js';
 import { RunLog } from '../../../src/model/run/log/run-log.js';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { type Database } from '../../../src/store/connection/database.js';
 import { readLog } from '../../../src/store/reads/runs/run-log.js';
 import type { ClaimedRun } from '../../../src/store/runs/claim/claimed-run.js';
 import { collectLines, type LineLog } from '../../support/lines.js';
-import { addRuns, emptyTables, type RunRow } from '../../support/runs.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { storeTest } from '../../support/open.js';
+import { addRuns, type RunRow } from '../../support/runs.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const WORKER = '00000000-0000-4000-8000-000000000001';
 const OTHER = '00000000-0000-4000-8000-000000000002';
 
-let test: TestTock;
-let database: Database;
+const { test, database } = storeTest(NOW);
 let log: LineLog;
 let writer: LogWriter;
 /** How many logs each statement held, and what happens before it is sent. */
 let sent: number[];
 let before: () => unknown;
-beforeAll(async () => {
-  test = await openTestTock();
-  database = openDatabase({ connectionString: test.url });
-});
 beforeEach(async () => {
-  await emptyTables(test);
-  await test.setClock(NOW);
   log = collectLines();
   sent = [];
   before = () => undefined;
@@ -43,10 +36,6 @@ beforeEach(async () => {
     },
   };
   writer = new LogWriter({ database: watched, logger: log.logger } as unknown as Engine, WORKER);
-});
-afterAll(async () => {
-  await database.close();
-  await test.close();
 });
 
 /** A run that WORKER holds under fence 3, in the database and here. */
@@ -155,7 +144,7 @@ describe.each([
   ['it waits for its next attempt', { status: 'failed', locked_by: null }],
   ['it has ended', { status: 'succeeded', finished_at: NOW }],
 ])('once the lease is lost, since %s', (_what, row) => {
-  it('nothing is written, and others that come along are', async () => {
+  it('nothing is written, and others that come along are', { tags: 'slow' }, async () => {
     const [lost, held] = [await hold(row), await hold()];
     for (const active of [lost, held]) add(active, 'late');
     await writer.flush([lost, held]);
@@ -163,7 +152,7 @@ describe.each([
     expect(await textsOf(held)).toEqual([['late']]);
   });
 
-  it('what was written before stays as it was', async () => {
+  it('what was written before stays as it was', { tags: 'slow' }, async () => {
     const active = await hold();
     add(active, 'in time');
     await writer.flush([active]);

@@ -8,14 +8,15 @@ import type { Worker } from '../../../src/engine/worker/worker-interface.js';
 import { defineJob } from '../../../src/index.js';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
 import { engineOver } from '../../support/engine.js';
+import { openForEach } from '../../support/open.js';
 import { addRuns, type RunRow } from '../../support/runs.js';
-import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { reuseTestTock, until } from '../../support/test-tock.js';
 
 const LIMITED: RunRow = { slot_keys: ['job:x'], slot_limits: [1] };
 const HOUR_AGO = '2026-03-02T11:00:00.000Z';
 const LOWERED = { queue: 'default', priority: 0, at: '2026-03-02T10:59:59.999Z', id: '0' };
 
-let test: TestTock;
+const test = openForEach(reuseTestTock);
 let engine: Engine;
 let worker: Worker;
 /** What ends the handlers that have started, in their order. */
@@ -46,7 +47,6 @@ const started = async (count: number) =>
   await until(() => Promise.resolve(ends.length === count), 'the handlers to be at work');
 
 beforeEach(async () => {
-  test = await openTestTock();
   ends = [];
   onSend = onAnswer = () => undefined;
   const database = openDatabase({ connectionString: test.url });
@@ -72,7 +72,6 @@ afterEach(async () => {
   for (const end of ends) end();
   await worker.stop();
   await engine.database.close();
-  await test.close();
 });
 
 /** A run of this job is at work and holds the slot. It is more urgent than the one that waits: it passes nothing on. */
@@ -127,7 +126,7 @@ describe('the run starts with the next claim', () => {
     expect(await startedByNextClaim()).toBe(5);
   });
 
-  it('where the first claim after that fails', async () => {
+  it('where the first claim after that fails', { tags: 'slow' }, async () => {
     await slotHeldBy('ends');
     await endHolder();
     let failures = 0;
@@ -141,7 +140,7 @@ describe('the run starts with the next claim', () => {
     expect(await startedByNextClaim()).toBe(5);
   });
 
-  it('where its queue was paused at first', async () => {
+  it('where its queue was paused at first', { tags: 'slow' }, async () => {
     await slotHeldBy('ends');
     await test.tock.queues.pause('default');
     await endHolder();
@@ -176,7 +175,7 @@ describe('watermarks', () => {
     expect(worker.watermarks).toEqual(watermarks);
   });
 
-  it('rise again once the run was taken, and a later one', async () => {
+  it('rise again once the run was taken, and a later one', { tags: 'slow' }, async () => {
     await slotHeldBy('ends');
     await endHolder();
     expect(await startedByNextClaim()).toBe(5);

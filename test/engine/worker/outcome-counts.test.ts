@@ -1,13 +1,10 @@
 // How an attempt ended is logged with its causes, and without secrets; and so it is kept with the run.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { defineJob } from '../../../src/index.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { reuseTestTock } from '../../support/test-tock.js';
 
-let test: TestTock;
-beforeEach(async () => {
-  test = await openTestTock();
-});
-afterEach(() => test.close());
+const test = openForEach(reuseTestTock);
 
 const failing = defineJob({
   name: 'failing',

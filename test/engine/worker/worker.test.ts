@@ -6,8 +6,9 @@ import { defineJob } from '../../../src/index.js';
 import { type Logger, silentLogger } from '../../../src/model/logger.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { engineOver } from '../../support/engine.js';
+import { openForEach } from '../../support/open.js';
 import { addRuns } from '../../support/runs.js';
-import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { reuseTestTock, until } from '../../support/test-tock.js';
 
 /** A handler at work: what ends it, and its signal. */
 interface AtWork {
@@ -15,7 +16,7 @@ interface AtWork {
   readonly signal: AbortSignal;
 }
 
-let test: TestTock;
+const test = openForEach(reuseTestTock);
 let engine: Engine;
 /** The texts of all statements, in their order. */
 let statements: string[];
@@ -28,8 +29,7 @@ const job = defineJob({
       signal.addEventListener('abort', () => reject(signal.reason));
     }),
 });
-beforeEach(async () => {
-  test = await openTestTock();
+beforeEach(() => {
   atWork = [];
   statements = [];
   const database = openDatabase({ connectionString: test.url });
@@ -44,7 +44,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await engine.database.close();
-  await test.close();
 });
 
 const open = (concurrency: number) => openWorker(engine, { kind: 'library', concurrency });
@@ -176,6 +175,7 @@ describe('the watermarks of claims', () => {
 
   it.each(['tick', 'library'] as const)(
     'are not kept by one of the kind %s, which ends when nothing is left',
+    { tags: 'slow' },
     async kind => {
       const worker = await used(kind);
       expect(worker.watermarks).toEqual([]);
@@ -183,7 +183,7 @@ describe('the watermarks of claims', () => {
     },
   );
 
-  it.each(['daemon', 'relay'] as const)('are kept by one of the kind %s', async kind => {
+  it.each(['daemon', 'relay'] as const)('are kept by one of the kind %s', { tags: 'slow' }, async kind => {
     const worker = await used(kind);
     expect(worker.watermarks).toMatchObject([{ queue: 'default', priority: 0 }]);
     await worker.stop();

@@ -4,7 +4,7 @@ import { type AttemptEvent, observeDead, observeFailing } from '../../../src/mod
 import { expectedBy } from '../../../src/model/alerts/expectations.js';
 import type { AlertState } from '../../../src/model/alerts/judge.js';
 import { composeMessage, type StoredFlip } from '../../../src/model/alerts/message.js';
-import { slackBody, withoutSecrets } from '../../../src/model/alerts/payloads.js';
+import { commandVariables, slackBody, withoutSecrets } from '../../../src/model/alerts/payloads.js';
 import { compileSchedule } from '../../../src/model/schedule/compile.js';
 
 const at = (text: string) => Date.parse(`2026-03-09T${text}Z`);
@@ -17,6 +17,7 @@ describe('expectedBy', () => {
     begunAt: at('10:30:00'),
     lastSuccess: null,
     endedAt: null,
+    frozen: [],
   };
 
   it.each([
@@ -25,6 +26,28 @@ describe('expectedBy', () => {
     ['changed since the last success', { lastSuccess: at('09:00:00') }, '11:10:00'],
     ['with jitter', { jitterMs: 120_000 }, '11:12:00'],
     ['over, with an occurrence that is still owed', { endedAt: at('11:00:00') }, '11:10:00'],
+    ['frozen meanwhile', { frozen: [{ from: at('11:05:00'), to: at('11:25:00') }] }, '11:30:00'],
+    ['frozen over the occurrence', { frozen: [{ from: at('10:40:00'), to: at('11:25:00') }] }, '11:35:00'],
+    [
+      'frozen before it, and after it',
+      {
+        frozen: [
+          { from: at('10:35:00'), to: at('10:40:00') },
+          { from: at('11:15:00'), to: at('11:20:00') },
+        ],
+      },
+      '11:10:00',
+    ],
+    [
+      'frozen again before it has passed',
+      {
+        frozen: [
+          { from: at('11:00:00'), to: at('11:05:00') },
+          { from: at('11:12:00'), to: at('11:20:00') },
+        ],
+      },
+      '11:23:00',
+    ],
   ])('%s', (_what, more, expected) => {
     expect(expectedBy(hourly, { ...watched, ...more })).toBe(at(expected));
   });
@@ -32,6 +55,7 @@ describe('expectedBy', () => {
   it.each([
     ['over, and all have succeeded', { endedAt: at('11:00:00'), lastSuccess: at('11:00:00') }],
     ['over before it began', { endedAt: at('10:00:00') }],
+    ['frozen, and nobody knows until when', { frozen: [{ from: at('11:05:00'), to: Infinity }] }],
   ])('never again: %s', (_what, more) => {
     expect(expectedBy(hourly, { ...watched, ...more })).toBeNull();
   });
@@ -101,6 +125,8 @@ describe('observeDead', () => {
 });
 
 describe('a message', () => {
+  const NOWHERE = { timezone: null, dashboard: null };
+  const THERE = { timezone: null, dashboard: 'https://ops.example.com/tock' };
   const flip = (n: number, more: Partial<StoredFlip> = {}): StoredFlip => ({
     rule: 'dead',
     when: 'dead',
@@ -110,6 +136,8 @@ describe('a message', () => {
     since: '2026-03-09T12:00:00.000Z',
     detail: 'run 7 ended dead',
     runId: '7',
+    error: null,
+    zone: null,
     ...more,
   });
 
@@ -117,6 +145,7 @@ describe('a message', () => {
     const message = composeMessage(
       'id',
       Array.from({ length: 60 }, (_, n) => flip(n, n % 2 === 0 ? {} : { kind: 'up' })),
+      NOWHERE,
     );
     expect(message.title).toBe('Tock: 30 down, 30 recovered');
     expect(message.text.split('\n')).toHaveLength(51);
@@ -124,10 +153,52 @@ describe('a message', () => {
     expect(message.alerts).toHaveLength(50);
   });
 
+  it('links to the run, or to what it is about, and to the page of alerts', () => {
+    const urlOf = (more: Partial<StoredFlip>) => composeMessage('id', [flip(1, more)], THERE).alerts[0]?.url;
+    const base = 'https://ops.example.com/tock';
+    expect(urlOf({})).toBe(`${base}/runs/7`);
+    expect(urlOf({ runId: null, when: 'late', subject: 'a b' })).toBe(`${base}/schedules/a%20b`);
+    expect(urlOf({ runId: null, when: 'waiting', subject: 'mail' })).toBe(`${base}/queues/mail`);
+    expect(urlOf({ runId: null, when: 'silent', subject: 'web-1:/app' })).toBe(`${base}/workers`);
+    expect(composeMessage('id', [flip(1)], THERE).url).toBe(`${base}/alerts`);
+    expect(composeMessage('id', [flip(1)], NOWHERE)).toMatchObject({ url: null, alerts: [{ url: null }] });
+    expect(composeMessage('id', [flip(1)], THERE).text).toBe(
+      `job-1 has a dead run: run 7 ended dead (2026-03-09 12:00 UTC): ${base}/runs/7`,
+    );
+    expect(commandVariables(composeMessage('id', [flip(1)], THERE))).toMatchObject({
+      TOCK_ALERT_URL: `${base}/runs/7`,
+    });
+    expect(commandVariables(composeMessage('id', [flip(1), flip(2)], THERE))).toMatchObject({
+      TOCK_ALERT_URL: `${base}/alerts`,
+    });
+  });
+
+  it('has the time of the channel’s zone, else of the definition’s', () => {
+    const timeIn = (timezone: string | null, zone: string | null) =>
+      composeMessage('id', [flip(1, { zone })], { timezone, dashboard: null }).alerts[0]?.localTime;
+    expect(timeIn(null, null)).toBe('2026-03-09 12:00 UTC');
+    expect(timeIn(null, 'Europe/Berlin')).toBe('2026-03-09 13:00 Europe/Berlin');
+    expect(timeIn('America/New_York', 'Europe/Berlin')).toBe('2026-03-09 08:00 America/New_York');
+    expect(timeIn(null, 'Mars/Olympus')).toBe('2026-03-09 12:00 UTC');
+  });
+
+  it('has the last error once, without passwords, and not where it has recovered', () => {
+    const textOf = (more: Partial<StoredFlip>) => composeMessage('id', [flip(1, more)], NOWHERE);
+    const error = 'Error: connect postgres://app:s3cret@db/x';
+    const late = textOf({ when: 'late', runId: null, detail: 'no success', error });
+    expect(late.text).toBe(
+      'job-1 is late: no success; its last error: Error: connect postgres://app:***@db/x (2026-03-09 12:00 UTC)',
+    );
+    expect(late.alerts[0]?.error).toBe('Error: connect postgres://app:***@db/x');
+    const said = textOf({ detail: 'run 7 ended dead: Error: no disk', error: 'Error: no disk' });
+    expect(said.text.match(/no disk/g)).toHaveLength(1);
+    expect(textOf({ kind: 'up', error }).alerts[0]?.error).toBeNull();
+  });
+
   it('cannot call everybody in Slack', () => {
-    const body = slackBody(composeMessage('id', [flip(1, { detail: '<!channel> & <b>' })]));
+    const body = slackBody(composeMessage('id', [flip(1, { detail: '<!channel> & <b>' })], NOWHERE));
     expect(JSON.parse(body)).toEqual({
-      text: ':red_circle: job-1 has a dead run: &lt;!channel&gt; &amp; &lt;b&gt;; tock show 7',
+      text: ':red_circle: job-1 has a dead run: &lt;!channel&gt; &amp; &lt;b&gt; (2026-03-09 12:00 UTC): tock show 7',
     });
   });
 

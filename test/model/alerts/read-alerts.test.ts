@@ -151,3 +151,32 @@ describe('expect', () => {
     expect(job({ maxDuration: '1h' })).not.toThrow();
   });
 });
+
+describe('the dashboard’s address and the zone of a channel', () => {
+  it('are read, the address without a slash at its end', () => {
+    const { dashboard, channels } = readAlerts({
+      dashboard: 'https://ops.example.com/tock/',
+      channels: [{ slack: { env: 'X' }, timezone: 'Europe/Berlin' }],
+    });
+    expect(dashboard).toBe('https://ops.example.com/tock');
+    expect(channels.get('slack')?.timezone).toBe('Europe/Berlin');
+    expect(readAlerts({}).dashboard).toBeNull();
+  });
+
+  it.each([
+    '/tock',
+    'ops.example.com',
+    'ftp://ops/x',
+    'https://mia:s3cret@ops/x',
+    'https://ops/x?token=s3cret',
+  ])('refuse what is no address, or has a secret in it: %s', dashboard => {
+    expect(() => readAlerts({ dashboard })).toThrow(/alerts\.dashboard is not an address such as/);
+    expect(() => readAlerts({ dashboard })).not.toThrow(/s3cret/);
+  });
+
+  it('refuse a zone that there is not', () => {
+    expect(() => readAlerts({ channels: [{ slack: { env: 'X' }, timezone: 'Europe/Berln' }] })).toThrow(
+      /Europe\/Berln/,
+    );
+  });
+});

@@ -7,6 +7,7 @@ import {
   checkKeys,
   checkPaused,
   checkQueues,
+  checkWaits,
 } from '../../../src/model/doctor/definition-checks.js';
 import { checkReplication } from '../../../src/model/doctor/replication.js';
 import {
@@ -24,42 +25,10 @@ import {
 } from '../../../src/model/doctor/status-checks.js';
 import type { LastTick, SchedulerStatus } from '../../../src/model/scheduler-view.js';
 import { shellWord } from '../../../src/model/shell-word.js';
+import { NOW, CALM as STATUS, TICK } from '../../support/calm-status.js';
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
-const NOW = new Date('2026-03-09T07:00:00Z');
-const TICK: LastTick = {
-  host: 'web-1',
-  folder: '/srv/app',
-  kind: 'tick',
-  firstAt: new Date('2026-03-01T00:00:00Z'),
-  at: new Date(NOW.getTime() - 20_000),
-  count: 1000,
-  version: '0.1.0',
-  node: '24.0.0',
-  zoneData: '2025c',
-  clockMs: 3,
-  stoppedAt: null,
-};
-const STATUS: SchedulerStatus = {
-  at: NOW,
-  isCopy: false,
-  replicaLagMs: null,
-  definitions: { scheduled: 5, due: 0, paused: 0, broken: 0, ahead: 0, aheadMs: 0, overdueMs: 0 },
-  runs: { waiting: 0, scheduled: 2, running: 1, handedOver: 0, failed: 0, stuck: 0 },
-  oldestWaitMs: 0,
-  lastDay: { succeeded: 1440, dead: 0, cancelled: 0, skipped: 0, setAside: 0 },
-  workers: [],
-  ticks: [TICK],
-  missed: [],
-  queues: [],
-  oldestSnapshot: null,
-  deadRows: 0,
-  partitions: { end: new Date('2026-06-01T00:00:00Z'), unit: 'month', runningOut: false },
-  handOffs: [],
-  awaitedJobs: [],
-  zoneDisagreements: [],
-};
 const with2 = (tick: Partial<LastTick>): SchedulerStatus => ({
   ...STATUS,
   ticks: [TICK, { ...TICK, host: 'web-2', at: new Date(NOW.getTime() - 40_000), ...tick }],
@@ -296,6 +265,15 @@ describe('definitions', () => {
     expect(checkBroken([{ name: 'a', origin: 'runtime', reason: null }]).command).toBe(
       'tock schedule set a --cron <expression>',
     );
+  });
+
+  it('whose run waits past the next occurrence is warned of', () => {
+    expect(checkWaits([])).toMatchObject({ level: 'ok' });
+    expect(checkWaits([{ definition: 'report', overlap: 'skip', runId: '7' }])).toMatchObject({
+      level: 'warning',
+      text: 'runs wait past the next occurrence of report (overlap: skip), which cannot start beside them',
+      command: 'tock show 7',
+    });
   });
 
   it('may be paused by an operator', () => {

@@ -15,10 +15,15 @@ const free: ObservedQueue = {
   window: null,
   timezone: 'UTC',
   pausedAt: null,
+  closedUntil: null,
   held: 0,
   waiting: 3,
+  blocked: 0,
+  oldestAt: NOON,
+  claimers: 1,
   rateNextAt: null,
 };
+const morning = new Date('2026-03-08T08:00:00Z');
 const night = { window: '23:00-06:00', timezone: 'Europe/Berlin' };
 
 describe('queueState', () => {
@@ -49,6 +54,11 @@ describe('queueState', () => {
       'open',
       null,
     ],
+    ['whose oldest run has waited for hours', { oldestAt: morning }, 'behind', null],
+    ['from which no worker claims', { oldestAt: morning, claimers: 0 }, 'unserved', null],
+    ['between two ticks of cron', { claimers: 0 }, 'open', null],
+    ['whose runs all wait for other limits', { waiting: 0, oldestAt: null, blocked: 5000 }, 'blocked', null],
+    ['that is full and late', { concurrency: 1, held: 1, oldestAt: morning }, 'full', null],
     ['with a zone that is not known here', { window: '01:00-02:00', timezone: 'Mars/Phobos' }, 'open', null],
   ])('says of a queue %s: %j is %s', (_what, queue, state, until) => {
     const verdict = queueState({ ...free, ...queue }, NOON);

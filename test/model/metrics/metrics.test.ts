@@ -13,6 +13,7 @@ const NOTHING: MetricsData = {
   schedulesLeftOut: 0,
   ticks: [],
   overdueSeconds: 0,
+  isFrozen: false,
   oldestSnapshotSeconds: null,
 };
 const counted = (more: Partial<CountedRuns> = {}): CountedRuns => ({
@@ -48,6 +49,7 @@ describe('metrics', () => {
       'tock_schedule_up',
       'tock_occurrences_skipped',
       'tock_occurrence_overdue_seconds',
+      'tock_frozen',
       'tock_last_tick_timestamp_seconds',
       'tock_oldest_snapshot_seconds',
       'tock_metrics_left_out',

@@ -18,8 +18,11 @@ const { columns } = describeDefinition(
 
 describe('the columns of a definition', () => {
   it('are those of the options of a schedule, and of what a job states besides', () => {
-    const others = ['name', 'job', 'queue', 'priority', 'maxAttempts', 'expectWithin', 'maxDuration'];
-    expect(Object.keys(byOption(() => null)).sort()).toEqual([...SCHEDULE_OPTIONS, ...others].sort());
+    const others = ['name', 'job', 'queue', 'priority', 'maxAttempts', 'tags', 'expectWithin', 'maxDuration'];
+    // Business days are stored as exclusions.
+    const stored = [...SCHEDULE_OPTIONS].filter(option => option !== 'businessDays');
+    // Of `after`, what stands beside a schedule has a column of its own.
+    expect(Object.keys(byOption(() => null)).sort()).toEqual([...stored, ...others, 'waitsFor'].sort());
   });
 
   it('are all stated by a job, and called *_at where they are instants', () => {

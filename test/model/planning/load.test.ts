@@ -1,7 +1,8 @@
 // Model: the load of a week, and what a jitter for all does to it.
 import { describe, expect, it } from 'vitest';
+import type { SimulatedDefinition } from '../../../src/model/plan/walk.js';
 import { type Load, loadSteps, MAX_LOAD_OCCURRENCES } from '../../../src/model/planning/load.js';
-import { type SimulatedDefinition, simulate } from '../../../src/model/planning/simulate.js';
+import { simulate } from '../../../src/model/planning/simulate.js';
 
 const FROM = new Date('2026-03-02T00:00:00Z');
 const TO = new Date('2026-03-09T00:00:00Z');
@@ -58,7 +59,7 @@ describe('the load', () => {
     expect(turns).toBeGreaterThanOrEqual(nightly.length);
   });
 
-  it('refuses more than a million', () => {
+  it('refuses more than a million', { tags: 'slow' }, () => {
     const busy = Array.from({ length: 2 }, (_, index) => ({ name: `s-${index}`, spec: { every: '1s' } }));
     expect(7 * 86_400 * 2).toBeGreaterThan(MAX_LOAD_OCCURRENCES);
     expect(() => load(busy)).toThrow(expect.objectContaining({ code: 'TOCK_BAD_TIME' }));

@@ -22,6 +22,7 @@ describe('readRetention', () => {
       keepKeysMs: days(400),
       keepLogsMs: days(90),
       keepAuditMs: days(365),
+      keepEventsMs: days(7),
       partition: 'auto',
     });
   });

@@ -1,6 +1,7 @@
 // Model: the load that definitions would make, from known schedules.
 import { describe, expect, it } from 'vitest';
-import { MAX_SIMULATED, simulate } from '../../../src/model/planning/simulate.js';
+import { MAX_SIMULATED } from '../../../src/model/plan/walk.js';
+import { simulate } from '../../../src/model/planning/simulate.js';
 import { jitterMs } from '../../../src/model/schedule/jitter.js';
 
 const DAY = { from: new Date('2026-03-02T00:00:00Z'), to: new Date('2026-03-03T00:00:00Z') };
@@ -119,7 +120,7 @@ describe('simulate', () => {
     expect(() => simulate([], window)).toThrow(message);
   });
 
-  it('refuses more than five million occurrences, with the mend', () => {
+  it('refuses more than five million occurrences, with the mend', { tags: 'slow' }, () => {
     const year = { from: DAY.from, to: new Date('2027-03-02T00:00:00Z') };
     expect(() => simulate([{ name: 'busy', spec: { every: '1s' } }], year)).toThrow(
       `more than ${MAX_SIMULATED} occurrences; simulate a shorter window, or fewer definitions`,

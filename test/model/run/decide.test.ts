@@ -2,7 +2,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Cancel, Dead, RetryLater } from '../../../src/model/errors.js';
-import type { RetryPolicy } from '../../../src/model/job/job.js';
 import {
   type Attempted,
   decideOutcome,
@@ -10,6 +9,7 @@ import {
   type HolderMove,
   payloadError,
 } from '../../../src/model/run/decide.js';
+import type { RetryPolicy } from '../../../src/model/run/retry.js';
 import { retryAfter, Snooze } from '../../../src/model/run/snooze.js';
 import { SKIP_REASONS, TRANSITIONS } from '../../../src/model/run/states.js';
 

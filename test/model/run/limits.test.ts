@@ -1,7 +1,7 @@
 // Which run gets a slot under a limit.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { JobConcurrency } from '../../../src/model/job/job.js';
+import type { JobConcurrency } from '../../../src/model/job/fair/concurrency.js';
 import {
   admit,
   type Candidate,
@@ -17,6 +17,7 @@ const candidate = (id: string, ...limits: [string, number][]): Candidate => ({
   id,
   queue: 'default',
   waitsFor: null,
+  pacedBy: null,
   limits: limits.map(([key, limit]) => ({ key, limit })),
 });
 

@@ -2,12 +2,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MAX_DURATION_MS } from '../../../src/model/duration.js';
-import type { RetryPolicy } from '../../../src/model/job/job.js';
 import {
   backoffMs,
   checkMaxAttempts,
   checkRetryPolicy,
   DEFAULT_MAX_ATTEMPTS,
+  type RetryPolicy,
 } from '../../../src/model/run/retry.js';
 
 const MOST_ATTEMPTS = 1_000_000;

@@ -31,11 +31,14 @@ const wait = (
 ): RunWait => ({
   kind,
   name: kind === 'snooze' ? '' : `from ${since}`,
+  key: '',
   since: at(since),
   until: at(until),
   reason: null,
   outcome: endedAt === null ? null : 'time',
   endedAt: endedAt === null ? null : at(endedAt),
+  runs: null,
+  needsSuccess: null,
 });
 const error = (attempt: number, end: number, more: Partial<DatedError> = {}): DatedError => ({
   at: iso(end),
@@ -93,6 +96,35 @@ describe('lifeOf a run whose handler waits', () => {
       'asleep 2 31-51',
       'attempt 2 51-55 succeeded',
     ]);
+  });
+});
+
+describe('lifeOf a run that waits for others from the start', () => {
+  const joins = (endedAt: number | null) => ({
+    ...wait('group', 0.1, 0, endedAt),
+    until: null,
+  });
+  const never = new Date('9999-12-31T00:00:00Z');
+
+  it('tells of no attempt before', () => {
+    expect(story(run({ runAt: never, waits: [joins(null)] }), 50)).toEqual(['asleep 1 0-50 …']);
+    const ended = {
+      status: 'succeeded',
+      attempts: 1,
+      runAt: at(20),
+      startedAt: at(22),
+      finishedAt: at(25),
+    } as const;
+    expect(story(run({ ...ended, waits: [joins(20)] }), 50)).toEqual([
+      'asleep 1 0-20',
+      'wait 1 20-22',
+      'attempt 1 22-25 succeeded',
+    ]);
+  });
+
+  it('tells of its cancel', () => {
+    const lived = run({ status: 'cancelled', runAt: never, finishedAt: at(9), waits: [joins(null)] });
+    expect(story(lived, 50)).toEqual(['asleep 1 0-9']);
   });
 });
 
@@ -260,5 +292,24 @@ describe('cutLife', () => {
     expect([first.length, hidden, last.length]).toEqual([2, phases.length - 6, 4]);
     expect(last.at(-1)).toBe(phases.at(-1));
     expect(cutLife(phases, 100)).toEqual({ first: phases, hidden: 0, last: [] });
+  });
+});
+
+describe('a run that waits for no time', () => {
+  it('is asleep until now, and its life has no end', () => {
+    const event: RunWait = { ...wait('sleep', 20, 0), kind: 'event', until: null };
+    const life = lifeOf(
+      run({
+        status: 'queued',
+        attempts: 0,
+        runAt: new Date('9999-12-31'),
+        startedAt: at(10),
+        beganAt: at(10),
+        waits: [event],
+      }),
+      at(90).getTime(),
+    );
+    expect(life.phases.at(-1)).toMatchObject({ kind: 'asleep', to: at(90).getTime(), isOpen: true });
+    expect(life.to).toBe(at(90).getTime());
   });
 });

@@ -166,4 +166,34 @@ export const GOLDEN: readonly GoldenCase[] = [
     skip: ['2026-03-08T18:30Z', '2026-03-09T18:30Z'],
     literal: ['2026-03-08T18:30Z', '2026-03-09T18:30Z'],
   },
+  {
+    // Sunday 15 March; the day after it lies in summer time.
+    timezone: 'America/New_York',
+    cron: '30 2 8W,15W 3 *',
+    from: '2026-03-01T00:00Z',
+    to: '2026-04-01T00:00Z',
+    once: ['2026-03-09T06:30Z', '2026-03-16T06:30Z'],
+    skip: ['2026-03-09T06:30Z', '2026-03-16T06:30Z'],
+    literal: ['2026-03-09T06:30Z', '2026-03-16T06:30Z'],
+  },
+  {
+    // L-2 is 29 March, the day of the gap; the last weekday is Tuesday the 31st.
+    timezone: 'Europe/Berlin',
+    cron: '30 2 L-2,LW 3 *',
+    from: '2026-03-01T00:00Z',
+    to: '2026-04-01T00:00Z',
+    once: ['2026-03-29T01:30Z', '2026-03-31T00:30Z'],
+    skip: ['2026-03-31T00:30Z'],
+    literal: ['2026-03-31T00:30Z'],
+  },
+  {
+    // 1 August 2026 is a Saturday: the Monday after it, since W stays in the month. October ends on a Saturday.
+    timezone: 'Europe/Berlin',
+    cron: '0 9 1W,LW 8,10 *',
+    from: '2026-07-01T00:00Z',
+    to: '2026-11-01T00:00Z',
+    once: ['2026-08-03T07:00Z', '2026-08-31T07:00Z', '2026-10-01T07:00Z', '2026-10-30T08:00Z'],
+    skip: ['2026-08-03T07:00Z', '2026-08-31T07:00Z', '2026-10-01T07:00Z', '2026-10-30T08:00Z'],
+    literal: ['2026-08-03T07:00Z', '2026-08-31T07:00Z', '2026-10-01T07:00Z', '2026-10-30T08:00Z'],
+  },
 ];

@@ -37,7 +37,15 @@ function counted(gates: DayGates, zone: Zone) {
 }
 
 const gatesOf = (crons: readonly string[], times = ALL, dates: readonly number[] = []) =>
-  createDayGates({ dates: new Set(dates), sets: crons.map(cron => readCron(cron)) }, times);
+  createDayGates(
+    {
+      dates: new Set(dates),
+      sets: crons.map(cron => readCron(cron)),
+      calendars: new Map(),
+      hasWeekend: false,
+    },
+    times,
+  );
 
 function gridOf(every: number, crons: readonly string[], name = 'UTC') {
   const { looks, zone, gates } = counted(gatesOf(crons), findZone(name));
@@ -133,7 +141,10 @@ describe('a cron expression with exclusions', () => {
         return Reflect.get(target, key) as unknown;
       },
     });
-    const gates = createDayGates({ dates: new Set(), sets: [set] }, fields);
+    const gates = createDayGates(
+      { dates: new Set(), sets: [set], calendars: new Map(), hasWeekend: false },
+      fields,
+    );
     expect(nextCivil({ fields, gates }, NEW_YEAR)).toBe(Number.POSITIVE_INFINITY);
     expect(reads).toBe(KINDS);
   });

@@ -4,20 +4,19 @@ import { judge } from '../../../src/model/alerts/judge.js';
 import { readAlertStates } from '../../../src/store/alerts/evaluation.js';
 import { enqueueDeliveries, type WrittenChange, writeChanges } from '../../../src/store/alerts/flips.js';
 import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
+import { openForEach } from '../../support/open.js';
+import { reuseTestTock } from '../../support/test-tock.js';
 
 const NOON = '2026-03-09T12:00:00Z';
 const now = Date.parse(NOON);
-let test: TestTock;
+const test = openForEach(reuseTestTock);
 let database: Database;
 beforeEach(async () => {
-  test = await reuseTestTock();
   await test.setClock(NOON);
   database = openDatabase({ connectionString: test.url });
 });
 afterEach(async () => {
   await database.close();
-  await test.close();
 });
 
 const options = { rule: 'late', remindMs: null, isMuted: false, now };

@@ -1,22 +1,18 @@
 // Store: a statement that does not come back, and what becomes of its connection.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
-import { openProxy, type TcpProxy } from '../../chaos/tcp-proxy.js';
-import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { openDatabase } from '../../../src/store/connection/database.js';
+import { openProxy } from '../../chaos/tcp-proxy.js';
+import { createTestDatabase } from '../../support/embedded-database.js';
+import { openForEach } from '../../support/open.js';
 
-let test: TestDatabase;
-let proxy: TcpProxy;
-let database: Database;
+const test = openForEach(createTestDatabase);
+const proxy = openForEach(() => openProxy(test.url));
+// Long enough to connect.
+const database = openForEach(() =>
+  openDatabase({ connectionString: proxy.url, connections: 1, statementTimeoutMs: 6000 }),
+);
 beforeEach(async () => {
-  test = await createTestDatabase();
-  proxy = await openProxy(test.url);
-  database = openDatabase({ connectionString: proxy.url, connections: 1, statementTimeoutMs: 2000 });
   await database.run('select 1');
-});
-afterEach(async () => {
-  await database.close();
-  await proxy.close();
-  await test.drop();
 });
 
 describe('the connection of a statement that is not answered', () => {

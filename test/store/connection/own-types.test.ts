@@ -1,20 +1,11 @@
 // How Tock's own statements are read, beside the server's own words for the same values.
-import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { OWN_TYPES } from '../../../src/store/connection/values/own-types.js';
-import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
+import { createTestDatabase, openClient } from '../../support/embedded-database.js';
+import { openOnce } from '../../support/open.js';
 
-let database: TestDatabase;
-let client: pg.Client;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  client = new pg.Client({ connectionString: database.url });
-  await client.connect();
-});
-afterAll(async () => {
-  await client.end();
-  await database.drop();
-});
+const database = openOnce(createTestDatabase);
+const client = openOnce(() => openClient(database.url));
 
 const read = async (expression: string): Promise<unknown> =>
   (await client.query<{ value: unknown }>({ text: `select ${expression} as value`, types: OWN_TYPES }))

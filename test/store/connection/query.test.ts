@@ -1,6 +1,6 @@
 // Queries of Kysely's builder: they go the way of all statements, in whatever schema is configured.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { describe, expect, it } from 'vitest';
+import { openDatabase } from '../../../src/store/connection/database.js';
 import {
   db,
   firstRow,
@@ -10,19 +10,12 @@ import {
   runQuery,
   selectedInstant,
 } from '../../../src/store/connection/query.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { openOnce } from '../../support/open.js';
+import { openTestTock } from '../../support/test-tock.js';
 
 describe.each(['tock', 'scheduling'])('a query in the schema %s', schema => {
-  let test: TestTock;
-  let database: Database;
-  beforeAll(async () => {
-    test = await openTestTock([], { schema });
-    database = openDatabase({ connectionString: test.url, schema });
-  });
-  afterAll(async () => {
-    await database.close();
-    await test.close();
-  });
+  const test = openOnce(() => openTestTock([], { schema }));
+  const database = openOnce(() => openDatabase({ connectionString: test.url, schema }));
 
   const queue = (name: string) =>
     db
@@ -51,7 +44,7 @@ describe.each(['tock', 'scheduling'])('a query in the schema %s', schema => {
     expect(await firstRow(database, queue('undone'))).toBeUndefined();
   });
 
-  it('is given up at the deadline of statements', async () => {
+  it('is given up at the deadline of statements', { tags: 'slow' }, async () => {
     const hasty = openDatabase({ connectionString: test.url, schema, statementTimeoutMs: 300 });
     try {
       await database.transaction(async session => {

@@ -1,20 +1,13 @@
 // The session of the pages: it changes nothing, waits for nothing long, and leaves the workers' connections alone.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { describe, expect, it } from 'vitest';
+import { openDatabase } from '../../../src/store/connection/database.js';
 import { openReadSession } from '../../../src/store/connection/read-only.js';
+import { openForEach } from '../../support/open.js';
 import { openRecorder } from '../../support/recorded-connection.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { openTestTock } from '../../support/test-tock.js';
 
-let test: TestTock;
-let database: Database;
-beforeEach(async () => {
-  test = await openTestTock();
-  database = openDatabase({ connectionString: test.url });
-});
-afterEach(async () => {
-  await database.close();
-  await test.close();
-});
+const test = openForEach(openTestTock);
+const database = openForEach(() => openDatabase({ connectionString: test.url }));
 
 describe('a session that only reads', () => {
   it('cannot write', async () => {
@@ -27,12 +20,12 @@ describe('a session that only reads', () => {
   });
 
   it('has a limit of time, which the next user of the connection does not have', async () => {
-    const reads = openReadSession(database, { statementTimeoutMs: 50 });
+    const reads = openReadSession(database, { statementTimeoutMs: 1000 });
     await expect(reads.run('select pg_sleep(30)')).rejects.toMatchObject({ code: '57014' });
     const [inside] = await reads.run<{ limit: string }>(
       `select current_setting('statement_timeout') as limit`,
     );
-    expect(inside?.limit).toBe('50ms');
+    expect(inside?.limit).toBe('1s');
     const [outside] = await database.run<{ limit: string }>(
       `select current_setting('statement_timeout') as limit`,
     );

@@ -1,27 +1,13 @@
 // Store: which due definitions a batch locks.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type DuePosition, lockDueDefinitions } from '../../../src/store/definitions/due.js';
-import { emptyTables, whileHeld } from '../../support/runs.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { storeTest } from '../../support/open.js';
+import { whileHeld } from '../../support/runs.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const AT = Date.parse(NOW);
 
-let test: TestTock;
-let database: Database;
-beforeAll(async () => {
-  test = await openTestTock();
-  database = openDatabase({ connectionString: test.url });
-});
-beforeEach(async () => {
-  await emptyTables(test);
-  await test.setClock(NOW);
-});
-afterAll(async () => {
-  await database.close();
-  await test.close();
-});
+const { test, database } = storeTest(NOW);
 
 const lock = (after?: DuePosition, limit = 10, ids: readonly string[] | null = null) =>
   database.transaction(async session => await lockDueDefinitions(session, limit, ids, after));

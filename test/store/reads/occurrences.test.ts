@@ -1,7 +1,7 @@
 // Store: the reads of the calendar, of the strips and of the pages of definitions, and the indexes that they use.
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Database, openDatabase, type Session } from '../../../src/store/connection/database.js';
+import { openDatabase, type Session } from '../../../src/store/connection/database.js';
 import {
   pageAfter,
   readDefinitionNames,
@@ -15,18 +15,17 @@ import {
   readRecentOccurrences,
 } from '../../../src/store/reads/occurrences.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
-import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
+import { createTestDatabase } from '../../support/embedded-database.js';
+import { openOnce } from '../../support/open.js';
 
-let home: TestDatabase;
-let database: Database;
+const home = openOnce(createTestDatabase);
+const database = openOnce(() => openDatabase({ connectionString: home.url }));
 let client: pg.Client;
 
 const at = (text: string) => Date.parse(text);
 const SPAN = { from: at('2026-03-01T00:00:00Z'), to: at('2026-03-02T00:00:00Z') };
 
 beforeAll(async () => {
-  home = await createTestDatabase();
-  database = openDatabase({ connectionString: home.url });
   await migrate(database);
   client = new pg.Client({ connectionString: home.url });
   await client.connect();
@@ -34,7 +33,7 @@ beforeAll(async () => {
   await client.query(`
     insert into tock.job_definitions (name, job, cron, timezone, next_at, cursor, version) overriding system value
       values ('hourly', 'report', '0 * * * *', 'UTC', '2026-03-02T00:00:00Z', '2026-03-01T23:00:00Z', 1);
-    insert into tock.job_definitions (name, job, every_ms, next_at) select 'busy-' || lpad(n::text, 3, '0'), 'load', 60000, date_trunc('second', now()) + n * interval '1 s' from generate_series(2, 400) n;
+    insert into tock.job_definitions (name, job, every_ms, next_at) select 'busy-' || lpad(n::text, 3, '0'), 'load', 60000, date_trunc('second', now()) + interval '1 hour' + n * interval '1 s' from generate_series(2, 400) n;
     insert into tock.job_definitions (name, job, every_ms, next_at, paused_at) select 'idle-' || lpad(n::text, 4, '0'), 'idle', 60000, null, case when n % 2 = 0 then now() end from generate_series(1, 3000) n;
     insert into tock.job_runs_finished (id, definition_id, job, status, scheduled_for, started_at, finished_at, attempts, fence, idempotency_key)
       select d.id * 1000 + n, d.id, 'load', 'succeeded', '2026-03-01Z'::timestamptz + n * interval '1 min', '2026-03-01Z'::timestamptz + n * interval '1 min',
@@ -55,8 +54,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await client.end();
-  await database.close();
-  await home.drop();
 });
 
 describe('the occurrences of a definition', () => {

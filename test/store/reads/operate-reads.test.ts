@@ -1,16 +1,16 @@
 // The reads of the pages Queues, Workers and Audit look at few rows, however many there are.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Session } from '../../../src/store/connection/database.js';
 import { listAudit } from '../../../src/store/reads/audit.js';
 import { readBlockingKeys, readQueueLoad } from '../../../src/store/reads/queue-load.js';
 import { readOrphans, readWorkerLoad } from '../../../src/store/reads/worker-load.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { openOnce } from '../../support/open.js';
+import { openTestTock } from '../../support/test-tock.js';
 
 const WORKER = '11111111-1111-4111-8111-111111111111';
 
-let test: TestTock;
+const test = openOnce(openTestTock);
 beforeAll(async () => {
-  test = await openTestTock();
   await test.sql(`
     insert into tock.job_runs_live (job, queue, run_at) select 'a', 'long', tock.now() - interval '1 h' from generate_series(1, 40000);
     insert into tock.job_runs_live (job, queue, run_at) select 'a', 'later', tock.now() + interval '1 h' from generate_series(1, 40000);
@@ -24,7 +24,6 @@ beforeAll(async () => {
         tock.now() - (60000 - i) * interval '1 minute' from generate_series(1, 60000) i;
     analyze tock.job_runs_live; analyze tock.audit`);
 });
-afterAll(() => test.close());
 
 interface PlanNode {
   readonly 'Node Type': string;
@@ -96,7 +95,7 @@ describe('the read of', () => {
 });
 
 describe('what is read', () => {
-  it('is capped and says so; what is exact stays exact', async () => {
+  it('is capped and says so; what is exact stays exact', { tags: 'slow' }, async () => {
     const pool = {
       run: <Row>(text: string, values: readonly unknown[] = []) => test.sql<Row>(text, [...values]),
     };

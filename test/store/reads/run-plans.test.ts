@@ -2,22 +2,22 @@
 // the few dead among many that succeeded.
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type RunMatch, readRunMatch } from '../../../src/model/run/run-match.js';
+import { type RunMatch, readRunMatch } from '../../../src/model/run/match/run-match.js';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
 import { OWN_TYPES } from '../../../src/store/connection/values/own-types.js';
 import { readLastErrors } from '../../../src/store/reads/runs/last-errors.js';
 import { readEffects } from '../../../src/store/reads/runs/run-detail.js';
 import { countRuns, listRunPage, readMatchingRuns } from '../../../src/store/reads/runs/run-list.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
-import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
+import { createTestDatabase } from '../../support/embedded-database.js';
+import { openOnce } from '../../support/open.js';
 
 const ENDED = 120_000;
 const WAITING = 20_000;
 
-let home: TestDatabase;
+const home = openOnce(createTestDatabase);
 let client: pg.Client;
 beforeAll(async () => {
-  home = await createTestDatabase();
   const database = openDatabase({ connectionString: home.url });
   await migrate(database);
   await database.close();
@@ -29,14 +29,21 @@ beforeAll(async () => {
     select n, case when n % 1000 = 0 then 'rare' else 'common-' || n % 5 end, case when n % 500 = 3 then 'dead' else 'succeeded' end,
       date_trunc('month', now()) + n * interval '1 millisecond', '[{"name": "Error", "message": "no"}]'
     from generate_series(1, ${ENDED}) n;
+    update tock.job_runs_finished set tags = '{old}', locked_by = '3bfc2695-94ef-4000-8000-000000000001', errors = '[{"deploy": "v1"}]'
+      where id in (1003, 1004);
+    insert into tock.deploys (name, code, first_seen_at) values ('v1', '3bfc2695-94ef', now());
     insert into tock.job_runs_live (id, job, status) select n, case when n % 2000 = 0 then 'rare' else 'common' end, 'queued'
       from generate_series(${ENDED + 1}, ${ENDED + WAITING}) n;
+    insert into tock.job_runs_finished (id, job, status, finished_at)
+    select ${ENDED + WAITING} + n, 'later', 'succeeded', date_trunc('month', now()) + interval '1 hour' + n * interval '200 milliseconds'
+    from generate_series(1, ${ENDED}) n;
+    insert into tock.figures_by_minute (at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us)
+    select date_trunc('minute', finished_at), job, queue, status, '', count(*), 0, 0, 0 from tock.job_runs_finished group by 1, 2, 3, 4;
     insert into tock.job_effects (key, run_id) select 'step:' || n || ':a', n from generate_series(1, 50000) n;
     analyze;`);
 });
 afterAll(async () => {
   await client.end();
-  await home.drop();
 });
 
 interface Node {
@@ -82,7 +89,12 @@ describe('among many runs that have ended', () => {
     ['those of a rare job', page({ job: 'rare' }), 200],
     ['those of a misspelt job', page({ job: 'raer' }), 0],
     ['the dead', page({ status: 'dead' }), 300],
-    ['the dead of a rare job', page({ job: 'rare', status: 'dead' }), 300],
+    // Walked among the dead first, then read by the index of jobs.
+    ['the dead of a rare job', page({ job: 'rare', status: 'dead' }), 500],
+    // Ten thousand are walked, and then the index is read.
+    ['those with a rare tag of long ago', page({ tag: 'old' }), 10_100],
+    ['the dead of a rare deploy', page({ deploy: 'v1', status: 'dead' }), 1000],
+    ['those of a misspelt deploy', page({ deploy: 'v2' }), 0],
     ['the dead and cancelled', page({ status: ['dead', 'cancelled'] }), 300],
     ['the dead with an error', page({ status: 'dead', error: 'nothing' }), 300],
     [
@@ -101,10 +113,25 @@ describe('among many runs that have ended', () => {
         }),
       300,
     ],
+    ['those that ended last', page({}, { order: 'ended' }), 600],
+    ['those that ended before one', page({}, { order: 'ended', before: `${ENDED + WAITING + 70_000}` }), 600],
+    ['the dead that ended last', page({ status: 'dead' }, { order: 'ended' }), 300],
   ])('%s are read without the others', async (_name, work, most) => {
     const nodes = await executed(work);
     expect(nodes.length).toBeGreaterThan(0);
     expect(rowsRead(nodes)).toBeLessThanOrEqual(most);
+  });
+
+  it('what is rare and long ago is found', { tags: 'slow' }, async () => {
+    const idsOf = async (match: RunMatch) => {
+      const database = openDatabase({ connectionString: home.url });
+      const { runs } = await listRunPage(database, readRunMatch(match), { limit: 50 });
+      await database.close();
+      return runs.map(({ id }) => id);
+    };
+    expect(await idsOf({ tag: 'old' })).toEqual(['1004', '1003']);
+    expect(await idsOf({ deploy: 'v1' })).toEqual(['1004', '1003']);
+    expect(await idsOf({ deploy: 'v1', status: 'dead' })).toEqual(['1003']);
   });
 
   it('each partition, also one that is made later, has the index of jobs', async () => {

@@ -1,30 +1,16 @@
 // Store: what the holder of a lease writes, each statement by itself.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Outcome } from '../../../src/model/run/decide.js';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { finalizeRuns, readEndedAttempts } from '../../../src/store/runs/finalize.js';
-import { addRuns, emptyTables, type RunRow, whileWaitedFor } from '../../support/runs.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { storeTest } from '../../support/open.js';
+import { addRuns, type RunRow, whileWaitedFor } from '../../support/runs.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const SOON = '2026-03-02T12:01:00Z';
 const WORKER = '00000000-0000-4000-8000-000000000001';
 const OTHER = '00000000-0000-4000-8000-000000000002';
 
-let test: TestTock;
-let database: Database;
-beforeAll(async () => {
-  test = await openTestTock();
-  database = openDatabase({ connectionString: test.url });
-});
-beforeEach(async () => {
-  await emptyTables(test);
-  await test.setClock(NOW);
-});
-afterAll(async () => {
-  await database.close();
-  await test.close();
-});
+const { test, database } = storeTest(NOW);
 
 /** A run that WORKER holds under fence 3, in its second attempt of four. */
 const held = (row: RunRow = {}): RunRow => ({
@@ -110,6 +96,7 @@ describe('an outcome that waits for a session which takes the run away', () => {
 describe('the end of an attempt', () => {
   it.each(ENDS.map(nameOf))(
     'that is the end of its run (%s) is in the history, and no longer among the live',
+    { tags: 'slow' },
     async (_name, end, expected) => {
       const row = held({
         definition_id: 7,
@@ -177,6 +164,7 @@ describe('the end of an attempt', () => {
 
   it.each([...ENDS, ...MOVES_BACK].map(nameOf))(
     '(%s) moves what is held alone, and says what is not',
+    { tags: 'slow' },
     async (_name, end) => {
       const ids = await addRuns(test, ...NOT_HELD, held(), held());
       const before = await test.sql('select * from tock.job_runs where id <= 4 order by id');
@@ -303,6 +291,7 @@ describe('the end of an attempt', () => {
 describe('slots', () => {
   it.each(ENDS.map(nameOf))(
     'are given back with the end of the run (%s), its turn too',
+    { tags: 'slow' },
     async (_name, end) => {
       const ids = await addRuns(test, held(), held(), held());
       await takeSlot('job:x', '1');
@@ -371,6 +360,7 @@ describe('the outbox', () => {
     ],
   ])(
     'gets what follows a run (%s): its definition’s followers, and its job’s on_dead',
+    { tags: 'slow' },
     async (_name, end, expected) => {
       const ids = await addRuns(test, ...rows);
       expect(await finalize(ids, end)).toMatchObject({ outboxWritten: true });
@@ -391,6 +381,7 @@ describe('readEndedAttempts', () => {
 
   it.each([...ENDS, ...MOVES_BACK].map(nameOf))(
     'knows what this attempt has ended (%s)',
+    { tags: 'slow' },
     async (_name, end) => {
       const ids = await addRuns(test, held(), held());
       expect(await settled(ids)).toEqual(new Set());

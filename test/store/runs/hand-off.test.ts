@@ -1,34 +1,20 @@
 // Store: handing a run off, and the functions with which another system completes it, each by itself.
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { DECIDED_UNTIL, HANDED_OFF } from '../../../src/model/run/states.js';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
 import { finalizeRuns, readEndedAttempts } from '../../../src/store/runs/finalize.js';
 import { readDecided } from '../../../src/store/runs/hand-off/decided.js';
 import { renewLeases } from '../../../src/store/runs/leases.js';
 import { reapRuns } from '../../../src/store/runs/reap/reap.js';
-import { addRuns, emptyTables, type RunRow, whileWaitedFor } from '../../support/runs.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { storeTest } from '../../support/open.js';
+import { addRuns, type RunRow, whileWaitedFor } from '../../support/runs.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const SOON = '2026-03-02T12:01:00Z';
 const WORKER = '00000000-0000-4000-8000-000000000001';
 const OTHER = '00000000-0000-4000-8000-000000000002';
 
-let test: TestTock;
-let database: Database;
-beforeAll(async () => {
-  test = await openTestTock();
-  database = openDatabase({ connectionString: test.url });
-});
-beforeEach(async () => {
-  await emptyTables(test);
-  await test.setClock(NOW);
-});
-afterAll(async () => {
-  await database.close();
-  await test.close();
-});
+const { test, database } = storeTest(NOW);
 
 /** A run that WORKER holds under fence 3, due a minute before. */
 const held = (row: RunRow = {}): RunRow => ({
@@ -172,7 +158,7 @@ describe('a handoff', () => {
 });
 
 describe('a call before the handoff, in a transaction that stays open', () => {
-  it.each(CALLS)('%s: the worker renews its lease meanwhile', async text => {
+  it.each(CALLS)('%s: the worker renews its lease meanwhile', { tags: 'slow' }, async text => {
     const [id = ''] = await addRuns(test, held());
     const client = new pg.Client({ connectionString: test.url });
     await client.connect();
@@ -217,7 +203,7 @@ describe('of two calls at once before the handoff', () => {
 });
 
 describe('the functions', () => {
-  it.each(CALLS)('%s holds under the run and its fence, and under no other', async text => {
+  it.each(CALLS)('%s holds under the run and its fence, and under no other', { tags: 'slow' }, async text => {
     const id = await handedOff();
     const [run, note] = [await runOf(id), await noteOf(id)];
     for (const [forgedId, fence] of [
@@ -233,7 +219,7 @@ describe('the functions', () => {
     expect(await call(text, [id, 3])).toBe(true);
   });
 
-  it.each(CALLS)('%s is refused once the lease has ended, and counted', async text => {
+  it.each(CALLS)('%s is refused once the lease has ended, and counted', { tags: 'slow' }, async text => {
     const id = await handedOff();
     await test.advance('61m');
     const run = await runOf(id);
@@ -246,7 +232,7 @@ describe('the functions', () => {
     });
   });
 
-  it.each(CALLS)('%s is refused once the outcome is decided, and counted', async text => {
+  it.each(CALLS)('%s is refused once the outcome is decided, and counted', { tags: 'slow' }, async text => {
     const id = await handedOff();
     await call(CALLS[0], [id, 3]);
     const run = await runOf(id);
@@ -340,7 +326,7 @@ describe('the functions', () => {
     [`tock.extend($1, 3, null)`, /^the lease must be between 1 second and 366 days$/],
     [`tock.progress($1, 3, 'NaN')`, /^the fraction must be a number from 0 to 1$/],
     [`tock.progress($1, 3, null)`, /^the fraction must be a number from 0 to 1$/],
-  ])('%s is an error, and changes nothing', async (text, message) => {
+  ])('%s is an error, and changes nothing', { tags: 'slow' }, async (text, message) => {
     const id = await handedOff();
     const [run, note] = [await runOf(id), await noteOf(id)];
     await expect(call(text, [id])).rejects.toThrow(message);

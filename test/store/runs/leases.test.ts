@@ -1,37 +1,15 @@
 // Store: renewals and progress, by the holder of a lease alone.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { describe, expect, it } from 'vitest';
 import { readHeld, renewLeases, writeProgress, writeTraceparents } from '../../../src/store/runs/leases.js';
-import {
-  addRuns,
-  emptyTables,
-  type RunRow,
-  whileLocked,
-  whileWaitedFor,
-  withoutIndexes,
-} from '../../support/runs.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { storeTest } from '../../support/open.js';
+import { addRuns, type RunRow, whileLocked, whileWaitedFor, withoutIndexes } from '../../support/runs.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const SOON = '2026-03-02T12:01:00Z';
 const WORKER = '00000000-0000-4000-8000-000000000001';
 const OTHER = '00000000-0000-4000-8000-000000000002';
 
-let test: TestTock;
-let database: Database;
-beforeAll(async () => {
-  test = await openTestTock();
-  // Who waits for a lock that he should pass over gives up.
-  database = openDatabase({ connectionString: test.url, statementTimeoutMs: 8000 });
-});
-beforeEach(async () => {
-  await emptyTables(test);
-  await test.setClock(NOW);
-});
-afterAll(async () => {
-  await database.close();
-  await test.close();
-});
+const { test, database } = storeTest(NOW);
 
 /** A run that WORKER holds under fence 3. */
 const held = (row: RunRow = {}): RunRow => ({

@@ -1,30 +1,23 @@
 // Store: the statement that inserts the runs and skips of occurrences.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { occurrenceKey } from '../../../src/engine/materialize/occurrence-rows.js';
-import { type Database, openDatabase, type Session } from '../../../src/store/connection/database.js';
+import { openDatabase, type Session } from '../../../src/store/connection/database.js';
 import { insertAndMove, insertOccurrences, type NewRow } from '../../../src/store/runs/materialize.js';
+import { openOnce } from '../../support/open.js';
 import { emptyTables } from '../../support/runs.js';
-import { openTestTock, type TestTock, until } from '../../support/test-tock.js';
+import { reuseTestTock, until } from '../../support/test-tock.js';
 
 const AT = Date.parse('2026-03-02T12:00:00Z');
 
 describe('insertOccurrences', () => {
-  let test: TestTock;
-  let database: Database;
-  beforeAll(async () => {
-    test = await openTestTock();
-    database = openDatabase({ connectionString: test.url });
-  });
+  const test = openOnce(reuseTestTock);
+  const database = openOnce(() => openDatabase({ connectionString: test.url }));
   beforeEach(async () => {
     await emptyTables(test);
     await test.sql(
       `insert into tock.job_definitions (name, job, has_followers, queue, priority, max_attempts, payload) values
         ('nightly', 'nightly', true, 'mail', 3, 4, '{"hours": "its own"}'), ('other', 'other', false, 'default', 0, 10, null)`,
     );
-  });
-  afterAll(async () => {
-    await database.close();
-    await test.close();
   });
 
   /** The occurrence of definition 1 so many hours after AT, as a run; or as a skip, for a reason. */
@@ -114,8 +107,16 @@ describe('insertOccurrences', () => {
 
   it('leaves out occurrences that have a row already, of whatever kind', async () => {
     await insert(row(0), skip(1));
-    expect(await insert(row(0), skip(0), row(1), skip(1), row(2))).toMatchObject({ runs: 1, skips: 0 });
+    const single = skip(0, { occurrence_count: 1 });
+    expect(await insert(row(0), single, row(1), skip(1), row(2))).toMatchObject({ runs: 1, skips: 0 });
     expect(await statuses()).toEqual(['0 queued', '1 skipped', '2 queued']);
+  });
+
+  it('records a span beside the run of its last occurrence, once, and none of a chain', async () => {
+    await insert(row(0), row(1));
+    expect(await insert(skip(0), skip(1, { trigger: 'chain' }))).toMatchObject({ runs: 0, skips: 1 });
+    expect(await insert(skip(0))).toMatchObject({ runs: 0, skips: 0 });
+    expect(await statuses()).toEqual(['0 queued', '0 skipped', '1 queued']);
   });
 
   it('writes skips that others run after to the outbox, and nothing else', async () => {
@@ -141,7 +142,9 @@ describe('insertOccurrences', () => {
     expect(await insert(row(0, chained))).toMatchObject({ runs: 0 });
   });
 
-  it('inserts occurrences in one order, whatever order they come in: no deadlock', async () => {
+  it('inserts occurrences in one order, whatever order they come in: no deadlock', {
+    tags: 'slow',
+  }, async () => {
     const within = (limit: string, rows: readonly NewRow[], then: () => Promise<unknown>) =>
       database.transaction(async (session: Session) => {
         await session.run(`set local lock_timeout = '${limit}'`);
@@ -185,7 +188,7 @@ describe('insertOccurrences', () => {
 
     beforeEach(() => test.sql(`update tock.job_definitions set cursor = '2026-03-01T00:00Z'`));
 
-    it('writes runs as insertOccurrences does, and moves all cursors', async () => {
+    it('writes runs as insertOccurrences does, and moves all cursors', { tags: 'slow' }, async () => {
       const rows = [
         row(1, { definition_id: '2', payload: undefined, slot_keys: null, slot_limits: null }),
         row(0, { payload: undefined }),

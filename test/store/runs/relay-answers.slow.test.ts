@@ -10,17 +10,17 @@ import { completeMany } from '../../../src/store/runs/hand-off/answers.js';
 import { countHandedOff, readAnswered, readBatchFacts } from '../../../src/store/runs/hand-off/relayed.js';
 import { FINISHED_COLUMNS } from '../../../src/store/runs/transition.js';
 import { startWithEngine } from '../../../src/tock/engine-of.js';
+import { openOnce } from '../../support/open.js';
 import { addRuns, emptyTables, type RunRow, whileWaitedFor } from '../../support/runs.js';
-import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
+import { reuseTestTock } from '../../support/test-tock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const WORKER = '00000000-0000-4000-8000-000000000001';
 
-let test: TestTock;
+const test = openOnce(reuseTestTock);
 let database: Database;
 let engine: Engine;
 beforeAll(async () => {
-  test = await reuseTestTock();
   await startWithEngine(test.tock, own => {
     engine = own;
     return Promise.resolve({ stop: () => Promise.resolve() });
@@ -35,7 +35,6 @@ beforeEach(async () => {
 });
 afterAll(async () => {
   await database.close();
-  await test.close();
 });
 
 const at = (minutes: number) => new Date(Date.parse(NOW) + minutes * 60_000).toISOString();

@@ -1,13 +1,10 @@
 // Store: the table of transitions against what the database allows.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { FINISHED_STATUSES, LIVE_STATUSES, RUN_STATUSES, TRIGGERS } from '../../../src/model/run/states.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { openOnce } from '../../support/open.js';
+import { reuseTestTock } from '../../support/test-tock.js';
 
-let test: TestTock;
-beforeAll(async () => {
-  test = await openTestTock();
-});
-afterAll(() => test.close());
+const test = openOnce(reuseTestTock);
 
 const words = (text: string | undefined) =>
   (text?.match(/'([a-z]+)'/g) ?? []).map(word => word.slice(1, -1)).sort();

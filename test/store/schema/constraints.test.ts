@@ -1,14 +1,11 @@
 // Store: what the tables refuse, and what the functions that enqueue do: nothing that a claim, a reaping or an outcome could
 // not compute with gets in, and one rule of names holds in code and in SQL.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { checkName } from '../../../src/model/names.js';
-import { openTestTock, type TestTock } from '../../support/test-tock.js';
+import { openOnce } from '../../support/open.js';
+import { openTestTock } from '../../support/test-tock.js';
 
-let test: TestTock;
-beforeAll(async () => {
-  test = await openTestTock();
-});
-afterAll(() => test.close());
+const test = openOnce(openTestTock);
 
 const insertLive = async (columns: Readonly<Record<string, unknown>>) => {
   const row = { job: 'quick', payload: '{}', status: 'queued', ...columns };
@@ -94,6 +91,7 @@ describe('payloads', () => {
 
   it.each(Object.entries(DOORS))(
     'of 200 levels are taken, and deeper ones refused: %s',
+    { tags: 'slow' },
     async (_door, call) => {
       for (const payload of [arrays(201), objects(200)]) await test.sql(...call(payload));
       for (const payload of [arrays(202), objects(201), arrays(5000)])
@@ -131,7 +129,7 @@ describe('payloads', () => {
     await insert(arrays(201));
   });
 
-  it('of over 32 MiB as text are refused', async () => {
+  it('of over 32 MiB as text are refused', { tags: 'slow' }, async () => {
     // The server makes it, so that it need not be sent.
     const large = `repeat('x', 33554431)`;
     await expect(
@@ -182,7 +180,7 @@ describe('names', () => {
     'valueOf',
   ];
 
-  it('are those that code takes, in each function that enqueues', async () => {
+  it('are those that code takes, in each function that enqueues', { tags: 'slow' }, async () => {
     const isTaken = (name: string) => {
       try {
         return checkName(name, 'queue') === name;
@@ -254,7 +252,7 @@ describe('enqueue_many', () => {
     ['a trigger that is none', { trigger: 'me' }],
     ['a key of 9 kB', { keys: [NINE_KB] }],
     ['an empty key', { keys: [''] }],
-  ])('refuses %s', async (_what, more) => {
+  ])('refuses %s', { tags: 'slow' }, async (_what, more) => {
     await expect(enqueue(more)).rejects.toMatchObject({ code: expect.stringMatching(/^(22|23|54)/) });
   });
 });

@@ -5,13 +5,14 @@ import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTock, defineJob, type Tock } from '../../../src/index.js';
-import { type DebianServer, openDebianServer } from '../../chaos/debian-server.js';
+import { openDebianServer } from '../../chaos/debian-server.js';
 import { hasDebianPostgres } from '../../chaos/servers.js';
+import { openOnce } from '../../support/open.js';
 
 const greet = defineJob({ name: 'greet', schedule: { cron: '* * * * *' }, run: () => 'hello' });
 
 describe.skipIf(!hasDebianPostgres)('a restored dump (needs Debian’s PostgreSQL 15)', () => {
-  let server: DebianServer;
+  const server = openOnce(() => openDebianServer(['timezone=America/New_York']));
   const opened: Tock[] = [];
   const urlOf = (database: string, role = 'postgres') => {
     const url = new URL(server.url(database));
@@ -34,7 +35,6 @@ describe.skipIf(!hasDebianPostgres)('a restored dump (needs Debian’s PostgreSQ
   };
 
   beforeAll(async () => {
-    server = await openDebianServer(['timezone=America/New_York']);
     await sql(urlOf('postgres'), 'create database tock');
     await sql(urlOf('postgres'), 'create database copy');
     const [make = '', grant = ''] = [
@@ -61,7 +61,6 @@ describe.skipIf(!hasDebianPostgres)('a restored dump (needs Debian’s PostgreSQ
   });
   afterAll(async () => {
     await Promise.all(opened.map(tock => tock.close()));
-    await server.remove();
   });
 
   it.each([

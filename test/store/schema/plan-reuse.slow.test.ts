@@ -4,17 +4,17 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openDatabase, type Session } from '../../../src/store/connection/database.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
-import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
+import { createTestDatabase } from '../../support/embedded-database.js';
+import { openOnce } from '../../support/open.js';
 import { FILL_LARGE, HOT } from './hot-statements.js';
 
 /** PostgreSQL plans a statement for its values five times before it compares. */
 const EXECUTIONS = 8;
 
-let home: TestDatabase;
+const home = openOnce(createTestDatabase);
 let client: pg.Client;
 
 beforeAll(async () => {
-  home = await createTestDatabase();
   const database = openDatabase({ connectionString: home.url });
   await migrate(database);
   await database.close();
@@ -26,7 +26,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await client.end();
-  await home.drop();
 });
 
 /** Over the connection of the test, by name where the engine prepares the statement. Says which those are. */

@@ -9,14 +9,14 @@ import { claimInLanes } from '../../../src/store/runs/claim/claim-in-lanes.js';
 import { blockFloods } from '../../../src/store/runs/claim/floods.js';
 import type { Watermark } from '../../../src/store/runs/claim/queue-lanes.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
-import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
+import { createTestDatabase } from '../../support/embedded-database.js';
+import { openOnce } from '../../support/open.js';
 import { claim, FILL_LARGE, HOT } from './hot-statements.js';
 
-let home: TestDatabase;
+const home = openOnce(createTestDatabase);
 let client: pg.Client;
 
 beforeAll(async () => {
-  home = await createTestDatabase();
   const database = openDatabase({ connectionString: home.url });
   await migrate(database);
   await database.close();
@@ -26,7 +26,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await client.end();
-  await home.drop();
 });
 
 interface Node {

@@ -1,25 +1,29 @@
 // The type Schema against the server's catalogue: every table and column, nullability, defaults, types and unions.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { AlertStatus, FlipKind } from '../../../src/model/alerts/judge.js';
+import type { ChangeKind } from '../../../src/model/changes/change.js';
 import { VIAS } from '../../../src/model/operator.js';
+import type { ExceptionKind } from '../../../src/model/planning/exceptions.js';
 import { CATCHUP_POLICIES, OVERLAP_POLICIES } from '../../../src/model/planning/policies.js';
 import { OUTSIDE_WINDOW } from '../../../src/model/planning/window.js';
 import type { HandOffDecision } from '../../../src/model/run/hand-off-record.js';
 import type { WaitKind, WaitOutcome } from '../../../src/model/run/run-wait.js';
 import { RUN_STATUSES, TRIGGERS } from '../../../src/model/run/states.js';
+import type { Shift } from '../../../src/model/schedule/days/shifted-days.js';
 import type { Dst } from '../../../src/model/schedule/spec.js';
 import type { AlertEventKind } from '../../../src/store/schema/alert-tables.js';
-import type { Origin, OutboxKind, TickKind, WorkerKind } from '../../../src/store/schema/tables.js';
-import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
+import type { Origin, TickKind, WorkerKind } from '../../../src/store/schema/tables.js';
+import type { OutboxKind } from '../../../src/store/schema/wait-table.js';
+import { createTestDatabase, openClient } from '../../support/embedded-database.js';
+import { openOnce } from '../../support/open.js';
 
 const SOURCE = [
   'alert-tables.ts',
+  'fair-tables.ts',
   'figures-tables.ts',
-  'hand-off-table.ts',
-  'successor-table.ts',
+  'run-tables.ts',
   'wait-table.ts',
   'tables.ts',
 ]
@@ -45,8 +49,12 @@ const TYPES: Readonly<Record<string, string>> = {
   Timestamp: 'timestamp with time zone',
   Jsonb: 'jsonb',
   Uuid: 'uuid',
+  Float: 'double precision',
+  Jsonpath: 'jsonpath',
   Oid: 'oid',
   Xid: 'xid',
+  Xid8: 'xid8',
+  Multirange: 'tstzmultirange',
 };
 
 /** The unions that columns are declared with; a value that is none of the union's does not compile. */
@@ -56,13 +64,24 @@ const UNIONS: Readonly<Record<string, readonly string[]>> = {
   OverlapPolicy: OVERLAP_POLICIES,
   CatchupPolicy: CATCHUP_POLICIES,
   OutsideWindow: OUTSIDE_WINDOW,
+  Shift: Object.keys({ next: 0, previous: 0 } satisfies Record<Shift, 0>),
   Dst: Object.keys({ once: 0, skip: 0, literal: 0 } satisfies Record<Dst, 0>),
+  ExceptionKind: Object.keys({ skip: 0, move: 0 } satisfies Record<ExceptionKind, 0>),
   Origin: Object.keys({ code: 0, runtime: 0 } satisfies Record<Origin, 0>),
   Via: VIAS,
-  OutboxKind: Object.keys({ chain: 0, dead: 0 } satisfies Record<OutboxKind, 0>),
+  OutboxKind: Object.keys({
+    chain: 0,
+    dead: 0,
+    end: 0,
+    wait: 0,
+    interval: 0,
+    event: 0,
+    fair: 0,
+  } satisfies Record<OutboxKind, 0>),
+  ChangeKind: Object.keys({ ended: 0, failed: 0, waiting: 0 } satisfies Record<ChangeKind, 0>),
   HandOffDecision: Object.keys({ succeeded: 0, failed: 0, dead: 0 } satisfies Record<HandOffDecision, 0>),
-  WaitKind: Object.keys({ snooze: 0, sleep: 0 } satisfies Record<WaitKind, 0>),
-  WaitOutcome: Object.keys({ time: 0 } satisfies Record<WaitOutcome, 0>),
+  WaitKind: Object.keys({ snooze: 0, sleep: 0, event: 0, runs: 0, group: 0 } satisfies Record<WaitKind, 0>),
+  WaitOutcome: Object.keys({ time: 0, timeout: 0, event: 0, ended: 0 } satisfies Record<WaitOutcome, 0>),
   AlertEventKind: Object.keys({ failed: 0, dead: 0, succeeded: 0 } satisfies Record<AlertEventKind, 0>),
   AlertStatus: Object.keys({ up: 0, down: 0 } satisfies Record<AlertStatus, 0>),
   FlipKind: Object.keys({ down: 0, up: 0, reminder: 0 } satisfies Record<FlipKind, 0>),
@@ -136,17 +155,8 @@ where i.inhparent = 'tock.job_runs'::regclass and ${IS_NO_PERIOD}
 group by c.relname`;
 
 describe('the type Schema', () => {
-  let database: TestDatabase;
-  let client: Client;
-  beforeAll(async () => {
-    database = await createTestDatabase('schema');
-    client = new Client({ connectionString: database.url });
-    await client.connect();
-  });
-  afterAll(async () => {
-    await client.end();
-    await database.drop();
-  });
+  const database = openOnce(() => createTestDatabase('schema'));
+  const client = openOnce(() => openClient(database.url));
 
   it('has the tables and columns of the catalogue, no more and no fewer, with their types', async () => {
     const { rows } = await client.query<Column & { table: string; column: string }>(CATALOGUE);

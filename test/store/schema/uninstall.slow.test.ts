@@ -1,20 +1,15 @@
 // Store: the schema is dropped as a whole or not at all, and nothing that Tock has not made goes with it.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { openDatabase } from '../../../src/store/connection/database.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
 import { previewUninstall, uninstall } from '../../../src/store/schema/uninstall.js';
-import { createTestDatabase, runAt, type TestDatabase } from '../../support/embedded-database.js';
+import { createTestDatabase, runAt } from '../../support/embedded-database.js';
+import { openForEach } from '../../support/open.js';
 
-let test: TestDatabase;
-let database: Database;
+const test = openForEach(createTestDatabase);
+const database = openForEach(() => openDatabase({ connectionString: test.url, schema: 'jobs' }));
 beforeEach(async () => {
-  test = await createTestDatabase();
-  database = openDatabase({ connectionString: test.url, schema: 'jobs' });
   await migrate(database);
-});
-afterEach(async () => {
-  await database.close();
-  await test.drop();
 });
 
 const isThere = async (name = 'jobs') =>

@@ -5,6 +5,7 @@ import { duration, examples, withJson } from '../../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../../shell.js';
 import { paint } from '../../terminal.js';
 import { createProgressView } from '../../views/progress-view.js';
+import { counted } from '../../views/size-text.js';
 
 interface PruneFlags extends CommonOptions {
   readonly keep?: string;
@@ -15,6 +16,7 @@ interface PruneFlags extends CommonOptions {
   readonly keepKeys?: string;
   readonly keepLogs?: string;
   readonly keepAudit?: string;
+  readonly keepEvents?: string;
   readonly partition?: NonNullable<PruneOptions['partition']>;
 }
 
@@ -36,6 +38,7 @@ export function addPrune(program: Command): Command {
     )
     .option('--keep-logs <duration>', 'logs of runs (default: as long as the longest of these)', duration)
     .option('--keep-audit <duration>', 'rows of the audit (default 365d)', duration)
+    .option('--keep-events <duration>', 'events, for waits that begin later (default 7d)', duration)
     .addOption(
       new Option(
         '--partition <unit>',
@@ -70,6 +73,7 @@ async function prune(shell: Shell, flags: PruneFlags): Promise<number> {
         keepKeys: flags.keepKeys,
         keepLogs: flags.keepLogs,
         keepAudit: flags.keepAudit,
+        keepEvents: flags.keepEvents,
         ...(flags.partition === undefined ? {} : { partition: flags.partition }),
         onProgress: ({ stage, done, total }) => view.show(done, total, stage),
       })
@@ -82,7 +86,7 @@ async function prune(shell: Shell, flags: PruneFlags): Promise<number> {
 
 function resultLines(result: PruneResult): string[] {
   const { droppedPartitions: dropped, keptRuns, deletedRuns, deletedKeys, deletedEffects, left } = result;
-  const { deletedAudit } = result;
+  const { deletedAudit, deletedEvents } = result;
   if (result.isBusy) return ['another prune is running; nothing was done'];
   const lines = [
     dropped.length === 0
@@ -92,6 +96,7 @@ function resultLines(result: PruneResult): string[] {
       ? [`kept ${counted(keptRuns, 'run')} of them: runs in their state are kept longer`]
       : []),
     `deleted ${counted(deletedRuns, 'run')}, ${counted(deletedKeys, 'key')} and ${counted(deletedEffects, 'effect')} in batches`,
+    ...(deletedEvents > 0 ? [`deleted ${counted(deletedEvents, 'event')}`] : []),
     ...(deletedAudit > 0 ? [`deleted ${counted(deletedAudit, 'row')} of the audit`] : []),
     `created ${counted(result.madePartitions, 'partition')}, one per ${result.partition}`,
   ];
@@ -100,8 +105,4 @@ function resultLines(result: PruneResult): string[] {
       `${paint('bold', 'left')} for the next prune, because other sessions held locks for too long: ${left.join(', ')} (see pg_blocking_pids)`,
     );
   return lines;
-}
-
-function counted(count: number, what: string): string {
-  return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
 }

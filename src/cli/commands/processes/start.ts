@@ -1,13 +1,14 @@
 // `tock start`: runs the scheduler until a signal. Exit code 0 after a drain.
+
 import { existsSync } from 'node:fs';
 import { type Command, Option } from 'commander';
+import type { DefinitionRecord } from '../../../answers/schedules/lists.js';
 import { TockError } from '../../../model/errors.js';
 import type { AnyJob } from '../../../model/job/job.js';
 import { definitionWords } from '../../../model/planning/schedule-words.js';
 import { underCrashGuard } from '../../../runtime/crash-guard.js';
 import { stopSignal } from '../../../runtime/stop-signal.js';
 import { boundYoungGeneration } from '../../../runtime/young-generation.js';
-import type { DefinitionRecord } from '../../../store/reads/runs.js';
 import type { Tock } from '../../../tock/types.js';
 import { ALLOW_VANISHING, EMBEDDED } from '../../flags/common-flags.js';
 import { count, examples, queues, withJson } from '../../flags/flags.js';

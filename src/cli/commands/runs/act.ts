@@ -1,17 +1,23 @@
 // `tock retry` and `tock cancel`. Exit code 1 if any run failed.
 import type { Command } from 'commander';
-import type { RunMatch } from '../../../model/run/run-match.js';
+import { readHoldingQueue } from '../../../answers/queues.js';
+import { TockError } from '../../../model/errors.js';
+import type { RunMatch } from '../../../model/run/match/run-match.js';
+import type { RetryRate } from '../../../model/run/run-methods.js';
 import type { RunRecord } from '../../../model/run/run-record.js';
 import { LIVE_STATUSES, TRANSITIONS } from '../../../model/run/states.js';
 import { judgeError } from '../../../runtime/exit-codes.js';
+import { databaseOf } from '../../../tock/database-of.js';
 import type { Tock } from '../../../tock/types.js';
 import { actOnMany, isByFilter, type ManyCall, type ManyFlags } from '../../act-on-many.js';
-import { checkRunId, count, examples, statuses, withJson } from '../../flags/flags.js';
+import { withFilter } from '../../flags/filter-flags.js';
+import { checkRunId, count, examples, rate, withJson } from '../../flags/flags.js';
 import { action, type Shell, withTock } from '../../shell.js';
 import { cleanLine, paint, paintStatus } from '../../terminal.js';
 
 interface RetryFlags extends ManyFlags {
   readonly attempts?: number;
+  readonly rate?: RetryRate;
 }
 
 interface CancelFlags extends ManyFlags {
@@ -19,35 +25,55 @@ interface CancelFlags extends ManyFlags {
 }
 
 export function addRetry(program: Command): Command {
-  return withFilter(program.command('retry'), 'dead, cancelled (default dead)')
+  return withMany(program.command('retry'), 'dead, cancelled (default dead)')
     .summary('put dead or cancelled runs back into the queue')
     .description(
       'Puts dead or cancelled runs back into the queue, due now, with a full set of attempts again. Their earlier errors are kept.',
     )
     .argument('[run...]', 'run ids; or use a filter')
     .option('--attempts <n>', 'how many more attempts', count(1, 1_000_000))
+    .option('--rate <n/duration>', 'with a filter: at most so many start per period, such as 5/s', rate)
     .addHelpText(
       'after',
       examples(
         ['tock retry 812', 'one run'],
         ['tock retry 812 813 --attempts 1', 'two runs, one more attempt each'],
         ['tock retry --status dead --job deliver-webhook', 'all dead runs of a job; asks first'],
+        ['tock retry --from yesterday --to today', 'what died yesterday'],
+        ["tock retry --error '535' --rate 5/s", 'those of one error, five a second; new runs are not slowed'],
       ),
     )
     .action(
-      action(async (shell: Shell, { attempts, ...flags }: RetryFlags, ids: string[]) => {
+      action(async (shell: Shell, { attempts, rate: pace, ...flags }: RetryFlags, ids: string[]) => {
         const options = attempts === undefined ? {} : { attempts };
         if (isByFilter('retry', flags, ids)) {
           const { from } = TRANSITIONS.retry;
+          const many = { ...options, ...(pace === undefined ? {} : { rate: pace }) };
           const act = async (tock: Tock, match: RunMatch, call: ManyCall) =>
-            await tock.runs.retryMany(match, { ...options, ...call });
-          return await actOnMany(shell, flags, { verb: 'retry', from, defaultFrom: ['dead'], act });
+            await tock.runs.retryMany(match, { ...many, ...call });
+          return await actOnMany(shell, flags, {
+            verb: 'retry',
+            from,
+            defaultFrom: ['dead'],
+            act,
+            ...many,
+          });
         }
+        if (pace !== undefined)
+          throw new TockError(
+            'TOCK_BAD_OPTION',
+            `--rate needs a filter: runs by their ids are due at once (see tock retry --help)`,
+          );
         return await forEach(shell, ids, async (tock, id) => {
           const run = await tock.runs.retry(id, options);
+          const queue = await readHoldingQueue(await databaseOf(tock), run.queue);
+          const paused =
+            (queue?.pausedAt ?? null) === null
+              ? ''
+              : `; its queue ${cleanLine(run.queue)} is paused, so it waits`;
           return {
             run,
-            text: `is ${paintStatus(run.status)} again: attempt ${run.attempts + 1} of ${run.maxAttempts} is due now`,
+            text: `is ${paintStatus(run.status)} again: attempt ${run.attempts + 1} of ${run.maxAttempts} is due now${paused}`,
           };
         });
       }),
@@ -55,7 +81,7 @@ export function addRetry(program: Command): Command {
 }
 
 export function addCancel(program: Command): Command {
-  return withFilter(program.command('cancel'), 'queued, failed, running (default queued,failed)')
+  return withMany(program.command('cancel'), 'queued, failed, running (default queued,failed)')
     .summary('cancel runs, or ask running ones to stop')
     .description(
       'Cancels waiting runs at once. Asks the handlers of running ones to stop, through their signal.',
@@ -93,13 +119,8 @@ export function addCancel(program: Command): Command {
     );
 }
 
-function withFilter(command: Command, which: string): Command {
-  return withJson(command)
-    .option('--status <status>', `runs in these states: ${which}`, statuses)
-    .option('--job <job>', 'runs of this job')
-    .option('--definition <name>', 'runs of this definition')
-    .option('--queue <name>', 'runs of this queue')
-    .option('--error <text>', 'runs whose last error has this in its name, code or message')
+function withMany(command: Command, states: string): Command {
+  return withFilter(withJson(command), states)
     .option('--limit <n>', 'at most this many, oldest first', count(1, 1_000_000))
     .option('--yes', 'do not ask; required without a terminal');
 }

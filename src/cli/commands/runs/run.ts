@@ -2,6 +2,7 @@
 // success.
 import type { Command } from 'commander';
 import { TockError } from '../../../model/errors.js';
+import type { Freeze } from '../../../model/freeze/freeze.js';
 import type { NewRun } from '../../../model/job/job.js';
 import type { Enqueued } from '../../../model/job/run-id.js';
 import { quote } from '../../../model/names.js';
@@ -10,7 +11,7 @@ import type { RunRecord } from '../../../model/run/run-record.js';
 import { isFinished } from '../../../model/run/states.js';
 import { stopSignal } from '../../../runtime/stop-signal.js';
 import type { ShellTock, Tock } from '../../../tock/types.js';
-import { count, duration, examples, instant, withJson } from '../../flags/flags.js';
+import { count, duration, examples, instant, tags, withJson } from '../../flags/flags.js';
 import { readPayload } from '../../flags/payload-source.js';
 import { action, type CommonOptions, infoInTerminal, type Shell, withTock } from '../../shell.js';
 import { cleanLine, jsonText, paint, paintStatus } from '../../terminal.js';
@@ -31,6 +32,7 @@ interface RunFlags extends CommonOptions {
   readonly queue?: string;
   readonly priority?: number;
   readonly maxAttempts?: number;
+  readonly tag?: string[];
 }
 
 export function addRun(program: Command): Command {
@@ -52,6 +54,7 @@ export function addRun(program: Command): Command {
     .option('--queue <queue>', 'overrides the job’s own')
     .option('--priority <n>', 'lower goes first', count(-2_147_483_648, 2_147_483_647))
     .option('--max-attempts <n>', 'overrides the job’s own', count(1, 1_000_000))
+    .option('--tag <tag>', 'beside those of the job; may be repeated', tags)
     .addHelpText(
       'after',
       examples(
@@ -89,7 +92,7 @@ async function run(shell: Shell, flags: RunFlags, name: string): Promise<number>
     if (stop) return await waitForEnd(shell, tock, made, name, flags, stop);
     const run = await tock.runs.get(made.id);
     shell.document({ ...made, run });
-    shell.say(enqueuedText(made, flags, name, run));
+    shell.say(enqueuedText(made, flags, name, run, await tock.frozen()));
     return 0;
   });
 }
@@ -118,11 +121,12 @@ function enqueuedText(
   { key = '', unique, debounce }: RunFlags,
   name: string,
   run: RunRecord | null,
+  frozen: Freeze | null = null,
 ): string {
   const isLive = unique === 'live' || debounce !== undefined;
   const isPending = run === null && (isNew || isReplaced) && isLive;
   const next = run
-    ? `: ${nextStep(run)}`
+    ? `: ${nextStep(run, Date.now(), frozen)}`
     : isPending
       ? ': it starts when the run that has its key now has ended'
       : '';
@@ -148,6 +152,7 @@ async function enqueue(tock: Tock, job: string, payload: unknown, flags: RunFlag
     ...(flags.queue === undefined ? {} : { queue: flags.queue }),
     ...(flags.priority === undefined ? {} : { priority: flags.priority }),
     ...(flags.maxAttempts === undefined ? {} : { maxAttempts: flags.maxAttempts }),
+    ...(flags.tag === undefined ? {} : { tags: flags.tag }),
   };
   const [enqueued] = await tock.enqueueMany([run], { details: true });
   return enqueued;

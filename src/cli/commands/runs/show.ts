@@ -1,16 +1,22 @@
 // `tock show`: everything about one run.
 
 import type { Command } from 'commander';
+import { pendingText, readPendingRun } from '../../../answers/runs/lists.js';
+import { exceptionOf } from '../../../answers/runs/read-exception.js';
+import { formatSpan } from '../../../model/duration.js';
 import { TockError } from '../../../model/errors.js';
+import type { Freeze } from '../../../model/freeze/freeze.js';
+import { type GroupRecord, MEMBER_STATUSES, type SlowMember } from '../../../model/run/group-record.js';
 import { receiverText, refusedTexts } from '../../../model/run/hand-off-record.js';
 import { SUSPECTS } from '../../../model/run/limits.js';
 import type { RunRecord } from '../../../model/run/run-record.js';
-import { waitWords } from '../../../model/run/run-wait.js';
+import { isNever, WAIT_OUTCOMES, waitWords } from '../../../model/run/run-wait.js';
 import { isFinished, STATUS_MEANINGS } from '../../../model/run/states.js';
+import type { DatedError } from '../../../model/run/stored-run.js';
 import { utcText } from '../../../model/schedule/instant-text.js';
 import { stopSignal } from '../../../runtime/stop-signal.js';
-import { pendingText, readPendingRun } from '../../../store/reads/runs/successors.js';
 import { databaseOf } from '../../../tock/database-of.js';
+import type { Tock } from '../../../tock/types.js';
 import { checkRunId, examples, withJson } from '../../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../../shell.js';
 import { cleanLine, jsonText, paint, paintStatus } from '../../terminal.js';
@@ -52,41 +58,63 @@ async function show(shell: Shell, { stack, follow, log }: ShowFlags, id: string)
   const checked = checkRunId(id);
   const stop = follow ? stopSignal() : null;
   return await withTock(shell, { needsJobs: false, onlyReads: true }, async ({ tock }) => {
-    const run = await tock.runs.get(checked);
-    if (run === null) {
-      const pending = await readPendingRun(await databaseOf(tock), checked);
-      throw new TockError(
-        'TOCK_NOT_FOUND',
-        pending === null
-          ? `there is no run ${checked}; it may have been pruned (tock runs lists the runs)`
-          : pendingText(pending),
-      );
-    }
+    const run = await findRun(tock, checked);
     if (stop) {
       const ended = await followRun(shell, tock, run, stop, log === true);
-      if (isFinished(ended.status)) shell.say(page(ended, stack === true));
+      if (isFinished(ended.status)) shell.say(page(ended, null, stack === true));
       else shell.note(`stopped following; run ${ended.id} is ${ended.status}: ${nextStep(ended)}`);
       return ended.status === 'succeeded' ? 0 : 1;
     }
     const logs = log ? await tock.runs.log(run.id) : null;
     shell.document(logs === null ? { run } : { run, log: logs });
     if (shell.json) return 0;
-    shell.say(page(run, stack === true));
+    await sayRun(shell, tock, run, stack === true);
     for (const line of logs === null ? [] : logLines(logs)) shell.say(line);
     return 0;
   });
 }
 
-function page(run: RunRecord, withStack: boolean): string {
+/** @throws TockError TOCK_NOT_FOUND */
+export async function findRun(tock: Tock, id: string): Promise<RunRecord> {
+  const run = await tock.runs.get(id);
+  if (run !== null) return run;
+  const pending = await readPendingRun(await databaseOf(tock), id);
+  throw new TockError(
+    'TOCK_NOT_FOUND',
+    pending === null
+      ? `there is no run ${id}; it may have been pruned (tock runs lists the runs)`
+      : pendingText(pending),
+  );
+}
+
+/** Says everything about a run; of a join that waits, also how far its group is. */
+export async function sayRun(shell: Shell, tock: Tock, run: RunRecord, withStack = false): Promise<void> {
+  const last = run.waits.at(-1);
+  const isWaitingJoin =
+    run.status === 'queued' && last?.kind === 'group' && last.outcome === null && last.runs?.names === null;
+  const exception = await exceptionOf(await databaseOf(tock), run);
+  const frozen = isFinished(run.status) ? null : await tock.frozen();
+  const group = isWaitingJoin ? await tock.group(run.id) : null;
+  shell.say(page(run, group, withStack, { exception, frozen }));
+}
+
+function page(
+  run: RunRecord,
+  group: GroupRecord | null,
+  withStack: boolean,
+  { exception = null, frozen = null }: { exception?: string | null; frozen?: Freeze | null } = {},
+): string {
   const header = `${paint('bold', `run ${run.id} of ${nameOf(run)}`)}: ${paintStatus(run.status)}, ${STATUS_MEANINGS[run.status]}`;
   const { progress } = run;
   const facts: (readonly [string, string])[] = [
     ['trigger', run.trigger],
     ['key', cleanLine(run.idempotencyKey ?? '')],
+    ['tags', cleanLine(run.tags?.join(', ') ?? '')],
     ['queue', `${cleanLine(run.queue)}, priority ${run.priority}`],
     ['slots', slotsText(run)],
     ['occurrences', run.occurrenceCount > 1 ? `stands for ${run.occurrenceCount}` : ''],
     ['scheduled for', time(run.scheduledFor)],
+    ['exception', cleanLine(exception ?? '')],
     [
       'interval',
       run.intervalStart && run.scheduledFor
@@ -94,7 +122,7 @@ function page(run: RunRecord, withStack: boolean): string {
         : '',
     ],
     ['created', time(run.createdAt)],
-    ['due', time(run.runAt)],
+    ['due', isNever(run.runAt) ? '' : time(run.runAt)],
     ['started', time(run.startedAt)],
     ['finished', time(run.finishedAt)],
     ['took', tookText(run)],
@@ -110,6 +138,8 @@ function page(run: RunRecord, withStack: boolean): string {
         : '',
     ],
     ['waits', waitsText(run)],
+    ['group', group === null ? '' : statesText(group)],
+    ['slowest', cleanLine(group?.slowest[0] === undefined ? '' : slowText(group.slowest[0]))],
     [
       'isolated',
       run.concurrencyKeys?.includes(SUSPECTS.key)
@@ -126,16 +156,31 @@ function page(run: RunRecord, withStack: boolean): string {
     ...attemptLines(run, withStack),
     ...valueLines('payload', run.payload),
     ...valueLines('output', run.output),
-    `${paint('bold', 'next')}: ${nextStep(run)}`,
+    `${paint('bold', 'next')}: ${nextStep(run, Date.now(), frozen)}`,
   ].join('\n');
 }
+
+/** `6,000 succeeded, 12 dead, 3 running, 3,985 queued`. */
+const statesText = ({ states }: GroupRecord) =>
+  MEMBER_STATUSES.toReversed()
+    .filter(status => states[status] > 0)
+    .map(status => `${states[status].toLocaleString('en')} ${status}`)
+    .join(', ');
+
+const slowText = ({ id, job, status, tookMs }: SlowMember) =>
+  `run ${id} of ${job}, ${status === 'running' ? 'which has run for' : 'which took'} ${formatSpan(tookMs)}`;
 
 function waitsText({ status, waits, snoozes }: RunRecord): string {
   const last = waits.at(-1);
   if (last === undefined) return '';
-  const until = status === 'queued' && last.until !== null ? `until ${time(last.until)}: ` : '';
+  const { kind, until, outcome, endedAt } = last;
+  const words = waitWords(last);
+  if (outcome !== null) return cleanLine(`${words}: ${WAIT_OUTCOMES[outcome]} ${time(endedAt)}`);
+  const isAt = kind === 'snooze' || kind === 'sleep';
   const count = snoozes > 0 ? `; snoozed ${snoozes === 1 ? 'once' : `${snoozes} times`}` : '';
-  return cleanLine(`${until}${waitWords(last)}${count}`);
+  if (status !== 'queued') return cleanLine(`${words}${count}`);
+  if (isAt) return cleanLine(`until ${time(until)}: ${words}${count}`);
+  return cleanLine(`for ${words}${until === null ? '' : `, until ${time(until)}`}`);
 }
 
 function time(date: Date | null): string {
@@ -154,21 +199,30 @@ function attemptLines(run: RunRecord, withStack: boolean): string[] {
   const lines = run.errors.flatMap(error => {
     const [first = '', ...others] = errorText(error);
     return [
-      `  ${paint('yellow', `attempt ${error.attempt}`)}  ${localTime(new Date(error.at))}  ${first}`,
+      `  ${paint('yellow', `attempt ${error.attempt}`)}  ${localTime(new Date(error.at))}${deployText(error.deploy ?? null)}  ${batchText(error)}${first}`,
       ...others.map(line => `    ${line}`),
       ...(withStack ? stackLines(error.stack, '    ') : []),
       ...nestedLines(error, '    ', withStack),
     ];
   });
-  if (run.status === 'succeeded') lines.push(`  ${paint('green', `attempt ${run.attempts}`)}  succeeded`);
+  if (run.status === 'succeeded')
+    lines.push(`  ${paint('green', `attempt ${run.attempts}`)}  succeeded${deployText(run.deploy)}`);
   if (run.status === 'running')
     lines.push(
-      `  ${paint('cyan', `attempt ${run.attempts}`)}  ${run.handOff === null ? 'is running' : 'is handed off'}`,
+      `  ${paint('cyan', `attempt ${run.attempts}`)}  ${run.handOff === null ? 'is running' : 'is handed off'}${deployText(run.deploy)}`,
     );
   if (!withStack && run.errors.some(({ stack }) => Boolean(stack)))
     lines.push(paint('dim', '  (--stack shows the stacks)'));
   return [`${paint('bold', 'attempts')}: ${run.attempts} of ${run.maxAttempts}`, ...lines];
 }
+
+/** In which deploy, where that is on record. */
+const deployText = (deploy: string | null) =>
+  deploy === null ? '' : paint('dim', `  in deploy ${cleanLine(deploy)}`);
+
+/** With how many others it failed, which may be to blame. */
+const batchText = ({ batch }: DatedError) =>
+  typeof batch === 'number' ? paint('dim', `in a batch of ${batch}: `) : '';
 
 function valueLines(title: string, value: unknown): string[] {
   if (value === null || value === undefined) return [];

@@ -1,5 +1,8 @@
 // `tock jobs`: the jobs in code and the definitions in the database, side by side.
+
 import type { Command } from 'commander';
+import type { DefinitionRecord } from '../../../answers/schedules/lists.js';
+import { URL_JOB } from '../../../model/http/stored-request.js';
 import type { AnyJob } from '../../../model/job/job.js';
 import {
   chainOfJob,
@@ -8,7 +11,6 @@ import {
   scheduleOfRecord,
 } from '../../../model/planning/schedule-words.js';
 import { newerSource, staleWords } from '../../../runtime/job-module-age.js';
-import type { DefinitionRecord } from '../../../store/reads/runs.js';
 import type { Tock } from '../../../tock/types.js';
 import { count, examples, withJson } from '../../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../../shell.js';
@@ -60,7 +62,7 @@ async function listSideBySide(
   isCut: boolean,
 ): Promise<Listed[]> {
   const inCode = new Map(jobs.map(job => [job.name, job]));
-  const known = new Set(jobs.flatMap(job => [job.name, ...(job.aliases ?? [])]));
+  const known = new Set([URL_JOB, ...jobs.flatMap(job => [job.name, ...(job.aliases ?? [])])]);
   const listed: Listed[] = records.map(record => ({
     name: record.name,
     record,
@@ -137,9 +139,11 @@ function scheduleFields({ record, job }: Listed) {
   const {
     cron = null,
     every = null,
+    anchor = null,
     at = null,
+    shift = null,
     timezone = record?.timezone ?? 'UTC',
     dst = 'once',
   } = spec ?? {};
-  return { cron, every, at, after, timezone, dst, window, outsideWindow };
+  return { cron, every, anchor, at, after, timezone, dst, shift, window, outsideWindow };
 }

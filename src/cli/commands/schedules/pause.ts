@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import type { ResumedDefinition } from '../../../engine/definitions/pause.js';
 import { TockError } from '../../../model/errors.js';
 import { utcText } from '../../../model/schedule/instant-text.js';
-import { examples, withJson } from '../../flags/flags.js';
+import { end, examples, withJson } from '../../flags/flags.js';
 import { type ManyPauseFlags, pauseMany, resumeMany, sharedPausesText } from '../../pause-many.js';
 import { action, type Shell, withTock } from '../../shell.js';
 import { cleanLine, paint } from '../../terminal.js';
@@ -23,11 +23,12 @@ export function addPause(program: Command): Command {
   return withJson(program.command('pause'))
     .summary('make no new runs of a definition until it is resumed')
     .description(
-      'Pauses a definition, from code or made at run time: no occurrence becomes a run until it is resumed. Queued runs are still executed, and running ones go on. --all and --job pause many together, by one act with an id; those that are paused already are left as they are.',
+      'Pauses a definition, from code or made at run time: no occurrence becomes a run until it is resumed, or until --until. Queued runs are still executed, and running ones go on. --all and --job pause many together, by one act with an id; those that are paused already are left as they are.',
     )
     .argument('[definition]', 'name of the definition')
     .option('--all', 'all definitions that have a schedule')
     .option('--job <job>', 'all schedules of a job')
+    .option('--until <time>', 'when it ends by itself, such as +2h, 14:30 or 2026-03-09T08:00:00Z', end)
     .option('--note <text>', 'why; shown by tock jobs')
     .option('--yes', 'with --all or --job: do not ask')
     .addHelpText(
@@ -35,6 +36,7 @@ export function addPause(program: Command): Command {
       examples(
         ['tock pause weekly-run-report', 'until tock resume weekly-run-report'],
         ["tock pause weekly-run-report --note 'stocktaking'", 'with a reason'],
+        ['tock pause weekly-run-report --until 10:20', 'it resumes by itself'],
         ["tock pause --all --note 'the database moves'", 'many together; prints how to resume just these'],
       ),
     )
@@ -61,7 +63,7 @@ export function addResume(program: Command): Command {
 }
 
 async function pause(shell: Shell, flags: PauseFlags, name: string | undefined): Promise<number> {
-  const { all, job, note, yes } = flags;
+  const { all, job, note, until, yes } = flags;
   if (all || job !== undefined) {
     if (name !== undefined) throw usage('give a definition, or --all or --job, not both');
     return await pauseMany(shell, flags);
@@ -70,7 +72,10 @@ async function pause(shell: Shell, flags: PauseFlags, name: string | undefined):
   if (yes) throw usage('--yes needs --all or --job');
   return await withTock(shell, { needsJobs: false }, async ({ tock }) => {
     const definition = await onDefinition(tock, name, () =>
-      tock.schedules.pause(name, note === undefined ? {} : { note }),
+      tock.schedules.pause(name, {
+        ...(note === undefined ? {} : { note }),
+        ...(until === undefined ? {} : { until }),
+      }),
     );
     shell.document({ definition });
     const paused = nextText({ ...definition, vanishedAt: null });

@@ -1,10 +1,12 @@
 // `tock schedule add`, `set` and `remove`: schedules made at run time.
+
 import type { Command } from 'commander';
+import type { DefinitionRecord } from '../../../answers/schedules/lists.js';
 import { TockError } from '../../../model/errors.js';
+import { URL_JOB } from '../../../model/http/stored-request.js';
 import { quote } from '../../../model/names.js';
 import { didYouMean } from '../../../model/nearest.js';
 import { definitionWords } from '../../../model/planning/schedule-words.js';
-import type { DefinitionRecord } from '../../../store/reads/runs.js';
 import { count, examples, withJson } from '../../flags/flags.js';
 import { readPayload } from '../../flags/payload-source.js';
 import {
@@ -14,6 +16,7 @@ import {
   statedInput,
   withScheduleFlags,
 } from '../../flags/schedule-flags.js';
+import { requestOf, statesRequest, type UrlFlags, withUrlFlags } from '../../flags/url-flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../../shell.js';
 import { cleanLine, paint } from '../../terminal.js';
 import { onDefinition, unknownDefinition } from '../../unknown-names.js';
@@ -50,11 +53,11 @@ function addAdd(schedule: Command): Command {
   const command = withJson(schedule.command('add'))
     .summary('add a schedule')
     .description(
-      'Adds a schedule for a job. Refuses a name that is already used; tock schedule set changes that schedule.',
+      'Adds a schedule for a job, or for a URL that is requested. Refuses a name that is already used; tock schedule set changes that schedule.',
     )
     .argument('<name>', 'letters, digits and . _ : @ -')
-    .requiredOption('--job <job>', 'name of the job');
-  return withScheduleFlags(command)
+    .option('--job <job>', 'name of the job');
+  return withScheduleFlags(withUrlFlags(command))
     .addHelpText(
       'after',
       examples(
@@ -63,6 +66,7 @@ function addAdd(schedule: Command): Command {
         ['tock schedule add report --job invoices --after load,clean', 'when both have succeeded'],
         ['tock schedule add alarm --job invoices --after load --after-on failure', 'when load ends dead'],
         [`tock schedule add bulk --job invoices --every 1h --window 23:00-06:00`, 'at night only'],
+        ['tock schedule add ping --every 5m --url https://example.com/cron', 'request a URL'],
       ),
     )
     .action(action(addOne));
@@ -72,11 +76,11 @@ function addSet(schedule: Command): Command {
   const command = withJson(schedule.command('set'))
     .summary('change a schedule')
     .description(
-      'Changes only what is given, from now on. Queued runs that are not due yet are withdrawn. “none” removes --window, --exclude, --start-at, --end-at, --remaining, --pause-on-failure, --start-deadline and --catchup-window.',
+      'Changes only what is given, from now on. Queued runs that are not due yet are withdrawn. “none” removes --window, --exclude, --shift, --start-at, --end-at, --remaining, --pause-on-failure, --start-deadline and --catchup-window.',
     )
     .argument('<name>', 'name of the schedule')
     .option('--job <job>', 'name of the job');
-  return withGuard(withScheduleFlags(command))
+  return withGuard(withScheduleFlags(withUrlFlags(command)))
     .addHelpText(
       'after',
       examples(
@@ -117,13 +121,15 @@ function refuse(_shell: Shell, _flags: CommonOptions, word: string | undefined):
 
 async function addOne(
   shell: Shell,
-  flags: ScheduleFlags & { readonly job: string },
+  { job, ...flags }: ScheduleFlags & UrlFlags,
   name: string,
 ): Promise<number> {
   checkTiming(flags, true);
-  const payload = await readPayload(flags.payload);
+  const isRequest = statesRequest(flags, job, null);
+  const given = await readPayload(flags.payload);
+  const payload = isRequest ? requestOf(flags, given, null) : given;
   return await withTock(shell, {}, async ({ tock }) => {
-    const input = statedInput(name, flags, payload);
+    const input = statedInput(name, { ...flags, job: isRequest ? URL_JOB : (job ?? '') }, payload);
     const definition = await tock.schedules.upsert(input, { ifVersion: 0 }).catch((error: unknown) => {
       if (!(error instanceof TockError && error.code === 'TOCK_VERSION_CONFLICT')) throw error;
       throw new TockError(
@@ -136,15 +142,24 @@ async function addOne(
   });
 }
 
-async function setOne(shell: Shell, flags: ScheduleFlags & GuardFlags, name: string): Promise<number> {
+async function setOne(
+  shell: Shell,
+  flags: ScheduleFlags & GuardFlags & UrlFlags,
+  name: string,
+): Promise<number> {
   checkTiming(flags, false);
-  const payload = await readPayload(flags.payload);
+  const given = await readPayload(flags.payload);
   return await withTock(shell, {}, async ({ tock }) => {
     const [before] = await tock.schedules.list({ name });
     if (!before) throw await unknownDefinition(tock, name);
     // Values that are not given are written back as read, so the version must not have changed since.
     const ifVersion = flags.ifVersion ?? before.version;
-    const definition = await tock.schedules.upsert(changedInput(before, flags, payload), { ifVersion });
+    const isRequest = statesRequest(flags, flags.job, before.job);
+    const kept = before.job === URL_JOB ? before.payload : null;
+    const input = isRequest
+      ? changedInput(before, { ...flags, job: URL_JOB }, requestOf(flags, given, kept))
+      : changedInput(before, flags, given);
+    const definition = await tock.schedules.upsert(input, { ifVersion });
     return report(shell, definition, definition.version === before.version ? 'unchanged' : 'changed');
   });
 }

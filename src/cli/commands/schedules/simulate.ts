@@ -1,14 +1,14 @@
 // `tock simulate`: the load that the definitions would cause.
 import type { Command } from 'commander';
-import { civilText } from '../../../model/explain/asked-time.js';
 import { type Peak, type Simulation, simulate } from '../../../model/planning/simulate.js';
 import { findZone } from '../../../model/schedule/zone/zone.js';
 import { examples, instant, withJson } from '../../flags/flags.js';
 import { action, type CommonOptions, type Shell } from '../../shell.js';
 import { findSimulated, type Simulated } from '../../simulated-definitions.js';
 import { cleanLine, paint } from '../../terminal.js';
-import { countText, drawLoad } from '../../views/load-chart.js';
-import { drawTable } from '../../views/table.js';
+import { countText } from '../../views/load-chart.js';
+import { sayEffects } from '../../views/plan/effects.js';
+import { drawBusiest, drawHours, localText as local } from '../../views/plan/load-text.js';
 
 interface SimulateFlags extends CommonOptions {
   readonly from?: Date;
@@ -18,15 +18,12 @@ interface SimulateFlags extends CommonOptions {
 }
 
 const DAY_MS = 86_400_000;
-/** A longer time span is drawn by day. */
-const MAX_HOURS = 72;
-const MAX_NAMES = 4;
 
 export function addSimulate(program: Command): Command {
   return withJson(program.command('simulate'))
     .summary('the load per hour that the definitions would cause')
     .description(
-      'Draws how many runs would start in each hour, lists the busiest minutes, and shows what jitter does to them. Uses the definitions in code and, if there is a database, those in it. Respects windows of definitions; ignores chains, overlap and limits. Executes and writes nothing.',
+      'Draws how many runs would start in each hour, lists the busiest minutes, and shows what jitter does to them. Uses the definitions in code and, if there is a database, those in it, with windows, overlap, chains, limits, exceptions, and how long the last runs took. Executes and writes nothing. tock plan shows what this code would change.',
     )
     .option('--from <instant>', 'included (default now)', instant)
     .option('--to <instant>', 'excluded (default 24 hours after --from)', instant)
@@ -53,21 +50,17 @@ async function simulateCommand(shell: Shell, flags: SimulateFlags): Promise<numb
   const to = flags.to ?? new Date(from.getTime() + DAY_MS);
   findZone(timezone);
   const found = await findSimulated(shell, flags.definition ?? []);
-  const simulation = simulate(found.definitions, { from, to, timezone });
+  const simulation = simulate(found.definitions, { from, to, timezone }, found.limits);
   shell.document({ ...simulation, leftOut: found.leftOut });
   if (shell.json) return 0;
   sayHead(shell, simulation, found);
   if (simulation.starts > 0) {
-    shell.say(drawLoad(barsOf(simulation)));
-    await sayBusiest(shell, simulation);
+    shell.say(drawHours(simulation, timezone));
+    shell.say(`\n${await drawBusiest(simulation, timezone)}`);
     sayPeaks(shell, simulation);
+    sayEffects(shell, simulation);
   }
   return 0;
-}
-
-function local(date: Date, timezone: string): string {
-  const second = Math.floor(date.getTime() / 1000);
-  return civilText(second + findZone(timezone).segmentAt(second).offset);
 }
 
 function sayHead(
@@ -79,7 +72,10 @@ function sayHead(
   shell.say(
     `${paint('bold', `${countText(starts)} ${starts === 1 ? 'run' : 'runs'}`)} of ${countText(definitions)} ${definitions === 1 ? 'definition' : 'definitions'} would start ${window}`,
   );
-  if (deferred > 0) shell.say(`${countText(deferred)} of them are put off to the opening of their window`);
+  if (deferred > 0)
+    shell.say(
+      `${countText(deferred)} ${deferred === 1 ? 'is' : 'are'} put off to the opening of their window`,
+    );
   if (skipped > 0)
     shell.say(
       `${countText(skipped)} ${skipped === 1 ? 'occurrence gives' : 'occurrences give'} no run: outside their window`,
@@ -87,35 +83,10 @@ function sayHead(
   for (const { name, reason } of leftOut) shell.say(paint('dim', `left out: ${cleanLine(name)} (${reason})`));
 }
 
-function barsOf({ hours, timezone }: Simulation): { label: string; count: number }[] {
-  if (hours.length <= MAX_HOURS)
-    return hours.map(({ start, count }) => ({ label: local(start, timezone), count }));
-  const days = new Map<string, number>();
-  for (const { start, count } of hours) {
-    const day = local(start, timezone).slice(0, 10);
-    days.set(day, (days.get(day) ?? 0) + count);
-  }
-  return [...days].map(([label, count]) => ({ label, count }));
-}
-
-async function sayBusiest(shell: Shell, { busiest, timezone }: Simulation): Promise<void> {
-  const columns = [
-    { title: 'busiest minutes' },
-    { title: 'runs', align: 'right' as const },
-    { title: 'definitions', flexible: true },
-  ];
-  const rows = busiest.map(({ minute, count, definitions }) => {
-    const names = definitions.map(each => (each.count > 1 ? `${each.name} × ${each.count}` : each.name));
-    const more = names.length > MAX_NAMES ? `, and ${names.length - MAX_NAMES} more` : '';
-    return [local(minute, timezone), countText(count), `${names.slice(0, MAX_NAMES).join(', ')}${more}`];
-  });
-  shell.say(`\n${await drawTable(columns, rows)}`);
-}
-
 function sayPeaks(shell: Shell, { peaks, timezone }: Simulation): void {
   const line = (name: string, { perMinute, minute }: Peak) =>
     `  ${name.padEnd(30)}  ${countText(perMinute)}${minute === null ? '' : `, at ${local(minute, timezone)}`}`;
-  shell.say(`\n${paint('bold', 'maximum of runs in one minute')}`);
+  shell.say(`\n${paint('bold', 'maximum of runs that are due in one minute')}`);
   shell.say(line('without jitter', peaks.withoutJitter));
   shell.say(line('with the definitions’ jitter', peaks.asDefined));
   shell.say(line('with a jitter of 5m for all', peaks.jitterForAll));

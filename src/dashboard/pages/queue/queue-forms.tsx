@@ -1,11 +1,12 @@
 // The forms of one queue: pause or resume it, set and remove its limits.
+import type { QueueLoad } from '../../../answers/queues.js';
 import { rateText, rateWords } from '../../../model/explain/queue-state.js';
 import { includesRole } from '../../../model/operator.js';
 import type { QueueBacklog } from '../../../model/queue-methods.js';
-import type { QueueLoad } from '../../../store/reads/queue-load.js';
 import { ActionForm, Facts, Hidden, Sheet } from '../../layout/parts.js';
+import { UntilInput } from '../../layout/pause-fields.js';
 import type { View } from '../../view.js';
-import { limitWords, Resume } from './queue-parts.js';
+import { isStopped, limitWords, overrideLines, Resume } from './queue-parts.js';
 import { waitingWords } from './queue-resume.js';
 
 /** The fields of the limits. */
@@ -17,6 +18,8 @@ export type Entered = Readonly<Record<Limit, string>>;
 /** What was entered and refused, and why. */
 export interface Refused {
   readonly entered: Entered;
+  /** When it ends. */
+  readonly until: string;
   readonly message: string;
 }
 
@@ -24,33 +27,41 @@ export function Pausing({
   view,
   queue,
   backlog,
+  isUnknown,
 }: {
   readonly view: View;
   readonly queue: QueueLoad;
   readonly backlog: QueueBacklog;
+  /** Nothing names it: it may be misspelt. */
+  readonly isUnknown: boolean;
 }) {
   const { name, pausedAt } = queue;
   if (!includesRole(view.user.role, 'operate')) return null;
-  if (pausedAt !== null)
-    return (
-      <>
-        <h2>Paused</h2>
-        <Sheet>
-          <p>{waitingWords(backlog)}</p>
-          <Resume view={view} queue={queue} main />
-        </Sheet>
-      </>
-    );
+  const resuming = isStopped(queue) ? (
+    <>
+      <h2>{pausedAt === null ? 'Closed' : 'Paused'}</h2>
+      <Sheet>
+        <p>{waitingWords(backlog)}</p>
+        <Resume view={view} queue={queue} main />
+      </Sheet>
+    </>
+  ) : null;
+  if (pausedAt !== null) return resuming;
   return (
     <>
+      {resuming}
       <h2>Pause</h2>
       <Sheet>
         <form method="post" action={view.link(`/queues/${encodeURIComponent(name)}/pause`)} class="fields">
+          <label>
+            <span>Until</span>
+            <UntilInput />
+          </label>
           <label class="grow">
             <span>Why</span>
             <input name="note" maxlength={500} placeholder="shown wherever it matters why nothing runs" />
           </label>
-          <button>Pause {name}</button>
+          <button>{isUnknown ? `Pause ${name} all the same` : `Pause ${name}`}</button>
         </form>
       </Sheet>
     </>
@@ -113,6 +124,40 @@ function Rate({ view, queue, backlog }: { readonly backlog: QueueBacklog } & Omi
   );
 }
 
+/** What code states, and what lies on top, which one button ends. */
+function InCode({ view, queue, backlog }: { readonly backlog: QueueBacklog } & Omit<LimitsProps, 'refused'>) {
+  const { name, inCode } = queue;
+  const changed = overrideLines(view, queue).map(line => <p class="muted">{line}</p>);
+  if (inCode === null) return <>{changed}</>;
+  const stated = limitWords({ ...inCode, relayedTo: inCode.relay }) || 'no limits';
+  if (changed.length === 0)
+    return (
+      <p class="muted">
+        Code states them (<code>defineQueue</code>). What is set here lies on top, until its end or until it
+        is reset.
+      </p>
+    );
+  return (
+    <div class="rate">
+      <p>
+        Code states: <b>{stated}</b>. On top of that:
+      </p>
+      {changed}
+      <ActionForm
+        view={view}
+        action={`/queues/${encodeURIComponent(name)}/reset`}
+        label="Reset it to its code …"
+        confirm={{
+          verb: `Reset ${name} to its code`,
+          keep: 'Keep what was set',
+          text: `Code states: ${stated}. ${waitingWords(backlog)}`,
+        }}
+        needs="admin"
+      />
+    </div>
+  );
+}
+
 interface LimitsProps {
   readonly view: View;
   readonly queue: QueueLoad;
@@ -138,6 +183,9 @@ export function Limits({ view, queue, backlog, refused }: LimitsProps) {
               )}
             />
           )}
+          {overrideLines(view, queue).map(line => (
+            <p class="muted">{line}</p>
+          ))}
           <p class="faint">The role admin can set them.</p>
         </Sheet>
       </>
@@ -151,6 +199,7 @@ export function Limits({ view, queue, backlog, refused }: LimitsProps) {
             {refused.message}
           </p>
         )}
+        <InCode view={view} queue={queue} backlog={backlog} />
         <Rate view={view} queue={queue} backlog={backlog} />
         <form method="post" action={view.link(`${action}/limits`)} class="fields column">
           <Hidden fields={Object.fromEntries(LIMITS.map(limit => [`was-${limit}`, stored[limit]]))} />
@@ -168,11 +217,26 @@ export function Limits({ view, queue, backlog, refused }: LimitsProps) {
               <small id={`hint-${limit}`}>{FIELDS[limit].hint}</small>
             </label>
           ))}
+          {queue.inCode === null ? null : (
+            <label>
+              <span>Until</span>
+              <input
+                name="until"
+                value={refused?.until ?? ''}
+                placeholder="until it is reset"
+                aria-describedby="hint-until"
+                autocomplete="off"
+              />
+              <small id="hint-until">
+                When what is set ends, and what code states holds again: 2h, or 2026-03-09T08:00:00Z.
+              </small>
+            </label>
+          )}
           <div class="actions">
             <button class="main">Set limits</button>
           </div>
         </form>
-        {limitWords(queue) === '' && queue.pausedAt === null ? null : (
+        {queue.inCode !== null || (limitWords(queue) === '' && queue.pausedAt === null) ? null : (
           <ActionForm
             view={view}
             action={`${action}/remove`}

@@ -2,11 +2,12 @@
 import type { Context } from 'hono';
 import { formatSpan, parseDuration } from '../../../model/duration.js';
 import { TockError } from '../../../model/errors.js';
-import { parseRate, rateWords } from '../../../model/explain/queue-state.js';
+import { rateWords } from '../../../model/explain/queue-state.js';
 import { includesRole } from '../../../model/operator.js';
 import type { QueueBacklog, ResumedQueue } from '../../../model/queue-methods.js';
-import { MAX_COUNTED } from '../../../model/run/run-match.js';
+import { MAX_COUNTED } from '../../../model/run/match/run-match.js';
 import { flash } from '../../flash.js';
+import { type EnteredPace, enteredPace, NO_PACE, PaceFields, readPace } from '../../layout/pace.js';
 import { Page } from '../../layout/page.js';
 import { Empty, Sheet } from '../../layout/parts.js';
 import { numberText, relativeText } from '../../layout/text.js';
@@ -23,18 +24,18 @@ export function waitingWords({ count, oldestMs }: QueueBacklog): string {
   return `${numberText(count, MAX_COUNTED)} runs start as soon as workers are free; the oldest has waited for ${age}.`;
 }
 
-const PERIODS = { s: 'second', m: 'minute', h: 'hour' } as const;
-
-interface Entered {
-  readonly count: string;
-  readonly per: string;
+/** Since when it is paused and why, or until when it is closed. */
+function stopWords({ pausedAt, pauseReason, closedUntil }: ResumedQueue, now: Date): string {
+  if (pausedAt !== null)
+    return `Paused ${relativeText(pausedAt, now)}${pauseReason === null ? '.' : `: ${pauseReason}`}`;
+  return `A handler has closed it: it opens ${relativeText(closedUntil ?? now, now)} by itself.`;
 }
 
 /** @param refused what was entered, and why it was refused */
 export async function askToResume(
   c: Handler,
   name: string,
-  refused: { readonly entered: Entered; readonly message: string } | null = null,
+  refused: { readonly entered: EnteredPace; readonly message: string } | null = null,
 ) {
   const view = c.get('view');
   const queue = await view.tock.queues.resume(name, { dryRun: true });
@@ -42,7 +43,7 @@ export async function askToResume(
   if (!queue.wasPaused)
     return c.html(
       <Page view={view} title={`${name} is not paused`} current="queues">
-        <Empty title="There is no pause to end">
+        <Empty title="It is neither paused nor closed">
           <p>
             <a href={address}>Back to the queue</a>
           </p>
@@ -51,12 +52,7 @@ export async function askToResume(
     );
   const mayAct = includesRole(view.user.role, 'operate');
   return c.html(
-    <Page
-      view={view}
-      title={`Resume ${name}?`}
-      current="queues"
-      lead={`Paused ${relativeText(queue.pausedAt ?? view.now, view.now)}${queue.pauseReason === null ? '.' : `: ${queue.pauseReason}`}`}
-    >
+    <Page view={view} title={`Resume ${name}?`} current="queues" lead={stopWords(queue, view.now)}>
       <Sheet>
         <p class="backlog">
           <b>{waitingWords(queue.backlog)}</b>
@@ -67,7 +63,7 @@ export async function askToResume(
           </p>
         )}
         <form method="post" action={`${address}/resume`}>
-          <RateQuestion queue={queue} entered={refused?.entered ?? { count: '', per: 's' }} />
+          <RateQuestion queue={queue} entered={refused?.entered ?? NO_PACE} />
           <div class="buttons question">
             {mayAct ? (
               <button class="main">Resume {name}</button>
@@ -75,7 +71,7 @@ export async function askToResume(
               <span class="muted">This needs the role operate.</span>
             )}
             <a class="button" href={address}>
-              Keep it paused
+              {queue.pausedAt === null ? 'Keep it closed' : 'Keep it paused'}
             </a>
           </div>
         </form>
@@ -86,7 +82,7 @@ export async function askToResume(
 }
 
 /** Only for a queue without a rate: one that somebody has set is never replaced. */
-function RateQuestion({ queue, entered }: { readonly queue: ResumedQueue; readonly entered: Entered }) {
+function RateQuestion({ queue, entered }: { readonly queue: ResumedQueue; readonly entered: EnteredPace }) {
   const others = limitWords({ ...queue, rate: null });
   if (queue.rate !== null)
     return (
@@ -98,30 +94,10 @@ function RateQuestion({ queue, entered }: { readonly queue: ResumedQueue; readon
   return (
     <>
       {others === '' ? null : <p>Its limits hold: {others}.</p>}
-      <div class="pace">
-        <label for="rate-count">At most</label>
-        <input
-          id="rate-count"
-          name="count"
-          value={entered.count}
-          inputmode="numeric"
-          placeholder="no limit"
-          autocomplete="off"
-          aria-describedby="rate-hint"
-        />
-        <label for="rate-per">per</label>
-        <select id="rate-per" name="per">
-          {Object.entries(PERIODS).map(([unit, word]) => (
-            <option value={unit} selected={unit === entered.per}>
-              {word}
-            </option>
-          ))}
-        </select>
-      </div>
-      <p class="faint" id="rate-hint">
-        Without a number they start as fast as workers take them. With one, the queue keeps this rate until it
-        is changed, for new runs too; its page has a button that lifts it.
-      </p>
+      <PaceFields
+        entered={entered}
+        hint="Without a number they start as fast as workers take them. With one, the queue keeps this rate until it is changed, for new runs too; its page has a button that lifts it."
+      />
     </>
   );
 }
@@ -130,13 +106,13 @@ export async function resumeQueue(c: Handler, name: string) {
   const view = c.get('view');
   const body = await c.req.parseBody();
   const text = (field: string) => (typeof body[field] === 'string' ? body[field].trim() : '');
-  const entered = { count: text('count'), per: text('per') || 's' };
+  const entered = enteredPace(text);
   try {
-    const rate = entered.count === '' ? null : parseRate(`${entered.count}/${entered.per}`);
+    const rate = readPace(entered);
     const { wasPaused, backlog } = await view.tock.queues.resume(name, rate === null ? {} : { rate });
     const pace =
       rate === null ? '' : paceWords(backlog, { count: rate.count, perMs: parseDuration(rate.per) });
-    flash(c, wasPaused ? `${name} is not paused any more.${pace}` : `${name} was not paused.`);
+    flash(c, wasPaused ? `${name} is resumed: its runs start.${pace}` : `${name} was open.`);
   } catch (error) {
     if (!(error instanceof TockError) || !error.code.startsWith('TOCK_BAD_')) throw error;
     return await askToResume(c, name, { entered, message: error.message });

@@ -1,7 +1,7 @@
 // The state of one queue: a sentence, figures, and which runs hold its slots.
+import { MAX_COUNTED, type QueueLoad } from '../../../answers/queues.js';
 import type { AuditRecord } from '../../../model/audit.js';
 import { queueState, rateText, rateWords } from '../../../model/explain/queue-state.js';
-import type { QueueLoad } from '../../../store/reads/queue-load.js';
 import { Sheet, Time } from '../../layout/parts.js';
 import { numberText } from '../../layout/text.js';
 import type { View } from '../../view.js';
@@ -26,8 +26,9 @@ export function Lead({
         <>
           Paused <Time view={view} at={queue.pausedAt} relative />
           {by === undefined ? null : ` by ${by}`}
-          {queue.pauseReason === null ? '.' : `: ${queue.pauseReason}.`} None of its runs starts until it is
-          resumed; running ones go on.
+          {queue.pauseReason === null ? '.' : `: ${queue.pauseReason}.`} None of its runs starts until{' '}
+          {queue.pausedUntil === null ? 'it is resumed' : <Time view={view} at={queue.pausedUntil} />};
+          running ones go on.
         </>
       );
     case 'shut':
@@ -39,12 +40,41 @@ export function Lead({
           runs go on.
         </>
       );
+    case 'closed-by-handler':
+      return (
+        <>
+          A handler has closed it, such as for a receiver that was busy; it{' '}
+          <StateNote view={view} queue={queue} />. Running runs go on.
+        </>
+      );
     case 'full':
       return <>All its slots are held: the next run starts when one of them ends.</>;
     case 'held-back':
       return (
         <>
           Its rate of {rateText(queue.rate)} is used up: <StateNote view={view} queue={queue} />.
+        </>
+      );
+    case 'unserved':
+      return (
+        <>
+          No worker claims from it: its oldest due run has waited for {oldestText(view, queue)}. Ticks and
+          workers are on the page <a href={view.link('/workers')}>Workers</a>.
+        </>
+      );
+    case 'behind':
+      return (
+        <>
+          It is {oldestText(view, queue)} behind: {numberText(queue.claimers)}{' '}
+          {queue.claimers === 1 ? 'worker claims' : 'workers claim'} from it, and its runs come faster than
+          they end, or are held up by runs before them.
+        </>
+      );
+    case 'blocked':
+      return (
+        <>
+          All of its due runs wait for slots under other limits, which are listed below, or for their key’s
+          turn.
         </>
       );
     case 'open':
@@ -55,6 +85,8 @@ export function Lead({
       return <>Its runs start as soon as they are due and a worker is free.</>;
   }
 }
+
+const oldestText = (view: View, { oldestAt }: QueueLoad) => waitText(oldestAt ?? view.now, view.now);
 
 export function QueueFigures({ view, queue }: { readonly view: View; readonly queue: QueueLoad }) {
   const { name, waiting, running, later, blocked, oldestAt, concurrency, held } = queue;
@@ -79,7 +111,7 @@ export function QueueFigures({ view, queue }: { readonly view: View; readonly qu
       </div>
       <div>
         <span class="name">Blocked</span>
-        <span class="value">{numberText(blocked)}</span>
+        <span class="value">{numberText(blocked, MAX_COUNTED)}</span>
         <small>by another limit</small>
       </div>
     </div>

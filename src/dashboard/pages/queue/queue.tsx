@@ -1,20 +1,36 @@
 // One queue: its state, which runs hold its slots, what was done to it; pause, resume and limits.
+
 import type { Context } from 'hono';
+import { listAudit } from '../../../answers/audit.js';
+import { readQueueFlow } from '../../../answers/queue-flow.js';
+import {
+  isQueueNamed,
+  type QueueLoad,
+  readBacklog,
+  readBlockingKeys,
+  readBusyKeys,
+  readKeysIn,
+  readQueueHandOffs,
+  readQueueLoad,
+  readQueueNames,
+} from '../../../answers/queues.js';
 import { TockError } from '../../../model/errors.js';
+import { isMoving } from '../../../model/explain/queue-flow.js';
 import { parseRate, queueState } from '../../../model/explain/queue-state.js';
-import { handOffsText, relayedText } from '../../../model/explain/relayed.js';
+import { handOffsText, needsRelay, relayedText } from '../../../model/explain/relayed.js';
 import { isStorable, quote } from '../../../model/names.js';
-import type { QueueLimits } from '../../../model/queue-methods.js';
-import { listAudit } from '../../../store/reads/audit.js';
-import { readQueueHandOffs } from '../../../store/reads/queue-hand-offs.js';
-import { type QueueLoad, readBlockingKeys, readQueueLoad } from '../../../store/reads/queue-load.js';
-import { isQueueNamed, readBacklog } from '../../../store/reads/queues.js';
+import { nearMisses } from '../../../model/nearest.js';
+import type { QueueLimits } from '../../../model/queue/queue-limits.js';
 import { flash } from '../../flash.js';
 import { Page } from '../../layout/page.js';
 import { Empty, Sheet } from '../../layout/parts.js';
+import { readPause } from '../../layout/pause-fields.js';
+import { shortTime } from '../../layout/text.js';
 import type { App, View } from '../../view.js';
-import { AuditList } from '../operate-parts.js';
+import { AuditList, QueueLink, Warning } from '../operate-parts.js';
+import { Flow } from './queue-flow.js';
 import { type Entered, LIMITS, type Limit, Limits, Pausing, type Refused } from './queue-forms.js';
+import { Keys } from './queue-keys.js';
 import { BlockingKeys, QueuePill } from './queue-parts.js';
 import { askToResume, resumeQueue } from './queue-resume.js';
 import { Lead, QueueFigures, Slots } from './queue-state-parts.js';
@@ -25,13 +41,20 @@ export function addQueuePage(app: App): void {
   app.get('/queues/:name', async c => await showQueue(c, null));
   app.post('/queues/:name/pause', async c => {
     const name = nameOf(c);
-    const { note } = await c.req.parseBody();
-    const reason = typeof note === 'string' ? note.trim() : '';
-    await c.get('view').tock.queues.pause(name, reason === '' ? {} : { note: reason });
-    return done(c, name, `${name} is paused: none of its runs starts until it is resumed.`);
+    const view = c.get('view');
+    const { pausedUntil } = await view.tock.queues.pause(name, readPause(await c.req.parseBody(), view));
+    const end = pausedUntil === null ? 'it is resumed' : shortTime(pausedUntil, view.zone, view.now);
+    return done(c, name, `${name} is paused: none of its runs starts until ${end}.`);
   });
   app.get('/queues/:name/resume', async c => await askToResume(c, nameOf(c)));
   app.post('/queues/:name/resume', async c => await resumeQueue(c, nameOf(c)));
+  app.post('/queues/:name/open-key', async c => {
+    const name = nameOf(c);
+    const { key: given } = await c.req.parseBody();
+    const key = typeof given === 'string' ? given : '';
+    const isOpened = await c.get('view').tock.keys.open(key);
+    return done(c, name, isOpened ? `Key ${key} is open again: its runs start.` : `Key ${key} was open.`);
+  });
   app.post('/queues/:name/remove', async c => {
     const name = nameOf(c);
     const isRemoved = await c.get('view').tock.queues.remove(name);
@@ -41,22 +64,30 @@ export function addQueuePage(app: App): void {
       isRemoved ? `${name} has no limits and no pause any more.` : `${name} had no limits and no pause.`,
     );
   });
+  app.post('/queues/:name/reset', async c => {
+    const name = nameOf(c);
+    await c.get('view').tock.queues.reset(name);
+    return done(c, name, `${name} is as its code states again. It applies from the next claim on.`);
+  });
   app.post('/queues/:name/limits', async c => {
     const name = nameOf(c);
     const body = await c.req.parseBody();
     const text = (field: string) => (typeof body[field] === 'string' ? body[field].trim() : '');
     const entered = Object.fromEntries(LIMITS.map(limit => [limit, text(limit)])) as Entered;
+    // As on the command line, +2h is in two hours.
+    const until = text('until').replace(/^\+/, '');
     try {
       const limits = readLimits(
         LIMITS.filter(limit => entered[limit] !== text(`was-${limit}`)),
         entered,
       );
-      if (Object.keys(limits).length === 0) return done(c, name, `The limits of ${name} are as they were.`);
-      await c.get('view').tock.queues.set(name, limits);
+      if (Object.keys(limits).length === 0 && until === '')
+        return done(c, name, `The limits of ${name} are as they were.`);
+      await c.get('view').tock.queues.set(name, { ...limits, ...(until === '' ? {} : { until }) });
     } catch (error) {
       if (!(error instanceof TockError) || !error.code.startsWith('TOCK_BAD_')) throw error;
       c.status(400);
-      return await showQueue(c, { entered, message: error.message });
+      return await showQueue(c, { entered, until, message: error.message });
     }
     return done(c, name, `${name} has new limits. They apply from the next claim on.`);
   });
@@ -98,13 +129,19 @@ const RECENT = 8;
 async function showQueue(c: Handler, refused: Refused | null) {
   const view = c.get('view');
   const name = nameOf(c);
-  const [[queue = nothing(name)], keys, records, backlog] = await Promise.all([
+  const asked = c.req.query('key')?.trim() ?? '';
+  const [[queue = nothing(name)], keys, records, backlog, busiest, found] = await Promise.all([
     readQueueLoad(view.reads, { name }),
     readBlockingKeys(view.reads, { queue: name }),
     listAudit(view.reads, { action: 'queues', target: name, limit: RECENT }),
     readBacklog(view.reads, name),
+    asked === '' ? readBusyKeys(view.reads, name) : [],
+    readKeysIn(view.reads, name, asked === '' ? [] : [asked]),
   ]);
   const verdict = queueState(queue, view.now);
+  const flow = await readQueueFlow(view.reads, queue, { now: view.now });
+  const names = await readQueueNames(view.reads);
+  const isUnknown = !names.includes(name);
   return c.html(
     <Page
       view={view}
@@ -113,14 +150,24 @@ async function showQueue(c: Handler, refused: Refused | null) {
       aside={<QueuePill verdict={verdict} />}
       lead={<Lead view={view} queue={queue} records={records} />}
     >
+      {isUnknown ? <Unknown view={view} near={nearMisses(name, names)} /> : null}
       <QueueFigures view={view} queue={queue} />
       {queue.relayedTo === null ? null : await relayedLine(view, name, queue.relayedTo)}
       <div class="two">
         <div>
+          {flow === null ? null : <Flow view={view} flow={flow} moves={isMoving(verdict)} />}
+          {busiest.length === 0 && asked === '' ? null : (
+            <Keys
+              view={view}
+              queue={name}
+              busiest={busiest}
+              named={asked === '' ? null : { key: asked, found }}
+            />
+          )}
           {queue.concurrency === null ? null : <Slots view={view} queue={queue} />}
           <h2>
             Blocked by other limits{' '}
-            <small>runs that wait for a slot under a limit of their job or definition</small>
+            <small>runs that wait for a slot under a limit of their job or schedule</small>
           </h2>
           <BlockingKeys view={view} keys={keys} />
           <h2>What was done</h2>
@@ -136,11 +183,27 @@ async function showQueue(c: Handler, refused: Refused | null) {
           )}
         </div>
         <div>
-          <Pausing view={view} queue={queue} backlog={backlog} />
+          <Pausing view={view} queue={queue} backlog={backlog} isUnknown={isUnknown} />
           <Limits view={view} queue={queue} backlog={backlog} refused={refused} />
         </div>
       </div>
     </Page>,
+  );
+}
+
+/** For a name that may be misspelt. */
+function Unknown({ view, near }: { readonly view: View; readonly near: readonly string[] }) {
+  return (
+    <Warning title="Nothing names this queue: no live run, no schedule, no limit">
+      {near.length === 0 ? 'What is done here applies to runs that name it later.' : 'Did you mean '}
+      {near.map((name, index) => (
+        <>
+          {index === 0 ? '' : ' or '}
+          <QueueLink view={view} name={name} />
+        </>
+      ))}
+      {near.length === 0 ? '' : '?'}
+    </Warning>
   );
 }
 
@@ -152,7 +215,7 @@ async function relayedLine(view: View, name: string, relayedTo: string) {
   ]);
   const text = relayedText(name, relayedTo, isAtWork);
   return (
-    <p class={isAtWork ? 'note' : 'bad'}>
+    <p class={isAtWork || !needsRelay(relayedTo) ? 'note' : 'bad'}>
       {text.charAt(0).toUpperCase()}
       {text.slice(1)}.{figures === undefined ? null : ` In the last 24 hours ${handOffsText(figures)}.`}
     </p>
@@ -167,12 +230,18 @@ function nothing(name: string): QueueLoad {
     window: null,
     timezone: 'UTC',
     pausedAt: null,
+    pausedUntil: null,
     pauseReason: null,
+    closedUntil: null,
+    fair: null,
     relayedTo: null,
+    inCode: null,
+    overrides: {},
     waiting: 0,
     running: 0,
     later: 0,
     blocked: 0,
+    claimers: 0,
     isCapped: false,
     oldestAt: null,
     held: 0,

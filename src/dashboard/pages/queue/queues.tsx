@@ -1,18 +1,23 @@
 // Queues: what waits where and since when, their limits and pauses, and who blocks whom.
+import { MAX_COUNTED, type QueueLoad, readBlockingKeys, readQueueLoad } from '../../../answers/queues.js';
 import { queueState } from '../../../model/explain/queue-state.js';
 import { checkName } from '../../../model/names.js';
-import {
-  MAX_COUNTED,
-  type QueueLoad,
-  readBlockingKeys,
-  readQueueLoad,
-} from '../../../store/reads/queue-load.js';
 import { Page } from '../../layout/page.js';
 import { Empty, Sheet } from '../../layout/parts.js';
 import { numberText } from '../../layout/text.js';
 import type { App, View } from '../../view.js';
 import { QueueLink, Warning } from '../operate-parts.js';
-import { BlockingKeys, counted, limitWords, QueuePill, Resume, StateNote, waitText } from './queue-parts.js';
+import {
+  BlockingKeys,
+  counted,
+  isStopped,
+  limitWords,
+  overrideLines,
+  QueuePill,
+  Resume,
+  StateNote,
+  waitText,
+} from './queue-parts.js';
 
 const PAGE_SIZE = 50;
 
@@ -52,9 +57,12 @@ export function addQueuesPage(app: App): void {
           ) : null}
         </p>
         <h2>
-          Who blocks whom <small>runs that wait for a slot under a limit of their job or definition</small>
+          Who blocks whom <small>runs that wait for a slot under a limit of their job or schedule</small>
         </h2>
         <BlockingKeys view={view} keys={keys} />
+        <p>
+          <a href={view.link('/freeze')}>Freeze all hosts</a>: nothing starts in any queue, until a time.
+        </p>
         <h2>Another queue</h2>
         <form method="get" action={view.link('/queues')} class="fields">
           <label>
@@ -160,6 +168,7 @@ function QueueTable({ view, queues }: { readonly view: View; readonly queues: re
 function QueueRow({ view, queue }: { readonly view: View; readonly queue: QueueLoad }) {
   const { name, waiting, running, later, blocked, oldestAt, concurrency, held } = queue;
   const list = (status: string) => view.link('/runs', { queue: name, status });
+  const changed = overrideLines(view, queue);
   return (
     <tr>
       <td class="head">
@@ -195,9 +204,15 @@ function QueueRow({ view, queue }: { readonly view: View; readonly queue: QueueL
       <td class="n" data-label="Later">
         {later === 0 ? <span class="faint">0</span> : counted(queue, later)}
       </td>
-      <td data-label="Limits">{limitWords(queue) || <span class="faint">none</span>}</td>
+      <td data-label="Limits">
+        {limitWords(queue) || <span class="faint">none</span>}
+        {changed.map(line => (
+          <span class="sub note">{line}</span>
+        ))}
+        {queue.inCode !== null && changed.length === 0 ? <span class="sub">in code</span> : null}
+      </td>
       <td class="n" data-label="">
-        {queue.pausedAt === null ? null : <Resume view={view} queue={queue} />}
+        {isStopped(queue) ? <Resume view={view} queue={queue} /> : null}
       </td>
     </tr>
   );

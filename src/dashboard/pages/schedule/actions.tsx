@@ -6,7 +6,8 @@ import { TockError } from '../../../model/errors.js';
 import { includesRole } from '../../../model/operator.js';
 import { flash } from '../../flash.js';
 import { ActionForm } from '../../layout/parts.js';
-import { numberText } from '../../layout/text.js';
+import { readPause, UntilInput } from '../../layout/pause-fields.js';
+import { numberText, shortTime } from '../../layout/text.js';
 import { resumeQuestion } from '../../schedules/resume-question.js';
 import { runNow } from '../../schedules/run-now.js';
 import type { App, View } from '../../view.js';
@@ -74,6 +75,9 @@ export function Actions({ view, opened, shown }: ActionsProps) {
           <summary class="button">Pause …</summary>
           <form method="post" action={view.link(`${path}/pause`)} class="menu-body">
             <label class="entry">
+              Until <UntilInput />
+            </label>
+            <label class="entry">
               Why <input type="text" name="note" maxlength={500} placeholder="shown wherever the pause is" />
             </label>
             <button>Pause</button>
@@ -96,9 +100,11 @@ export function addScheduleActions(app: App): void {
   app.post('/schedules/:name/pause', async c => {
     const [view, name] = [c.get('view'), c.req.param('name')];
     const form = (await c.req.parseBody({ all: true })) as Form;
-    const note = textOf(form, 'note');
-    await view.tock.schedules.pause(name, note === null ? {} : { note });
-    flash(c, `${name} is paused.`);
+    const { pausedUntil } = await view.tock.schedules.pause(name, readPause(form, view));
+    flash(
+      c,
+      `${name} is paused${pausedUntil === null ? '' : ` until ${shortTime(pausedUntil, view.zone, view.now)}`}.`,
+    );
     return c.redirect(backOr(form, addressOf(view, name)), 303);
   });
   app.post('/schedules/:name/resume', async c => {

@@ -1,7 +1,8 @@
 // The page that asks before an action on many schedules: which they are, and what happens then.
-import type { NamedPause } from '../../../store/definitions/paused-together.js';
+import type { NamedPause } from '../../../answers/schedules/lists.js';
 import { Page } from '../../layout/page.js';
 import { Empty, type Fields, Hidden, Sheet } from '../../layout/parts.js';
+import { UntilInput } from '../../layout/pause-fields.js';
 import { numberText, relativeText } from '../../layout/text.js';
 import type { View } from '../../view.js';
 
@@ -22,12 +23,13 @@ export interface BulkQuestionProps {
   readonly count: number;
   /** The first of them, by name. */
   readonly named: readonly NamedPause[];
-  /** For a pause: the reason that was given. */
+  /** For a pause: the reason and the end that were given. */
   readonly note?: string | null;
+  readonly until?: string | null;
 }
 
 export function BulkQuestion(props: BulkQuestionProps) {
-  const { view, back, act, fields, verb, keep, effect, count, named, note } = props;
+  const { view, back, act, fields, verb, keep, effect, count, named, note, until } = props;
   if (count === 0)
     return (
       <Page view={view} title={`Nothing to ${act}`} current="schedules">
@@ -45,16 +47,21 @@ export function BulkQuestion(props: BulkQuestionProps) {
         <form method="post" action={view.link('/schedules')} class="confirm">
           <Hidden fields={{ ...fields, confirmed: 'yes', back }} />
           {act === 'pause' ? (
-            <label class="entry">
-              Why{' '}
-              <input
-                type="text"
-                name="note"
-                value={note ?? ''}
-                maxlength={500}
-                placeholder="shown wherever the pause is"
-              />
-            </label>
+            <>
+              <label class="entry">
+                Until <UntilInput value={until ?? ''} />
+              </label>
+              <label class="entry">
+                Why{' '}
+                <input
+                  type="text"
+                  name="note"
+                  value={note ?? ''}
+                  maxlength={500}
+                  placeholder="shown wherever the pause is"
+                />
+              </label>
+            </>
           ) : null}
           <div class="buttons question">
             <button class="main" name="act" value={act}>

@@ -1,10 +1,15 @@
 // Actions on many schedules at once: first a page that shows which, then the action.
+
 import type { Context } from 'hono';
+import {
+  DEFINITION_STATES,
+  readDefinitionNames,
+  readNamed,
+  type ScheduleMatch,
+} from '../../../answers/schedules/lists.js';
 import { TockError } from '../../../model/errors.js';
-import { readNamed } from '../../../store/definitions/paused-together.js';
-import { DEFINITION_STATES, type ScheduleMatch } from '../../../store/definitions/schedule-match.js';
-import { readDefinitionNames } from '../../../store/reads/definition-pages.js';
 import { flash } from '../../flash.js';
+import { readPause } from '../../layout/pause-fields.js';
 import { numberText } from '../../layout/text.js';
 import { runNow } from '../../schedules/run-now.js';
 import type { App, View } from '../../view.js';
@@ -59,7 +64,6 @@ const fieldsOf = ({ names, name, job, state }: ScheduleMatch) =>
 
 const ACTS: Readonly<Record<string, (c: Handler, asked: Asked) => Promise<Response>>> = {
   pause: async (c, { view, form, match, back, isConfirmed }) => {
-    const note = textOf(form, 'note');
     if (!isConfirmed) {
       const { paused, pausedAlready } = await view.tock.schedules.pauseMany(match, { dryRun: true });
       return c.html(
@@ -73,12 +77,13 @@ const ACTS: Readonly<Record<string, (c: Handler, asked: Asked) => Promise<Respon
           effect={`They make no runs until they are resumed; occurrences due meanwhile are not caught up. Runs that wait or execute go on.${stay(pausedAlready)}`}
           count={paused}
           named={await readNamed(view.reads, 'to-pause', match, NAMED)}
-          note={note}
+          note={textOf(form, 'note')}
+          until={textOf(form, 'until')}
         />,
       );
     }
     const { paused, pausedAlready, isStopped } = await view.tock.schedules.pauseMany(match, {
-      ...(note === null ? {} : { note }),
+      ...readPause(form, view),
       signal: AbortSignal.timeout(BUDGET_MS),
     });
     const done = `${schedules(paused)} paused together.${stay(pausedAlready)}`;

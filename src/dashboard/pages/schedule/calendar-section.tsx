@@ -7,6 +7,8 @@ import { dayLabel, type GridRow, gridOf } from '../../../model/occurrences/grid.
 import { dayOfInstant } from '../../../model/occurrences/local-days.js';
 import { type Occurrence, STATE_WORDS, stateText } from '../../../model/occurrences/occurrence.js';
 import { tallyOf, tallyText } from '../../../model/occurrences/tally.js';
+import { byWhom } from '../../../model/planning/exception-record.js';
+import type { Zone } from '../../../model/schedule/zone/zone.js';
 import { markup } from '../../layout/markup.js';
 import { Empty, Sheet } from '../../layout/parts.js';
 import { numberText, spanText } from '../../layout/text.js';
@@ -116,6 +118,7 @@ function linksOf({
 }: CalendarSectionProps): Pick<CalendarProps, 'hrefOf' | 'textOf' | 'hrefOfRow' | 'hrefOfCell' | 'chosen'> {
   const { definition, zone } = opened;
   const { span, density } = shown;
+  const exceptionIn = exceptionText(zone, view.now.getTime());
   const path = `/schedules/${encodeURIComponent(definition.name)}`;
   const keep = span.scale === 'minutes' ? { day: dayText(span.firstDay) } : { from: dayText(span.firstDay) };
   const why = (at: string) => `${view.link(`${path}/why`, { at, ...keep })}#why`;
@@ -124,7 +127,8 @@ function linksOf({
   return {
     chosen,
     hrefOf: occurrence => hrefOf(view, definition.name, occurrence, keep),
-    textOf: occurrence => `${zoneTime(zone, occurrence.at, now)}: ${longState(occurrence)}`,
+    textOf: occurrence =>
+      `${zoneTime(zone, occurrence.at, now)}: ${longState(occurrence)}${exceptionIn(occurrence)}`,
     hrefOfRow: ({ day }: GridRow) => {
       if (!isByDay) return null;
       return density.perHour > MAX_NARROW_MARKS ? view.link(path, { day: dayText(day) }) : why(dayText(day));
@@ -162,12 +166,24 @@ function longState(occurrence: Occurrence): string {
     .join(', ');
 }
 
+/** `, moved to Tue 3 Mar 11:00 by anna: bank holiday`, after the state; empty for what is as scheduled. */
+const exceptionText =
+  (zone: Zone, now: number) =>
+  ({ exception, state }: Occurrence): string => {
+    if (exception === undefined) return '';
+    const who = byWhom(exception);
+    if (exception.kind === 'skip') return state === 'excepted' ? ` ${who}` : `, ${who}`;
+    const to = `to ${zoneTime(zone, exception.dueAt, now)} ${who}`;
+    return state === 'moved' ? `, ${to}` : `, moved ${to}`;
+  };
+
 const MAX_ROWS = 200;
 
 /** The same as a table, newest first. */
 function OccurrenceTable({ view, opened, shown }: CalendarSectionProps) {
   const { definition, zone } = opened;
   const rows = shown.occurrences.toReversed().slice(0, MAX_ROWS);
+  const exceptionIn = exceptionText(zone, view.now.getTime());
   const now = view.now.getTime();
   const path = `/schedules/${encodeURIComponent(definition.name)}/why`;
   if (rows.length === 0) return null;
@@ -197,7 +213,7 @@ function OccurrenceTable({ view, opened, shown }: CalendarSectionProps) {
                 runId === null
                   ? '–'
                   : markup`<a class="link" href="${view.link(`/runs/${runId}`)}">${runId}</a>`;
-              return markup`<tr><td>${zoneTime(zone, at, now)}</td><td><time datetime="${iso}">${iso.slice(0, 19).replace('T', ' ')}</time></td><td>${MarkIcon({ state })} ${stateText(occurrence)}</td><td class="n">${took === null ? '–' : spanText(took)}</td><td>${run}</td><td><a class="link" href="${view.link(path, { at: iso })}#why">why</a></td></tr>`;
+              return markup`<tr><td>${zoneTime(zone, at, now)}</td><td><time datetime="${iso}">${iso.slice(0, 19).replace('T', ' ')}</time></td><td>${MarkIcon({ state })} ${stateText(occurrence)}${exceptionIn(occurrence)}</td><td class="n">${took === null ? '–' : spanText(took)}</td><td>${run}</td><td><a class="link" href="${view.link(path, { at: iso })}#why">why</a></td></tr>`;
             })}
           </tbody>
         </table>

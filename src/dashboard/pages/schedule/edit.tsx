@@ -1,24 +1,32 @@
 // The edit of a schedule that was made at run time, guarded by its version; and the making of one.
-import type { Child } from 'hono/jsx';
 import { type OpenedSchedule, requireSchedule } from '../../../answers/schedules/read-schedule.js';
+import { readZoneChoices } from '../../../answers/schedules/zones.js';
 import { TockError } from '../../../model/errors.js';
 import { includesRole } from '../../../model/operator.js';
+import { cached } from '../../cached.js';
 import { flash } from '../../flash.js';
 import { Page } from '../../layout/page.js';
 import { Empty, Sheet } from '../../layout/parts.js';
+import { faultFrom, faultsOf, type ScheduleFault } from '../../schedules/schedule-faults.js';
 import { fieldsOf, inputOf, NEW_FIELDS, type ScheduleFields } from '../../schedules/schedule-form.js';
+import { previewOf } from '../../schedules/schedule-preview.js';
 import type { App, View } from '../../view.js';
 import { addressOf, versionIn } from './actions.js';
 import { type Form, textOf } from './form.js';
-import { fieldsIn, Group, ScheduleForm } from './schedule-fields.js';
+import { fieldsIn, ScheduleForm } from './schedule-fields.js';
+import { Times } from './times-preview.js';
+
+const HOUR_MS = 3_600_000;
 
 export function addEditPages(app: App): void {
+  const zonesOf = cached(HOUR_MS, readZoneChoices);
   app.get('/schedules/:name/edit', async c => {
     const view = c.get('view');
     const opened = await requireSchedule(view.reads, c.req.param('name'));
     const { version } = opened.definition;
-    const fields = fieldsOf(opened.definition);
-    return c.html(<EditPage view={view} opened={opened} fields={fields} version={version} error={null} />);
+    const sent = { fields: fieldsOf(opened.definition), faults: [], error: null };
+    const zones = await zonesOf(view.reads);
+    return c.html(<EditPage view={view} opened={opened} version={version} sent={sent} zones={zones} />);
   });
   app.post('/schedules/:name/edit', async c => {
     const view = c.get('view');
@@ -27,38 +35,76 @@ export function addEditPages(app: App): void {
     const form = (await c.req.parseBody({ all: true })) as Form;
     const version = versionIn(form);
     const fields = fieldsIn(form, view);
+    const page = async (sent: Sent) => (
+      <EditPage view={view} opened={opened} version={version} sent={sent} zones={await zonesOf(view.reads)} />
+    );
+    const refused = refusedBefore(form, null, fields);
+    if (refused !== null) return c.html(await page(refused), refused.faults.length === 0 ? 200 : 400);
     try {
       const record = await view.tock.schedules.upsert(inputOf(name, fields, payload), { ifVersion: version });
       const isSame = record.version === version;
       flash(c, isSame ? 'Nothing was changed.' : `${name} is at version ${record.version}.`);
       return c.redirect(addressOf(view, name), 303);
     } catch (error) {
-      const status = statusOf(error);
-      if (status === null) throw error;
-      return c.html(
-        <EditPage view={view} opened={opened} fields={fields} version={version} error={error as TockError} />,
-        status,
-      );
+      const { status, ...sent } = refusedBy(error, fields);
+      return c.html(await page(sent), status);
     }
   });
-  app.get('/new-schedule', c =>
-    c.html(<NewPage view={c.get('view')} name="" fields={NEW_FIELDS} error={null} />),
-  );
+  app.get('/new-schedule', async c => {
+    const view = c.get('view');
+    const sent = { fields: { ...NEW_FIELDS, job: c.req.query('job') ?? '' }, faults: [], error: null };
+    return c.html(<NewPage view={view} name="" sent={sent} zones={await zonesOf(view.reads)} />);
+  });
   app.post('/new-schedule', async c => {
     const view = c.get('view');
     const form = (await c.req.parseBody({ all: true })) as Form;
     const name = textOf(form, 'name') ?? '';
     const fields = fieldsIn(form, view);
+    const page = async (sent: Sent) => (
+      <NewPage view={view} name={name} sent={sent} zones={await zonesOf(view.reads)} />
+    );
+    const refused = refusedBefore(form, name, fields);
+    if (refused !== null) return c.html(await page(refused), refused.faults.length === 0 ? 200 : 400);
     try {
       await view.tock.schedules.upsert(inputOf(name, fields, null), { ifVersion: 0 });
       flash(c, `${name} is made.`);
       return c.redirect(addressOf(view, name), 303);
     } catch (error) {
-      const status = statusOf(error);
-      if (status === null) throw error;
-      return c.html(<NewPage view={view} name={name} fields={fields} error={error as TockError} />, status);
+      const { status, ...sent } = refusedBy(error, fields);
+      return c.html(await page(sent), status);
     }
   });
+  // Asked for by htmx, as one types.
+  app.get('/new-schedule/times', c => {
+    const view = c.get('view');
+    const form: Form = c.req.query();
+    const preview = previewOf(textOf(form, 'name') ?? '', fieldsIn(form, view), view.now);
+    return c.html(<Times view={view} preview={preview} />);
+  });
+}
+
+/** What was written, and what is wrong with it. */
+interface Sent {
+  readonly fields: ScheduleFields;
+  readonly faults: readonly ScheduleFault[];
+  /** Not of one field. */
+  readonly error: TockError | null;
+}
+
+/** Without asking the database; also where only the next times are asked for. Null: nothing is wrong. */
+function refusedBefore(form: Form, name: string | null, fields: ScheduleFields): Sent | null {
+  if (textOf(form, 'show') !== null) return { fields, faults: [], error: null };
+  const faults = faultsOf(name, fields);
+  return faults.length === 0 ? null : { fields, faults, error: null };
+}
+
+function refusedBy(error: unknown, fields: ScheduleFields): Sent & { readonly status: 400 | 409 } {
+  const status = statusOf(error);
+  if (status === null) throw error;
+  const fault = faultFrom(error as TockError);
+  return fault === null
+    ? { fields, faults: [], error: error as TockError, status }
+    : { fields, faults: [fault], error: null, status };
 }
 
 /** Of an error that the writer of the form can do something about; null: it has a page of its own. */
@@ -71,15 +117,15 @@ function statusOf(error: unknown): 400 | 409 | null {
 interface EditPageProps {
   readonly view: View;
   readonly opened: OpenedSchedule;
-  readonly fields: ScheduleFields;
   readonly version: number;
-  readonly error: TockError | null;
+  readonly sent: Sent;
+  readonly zones: readonly string[];
 }
 
 const LEAD =
   'Takes effect now. What was due before is still run as it was; runs that wait for a later time are withdrawn; a running one is never touched.';
 
-function EditPage({ view, opened, fields, version, error }: EditPageProps) {
+function EditPage({ view, opened, version, sent: { fields, faults, error }, zones }: EditPageProps) {
   const { name, origin, vanished_at: vanished } = opened.definition;
   const title = `Edit ${name}`;
   const path = `/schedules/${encodeURIComponent(name)}/edit`;
@@ -100,7 +146,7 @@ function EditPage({ view, opened, fields, version, error }: EditPageProps) {
         </Sheet>
       </Page>
     );
-  const problem: Child | null =
+  const problem =
     error?.code === 'TOCK_VERSION_CONFLICT' ? (
       <>
         Somebody else has edited it since this form was opened.{' '}
@@ -115,8 +161,12 @@ function EditPage({ view, opened, fields, version, error }: EditPageProps) {
         view={view}
         action={path}
         fields={fields}
+        name={name}
+        isNew={false}
         hidden={{ version: String(version) }}
         problem={problem}
+        faults={faults}
+        zones={zones}
         submit="Save"
         back={addressOf(view, name)}
       />
@@ -127,32 +177,30 @@ function EditPage({ view, opened, fields, version, error }: EditPageProps) {
 interface NewPageProps {
   readonly view: View;
   readonly name: string;
-  readonly fields: ScheduleFields;
-  readonly error: TockError | null;
+  readonly sent: Sent;
+  readonly zones: readonly string[];
 }
 
 const NEW_LEAD =
   'A schedule of a job that is in code, beside those that code defines: one for each tenant, for instance, with a payload of its own. It begins now; earlier occurrences are not caught up.';
 
-function NewPage({ view, name, fields, error }: NewPageProps) {
+function NewPage({ view, name, sent: { fields, faults, error }, zones }: NewPageProps) {
   const isTaken = error?.code === 'TOCK_VERSION_CONFLICT';
+  const taken = `There is already a schedule ${name}: choose another name, or edit that one.`;
   return (
     <Page view={view} title="New schedule" current="schedules" lead={NEW_LEAD}>
       <ScheduleForm
         view={view}
         action="/new-schedule"
         fields={fields}
-        problem={isTaken ? `There is already a schedule ${name}.` : (error?.message ?? null)}
-        submit="Make it"
+        name={name}
+        isNew
+        problem={isTaken ? null : (error?.message ?? null)}
+        faults={isTaken ? [...faults, { field: 'name', message: taken }] : faults}
+        zones={zones}
+        submit="Create the schedule"
         back={view.link('/schedules')}
-      >
-        <Group title="Name">
-          <label class="entry">
-            Letters, digits and . _ : @ -
-            <input type="text" name="name" value={name} required maxlength={200} autocomplete="off" />
-          </label>
-        </Group>
-      </ScheduleForm>
+      />
     </Page>
   );
 }

@@ -1,12 +1,14 @@
 // What a schedule is: when it runs next, its policies, where it is defined, what it feeds and what feeds it.
+
 import type { Child } from 'hono/jsx';
 import { expectedAt } from '../../../answers/schedules/expected.js';
 import type { OpenedSchedule, Recent } from '../../../answers/schedules/read-schedule.js';
+import { exclusionText } from '../../../model/calendar/exclusion-text.js';
 import { formatDuration } from '../../../model/duration.js';
 import { deepJsonText } from '../../../model/json-depth.js';
 import { Facts, Sheet, Time } from '../../layout/parts.js';
 import { relativeText, spanText } from '../../layout/text.js';
-import { inZones, startOf } from '../../schedules/times.js';
+import { inZones, nextStart } from '../../schedules/times.js';
 import type { View } from '../../view.js';
 import { writtenSchedule } from '../../words/schedule-words.js';
 
@@ -20,14 +22,18 @@ export interface FactsSectionProps {
 
 export function FactsSection(props: FactsSectionProps) {
   const { view, opened, recent, followers } = props;
-  const { definition, schedule } = opened;
+  const { definition, schedule, exceptions } = opened;
   const { timezone, overlap, catchup, catchup_window_ms: catchupWindow, queue } = definition;
-  const next = isHeld(definition) ? null : (props.next ?? earliest(opened, view));
-  const starts = next === null ? null : startOf(definition, schedule, next.getTime());
+  const due = isHeld(definition) ? null : (props.next ?? earliest(opened, view));
+  const starts = due === null ? null : nextStart(definition, schedule, exceptions, due);
+  // What is due next may be skipped.
+  const next = exceptions.length === 0 || starts === null ? (starts === null ? null : due) : new Date(starts);
   const now = view.now.getTime();
   const isOwn = definition.after === null;
   const usual = !isOwn || starts === null || recent.p95 === null ? null : starts + recent.p95;
-  const expected = isHeld(definition) ? null : expectedAt(definition, schedule, recent.occurrences);
+  const expected = isHeld(definition)
+    ? null
+    : expectedAt(definition, schedule, recent, view.frame.frozenSpans);
   const longest = definition.max_duration_ms;
   const rows: (readonly [string, Child])[] = [
     ['Does', view.tock.jobs.get(definition.job)?.description ?? null],
@@ -69,11 +75,15 @@ export function FactsSection(props: FactsSectionProps) {
         ? null
         : `${catchup}${catchupWindow === null ? '' : `, within ${formatDuration(catchupWindow)}`}`,
     ],
-    ['Summer time', definition.cron === null ? null : definition.dst],
-    ['Without', excluded(definition.exclude)],
+    ['Summer time', definition.cron === null && definition.anchor === null ? null : definition.dst],
+    ['Left out', excluded(definition.exclude)],
+    [
+      'Moved',
+      definition.shift === null ? null : `what is left out, to the ${definition.shift} day that is not`,
+    ],
     [
       'Job',
-      <a class="link" href={view.link('/runs', { job: definition.job })}>
+      <a class="link" href={view.link(`/jobs/${encodeURIComponent(definition.job)}`)}>
         {definition.job}
       </a>,
     ],
@@ -87,6 +97,7 @@ export function FactsSection(props: FactsSectionProps) {
       'Attempts',
       `${definition.max_attempts} at most${definition.priority === 0 ? '' : `, priority ${definition.priority}`}`,
     ],
+    ['Tags of its runs', definition.tags?.join(', ') ?? null],
     ['Runs after', definition.after ? <Names view={view} names={definition.after.definitions} /> : null],
     ['Followed by', followers.length === 0 ? null : <Names view={view} names={followers} />],
     ['When dead', definition.on_dead === null ? null : `enqueues ${definition.on_dead}`],
@@ -97,7 +108,10 @@ export function FactsSection(props: FactsSectionProps) {
         {definition.version}, <Changed {...props} />
       </>,
     ],
-    ['Considered up to', schedule === null || !isOwn ? null : <Time view={view} at={definition.cursor} />],
+    [
+      'Occurrences processed up to',
+      schedule === null || !isOwn ? null : <Time view={view} at={definition.cursor} />,
+    ],
     [
       'Last tick',
       schedule === null ? null : definition.seen_at === null ? (
@@ -179,13 +193,7 @@ function Names({ view, names }: { readonly view: View; readonly names: readonly 
 
 function excluded(exclude: unknown): string | null {
   if (!Array.isArray(exclude) || exclude.length === 0) return null;
-  const texts = exclude.map((each: unknown) =>
-    typeof each === 'string'
-      ? each
-      : typeof each === 'object' && each !== null && 'cron' in each
-        ? String(each.cron)
-        : '?',
-  );
+  const texts = exclude.map(exclusionText);
   const more = texts.length > 6 ? `, and ${texts.length - 6} more` : '';
   return `${texts.slice(0, 6).join(', ')}${more}`;
 }

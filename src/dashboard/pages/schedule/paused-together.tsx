@@ -1,11 +1,11 @@
 // Schedules that one act has paused together: a notice with a button, and the page that asks which to resume.
-import { includesRole } from '../../../model/operator.js';
 import {
   type NamedPause,
   readPausedAlone,
   readSharedPauses,
   type SharedPause,
-} from '../../../store/definitions/paused-together.js';
+} from '../../../answers/schedules/lists.js';
+import { includesRole } from '../../../model/operator.js';
 import { Page } from '../../layout/page.js';
 import { ActionForm, Empty, Sheet } from '../../layout/parts.js';
 import { relativeText } from '../../layout/text.js';

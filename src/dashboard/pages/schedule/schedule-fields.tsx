@@ -1,196 +1,231 @@
-// The fields of a schedule as a form, for one that is edited and for one that is made.
+// The form of a schedule that is edited or made: what matters first, the rest folded.
 import type { Child } from 'hono/jsx';
 import { includesRole } from '../../../model/operator.js';
-import { CATCHUP_POLICIES, OVERLAP_POLICIES } from '../../../model/planning/policies.js';
-import { Hidden } from '../../layout/parts.js';
-import { KINDS, type Kind, NEW_FIELDS, type ScheduleFields } from '../../schedules/schedule-form.js';
+import { Hidden, Suggestions } from '../../layout/parts.js';
+import {
+  AFTER,
+  ENTRIES,
+  type Entry,
+  FOLDS,
+  type Folded,
+  KIND_LABELS,
+  USUAL,
+  WHEN_HINTS,
+} from '../../schedules/schedule-entries.js';
+import type { FieldName, ScheduleFault } from '../../schedules/schedule-faults.js';
+import { KINDS, NEW_FIELDS, type ScheduleFields } from '../../schedules/schedule-form.js';
+import { previewOf, TIMES_FIELDS } from '../../schedules/schedule-preview.js';
 import type { View } from '../../view.js';
 import { type Form, textOf } from './form.js';
+import { Times } from './times-preview.js';
 
-/** What was sent. Those who may not see payloads cannot send one. */
+/** What was sent; the default of what was not. Those who may not see payloads cannot send one. */
 export function fieldsIn(form: Form, { user }: View): ScheduleFields {
   const { payload: _, ...names } = NEW_FIELDS;
-  const texts = Object.fromEntries(Object.keys(names).map(name => [name, textOf(form, name) ?? '']));
+  const texts = Object.fromEntries(
+    Object.entries(names).map(([name, usual]) => [
+      name,
+      form[name] === undefined ? usual : (textOf(form, name) ?? ''),
+    ]),
+  );
   const kind = KINDS.find(each => each === textOf(form, 'kind')) ?? 'cron';
   const payload = textOf(form, 'payload');
   return { ...(texts as typeof names), kind, ...(user.seesPayloads && payload !== null ? { payload } : {}) };
 }
-
-/** The label of a field; and a hint, or the values to choose from. */
-type Entry = readonly [label: string, hint: string | readonly string[]];
-
-const WHEN = {
-  when: ['When', '30 2 * * *, 5m, 2026-12-24T12:00:00Z, or names'],
-  timezone: ['Time zone', 'UTC'],
-  dst: ['Summer time', ['once', 'skip', 'literal']],
-  phase: ['Phase of an interval', 'none'],
-  startAt: ['Not before', 'no bound'],
-  endAt: ['Not after', 'no bound'],
-} as const;
-const AFTER = {
-  require: ['After others: needs', ['all', 'any']],
-  on: ['After others: on', ['success', 'failure', 'completion']],
-} as const;
-const HOW = {
-  overlap: ['Overlap', ['', ...OVERLAP_POLICIES]],
-  catchup: ['Catch-up', CATCHUP_POLICIES],
-  catchupWindow: ['Catch-up window', 'none'],
-  jitter: ['Jitter', 'none'],
-  window: ['Only from–to', '23:00-06:00'],
-  outsideWindow: ['Outside of it', ['defer', 'skip']],
-  startDeadline: ['Start deadline', 'none'],
-  remaining: ['Runs in all', 'no limit'],
-  pauseOnFailure: ['Pauses after dead runs in a row', 'never'],
-  within: ['Success expected within', 'nothing is expected'],
-  maxDuration: ['Takes at most', 'nothing is expected'],
-} as const;
-const WHAT = {
-  queue: ['Queue', 'that of the job'],
-  priority: ['Priority, lower goes first', 'that of the job'],
-  maxAttempts: ['Attempts at most', 'as many as the job has'],
-} as const;
-
-/** A field that is in no form would be reset by each edit; leaving one out does not compile. */
-const ENTRIES: Readonly<
-  Record<Exclude<keyof ScheduleFields, 'kind' | 'exclude' | 'job' | 'payload'>, Entry>
-> = {
-  ...WHEN,
-  ...AFTER,
-  ...HOW,
-  ...WHAT,
-};
 
 export interface ScheduleFormProps {
   readonly view: View;
   /** Where to post, under the base path. */
   readonly action: string;
   readonly fields: ScheduleFields;
+  readonly name: string;
+  /** Whether its name is asked for. */
+  readonly isNew: boolean;
   readonly hidden?: Readonly<Record<string, string>>;
-  /** What is wrong with what was sent. */
+  /** What is wrong with what was sent, other than in a field. */
   readonly problem: Child | null;
+  readonly faults: readonly ScheduleFault[];
+  readonly zones: readonly string[];
   readonly submit: string;
   /** An address. */
   readonly back: string;
-  /** Fields before all others. */
-  readonly children?: Child;
 }
 
-const KIND_LABELS: Readonly<Record<Kind, string>> = {
-  cron: 'Cron',
-  every: 'Every',
-  at: 'Once, at',
-  after: 'After others',
-};
-
-export function ScheduleForm({
-  view,
-  action,
-  fields,
-  hidden = {},
-  problem,
-  submit,
-  back,
-  children,
-}: ScheduleFormProps) {
-  const entries = (names: object) =>
-    (Object.keys(names) as (keyof typeof ENTRIES)[]).map(field => (
-      <FieldEntry name={field} value={fields[field]} entry={ENTRIES[field]} />
-    ));
+export function ScheduleForm(props: ScheduleFormProps) {
+  const { view, action, fields, isNew, hidden = {}, problem, faults, submit, back } = props;
   return (
     <form method="post" action={view.link(action)} class="schedule-form">
       <Hidden fields={hidden} />
-      {problem === null ? null : (
+      {problem === null && faults.length === 0 ? null : (
         <p class="refused" role="alert">
-          {problem}
+          {problem ??
+            (faults.length === 1
+              ? 'Nothing was saved: one field needs a change. It says what is wrong.'
+              : `Nothing was saved: ${faults.length} fields need a change. Each says what is wrong.`)}
         </p>
       )}
-      {children}
-      <Group title="When">
-        <label class="entry">
-          Kind
-          <select name="kind">
-            {KINDS.map(kind => (
-              <option value={kind} selected={kind === fields.kind}>
-                {KIND_LABELS[kind]}
-              </option>
+      <First {...props} />
+      {FOLDS.map(({ title, about, entries }) => (
+        <details class="sheet fold" open={isOpen(props, Object.keys(entries) as Folded[])}>
+          <summary>
+            <b>{title}</b> <span class="muted">{about}</span>
+          </summary>
+          <div class="fold-fields">
+            {(Object.keys(entries) as Folded[]).map(field => (
+              <FieldEntry name={field} value={fields[field]} entry={ENTRIES[field]} faults={faults} />
             ))}
-          </select>
-        </label>
-        {entries(WHEN)}
-        <label class="entry wide">
-          Without: dates or cron sets, one a line
-          <textarea name="exclude" rows={2}>
-            {fields.exclude}
-          </textarea>
-        </label>
-        {entries(AFTER)}
-      </Group>
-      <Group title="How">{entries(HOW)}</Group>
-      <Group title="What">
-        <label class="entry">
-          Job <input type="text" name="job" value={fields.job} list="jobs" required autocomplete="off" />
-        </label>
-        <datalist id="jobs">
-          {[...view.tock.jobs.keys()].sort().map(job => (
-            <option value={job} />
-          ))}
-        </datalist>
-        {entries(WHAT)}
-        {fields.payload === undefined || !view.user.seesPayloads ? null : (
-          <label class="entry wide">
-            Payload
-            <textarea name="payload" rows={4} class="mono">
-              {fields.payload}
-            </textarea>
-          </label>
-        )}
-      </Group>
+          </div>
+        </details>
+      ))}
       <div class="buttons">
         {includesRole(view.user.role, 'admin') ? (
           <button class="main">{submit}</button>
         ) : (
           <span class="muted">This needs the role admin.</span>
         )}
+        <noscript>
+          <button name="show" value="times">
+            Show the next times
+          </button>
+        </noscript>
         <a class="button" href={back}>
-          Cancel
+          {isNew ? 'Do not create it' : 'Leave it as it is'}
         </a>
       </div>
     </form>
   );
 }
 
-interface FieldEntryProps {
-  readonly name: string;
-  readonly value: string;
-  readonly entry: Entry;
-}
-
-function FieldEntry({ name, value, entry: [label, hint] }: FieldEntryProps) {
-  if (typeof hint === 'string')
-    return (
-      <label class="entry">
-        {label} <input type="text" name={name} value={value} placeholder={hint} />
-      </label>
-    );
+/** What matters first: name, job, when, zone, payload; and what comes of it. */
+function First({ view, fields, name, isNew, faults, zones }: ScheduleFormProps) {
+  const jobs = [...view.tock.jobs.keys()].sort();
+  const preview = previewOf(name, fields, view.now);
   return (
-    <label class="entry">
-      {label}
-      <select name={name}>
-        {hint.map(each => (
-          <option value={each} selected={each === value}>
-            {each === '' ? 'default' : each}
-          </option>
-        ))}
-      </select>
-    </label>
+    <div class="sheet first-fields">
+      {isNew ? (
+        <FieldEntry
+          name="name"
+          value={name}
+          entry={{ label: 'Name', hint: 'letters, digits and . _ : @ -' }}
+          faults={faults}
+        />
+      ) : (
+        <input type="hidden" name="name" value={name} data-times />
+      )}
+      <FieldEntry name="job" value={fields.job} entry={{ label: 'Job' }} faults={faults} list="jobs" />
+      <Suggestions id="jobs" values={jobs} />
+      <div class="timing">
+        <FieldEntry
+          name="kind"
+          value={fields.kind}
+          entry={{ label: 'It runs', choices: KINDS.map(kind => [kind, KIND_LABELS[kind]]) }}
+          faults={faults}
+        />
+        <FieldEntry
+          name="when"
+          value={fields.when}
+          entry={{ label: 'When', hint: WHEN_HINTS[fields.kind] }}
+          faults={faults}
+        />
+        <FieldEntry
+          name="timezone"
+          value={fields.timezone}
+          entry={{ label: 'Time zone', hint: 'UTC' }}
+          faults={faults}
+          list="zones"
+        />
+        <Suggestions id="zones" values={zones} />
+      </div>
+      <div
+        id="times"
+        class="times"
+        aria-live="polite"
+        hx-get={view.link('/new-schedule/times')}
+        hx-trigger={'input delay:300ms from:"closest form"'}
+        hx-include="[data-times]"
+        hx-sync="this:replace"
+        hx-swap="innerHTML"
+      >
+        <Times view={view} preview={preview} />
+      </div>
+      {fields.payload === undefined || !view.user.seesPayloads ? null : (
+        <FieldEntry
+          name="payload"
+          value={fields.payload}
+          entry={{ label: 'Payload, as JSON', rows: 4 }}
+          faults={faults}
+        />
+      )}
+    </div>
   );
 }
 
-export function Group({ title, children }: { readonly title: string; readonly children?: Child }) {
+function isOpen({ view, fields, faults }: ScheduleFormProps, names: readonly Folded[]): boolean {
+  const attempts = view.tock.jobs.get(fields.job)?.retry?.maxAttempts ?? 10;
+  return names.some(name => {
+    if (faults.some(({ field }) => field === name)) return true;
+    if (fields.kind === 'after' && name in AFTER) return true;
+    const usual = [
+      '',
+      NEW_FIELDS[name],
+      ...(USUAL[name] ?? []),
+      ...(name === 'maxAttempts' ? [`${attempts}`] : []),
+    ];
+    return !usual.includes(fields[name]);
+  });
+}
+
+const TIMES: ReadonlySet<string> = new Set<string>(['name', ...TIMES_FIELDS]);
+
+interface FieldEntryProps {
+  readonly name: FieldName;
+  readonly value: string;
+  readonly entry: Entry;
+  readonly faults: readonly ScheduleFault[];
+  /** The id of its suggestions. */
+  readonly list?: string;
+}
+
+function FieldEntry({ name, value, entry: { label, hint, choices, rows }, faults, list }: FieldEntryProps) {
+  const said = faults.filter(({ field }) => field === name);
+  const id = `fault-${name}`;
+  const attributes = {
+    name,
+    ...(TIMES.has(name) ? { 'data-times': true } : {}),
+    ...(said.length > 0 ? { 'aria-invalid': 'true', 'aria-describedby': id } : {}),
+  };
   return (
-    <fieldset class="sheet group">
-      <legend>{title}</legend>
-      {children}
-    </fieldset>
+    <div class={`entry of-${name}`}>
+      <label for={`field-${name}`}>{label}</label>
+      {choices !== undefined ? (
+        <select {...attributes} id={`field-${name}`}>
+          {choices.map(([each, words]) => (
+            <option value={each} selected={each === value}>
+              {words}
+            </option>
+          ))}
+        </select>
+      ) : rows !== undefined ? (
+        <textarea {...attributes} id={`field-${name}`} rows={rows} class="mono" spellcheck={false}>
+          {value}
+        </textarea>
+      ) : (
+        <input
+          type="text"
+          id={`field-${name}`}
+          value={value}
+          placeholder={hint}
+          autocomplete="off"
+          spellcheck={false}
+          {...(list === undefined ? {} : { list })}
+          {...attributes}
+        />
+      )}
+      {said.length === 0 ? null : (
+        <p class="fault" id={id}>
+          {said.map(({ message }) => message).join('; ')}
+        </p>
+      )}
+    </div>
   );
 }

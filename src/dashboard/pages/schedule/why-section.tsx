@@ -1,4 +1,5 @@
 // Why an occurrence ran, or did not: the answer of `tock why` in the page.
+import type { PropsWithChildren } from 'hono/jsx';
 import type { Why, WhyVerdict } from '../../../answers/why/why.js';
 import { Sheet } from '../../layout/parts.js';
 import type { View } from '../../view.js';
@@ -30,7 +31,8 @@ const WORDS: Readonly<Partial<Record<WhyVerdict, string>>> = {
   vanished: 'removed',
 };
 
-export function WhySection({ view, why }: { readonly view: View; readonly why: Why }) {
+/** @param children what can be done with the occurrence */
+export function WhySection({ view, why, children }: PropsWithChildren<{ view: View; why: Why }>) {
   return (
     <section id="why" class="why" aria-labelledby="why-title">
       <div class="section-head">
@@ -48,6 +50,7 @@ export function WhySection({ view, why }: { readonly view: View; readonly why: W
             <Answer view={view} why={each} />
           </div>
         ))}
+        {children}
       </Sheet>
     </section>
   );

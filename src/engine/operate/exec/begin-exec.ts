@@ -1,5 +1,4 @@
 // Begins a run of `tock exec`, unless another process has this occurrence, or an earlier run is still live.
-import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,6 +19,7 @@ import { reapRuns } from '../../../store/runs/reap/reap.js';
 import { requireOriginal } from '../../../store/schema/database-identity.js';
 import type { Engine } from '../../engine.js';
 import { afterCommit } from '../../finalize/after-commit.js';
+import { newWorkerId } from '../../worker/worker-id.js';
 import { workerRow } from '../../worker/worker-row.js';
 import { ExecRun } from './exec-run.js';
 
@@ -54,6 +54,7 @@ const RUN: ClaimedRun = {
   is_late: false,
   window: null,
   begun: null,
+  has_parents: false,
   trace: null,
   defect: null,
 };
@@ -71,7 +72,7 @@ export async function beginExec(
   await reapExpired(engine, found.expired);
   if (overlap === 'cancel_other' && !found.isTaken) await cancelLive(engine, found, options, stop);
   const { key } = found;
-  const workerId = randomUUID();
+  const workerId = newWorkerId(engine);
   const payload = payloadOf(options);
   const { id, isBegun } = await beginExecRun(database, {
     name,

@@ -8,6 +8,8 @@ export interface LastError {
   readonly name: string | null;
   readonly code: string | null;
   readonly message: string | null;
+  /** Of the attempt that failed; null: not on record. */
+  readonly deploy: string | null;
   readonly at: number;
 }
 
@@ -18,6 +20,8 @@ export interface ErrorCount {
   readonly count: number;
   /** In epoch milliseconds. */
   readonly firstAt: number;
+  /** The deploy of the first of them. */
+  readonly firstDeploy: string | null;
   readonly lastAt: number;
   /** The run that had it last, and its message. */
   readonly lastId: string;
@@ -38,7 +42,7 @@ export function countErrors(errors: readonly LastError[], { from, to, parts }: C
   type Mutable = { -readonly [Key in keyof ErrorCount]: ErrorCount[Key] } & { readonly parts: number[] };
   const counts = new Map<string, Mutable>();
   const normalize = createNormalizer();
-  for (const { id, job, at, ...error } of errors) {
+  for (const { id, job, at, deploy, ...error } of errors) {
     const group = groupOf(error, normalize);
     const key = JSON.stringify([job, group.name, group.code, group.message]);
     const sample = error.message ?? '';
@@ -47,6 +51,7 @@ export function countErrors(errors: readonly LastError[], { from, to, parts }: C
       group,
       count: 0,
       firstAt: at,
+      firstDeploy: deploy,
       lastAt: at,
       lastId: id,
       sample,
@@ -54,7 +59,7 @@ export function countErrors(errors: readonly LastError[], { from, to, parts }: C
     };
     if (found.count === 0) counts.set(key, found);
     found.count++;
-    found.firstAt = Math.min(found.firstAt, at);
+    if (at < found.firstAt) Object.assign(found, { firstAt: at, firstDeploy: deploy });
     if (at > found.lastAt) Object.assign(found, { lastAt: at, lastId: id, sample });
     const part = Math.min(Math.max(Math.floor(((at - from) / (to - from)) * parts), 0), parts - 1);
     found.parts[part] = (found.parts[part] ?? 0) + 1;

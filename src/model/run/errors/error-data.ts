@@ -65,7 +65,8 @@ function bare({ name, message, code, kind, details }: ErrorData): Error | undefi
   // Of these three, `details` have the delay, and the other numbers.
   if (kind === 'tock.retry-later') return new RetryLater(String(details['delay'] ?? 'unknown'), message);
   if (kind === 'tock.snooze') return Object.assign(new Snooze(0, { reason: message }), { delayMs: null });
-  if (kind === 'tock.suspension') return new Suspension(String(details['wait']), null);
+  if (kind === 'tock.suspension')
+    return new Suspension(String(details['wait']), String(details['waitId']), null);
   if (kind === 'tock.cancel') return new Cancel(message);
   if (kind === 'tock.dead') return new Dead(message);
   if (name === 'TockError' && code !== null) return new TockError(code as TockErrorCode, message);

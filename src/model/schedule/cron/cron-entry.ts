@@ -1,5 +1,7 @@
-// One entry of a field's list: `*`, `5`, `mon-fri`, `*/15`, `5/15`, `H(0-29)/10`, `L`, `5L`, `1#2`.
+// One entry of a field's list: `*`, `5`, `mon-fri`, `*/15`, `5/15`, `H(0-29)/10`, `L-3`, `15W`, `3B`, `5L`,
+// `1#2`.
 import type { CronFieldRule } from './cron-rules.js';
+import { businessDayPlace } from './relative-day.js';
 
 /** Throws with the reason. */
 export type Refuse = (why: string) => never;
@@ -40,11 +42,8 @@ export function checkEntry(rule: CronFieldRule, entry: string, listed: boolean, 
     refuse(`uses ~, a random value; write H${hashBounds(rule, entry)}, which the definition's name decides`);
   if (entry.includes('#')) return checkNth(rule, entry, listed, refuse);
   if (LAST.test(entry)) return checkLast(rule, `${entry.slice(0, -1)}L`, refuse);
-  if (/^L-\d+$/i.test(entry))
-    refuse(
-      'counts back from the last day, which is not in cron; write L for the last day, or a day such as 28',
-    );
-  if (/^(?:L?W|WL|\d+W)$/i.test(entry)) refuse(nearestWeekday(rule));
+  if (/^(?:L-\d+W?|L?W|WL|\d+W)$/i.test(entry)) return checkRelative(rule, entry.toUpperCase(), refuse);
+  if (/^(?:\d+|L(?:-\d+)?)?B$/i.test(entry)) return checkBusinessDay(rule, entry.toUpperCase(), refuse);
   const [base = '', step, ...more] = entry.split('/');
   if (more.length > 0) refuse('has more than one /; write one step, as in 0-30/10');
   if (step !== undefined) checkStep(rule, step, refuse);
@@ -63,10 +62,39 @@ function hashBounds(rule: CronFieldRule, entry: string): string {
   return from >= rule.min && from <= to && to <= rule.hashMax ? `(${from}-${to})` : '';
 }
 
-function nearestWeekday({ name }: CronFieldRule): string {
-  if (name !== 'day of month' && name !== 'weekday')
-    return 'uses W, which is not in cron; write whole numbers';
-  return 'uses W, which is not in cron; write days or weekdays: L as day of month is the last day, 5L as weekday the last Friday';
+/** `L-3`, `15W`, `LW`, `L-3W`. @param entry in capital letters */
+function checkRelative(rule: CronFieldRule, entry: string, refuse: Refuse): string {
+  const letter = entry.endsWith('W') || entry === 'WL' ? 'W' : 'L';
+  const instead = rule.name === 'weekday' ? '; as weekday, 5L is the last Friday' : '';
+  if (rule.name !== 'day of month')
+    refuse(
+      `uses ${letter}, which is only for the day of month: 15W is the weekday nearest the 15th, LW the last weekday of the month, L-3 three days before its last${instead}`,
+    );
+  if (entry === 'W' || entry === 'WL')
+    refuse(
+      'does not say which day; write LW for the last weekday of the month, 15W for the one nearest the 15th',
+    );
+  const [, back, date] = /^(?:L(?:-(\d+))?|(\d+))W?$/.exec(entry) ?? [];
+  if (back !== undefined && (Number(back) < 1 || Number(back) > 30))
+    refuse(`counts back ${back} days from the month's last; write L, or L-1 to L-30`);
+  if (date !== undefined) readValue(rule, date, refuse);
+  return entry;
+}
+
+/** `3B`, `LB`, `L-2B`. @param entry in capital letters */
+function checkBusinessDay(rule: CronFieldRule, entry: string, refuse: Refuse): string {
+  if (rule.name !== 'day of month')
+    refuse(
+      'uses B, which is only for the day of month: 3B is the third business day of the month, LB the last',
+    );
+  if (entry === 'B')
+    refuse(
+      'does not say which business day; write 3B for the third, LB for the last, or * for each one beside businessDays',
+    );
+  const place = Math.abs(businessDayPlace(entry));
+  if (place < 1 || place > 31)
+    refuse('is no business day of a month; write 1B to 31B, LB for the last, or L-1B to L-30B');
+  return entry;
 }
 
 /** `a minute`, `an hour`. */
@@ -151,7 +179,9 @@ function checkHash(rule: CronFieldRule, text: string, refuse: Refuse): string {
 
 function checkLast(rule: CronFieldRule, entry: string, refuse: Refuse): string {
   if (rule.name === 'day of month') {
-    return entry === 'L' ? entry : refuse(`${UNKNOWN}; L alone means the last day of the month`);
+    return entry === 'L'
+      ? entry
+      : refuse(`${UNKNOWN}; L alone means the last day of the month, L-3 three days before it`);
   }
   if (rule.name !== 'weekday')
     return refuse('uses L, which is only for days: L as day of month, 5L as weekday');

@@ -7,6 +7,7 @@ import { monthLength } from '../calendar.js';
 import { createLru } from '../lru.js';
 import { isPastMonthEnd } from '../never-comes.js';
 import { type CronText, type FieldText, readCronText } from './cron-text.js';
+import { businessDayPlace, isBusinessDay, isRelativeDay, relativeDay } from './relative-day.js';
 
 /** An expression, ready to be walked. Bit n stands for the value n; in `days`, for the day n + 1. */
 export interface CronFields {
@@ -16,6 +17,11 @@ export interface CronFields {
   readonly months: number;
   /** The matching days, by length of the month and weekday of its first day: see {@link dayMask}. */
   readonly days: Int32Array;
+  /**
+   * The places of the business days that match too, from the month's beginning, or if negative from its end:
+   * which days these are depends on what the schedule leaves out.
+   */
+  readonly businessDays: readonly number[];
   /** Whether the hour field covers all 24 hours: then the expression is continuous in real time. */
   readonly everyHour: boolean;
 }
@@ -61,7 +67,7 @@ export function checkCron(expression: string, seed?: string): void {
   if (HASHED.test(expression) || !isPlain(readCronText(expression))) readCron(expression, seed);
 }
 
-/** `*`, `5`, `mon`, `1-5`, `0-30/10`: no hash, no last day, no nth weekday. */
+/** `*`, `5`, `mon`, `1-5`, `0-30/10`: no hash, no day counted from the month's end, no nth weekday. */
 const PLAIN = /^(?:\*|(?:\d+|[a-z]{3})(?:-(?:\d+|[a-z]{3}))?)(?:\/\d+)?$/i;
 
 /**
@@ -86,7 +92,8 @@ interface Days {
   readonly dates: Set<number>;
   readonly weekdays: Set<number>;
   readonly lastWeekdays: Set<number>;
-  lastDate: boolean;
+  /** `L`, `15W`: of each month another date. */
+  readonly relative: readonly string[];
   nth: number;
 }
 
@@ -104,13 +111,16 @@ function expand(text: CronText, expression: string, seed: string | undefined): C
     dates: new Set(),
     weekdays: new Set(),
     lastWeekdays: new Set(),
-    lastDate: false,
+    relative: text.dayOfMonth.entries.filter(isRelativeDay),
     nth: 0,
   };
   const seconds = new Set<number>();
   const minutes = new Set<number>();
   const hours = new Set<number>();
-  const { second, minute, hour, dayOfMonth, weekday } = text;
+  const { second, minute, hour, weekday } = text;
+  const businessDays = text.dayOfMonth.entries.filter(isBusinessDay).map(businessDayPlace);
+  if (businessDays.length > 0 && weekday.text !== '*') throw countedAmongWeekdays(text, expression);
+  const dayOfMonth: FieldText = { ...text.dayOfMonth, entries: datesOf(text.dayOfMonth) };
   const dayRows = Math.max(dayOfMonth.entries.length, weekday.entries.length);
   const rows = Math.max(dayRows, second.entries.length, minute.entries.length, hour.entries.length);
   for (let row = 0; row < rows; row++) {
@@ -128,7 +138,8 @@ function expand(text: CronText, expression: string, seed: string | undefined): C
     for (const value of fields.second.values) seconds.add(value);
     for (const value of fields.minute.values) minutes.add(value);
     for (const value of fields.hour.values) hours.add(value);
-    if (row < dayRows) addDays(days, fields);
+    if (row < dayRows) addDays(days, fields, dayOfMonth.entries.length > 0);
+    if (businessDays.length > 0) continue;
     // Refused before a long list of minutes is read.
     if (row === dayRows - 1 && !everComes(months, daysOf(text, days))) throw neverComes(text, expression);
   }
@@ -138,6 +149,7 @@ function expand(text: CronText, expression: string, seed: string | undefined): C
     hours: bits(hours),
     months: bits(months),
     days: daysOf(text, days),
+    businessDays,
     everyHour: bits(hours) === ALL_HOURS,
   };
 }
@@ -146,6 +158,10 @@ function expand(text: CronText, expression: string, seed: string | undefined): C
 function entryAt({ entries }: FieldText, row: number): string {
   return entries[Math.min(row, entries.length - 1)] ?? '*';
 }
+
+/** The entries that the parser expands: W and B are not in its language. */
+const datesOf = ({ entries }: FieldText): string[] =>
+  entries.filter(entry => !isRelativeDay(entry) && !isBusinessDay(entry));
 
 function parseRow(row: Row, seed: string | undefined): CronExpression {
   try {
@@ -159,11 +175,9 @@ function parseRow(row: Row, seed: string | undefined): CronExpression {
   }
 }
 
-function addDays(days: Days, fields: CronExpression['fields']): void {
-  for (const value of fields.dayOfMonth.values) {
-    if (typeof value === 'number') days.dates.add(value);
-    else days.lastDate = true;
-  }
+/** @param hasDates whether the row's day of month is the expression's, and not in place of none */
+function addDays(days: Days, fields: CronExpression['fields'], hasDates: boolean): void {
+  if (hasDates) for (const value of fields.dayOfMonth.values) days.dates.add(Number(value));
   for (const value of fields.dayOfWeek.values as readonly (number | string)[]) {
     if (typeof value === 'number') days.weekdays.add(value % 7);
     else days.lastWeekdays.add(Number(value[0]) % 7);
@@ -178,9 +192,10 @@ function daysOf({ dayOfMonth, weekday }: CronText, days: Days): Int32Array {
   for (let length = 28; length <= 31; length++) {
     for (let first = 0; first < 7; first++) {
       let mask = 0;
+      const relative = new Set(days.relative.map(entry => relativeDay(entry, length, first)));
       for (let day = 1; day <= length; day++) {
         const weekday = (first + day - 1) % 7;
-        const byDate = days.dates.has(day) || (days.lastDate && day === length);
+        const byDate = days.dates.has(day) || relative.has(day);
         const byWeekday =
           (days.weekdays.has(weekday) && (days.nth === 0 || Math.ceil(day / 7) === days.nth)) ||
           (days.lastWeekdays.has(weekday) && day + 7 > length);
@@ -201,6 +216,12 @@ function everComes(months: ReadonlySet<number>, days: Int32Array): boolean {
       days.subarray((length - 28) * 7, (length - 27) * 7).some(mask => mask !== 0),
     );
   });
+}
+
+function countedAmongWeekdays(text: CronText, expression: string): Error {
+  return badSchedule(
+    `cron ${show(expression.trim())}: day of month ${show(text.dayOfMonth.text)} counts business days, which the weekday ${show(text.weekday.text)} cannot change; write * as weekday, and which days are business days in businessDays`,
+  );
 }
 
 function neverComes(text: CronText, expression: string): Error {

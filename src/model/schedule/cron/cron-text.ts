@@ -23,7 +23,8 @@ export interface CronText {
 /** Twice what listing every value of every field takes. */
 const MAX_CRON_LENGTH = 1024;
 
-const MACROS: Readonly<Record<string, string>> = {
+/** What stands for five fields. */
+export const MACROS: Readonly<Record<string, string>> = {
   '@yearly': '0 0 1 1 *',
   '@annually': '0 0 1 1 *',
   '@monthly': '0 0 1 * *',

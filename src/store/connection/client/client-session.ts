@@ -88,6 +88,8 @@ function rowOf(json: string): Record<string, unknown> {
 
 function columnOf(name: string, value: unknown): unknown {
   if (value === null) return null;
+  // That of a definition is text: see at-text.ts.
+  if (name === 'at' && typeof value === 'string' && /^\d{4}-/.test(value)) return value;
   if (/^at$|_at$|At$|^cursor$/.test(name)) return instantOf(value);
   if (/_ms$|Ms$/.test(name)) return Number(value);
   return typeof value === 'number' && /^id$|_id$|Id$/.test(name) ? String(value) : value;

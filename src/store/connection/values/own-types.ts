@@ -1,7 +1,6 @@
 // How the rows of Tock's own statements are read: each brings its parsers. Neither what an app has set for
 // its queries (pg.types.setTypeParser, `types` of its pool) nor a session's DateStyle changes that.
 import type pg from 'pg';
-import { parseTextArray } from './text-array.js';
 
 type Parse = (text: string) => unknown;
 
@@ -51,6 +50,16 @@ const PARSERS: ReadonlyMap<number, Parse> = new Map<number, Parse>([
   // smallint[], integer[], oid[], double precision[]
   ...[1005, 1007, 1028, 1022].map((oid): [number, Parse] => [oid, numbersOf]),
 ]);
+
+const ELEMENT = /"((?:[^"\\]|\\[\s\S])*)"|([^",{}]+)/g;
+
+/** Of what the server writes for an array of one dimension: {a,"b c","d\"e",NULL}. */
+function parseTextArray(text: string): (string | null)[] {
+  return [...text.matchAll(ELEMENT)].map(([, quoted, plain = '']) => {
+    if (quoted !== undefined) return quoted.replace(/\\([\s\S])/g, '$1');
+    return plain === 'NULL' ? null : plain;
+  });
+}
 
 function numbersOf(text: string): (number | null)[] {
   return parseTextArray(text).map(each => (each === null ? null : Number(each)));

@@ -3,6 +3,7 @@ import type { MetricsData, ScheduleState } from '../../../model/metrics/metrics.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { readable } from '../../connection/values/readable-instant.js';
+import { IS_FROZEN } from '../../definitions/freeze/frozen.js';
 import { liesIn, QUEUE_LANES } from '../../runs/claim/queue-lanes.js';
 import { statuses } from '../../runs/transition.js';
 import { OLDEST_SNAPSHOT } from '../figures.js';
@@ -109,7 +110,7 @@ const CODE_JOBS = statement<object, { job: string; queue: string }>(
 
 const SCHEDULER = statement<
   object,
-  { schedules: number; overdueSeconds: number; oldestSnapshotSeconds: number | null }
+  { schedules: number; overdueSeconds: number; isFrozen: boolean; oldestSnapshotSeconds: number | null }
 >(
   'read-scheduler-state',
   `
@@ -118,6 +119,7 @@ select (select count(*)::integer from tock.job_definitions d
   coalesce((select ${seconds('tock.now() - min(d.next_at)')} from tock.job_definitions d
     where d.next_at <= tock.now() and isfinite(d.next_at) and d.paused_at is null and d.broken_at is null
       and d.vanished_at is null), 0) as "overdueSeconds",
+  ${IS_FROZEN} as "isFrozen",
   case when pg_has_role('pg_read_all_stats', 'usage') then coalesce((select s.age_ms from (${OLDEST_SNAPSHOT}) s), 0)::float8 / 1000 end
     as "oldestSnapshotSeconds"`,
 );
@@ -146,10 +148,10 @@ export async function withoutJit(session: Session): Promise<void> {
 }
 
 /** Jobs in code, how many schedules there are, and the state of scheduler and server. */
-export async function readSchedulerState(
-  session: Session,
-): Promise<
-  Pick<MetricsData, 'jobs' | 'overdueSeconds' | 'oldestSnapshotSeconds'> & { readonly schedules: number }
+export async function readSchedulerState(session: Session): Promise<
+  Pick<MetricsData, 'jobs' | 'overdueSeconds' | 'isFrozen' | 'oldestSnapshotSeconds'> & {
+    readonly schedules: number;
+  }
 > {
   const row = await SCHEDULER.first(session, {});
   if (!row) throw new Error('the state of the scheduler gave no row');

@@ -2,7 +2,8 @@
 //
 // A reader asks how far the roll-up is, and then reads hours, minutes and runs up to and from there.
 // Meanwhile the roll-up may go on: what was counted since is read as runs all the same.
-import { percentile } from '../../../model/metrics/buckets.js';
+import type { FlowSpan, PartCount } from '../../../model/explain/queue-flow.js';
+import type { JobPart } from '../../../model/metrics/job-weeks.js';
 import {
   floorTo,
   HOUR_MS,
@@ -14,7 +15,7 @@ import { FINISHED_STATUSES, type FinishedStatus } from '../../../model/run/state
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { instant } from '../../connection/values/readable-instant.js';
-import { countEnded, FIGURES, sumOfBuckets, sumOfFigures } from '../../figures/ended-runs.js';
+import { countEnded, FIGURES, sumOfBuckets } from '../../figures/ended-runs.js';
 import { readProgress } from '../../figures/roll-up.js';
 
 /** Where the figures of a span are, as parameters. */
@@ -115,65 +116,45 @@ function noOutcomes(): Record<FinishedStatus, number> {
   return Object.fromEntries(FINISHED_STATUSES.map(status => [status, 0])) as Record<FinishedStatus, number>;
 }
 
-/**
- * What a job's runs did over a span. Times in milliseconds, of runs that succeeded or are dead; null where
- * there was none. Percentiles are estimates from buckets (1, 2, 5, 10 ms …).
- */
-export interface JobFigures extends Readonly<Record<FinishedStatus, number>> {
-  readonly job: string;
-  readonly meanMs: number | null;
-  readonly p50Ms: number | null;
-  readonly p95Ms: number | null;
-  /** Of the wait: from when a run was due to the start of its last attempt. */
-  readonly waitP95Ms: number | null;
-}
-
-const BY_JOB = statement<
-  Span & { jobs: readonly string[] | null },
-  {
-    job: string;
-    counts: Record<FinishedStatus, number>;
-    micros: number;
-    durations: number[] | null;
-    waits: number[] | null;
-  }
->(
-  'read-job-figures',
+const JOB_PARTS = statement<Span & { job: string; part: string }, JobPart>(
+  'read-job-parts',
   `
-with ${FIGURES_OF_SPAN}, statuses as (
-  select f.job, f.status, ${sumOfFigures('f')}
-  from figures f where :jobs::text[] is null or f.job = any(:jobs) group by f.job, f.status
-)
-select s.job, jsonb_object_agg(s.status, s.run_count) as counts, sum(s.duration_us)::float8 as micros,
-  (${sumOfBuckets('s.durations')})::float8[] as durations, (${sumOfBuckets('s.waits')})::float8[] as waits
-from statuses s group by s.job order by s.job`,
+with ${FIGURES_OF_SPAN}
+select (extract(epoch from date_bin(:part::interval, f.at, :start::timestamptz)) * 1000)::float8 as at, f.status,
+  sum(f.run_count)::float8 as count, (${sumOfBuckets('f.durations')})::float8[] as durations, (${sumOfBuckets('f.waits')})::float8[] as waits
+from figures f where f.job = :job group by 1, 2`,
 );
 
 /**
- * Figures of each job that had a run end in the last hours: 24, or 168 for a week.
- * @param jobs only these; null: all
+ * What became of a job's runs since the beginning of an hour, in parts of some whole hours.
+ * @param from epoch milliseconds, a whole hour
  */
-export async function readJobFigures(
+export async function readJobParts(
   session: Session,
-  { hours = 24, jobs = null }: { readonly hours?: number; readonly jobs?: readonly string[] | null } = {},
-): Promise<JobFigures[]> {
-  const progress = await readProgress(session);
-  const rows = await BY_JOB.run(session, { ...spanSince(progress.now - hours * HOUR_MS, progress), jobs });
-  return rows.map(({ job, counts, micros, durations, waits }) => {
-    const measured = (durations ?? []).reduce((sum, count) => sum + count, 0);
-    return {
-      ...noOutcomes(),
-      ...counts,
-      job,
-      meanMs: measured === 0 ? null : micros / measured / 1000,
-      p50Ms: msAt(durations, 0.5),
-      p95Ms: msAt(durations, 0.95),
-      waitP95Ms: msAt(waits, 0.95),
-    };
-  });
+  job: string,
+  { from, hours }: { readonly from: number; readonly hours: number },
+): Promise<JobPart[]> {
+  const span = spanSince(from, await readProgress(session));
+  return await JOB_PARTS.run(session, { ...span, start: new Date(from), job, part: `${hours} hours` });
 }
 
-function msAt(counts: readonly number[] | null, share: number): number | null {
-  const seconds = percentile(counts ?? [], share);
-  return seconds === null ? null : seconds * 1000;
+const QUEUE_ENDS = statement<Span & { queue: string; part: string }, PartCount>(
+  'read-queue-ends',
+  `
+with ${FIGURES_OF_SPAN}
+select (extract(epoch from date_bin(:part::interval, f.at, :start::timestamptz)) * 1000)::float8 as at, sum(f.run_count)::float8 as count
+from figures f where f.queue = :queue and f.status <> 'skipped' group by 1`,
+);
+
+/** How many runs of a queue ended in each part of a span up to now, skipped ones aside. */
+export async function readQueueEnds(
+  session: Session,
+  queue: string,
+  { from, partMs }: FlowSpan,
+): Promise<PartCount[]> {
+  const progress = await readProgress(session);
+  // Minutes are read as such, also where their hour is summed up.
+  const hoursUntil = Math.min(progress.hoursUntil, floorTo(HOUR_MS, from));
+  const span = { ...spanSince(from, { ...progress, hoursUntil }), start: new Date(from) };
+  return await QUEUE_ENDS.run(session, { ...span, queue, part: `${partMs} milliseconds` });
 }

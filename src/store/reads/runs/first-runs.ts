@@ -1,7 +1,7 @@
-// The first runs that match, in the order of their ids: of each branch so many, and of these the first.
+// The first runs that match, by their ids or their ends: of each branch so many, and of these the first.
 import { sql } from 'kysely';
 import { MAX_COMPARED } from '../../../model/run/errors/error-group.js';
-import type { ReadRunMatch } from '../../../model/run/run-match.js';
+import type { ReadRunMatch } from '../../../model/run/match/run-match.js';
 import type { RunStatus, Trigger } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { db, readableInstant, runQuery } from '../../connection/query.js';
@@ -10,7 +10,9 @@ import {
   branchesOf,
   conditionsOf,
   type IdBounds,
+  isOfFailures,
   isWithin,
+  type Reading,
   type Resolved,
   type Runs,
 } from './run-conditions.js';
@@ -26,6 +28,7 @@ export interface ListedRun {
   readonly queue: string;
   readonly trigger: Trigger;
   readonly key: string | null;
+  readonly tags: readonly string[] | null;
   readonly scheduledFor: Date | null;
   readonly runAt: Date;
   readonly startedAt: Date | null;
@@ -39,6 +42,9 @@ export interface ListedRun {
   /** Its first 500 characters. */
   readonly errorMessage: string | null;
 }
+
+/** What conditions ask for beside these. */
+const CONDITION_COLUMNS = ['r.locked_by', 'r.payload'] as const;
 
 type Order = 'asc' | 'desc';
 
@@ -60,6 +66,7 @@ const COLUMNS = [
   'r.queue',
   'r.trigger',
   'r.idempotency_key',
+  'r.tags',
   'r.scheduled_for',
   'r.run_at',
   'r.started_at',
@@ -71,69 +78,101 @@ const COLUMNS = [
   'r.errors',
 ] as const;
 
+/** A branch has its table's name, so that the planner sees which indexes there are. */
+const runsOf = ({ table }: Branch) => db.selectFrom(`${table} as r` as 'tock.job_runs as r');
+
 /** The first runs of a branch, in the order of an index. */
 function firstOf(branch: Branch, { match, resolved, bounds, order, limit }: Wanted) {
-  const runs = db
-    .selectFrom(`${branch.table} as r` as 'tock.job_runs as r')
+  const runs = runsOf(branch)
     .select(COLUMNS)
-    .where(eb => conditionsOf(eb, branch, match, resolved, bounds))
+    .where(eb => conditionsOf(eb, branch, match, resolved, { bounds }))
+    .$if(bounds.ended !== undefined, query => query.orderBy('r.finished_at', order))
     .orderBy('r.id', order)
     .limit(limit);
   return db.selectFrom(runs.as('b')).selectAll('b');
 }
 
-/** So many live runs are probed. */
-const PROBED = 2000;
-/** With fewer matches among these than one for so many wanted runs, all are read. */
-const WANTED_FOR_EACH = 25;
+/** So many runs are walked before all that match are read; more of them where all are walked. */
+const WALKED = 2000;
+const WALKED_OF_ALL = 10_000;
 
 /**
- * The first live runs of a branch. No index has those of a job. Where they are not rare among the first few
- * thousand, live runs are walked in the order of their ids until there are enough. Else all are read as they
- * are stored, which takes a third of the time of walking them all.
+ * The first runs of a branch where no index has the matching ones in the order of their ids, and the
+ * planner cannot know whether there are enough of them among the newest. The first few thousand runs are
+ * walked in that order. Where they have too few, all that match are read by other indexes, or as they are
+ * stored, and sorted. (If many more were walked, the planner would sort all dead runs instead.)
  */
-function firstOfLive(branch: Branch, { match, resolved, bounds, order, limit }: Wanted) {
-  const live = () => db.selectFrom(`${branch.table} as r` as 'tock.job_runs as r');
-  const probed = live()
-    .selectAll('r')
-    .where(eb => isWithin(eb, bounds))
+function firstOfWalked(branch: Branch, { match, resolved, bounds, order, limit }: Wanted) {
+  const near = runsOf(branch)
+    .select([...COLUMNS, ...CONDITION_COLUMNS])
+    .where(eb => isOnWalk(eb, branch, match, bounds))
     .orderBy('r.id', order)
-    .limit(PROBED);
-  const probe = db
-    .selectFrom(probed.as('r'))
-    .select(eb => eb.fn.countAll().as('found'))
-    .where(eb => conditionsOf(eb as unknown as Runs, branch, match, resolved));
-  const isRare = sql<boolean>`(select p.found from probe p) * ${sql.lit(WANTED_FOR_EACH)} < ${sql.lit(limit)}`;
-  const matching = live()
+    .limit(branch.table === 'tock.job_runs_finished' && branch.statuses === null ? WALKED_OF_ALL : WALKED);
+  const walked = db
+    .selectFrom(near.as('r'))
     .select(COLUMNS)
-    .where(eb => conditionsOf(eb, branch, match, resolved, bounds))
+    .where(eb => conditionsOf(eb as unknown as Runs, branch, match, resolved, { bounds }))
     .limit(limit);
-  const walked = matching.where(sql<boolean>`not (${isRare})`).orderBy('r.id', order);
-  // No index has this order, so that none is walked.
-  const read = matching.where(isRare).orderBy(eb => sql`${eb.ref('r.id')} + 0`, order);
-  const either = db
-    .with(
-      cte => cte('probe').materialized(),
-      () => probe,
-    )
-    .selectFrom(walked.as('w'))
-    .selectAll('w')
-    .unionAll(db.selectFrom(read.as('a')).selectAll('a'));
+  const isTooFew = sql<boolean>`(select count(*) from walked) < ${limit}::integer`;
+  const read = (reading: Reading) => {
+    const runs = runsOf(branch)
+      .select(COLUMNS)
+      .where(eb => conditionsOf(eb, branch, match, resolved, { bounds, reading }))
+      .where(isTooFew)
+      // No index has this order, so that none is walked.
+      .orderBy(eb => sql`${eb.ref('r.id')} + 0`, order)
+      .limit(limit);
+    return db.selectFrom(runs.as('a')).selectAll('a');
+  };
+  // What was walked is read again where it was too few.
+  const either = readingsOf(branch, match).reduce(
+    (union, reading) => union.union(read(reading)),
+    db
+      .with(
+        cte => cte('walked').materialized(),
+        () => walked,
+      )
+      .selectFrom('walked as w')
+      .selectAll('w'),
+  );
   return db.selectFrom(either.as('b')).selectAll('b');
 }
 
-/** Definitions and keys have an index of live runs. */
-function isWalked({ table, statuses }: Branch, { match }: Wanted): boolean {
-  const { definition, key, job, queue, error, errorGroup, payload } = match;
-  const isIndexed = definition !== undefined || key !== undefined;
-  const isNarrow = [job, queue, error, errorGroup, payload].some(each => each !== undefined);
-  return table === 'tock.job_runs_live' && !isIndexed && (isNarrow || statuses !== null);
+/** Each run that matches is found by one of them. */
+const readingsOf = ({ table, statuses }: Branch, { deploy }: ReadRunMatch): readonly Reading[] =>
+  table === 'tock.job_runs_live' || deploy === undefined || isOfFailures(statuses)
+    ? ['any']
+    : ['lastIn', 'failedIn'];
+
+/** Which runs are walked: an index has them in the order of their ids. */
+function isOnWalk(eb: Runs, { table, statuses }: Branch, { job }: ReadRunMatch, bounds: IdBounds) {
+  const isInOrder = isWithin(eb, bounds);
+  if (table === 'tock.job_runs_live') return isInOrder;
+  if (statuses !== null)
+    return sql<boolean>`${isInOrder} and ${eb.ref('r.status')} in (${sql.join(statuses.map(each => sql.lit(each)))})`;
+  return job === undefined
+    ? isInOrder
+    : sql<boolean>`${isInOrder} and ${eb.ref('r.job')} collate "C" = ${job}`;
+}
+
+/** Definitions and keys have an index. Of finished runs a job has one too, but not together with a state. */
+function isWalkedFirst({ table, statuses }: Branch, { match }: Wanted): boolean {
+  const { definition, key, job, queue, error, errorGroup, payload, tag, deploy } = match;
+  if (definition !== undefined || key !== undefined) return false;
+  if (table === 'tock.job_runs_finished')
+    return tag !== undefined || deploy !== undefined || (job !== undefined && statuses !== null);
+  const isNarrow = [job, queue, error, errorGroup, payload, tag, deploy].some(each => each !== undefined);
+  return isNarrow || statuses !== null;
 }
 
 /** Those of all branches. What is computed of a row is computed of these only. */
 function firstRuns(wanted: Wanted) {
-  const [first, ...others] = branchesOf(wanted.match).map(branch =>
-    isWalked(branch, wanted) ? firstOfLive(branch, wanted) : firstOf(branch, wanted),
+  const isOfEnded = wanted.bounds.ended !== undefined;
+  const branches = branchesOf(wanted.match).filter(
+    ({ table }) => !isOfEnded || table !== 'tock.job_runs_live',
+  );
+  const [first, ...others] = branches.map(branch =>
+    !isOfEnded && isWalkedFirst(branch, wanted) ? firstOfWalked(branch, wanted) : firstOf(branch, wanted),
   );
   if (first === undefined) return null;
   const runs = others.reduce((union, other) => union.unionAll(other), first);
@@ -151,18 +190,37 @@ function firstRuns(wanted: Wanted) {
         'errorMessage',
       ),
     ])
+    .$if(isOfEnded, query => query.orderBy('r.finished_at', wanted.order))
     .orderBy('r.id', wanted.order)
     .limit(wanted.limit);
 }
 
 /** As a list shows them. */
 export async function readFirst(session: Session, wanted: Wanted): Promise<ListedRun[]> {
-  const query = firstRuns(wanted)?.select(eb => [
+  const query = listedRuns(wanted);
+  return query === null ? [] : await runQuery(session, query);
+}
+
+/** As a list shows them, and where each stands in the order of the ends: to the microsecond. */
+export async function readFirstEnded(
+  session: Session,
+  wanted: Wanted,
+): Promise<{ readonly run: ListedRun; readonly at: string }[]> {
+  const query = listedRuns(wanted)?.select(eb => sql<string>`${eb.ref('r.finished_at')}::text`.as('at'));
+  const rows = query === undefined ? [] : await runQuery(session, query);
+  return rows.map(({ at, ...run }) => ({ run, at }));
+}
+
+function listedRuns(wanted: Wanted) {
+  const query = firstRuns(wanted);
+  if (query === null) return null;
+  return query.select(eb => [
     'r.attempts',
     'r.max_attempts as maxAttempts',
     'r.queue',
     'r.trigger',
     'r.idempotency_key as key',
+    'r.tags',
     'r.blocked_on as blockedOn',
     'r.skip_reason as skipReason',
     readableInstant(eb.ref('r.scheduled_for')).as('scheduledFor'),
@@ -176,7 +234,6 @@ export async function readFirst(session: Session, wanted: Wanted): Promise<Liste
       'fraction',
     ),
   ]);
-  return query === undefined ? [] : await runQuery(session, query);
 }
 
 /** Their ids, and what their error's group is known by. */

@@ -12,7 +12,7 @@ interface Params {
 
 /** Without their stacks, which are most of what is stored of an error. `offset 0`: each is unpacked once. */
 const COLUMNS = `r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code,
-  left(e.last ->> 'message', ${MAX_COMPARED}) as message`;
+  left(e.last ->> 'message', ${MAX_COMPARED}) as message, e.last ->> 'deploy' as deploy`;
 const LAST = `cross join lateral (select r.errors -> -1 as last offset 0) e`;
 const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8 as at`;
 

@@ -3,8 +3,9 @@
 // Live and finished runs are looked for separately, and so is each state of those that did not succeed: each
 // branch then walks an index downwards from the newest run, and stops at the limit.
 import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
+import { workerIdsOf } from '../../../model/deploys/deploys.js';
 import { literalStart } from '../../../model/run/errors/error-group.js';
-import type { ReadRunMatch } from '../../../model/run/run-match.js';
+import type { ReadRunMatch } from '../../../model/run/match/run-match.js';
 import { FINISHED_STATUSES, LIVE_STATUSES, type RunStatus } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { db, firstRow } from '../../connection/query.js';
@@ -18,8 +19,9 @@ export interface Resolved {
   readonly keyRunId: string | null;
 }
 
-/** Null if no run can match, because there is no such definition. */
+/** Null if no run can match: there is no such definition, or no worker of such a deploy was ever there. */
 export async function resolveMatch(session: Session, match: ReadRunMatch): Promise<Resolved | null> {
+  if (match.deploy !== undefined && !(await hasExecuted(session, match.deploy))) return null;
   let [definitionId, keyRunId]: (string | null)[] = [null, null];
   if (match.definition !== undefined) {
     const query = db.selectFrom('tock.job_definitions').select('id').where('name', '=', match.definition);
@@ -31,6 +33,16 @@ export async function resolveMatch(session: Session, match: ReadRunMatch): Promi
     keyRunId = (await firstRow(session, query))?.run_id ?? null;
   }
   return { definitionId: definitionId ?? null, keyRunId: keyRunId ?? null };
+}
+
+/** A worker notes its deploy before it executes a run. */
+async function hasExecuted(session: Session, deploy: string): Promise<boolean> {
+  const query = db
+    .selectFrom('tock.deploys')
+    .select('name')
+    .where('name', '=', deploy)
+    .where('first_seen_at', 'is not', null);
+  return (await firstRow(session, query)) !== undefined;
 }
 
 export type RunTable = 'tock.job_runs_live' | 'tock.job_runs_finished';
@@ -59,9 +71,25 @@ export interface IdBounds {
   readonly before?: string | undefined;
   readonly after?: string | undefined;
   readonly upTo?: string | undefined;
+  /** Of runs that have ended, in the order of their ends. */
+  readonly ended?: EndedBounds | undefined;
+}
+
+/** Instants as PostgreSQL writes them, to the microsecond. */
+export interface EndedBounds {
+  /** The earliest end; null: any. */
+  readonly from: string | null;
+  /** Only runs that come before this end and id; null: any. */
+  readonly before: { readonly at: string; readonly id: string } | null;
 }
 
 export type Runs = ExpressionBuilder<Schema & { r: Schema['tock.job_runs'] }, 'r'>;
+
+/**
+ * Which runs of a deploy: `lastIn`, those that it executed last; `failedIn`, those of which it had a failed
+ * attempt. Each has an index, `any` of the two has none.
+ */
+export type Reading = 'any' | 'lastIn' | 'failedIn';
 
 /** The conditions on a run `r` of a branch. */
 export function conditionsOf(
@@ -69,9 +97,9 @@ export function conditionsOf(
   { table, statuses }: Branch,
   match: ReadRunMatch,
   { definitionId, keyRunId }: Resolved,
-  bounds: IdBounds = {},
+  { bounds = {}, reading = 'any' }: { readonly bounds?: IdBounds; readonly reading?: Reading } = {},
 ): RawBuilder<boolean> {
-  const { job, queue, key, error, errorGroup, payload, from, to } = match;
+  const { job, queue, group, key, tag, deploy, error, errorGroup, payload, from, to } = match;
   const time = eb.ref(table === 'tock.job_runs_live' ? 'r.run_at' : 'r.finished_at');
   const span = [
     ...(from === undefined ? [] : [sql`${time} >= ${from}`]),
@@ -92,8 +120,19 @@ export function conditionsOf(
     ...(job === undefined ? [] : [sql`${eb.ref('r.job')} collate "C" = ${job}`]),
     ...(definitionId === null ? [] : [sql`${eb.ref('r.definition_id')} = ${definitionId}::bigint`]),
     ...(queue === undefined ? [] : [sql`${eb.ref('r.queue')} = ${queue}`]),
+    ...(group === undefined
+      ? []
+      : [
+          sql`${id} = any(array(select a.run_id from tock.job_waits w join tock.job_awaited_runs a on a.wait_id = w.id
+            where w.run_id = ${group}::bigint and w.kind = 'group'))`,
+        ]),
     ...(key === undefined ? [] : [sql`${eb.ref('r.idempotency_key')} = ${key}`]),
-    ...(payload === undefined ? [] : [sql`${eb.ref('r.payload')} @> ${payload}::jsonb`]),
+    // Its index has only runs with tags.
+    ...(tag === undefined
+      ? []
+      : [sql`${eb.ref('r.tags')} is not null and ${eb.ref('r.tags')} @> ${tag}::text[]`]),
+    ...(deploy === undefined ? [] : [executedIn(eb, deploy, isOfFailures(statuses) ? 'failedIn' : reading)]),
+    ...(payload ?? []).map(texts => any(texts.map(text => sql`${eb.ref('r.payload')} @> ${text}::jsonb`))),
     ...(error === undefined ? [] : [sql`${errorText(eb)} ilike ${`%${escaped(error)}%`}`]),
     ...(errorGroup === undefined
       ? []
@@ -110,9 +149,21 @@ export function conditionsOf(
 /** The conditions on the id of a run `r`. */
 export const isWithin = (eb: Runs, bounds: IdBounds): RawBuilder<boolean> => all(within(eb, bounds));
 
-function within(eb: Runs, { before, after, upTo }: IdBounds): RawBuilder<boolean>[] {
+function within(eb: Runs, { before, after, upTo, ended }: IdBounds): RawBuilder<boolean>[] {
   const id = eb.ref('r.id');
+  const end = eb.ref('r.finished_at');
+  const place = ended?.before ?? null;
   return [
+    ...(ended === undefined || ended.from === null
+      ? []
+      : [sql<boolean>`${end} >= ${ended.from}::timestamptz`]),
+    // The first condition is for the index, and for leaving out partitions.
+    ...(place === null
+      ? []
+      : [
+          sql<boolean>`${end} <= ${place.at}::timestamptz`,
+          sql<boolean>`(${end}, ${id}) < (${place.at}::timestamptz, ${place.id}::bigint)`,
+        ]),
     ...(before === undefined ? [] : [sql<boolean>`${id} < ${before}::bigint`]),
     ...(after === undefined ? [] : [sql<boolean>`${id} > ${after}::bigint`]),
     ...(upTo === undefined ? [] : [sql<boolean>`${id} <= ${upTo}::bigint`]),
@@ -121,6 +172,24 @@ function within(eb: Runs, { before, after, upTo }: IdBounds): RawBuilder<boolean
 
 const all = (conditions: readonly RawBuilder<unknown>[]): RawBuilder<boolean> =>
   conditions.length === 0 ? sql<boolean>`true` : sql<boolean>`(${sql.join(conditions, sql` and `)})`;
+
+const any = (conditions: readonly RawBuilder<unknown>[]) => sql`(${sql.join(conditions, sql` or `)})`;
+
+/** Their last attempt has failed too, and says in which deploy: `lastIn` would add nothing to `failedIn`. */
+export const isOfFailures = (statuses: readonly RunStatus[] | null): boolean =>
+  statuses?.every(each => each === 'dead' || each === 'failed') ?? false;
+
+/** By the id of the last worker, or by what failed attempts say. */
+function executedIn(eb: Runs, deploy: string, reading: Reading) {
+  const { first, last } = workerIdsOf(deploy);
+  const [worker, errors] = [eb.ref('r.locked_by'), eb.ref('r.errors')];
+  const isLast = sql`${worker} between ${first}::uuid and ${last}::uuid`;
+  if (reading === 'lastIn') return isLast;
+  if (reading === 'failedIn')
+    // As its index has it.
+    return sql`(${errors} <> '[]' and jsonb_path_query_array(${errors}, '$[*].deploy') @> ${JSON.stringify([deploy])}::jsonb)`;
+  return sql`(${isLast} or ${errors} @> ${JSON.stringify([{ deploy }])}::jsonb)`;
+}
 
 const errorText = (eb: Runs) => {
   const last = sql`${eb.ref('r.errors')} -> -1`;

@@ -47,10 +47,10 @@ export async function readPayloadText(session: Session, id: string): Promise<str
 
 /** A step of a run, an effect that happened once, or a cursor with the value that it has. */
 export interface RunEffect {
-  readonly kind: 'step' | 'once' | 'cursor';
+  readonly kind: 'step' | 'once' | 'cursor' | 'child';
   readonly name: string;
   readonly at: Date;
-  /** Its result as JSON text, cut; null if there is none. */
+  /** Its result as JSON text, cut; null if there is none. Of a child, the id of its run. */
   readonly result: string | null;
 }
 
@@ -78,9 +78,9 @@ export async function readEffects(
     .limit(MAX_EFFECTS + 1);
   const rows = await runQuery(session, query);
   const effects = rows.slice(0, MAX_EFFECTS).map(({ key, at, result }): RunEffect => {
-    const own = /^(step|cursor):(\d+):/.exec(key);
+    const own = /^(step|cursor|child):(\d+):/.exec(key);
     return own !== null && own[2] === id
-      ? { kind: own[1] as 'step' | 'cursor', name: key.slice(own[0].length), at, result }
+      ? { kind: own[1] as 'step' | 'cursor' | 'child', name: key.slice(own[0].length), at, result }
       : { kind: 'once', name: key.replace(/^once:/, ''), at, result };
   });
   return { effects, hasMore: rows.length > MAX_EFFECTS };
@@ -90,6 +90,7 @@ export async function readEffects(
 export interface HoldingQueue {
   readonly pausedAt: Date | null;
   readonly pauseReason: string | null;
+  readonly closedUntil: Date | null;
   readonly concurrency: number | null;
   readonly taken: number;
   readonly window: string | null;
@@ -113,6 +114,9 @@ export async function readHoldingQueue(session: Session, name: string): Promise<
       'q.rate_count as rateCount',
       eb.cast<number | null>('q.rate_period_ms', 'float8').as('ratePeriodMs'),
       readableInstant(eb.ref('q.paused_at')).as('pausedAt'),
+      selectedInstant(sql<Date | null>`case when q.closed_until > tock.now() then q.closed_until end`).as(
+        'closedUntil',
+      ),
       sql<number>`${taken}`.as('taken'),
     ])
     .where('q.name', '=', name);

@@ -1,8 +1,10 @@
 // Pages of runs that match a filter, how many match, and their ids for an action on all of them.
 import { groupOf, isSameGroup } from '../../../model/run/errors/error-group.js';
-import type { ReadRunMatch } from '../../../model/run/run-match.js';
+import type { ReadRunMatch } from '../../../model/run/match/run-match.js';
+import { checkOrder, type RunOrder } from '../../../model/run/match/run-order.js';
 import type { Session } from '../../connection/database.js';
 import { db, runQuery } from '../../connection/query.js';
+import { readEnded } from './ended-runs.js';
 import { type ListedRun, readFirst, readFirstIds } from './first-runs.js';
 import { branchesOf, conditionsOf, type IdBounds, resolveMatch } from './run-conditions.js';
 
@@ -18,20 +20,32 @@ export interface PageBounds {
   readonly before?: string | undefined;
   readonly after?: string | undefined;
   readonly limit: number;
+  /** Default `newest`; `after` is for that only. */
+  readonly order?: RunOrder;
 }
 
-/** The runs that match, newest first. */
+/**
+ * The runs that match, in an order.
+ * @throws TockError TOCK_BAD_OPTION for an order that they do not have
+ */
 export async function listRunPage(
   session: Session,
   match: ReadRunMatch,
-  { before, after, limit }: PageBounds,
+  { before, after, limit, order: asked = 'newest' }: PageBounds,
 ): Promise<RunPage> {
+  const isOfEnded = checkOrder(asked, match.status) === 'ended';
   const resolved = await resolveMatch(session, match);
   if (!resolved) return { runs: [], hasOlder: false, hasNewer: false };
-  const order = after === undefined ? 'desc' : 'asc';
-  const found: ListedRun[] = [];
   // Errors are compared here, so that several reads may be needed for a page.
   const size = match.errorGroup === undefined ? limit + 1 : READ_AT_ONCE;
+  if (isOfEnded) {
+    const isWanted = (row: ListedRun) => isOfGroup(row, match);
+    const wanted = { match, resolved, before, limit: limit + 1, readAtOnce: size, isWanted };
+    const ended = await readEnded(session, wanted);
+    return { runs: ended.slice(0, limit), hasOlder: ended.length > limit, hasNewer: before !== undefined };
+  }
+  const order = after === undefined ? 'desc' : 'asc';
+  const found: ListedRun[] = [];
   let bounds: IdBounds = { before, after };
   for (let read = 0; found.length <= limit && read < MAX_READS; read++) {
     const rows = await readFirst(session, { match, resolved, bounds, order, limit: size });
@@ -85,9 +99,13 @@ export async function countRuns(session: Session, match: ReadRunMatch, cap: numb
 /** Live runs have no index by job. With more of them than this, those of a job are not counted for a page. */
 const MAX_COUNTED_LIVE = 30_000;
 
-/** Whether {@link countRuns} reads so many live runs that a page should not wait for it. */
+/**
+ * Whether {@link countRuns} reads so many runs that a page should not wait for it: live ones, or those with a
+ * tag, of which the planner collects millions before it counts the first.
+ */
 export async function isCountSlow(session: Session, match: ReadRunMatch): Promise<boolean> {
-  const { job, queue, definition, key } = match;
+  const { job, queue, definition, key, tag } = match;
+  if (tag !== undefined && definition === undefined && key === undefined) return true;
   const isIndexed =
     definition !== undefined || key !== undefined || (job === undefined && queue === undefined);
   if (isIndexed || !branchesOf(match).some(({ table }) => table === 'tock.job_runs_live')) return false;

@@ -13,14 +13,16 @@ import {
   runQuery,
   selectedInstant,
 } from '../../connection/query.js';
+import type { MayBeExcepted } from '../../definitions/occurrences/exceptions.js';
 import { STATED } from '../../definitions/stated-columns.js';
 import type { Origin } from '../../schema/tables.js';
 
 /** A definition with its whole schedule, and when a tick was last seen. */
-export interface WhyDefinition extends DefinitionColumns, ConsideredDefinition {
-  readonly id: string;
+export interface WhyDefinition extends DefinitionColumns, ConsideredDefinition, MayBeExcepted {
   readonly origin: Origin;
   readonly resumed_at: Date | null;
+  /** When its pause ends by itself; null: not by itself. */
+  readonly paused_until: Date | null;
   readonly pause_reason: string | null;
   readonly pause_id: string | null;
   readonly broken_reason: string | null;
@@ -46,9 +48,12 @@ export const WHY_DEFINITIONS = db
     readableInstant(eb.ref('d.created_at')).as('created_at'),
     readableInstant(eb.ref('d.updated_at')).as('updated_at'),
     readableInstant(eb.ref('d.paused_at')).as('paused_at'),
+    readableInstant(eb.ref('d.paused_until')).as('paused_until'),
     readableInstant(eb.ref('d.resumed_at')).as('resumed_at'),
     readableInstant(eb.ref('d.broken_at')).as('broken_at'),
     readableInstant(eb.ref('d.vanished_at')).as('vanished_at'),
+    // Also by what the cursor has passed: it is shown.
+    isSet(eb.ref('d.excepted_until')).as('is_excepted'),
   ]);
 
 export async function readWhyDefinition(session: Session, name: string): Promise<WhyDefinition | null> {

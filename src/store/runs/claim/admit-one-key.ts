@@ -14,6 +14,7 @@
 // The statement waits only for a slot that another admission has taken and not committed yet.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
+import { FAIR } from '../fair/arrive.js';
 import {
   type ClaimedRow,
   type ClaimedRun,
@@ -54,11 +55,11 @@ const ADMIT = statement<Wanted, Row>(
   `
 with candidates as materialized (
   select r.id, r.queue, r.priority, r.run_at, r.fence, r.slot_keys[1] as key, r.slot_limits[1] as slot_limit,
-    coalesce(cardinality(r.slot_keys) = 1 and r.slot_keys[1] not like 'definition:%'
+    coalesce(cardinality(r.slot_keys) = 1 and r.slot_keys[1] not like 'definition:%' and r.slot_keys[1] not like '${FAIR}%'
       and r.queue not in (select q.name from tock.job_queues q where ${isQueueLimited('q')}), false) as is_simple
   from tock.job_runs_live r
   where r.id = any(:ids::bigint[]) and ${isClaimable('r')}
-    and (r.queue not in (select q.name from tock.job_queues q where q.paused_at is not null or q.active_window is not null)
+    and (r.queue not in (select q.name from tock.job_queues q where q.paused_at is not null or q.closed_until is not null or q.active_window is not null)
       or (select ${isQueueOpen('q')} from tock.job_queues q where q.name = r.queue))
   order by r.priority, r.run_at, r.id
   for update skip locked

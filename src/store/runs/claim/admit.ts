@@ -18,6 +18,8 @@
 import { type Admission, admit, type Candidate, type Limit, queueKey } from '../../../model/run/limits.js';
 import type { Database, Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
+import { FAIR, fairKeysArrive, isFair } from '../fair/arrive.js';
+import { joinFairLimits, readFairTokens, spendFairTokens, waitsForTurn } from '../fair/turn.js';
 import { type AdmittedUnderOneKey, admitUnderOneKey, dueAt } from './admit-one-key.js';
 import {
   type ClaimedRow,
@@ -28,7 +30,8 @@ import {
   startLease,
 } from './claimed-run.js';
 import { blockFloods } from './floods.js';
-import { isClaimable, isQueueOpen, isRateVoid } from './queue-lanes.js';
+import { isClaimable, isQueueOpen } from './queue-lanes.js';
+import { lockQueueTokens, type RateTokens } from './queue-tokens.js';
 import { type Unblocked, unblockRuns } from './unblock.js';
 import { isPreceded, keepsSlot, turnKey } from './waiting/turns.js';
 
@@ -43,6 +46,13 @@ interface CandidateRow {
   readonly has_rate: boolean;
   /** The key of its definition's turns, if an earlier run of the definition is due and has not started. */
   readonly turn_key: string | null;
+  /** Its fair key has not given it its turn yet, or is closed. */
+  readonly waits_for_turn: boolean;
+  /** The most runs of its fair key at once. */
+  readonly fair_limit: number | null;
+  /** Of the rate of its fair key: the milliseconds between two starts, and how many it may save up. */
+  readonly fair_step: number | null;
+  readonly fair_burst: number | null;
 }
 
 const LOCK_CANDIDATES = statement<{ readonly ids: readonly string[] }, CandidateRow>(
@@ -51,8 +61,8 @@ const LOCK_CANDIDATES = statement<{ readonly ids: readonly string[] }, Candidate
 select r.id, r.queue, r.priority, ${dueAt('r')} as due_at, r.slot_keys, r.slot_limits, q.concurrency as queue_concurrency,
   q.rate_count is not null as has_rate,
   case when ${turnKey('r')} = any(r.slot_keys) and ${isPreceded('r')} and not ${keepsSlot('r', turnKey('r'))}
-    then ${turnKey('r')} end as turn_key
-from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
+    then ${turnKey('r')} end as turn_key, ${waitsForTurn('r')} as waits_for_turn, f.slot_limit as fair_limit, f.step as fair_step, f.burst as fair_burst
+from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue ${joinFairLimits('r')}
 where r.id = any(:ids::bigint[]) and ${isClaimable('r')} and ${isQueueOpen('q')}
 order by r.priority, r.run_at, r.id
 for update of r skip locked`,
@@ -75,39 +85,6 @@ const TAKEN_SLOTS = statement<
   `
 select concurrency_key as key, slot, run_id::text as run_id from tock.job_slots where concurrency_key = any(:keys::text[])`,
 );
-
-/**
- * How many runs a queue with a rate may start now: the first at `first_ms`, each next one `step` ms later.
- */
-interface QueueTokens {
-  readonly name: string;
-  readonly tokens: number;
-  readonly first_ms: number;
-  readonly step: number;
-}
-
-// One token for each period / count. Tokens of at most one second are saved up.
-const QUEUE_TOKENS = statement<{ readonly names: readonly string[] }, QueueTokens>(
-  'admit-queue-tokens',
-  `
-with rated as (
-  select q.name, q.rate_period_ms::float8 / q.rate_count as step,
-    greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) as burst,
-    (extract(epoch from tock.now()) * 1000)::float8 as now_ms,
-    case when not ${isRateVoid('q')} then (extract(epoch from q.rate_next_at) * 1000)::float8 end as next_ms
-  from tock.job_queues q where q.name = any(:names::text[])
-  for update of q skip locked
-)
-select name, greatest(0, floor((now_ms - first_ms) / step + 1))::integer as tokens, first_ms, step from (
-  select *, greatest(next_ms, now_ms - (burst - 1) * step) as first_ms from rated) r`,
-);
-
-/**
- * Locks the rows of queues with a rate, and reads how many runs may start now. Skips rows that are locked.
- */
-export async function lockQueueTokens(session: Session, names: readonly string[]): Promise<QueueTokens[]> {
-  return names.length === 0 ? [] : await QUEUE_TOKENS.run(session, { names });
-}
 
 interface AdmitParams {
   readonly admitted: readonly string[];
@@ -140,7 +117,7 @@ with taken as (
   update tock.job_queues q set rate_next_at = to_timestamp(n.next_ms / 1000)
   from unnest(:rated::text[], :nextMs::float8[]) as n(name, next_ms) where q.name = n.name
 )
-update tock.job_runs_live r set ${startLease('r')}
+update tock.job_runs_live r set ${startLease('r')}, unblocked_on = case when r.slot_keys[1] like '${FAIR}%' then null else r.unblocked_on end
 where r.id = any(:admitted::bigint[])
   and (select count(*) from taken) = coalesce(array_length(:slotRuns::bigint[], 1), 0)
 returning r.id, ${claimedColumns('r')}`,
@@ -158,6 +135,8 @@ export interface Admitted {
   /** Lanes in which runs were unblocked, because slots became free meanwhile. */
   readonly unblocked: readonly Unblocked[];
   readonly failure: { readonly error: unknown } | null;
+  /** Runs wait for the turn of their fair keys, which may have come. */
+  readonly waitsForTurn: boolean;
 }
 
 /** Who holds the runs, and for how long. */
@@ -176,23 +155,25 @@ export interface Lease {
  * for those that another admission has not committed yet.
  */
 export async function admitRuns(database: Database, ids: readonly string[], lease: Lease): Promise<Admitted> {
-  if (ids.length === 0) return { admitted: [], unblocked: [], failure: null };
+  if (ids.length === 0) return { admitted: [], unblocked: [], failure: null, waitsForTurn: false };
   const { undecided, ...first } = await admitUnderOneKey(database, { ids, ...lease });
   const admitted = [...first.admitted];
   let unblocked: readonly Unblocked[] = [];
+  let waits = false;
   try {
     const others = await admitOthers(database, undecided, lease);
     admitted.push(...others.admitted);
     const blocked = [...first.blocked, ...others.blocked];
+    waits = blocked.some(each => isFair(each.key));
     await blockFloods(database, blocked);
     const keys = new Set([...blocked.map(each => each.key), ...others.leftFree]);
     unblocked = await unblockRuns(database, [...keys].sort());
   } catch (error) {
     if (admitted.length === 0) throw error;
     // What the next claim does not find, the reaper does.
-    return { admitted, unblocked, failure: { error } };
+    return { admitted, unblocked, failure: { error }, waitsForTurn: waits };
   }
-  return { admitted, unblocked, failure: null };
+  return { admitted, unblocked, failure: null, waitsForTurn: waits };
 }
 
 interface AdmittedOthers extends Pick<AdmittedUnderOneKey, 'admitted' | 'blocked'> {
@@ -224,6 +205,11 @@ async function admitIn(session: Session, ids: readonly string[], lease: Lease): 
   const rows = await LOCK_CANDIDATES.run(session, { ids });
   const candidates = rows.map(candidateOf);
   const keys = [...new Set(candidates.flatMap(each => each.limits.map(limit => limit.key)))];
+  // Under the locks of the keys: no claim sees their slots as they were.
+  await fairKeysArrive(
+    session,
+    fairKeysOf(rows.filter(row => row.waits_for_turn || row.fair_limit !== null || row.fair_step !== null)),
+  );
   if (keys.length > 0) await LOCK_KEYS.run(session, { keys });
   const slots = await readTakenSlots(session, keys);
   const rated = [...new Set(rows.filter(row => row.has_rate).map(row => row.queue))];
@@ -233,8 +219,12 @@ async function admitIn(session: Session, ids: readonly string[], lease: Lease): 
     ...rated.map(name => [name, 0] as const),
     ...queues.map(queue => [queue.name, queue.tokens] as const),
   ]);
+  const pace = await readFairTokens(session, rows);
+  for (const { name, tokens: left } of pace) tokens.set(name, left);
   const admission = admit(candidates, { slots, tokens });
   const admitted = await carryOut(session, admission, queues, lease);
+  const paced = spentOf(pace, admission.spent);
+  if (paced.names.length > 0) await spendFairTokens.run(session, paced);
   const byId = new Map(rows.map(row => [row.id, row]));
   const blocked = admission.blocked.map(({ id, key }) => {
     const { queue = '', priority = 0, due_at = 0 } = byId.get(id) ?? {};
@@ -245,13 +235,19 @@ async function admitIn(session: Session, ids: readonly string[], lease: Lease): 
 }
 
 function candidateOf(row: CandidateRow): Candidate {
-  const limits: Limit[] = (row.slot_keys ?? []).map((key, index) => ({
-    key,
-    limit: row.slot_limits?.[index] ?? 1,
-  }));
+  const limits = (row.slot_keys ?? []).flatMap((key, index): Limit[] => {
+    const limit = isFair(key) ? row.fair_limit : (row.slot_limits?.[index] ?? 1);
+    return limit === null ? [] : [{ key, limit }];
+  });
   if (row.queue_concurrency !== null) limits.push({ key: queueKey(row.queue), limit: row.queue_concurrency });
-  return { id: row.id, queue: row.queue, limits, waitsFor: row.turn_key };
+  const waitsFor = row.turn_key ?? (row.waits_for_turn ? row.slot_keys?.[0] : null) ?? null;
+  const pacedBy = row.fair_step === null ? null : (row.slot_keys?.[0] ?? null);
+  return { id: row.id, queue: row.queue, limits, waitsFor, pacedBy };
 }
+
+const fairKeysOf = (rows: readonly CandidateRow[]) => [
+  ...new Set(rows.flatMap(row => row.slot_keys?.slice(0, 1) ?? [])),
+];
 
 async function readTakenSlots(
   session: Session,
@@ -267,14 +263,23 @@ async function readTakenSlots(
   return taken;
 }
 
+/** Of those that starts were taken of: when each may start its next run. */
+function spentOf(all: readonly RateTokens[], spent: Admission['spent']) {
+  const taken = all.flatMap(({ name, first_ms, step }) => {
+    const count = spent.get(name) ?? 0;
+    return count > 0 ? [{ name, at: first_ms + count * step }] : [];
+  });
+  return { names: taken.map(each => each.name), nextMs: taken.map(each => each.at) };
+}
+
 async function carryOut(
   session: Session,
   { admitted, slots, blocked, spent }: Admission,
-  queues: readonly QueueTokens[],
+  queues: readonly RateTokens[],
   { workerId, leaseMs }: Lease,
 ): Promise<readonly ClaimedRun[]> {
   if (admitted.length === 0 && blocked.length === 0) return [];
-  const moved = queues.filter(queue => (spent.get(queue.name) ?? 0) > 0);
+  const { names: rated, nextMs } = spentOf(queues, spent);
   const rows = await ADMIT.run(session, {
     admitted,
     workerId,
@@ -284,8 +289,8 @@ async function carryOut(
     slotRuns: slots.map(grant => grant.id),
     blocked: blocked.map(run => run.id),
     blockedOn: blocked.map(run => run.key),
-    rated: moved.map(queue => queue.name),
-    nextMs: moved.map(queue => queue.first_ms + (spent.get(queue.name) ?? 0) * queue.step),
+    rated,
+    nextMs,
   });
   if (rows.length < admitted.length) throw new SlotTakenError();
   return sortedAs(rows.map(claimedRun), admitted);

@@ -2,6 +2,7 @@
 // come back in any order, and one of them carries what describes the claim.
 import type { Session } from '../../connection/database.js';
 import { opaqueToPlanner, statement } from '../../connection/statement.js';
+import { mayStart } from '../../definitions/freeze/frozen.js';
 import type { Claim, ClaimOptions } from './claim.js';
 import { claimInOrder, type PlainRow } from './claim-rows.js';
 import { claimedColumns, startLease } from './claimed-run.js';
@@ -24,8 +25,10 @@ type Wanted = Pick<ClaimOptions, 'limit' | 'workerId' | 'leaseMs' | 'queues'>;
 export const MAX_CLAIMED = 2000;
 
 /** Whether a claim of plain runs skips this queue. */
-const isClosed = (name: string) => `exists (select from tock.job_queues q where q.name = ${name}
-      and (${isQueueLimited('q')} or not (${isQueueOpen('q')} and ${isServed(name, 'q')})))`;
+const isClosed = (
+  name: string,
+) => `(not ${mayStart(name)} or exists (select from tock.job_queues q where q.name = ${name}
+      and (${isQueueLimited('q')} or not (${isQueueOpen('q')} and ${isServed(name, 'q')}))))`;
 
 // The ids go to the update as an array: the planner answers a join by reading the whole table.
 const claimDue = `update tock.job_runs_live r set ${startLease('r')}

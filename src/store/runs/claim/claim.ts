@@ -14,6 +14,7 @@
 // `run_at`, from the watermark on. So it reads neither ended runs again nor future runs.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
+import { mayStart } from '../../definitions/freeze/frozen.js';
 import { type Claim, type ClaimRow, claimListed, claimOf, type ListedRow } from './claim-rows.js';
 import { claimedColumns, namesOfClaimed, nullsOfClaimed, startLease } from './claimed-run.js';
 import {
@@ -114,13 +115,15 @@ export async function claimFreeRuns(
   return claimOf(await CLAIM.run(session, { ...wanted, ...watermarkParameters(watermarks) }), limit);
 }
 
-const CLAIM_ONE = statement<Omit<Wanted, 'limit'> & { readonly id: string }, ListedRow>(
+type One = Omit<Wanted, 'limit'> & { readonly id: string; readonly isByHand: boolean };
+
+const CLAIM_ONE = statement<One, ListedRow>(
   'claim-one',
   `
 with due as materialized (
   select r.id, r.slot_keys is not null or ${isQueueLimited('q')} as needs_admission
   from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
-  where r.id = :id and ${isClaimable('r')} and ${isQueueOpen('q')}
+  where r.id = :id and ${isClaimable('r')} and ${isQueueOpen('q')} and (:isByHand::boolean or ${mayStart('r.queue')})
   for update of r skip locked
 ), claimed as (
   update tock.job_runs_live r set ${startLease('r')} from due where r.id = due.id and not due.needs_admission
@@ -130,13 +133,17 @@ select due.id, due.needs_admission, ${namesOfClaimed('c')}
 from due left join claimed c on c.id = due.id`,
 );
 
-/** Claims one run by its id, if it is due and its queue is open. Skips a run that is held or locked. */
+/**
+ * Claims one run by its id, if it is due and its queue is open. Skips a run that is held or locked.
+ * @param isByHand for a person who executes it here: also while everything is frozen
+ */
 export async function claimFreeRun(
   session: Session,
   id: string,
   { workerId, leaseMs }: Pick<ClaimOptions, 'workerId' | 'leaseMs'>,
+  { isByHand = false } = {},
 ): Promise<Claim> {
-  return claimListed(await CLAIM_ONE.run(session, { id, workerId, leaseMs }));
+  return claimListed(await CLAIM_ONE.run(session, { id, workerId, leaseMs, isByHand }));
 }
 
 const CLAIMABLE = statement<Pick<ClaimOptions, 'limit' | 'queues'>, { readonly id: string }>(

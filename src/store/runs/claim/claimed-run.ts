@@ -1,6 +1,8 @@
 // What a claim writes to a run, and which of its columns the claim returns.
 import { isWithinYears } from '../../../model/instant-bounds.js';
 import { TRANSITIONS } from '../../../model/run/states.js';
+import { msBetween } from '../../connection/values/readable-instant.js';
+import { frozenMsSince } from '../../definitions/freeze/frozen.js';
 
 /** A claimed run: what executing it needs. Times in epoch milliseconds. */
 export interface ClaimedRun {
@@ -35,6 +37,8 @@ export interface ClaimedRun {
   } | null;
   /** Its handler ended to wait before: how long before this claim it was called first, and its snoozes. */
   readonly begun: { readonly ageMs: number; readonly snoozes: number } | null;
+  /** What became of other runs is read before its handler is called. */
+  readonly has_parents: boolean;
   /** The span of the enqueuing call, and the run's queue; null: the call was not traced. */
   readonly trace: { readonly traceparent: string; readonly queue: string } | null;
   /** Why no handler can get the row, so that the run is to be set aside; null: a handler can. */
@@ -51,6 +55,7 @@ type Planned = Pick<
   | 'is_late'
   | 'window'
   | 'begun'
+  | 'has_parents'
   | 'trace'
 >;
 
@@ -84,6 +89,10 @@ const LARGE = 16_384;
 const payloadText = (run: string) =>
   `case when pg_column_size(${run}.payload) > ${LARGE} then '' else left(${run}.payload::text, ${LARGE + 1}) end as payload`;
 
+/** Whether it starts later than it may. Time in which everything was frozen does not count. */
+const isLate = (run: string) => `case when ${hasNotBegun(run)} and ${run}.start_by < tock.now()
+        then ${msBetween(`${run}.start_by`, 'tock.now()')} > ${frozenMsSince(`coalesce(${run}.scheduled_for, ${run}.created_at)`)} else false end`;
+
 /**
  * The columns of a claimed run besides its id, for the `returning` of the update that claims it. The fields
  * that only planned, traced or limited runs have come as one column, null for other runs: most runs of a
@@ -94,16 +103,17 @@ export const claimedColumns = (
   run: string,
 ) => `${run}.fence, ${run}.job, ${run}.attempts, ${run}.max_attempts, ${payloadText(run)}, ${run}.idempotency_key, ${run}.trigger,
   case when ${run}.definition_id is null and ${run}.scheduled_for is null and ${run}.start_by is null and ${run}.traceparent is null
-      and ${run}.began_at is null
+      and ${run}.began_at is null and ${run}.has_parents is null
     then to_jsonb(${run}.slot_keys) else
     jsonb_build_object('occurrence_count', ${run}.occurrence_count, 'slot_keys', ${run}.slot_keys,
       'scheduled_for', ${epochMs(`${run}.scheduled_for`)}, 'interval_start', ${epochMs(`${run}.interval_start`)},
-      'is_late', coalesce(${hasNotBegun(run)} and ${run}.start_by < tock.now(), false))
+      'is_late', ${isLate(run)})
     || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
         jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor(${epochMs('tock.now()')})) end)
       from tock.job_definitions d where d.id = ${run}.definition_id), '{}')
     || case when ${run}.began_at is null then '{}'::jsonb
       else jsonb_build_object('begun', jsonb_build_object('ageMs', ${epochMs(`(tock.now() - ${run}.began_at)`)}, 'snoozes', coalesce(${run}.snoozes, 0))) end
+    || case when ${run}.has_parents then '{"has_parents": true}'::jsonb else '{}' end
     || case when ${run}.traceparent is null then '{}'::jsonb
       else jsonb_build_object('trace', jsonb_build_object('traceparent', ${run}.traceparent, 'queue', ${run}.queue)) end end as planned`;
 
@@ -124,6 +134,7 @@ const UNPLANNED: Planned = {
   is_late: false,
   window: null,
   begun: null,
+  has_parents: false,
   trace: null,
 };
 
@@ -150,6 +161,7 @@ export function claimedRun(row: ClaimedRow): ClaimedRun {
     is_late: planned.is_late,
     window: planned.window ?? null,
     begun: planned.begun ?? null,
+    has_parents: planned.has_parents ?? false,
     trace: planned.trace ?? null,
     defect: planned === UNPLANNED ? null : defectOf(planned),
   };

@@ -8,6 +8,7 @@
 // No lock of the key is needed: a slot that is passed on was taken before and is taken after.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
+import { mayStart } from '../../definitions/freeze/frozen.js';
 import { type Ends, endsOf, type Finalization, finish, finishing, MOVED_IDS, type Moved } from '../finish.js';
 import { isDataError } from '../set-aside.js';
 import { statuses, writeOutbox } from '../transition.js';
@@ -52,7 +53,7 @@ with recursive ${finishing}, keys as materialized (
   from blocked_queues k left join tock.job_queues q on q.name = k.queue cross join lateral (
     select r.priority, r.run_at, r.id from tock.job_runs_live r where r.blocked_on = k.key and r.queue = k.queue and ${IS_RECIPIENT}
     order by r.priority, r.run_at, r.id limit 1) f
-  where ${isServed('k.queue', 'q')} and ${isQueueOpen('q')} and not ${isQueueLimited('q')}
+  where ${mayStart('k.queue')} and ${isServed('k.queue', 'q')} and ${isQueueOpen('q')} and not ${isQueueLimited('q')}
   order by k.key, f.priority, f.run_at, f.id
 ), next as materialized (
   select n.id, n.fence, k.key, k.slots[row_number() over (partition by k.key order by n.priority, n.run_at, n.id)] as slot

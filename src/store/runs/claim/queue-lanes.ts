@@ -1,5 +1,6 @@
 // From which queue lanes runs may start now. A queue lane is one priority of a queue.
 import { opaqueToPlanner } from '../../connection/statement.js';
+import { mayStart } from '../../definitions/freeze/frozen.js';
 import { statuses } from '../transition.js';
 
 /** Whether a live run is due, waits for no slot, and has a status in which it can be claimed. */
@@ -93,12 +94,15 @@ export const isAfterWatermark = (run: string, lane: string) =>
 export const isQueueLimited = (queue: string) =>
   `(${queue}.concurrency is not null or ${queue}.rate_count is not null)`;
 
-/** Whether a queue is neither paused nor outside of its hours. `queue`: its row, which may be null. */
+/**
+ * Whether a queue is neither paused, nor closed by a handler, nor outside of its hours. `queue`: its row,
+ * which may be null.
+ */
 export function isQueueOpen(queue: string): string {
   const time = `(tock.now() at time zone ${queue}.timezone)::time`;
   const from = `split_part(${queue}.active_window, '-', 1)`;
   const to = `split_part(${queue}.active_window, '-', 2)`;
-  return `${queue}.paused_at is null and (${queue}.active_window is null or case when ${from} < ${to}
+  return `${queue}.paused_at is null and coalesce(${queue}.closed_until <= tock.now(), true) and (${queue}.active_window is null or case when ${from} < ${to}
     then ${time} >= ${from}::time and ${time} < ${to}::time
     else ${time} >= ${from}::time or ${time} < ${to}::time end)`;
 }
@@ -120,7 +124,7 @@ export const isRateVoid = (queue: string) =>
     + least(${queue}.rate_period_ms, ${queue}.rate_period_ms / ${queue}.rate_count + 60000) * interval '1 millisecond'`;
 
 /** How many slots a queue with a concurrency has left; null for a queue without one. */
-const freeQueueSlots = (queue: string) =>
+export const freeQueueSlots = (queue: string) =>
   `${queue}.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || ${queue}.name)`;
 
 /**
@@ -140,7 +144,7 @@ export function openQueueLanes(limit: string, hasWatermarks = false): string {
   select p.queue, p.priority, ${hasWatermarks ? `${watermark} as after_at, p.after_id, ` : ''}${isQueueLimited('q')} as is_limited,
     least(${limit}, ${freeQueueSlots('q')}) as room, count(*) over (partition by p.priority) as siblings
   from queue_lanes p left join tock.job_queues q on q.name = p.queue
-  where ${isServed('p.queue', 'q')} and ${isQueueOpen('q')}
+  where ${mayStart('p.queue')} and ${isServed('p.queue', 'q')} and ${isQueueOpen('q')}
     and (q.concurrency is null or ${freeQueueSlots('q')} > 0)
     and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or ${isRateVoid('q')})
     and (select true from tock.job_runs_live r where ${liesIn('r', 'p')} and ${isClaimable('r')}${hasWatermarks ? ` and ${isAfter}` : ''}

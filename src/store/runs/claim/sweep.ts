@@ -1,6 +1,7 @@
 // The sweep: finds claimable runs below the watermarks from which a worker's claims start.
 import type { Session } from '../../connection/database.js';
 import { opaqueToPlanner, statement } from '../../connection/statement.js';
+import { mayStart } from '../../definitions/freeze/frozen.js';
 import {
   isClaimable,
   isQueueLimited,
@@ -36,7 +37,7 @@ with turn as materialized (
     select r.run_at, r.id from tock.job_runs_live r
     where t.is_mine and ${liesIn('r', 'm')} and ${isClaimable('r')} and (r.run_at, r.id) <= (m.after_at, m.after_id)
     order by r.run_at, r.id limit 1) b
-  where ${isQueueOpen('q')} and not ${isQueueLimited('q')}
+  where ${mayStart('m.queue')} and ${isQueueOpen('q')} and not ${isQueueLimited('q')}
 )
 select set_config('synchronous_commit', 'off', true) as "commit", (select t.is_mine from turn t) as "isMine",
   (select coalesce(json_agg(json_build_object('queue', b.queue, 'priority', b.priority, 'at', b.run_at, 'id', b.id::text)), '[]') from missed b) as found`,

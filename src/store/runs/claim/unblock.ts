@@ -13,6 +13,8 @@
 //                                                   still stands for the queue night
 import type { Database, Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
+import { FAIR, isFair } from '../fair/arrive.js';
+import { isKept } from '../transition.js';
 import type { QueueLane } from './claim.js';
 import { isClaimable } from './queue-lanes.js';
 import { blockedQueues } from './waiting/blocked-queues.js';
@@ -60,7 +62,8 @@ from unblocked u group by u.queue, u.priority order by u.priority, u.queue`,
 );
 
 /** Unblocks runs under keys that may have free slots. Skips runs that are locked. Returns their lanes. */
-export async function unblockRuns(session: Session, keys: readonly string[]): Promise<readonly Unblocked[]> {
+export async function unblockRuns(session: Session, all: readonly string[]): Promise<readonly Unblocked[]> {
+  const keys = all.filter(key => !isFair(key));
   return keys.length === 0 ? [] : await UNBLOCK.run(session, { keys });
 }
 
@@ -70,16 +73,16 @@ const FREE_STALE_SLOTS = statement<object, unknown>(
   `
 delete from tock.job_slots s where not exists (
   select from tock.job_runs_live r
-  where r.id = s.run_id and (r.status = 'running' or s.concurrency_key like 'definition:%'))`,
+  where r.id = s.run_id and (r.status = 'running' or ${isKept('s.concurrency_key')}))`,
 );
 
 const BLOCKING_KEYS = statement<{ readonly after: string; readonly limit: number }, { readonly key: string }>(
   'blocking-keys',
   `
 with recursive keys as (
-  (select blocked_on as key from tock.job_runs_live where blocked_on > :after order by blocked_on limit 1)
+  (select blocked_on as key from tock.job_runs_live where blocked_on > :after and blocked_on < '${FAIR}' order by blocked_on limit 1)
   union all
-  select (select r.blocked_on from tock.job_runs_live r where r.blocked_on > k.key order by r.blocked_on limit 1) from keys k
+  select (select r.blocked_on from tock.job_runs_live r where r.blocked_on > k.key and r.blocked_on < '${FAIR}' order by r.blocked_on limit 1) from keys k
   where k.key is not null
 )
 select key from keys where key is not null limit :limit`,

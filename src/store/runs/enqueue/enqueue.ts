@@ -27,14 +27,23 @@ const ENQUEUE = statement<
 });
 
 type OneRun = Record<
-  'job' | 'payload' | 'at' | 'delayMs' | 'queue' | 'priority' | 'maxAttempts' | 'trigger' | 'traceparent',
+  | 'job'
+  | 'payload'
+  | 'at'
+  | 'delayMs'
+  | 'queue'
+  | 'priority'
+  | 'maxAttempts'
+  | 'trigger'
+  | 'traceparent'
+  | 'tags',
   string | null
 >;
 const ENQUEUE_ONE = statement<OneRun, { readonly id: string }>(
   'enqueue-one',
   `
 select tock.enqueue_one(:job::text, :payload::text::jsonb, :at::text::timestamptz, :delayMs::text::float8, :queue::text,
-  :priority::text::integer, :maxAttempts::text::integer, :trigger::text, :traceparent::text)::text as id`,
+  :priority::text::integer, :maxAttempts::text::integer, :trigger::text, :traceparent::text, string_to_array(:tags::text, ','))::text as id`,
   { prepared: true },
 );
 
@@ -70,7 +79,13 @@ export async function enqueueRuns(session: Session, rows: readonly EnqueuedRow[]
 
 async function enqueueOnce(session: Session, rows: readonly EnqueuedRow[]): Promise<EnqueuedRun[]> {
   const [only] = rows;
-  if (only && rows.length === 1 && only.key === null && only.shape.slot_limit === null)
+  if (
+    only &&
+    rows.length === 1 &&
+    only.key === null &&
+    only.shape.slot_limit === null &&
+    !only.shape.keeps_changes
+  )
     return await enqueueOne(session, only);
   const enqueued = rows.some(row => row.shape.is_live)
     ? await enqueueLiveRuns(session, rows)
@@ -102,6 +117,8 @@ async function enqueueOne(session: Session, { shape, payload }: EnqueuedRow): Pr
     maxAttempts: String(shape.max_attempts),
     trigger: shape.trigger,
     traceparent: shape.traceparent ?? null,
+    // No tag has a comma.
+    tags: shape.tags?.join(',') ?? null,
   });
   return made.map(({ id }) => ({ id, made: true, replaced: false }));
 }

@@ -22,8 +22,14 @@ export interface RunShape {
   readonly slot: string | null;
   /** How many slots there are under that key; null: it needs none. */
   readonly slot_limit: number | null;
+  /** Absent or null: none. */
+  readonly tags?: readonly string[] | null;
   /** The span that enqueues it; absent or null: none. */
   readonly traceparent?: string | null;
+  /** Others wait for its end from the start; absent: nobody. Not for keys that are unique among live runs. */
+  readonly has_waiters?: true;
+  /** What becomes of it is kept; absent: not. */
+  readonly keeps_changes?: true;
 }
 
 /**

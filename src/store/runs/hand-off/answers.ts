@@ -15,7 +15,7 @@
 // recorded, and counts one that came too late. Then, as after a failure, the outcome waits with the handoff
 // until it is written; see decided.ts.
 import { MAX_DEPTH } from '../../../model/json-depth.js';
-import { DECIDED_UNTIL, HANDED_OFF, TRANSITIONS } from '../../../model/run/states.js';
+import { HANDED_OFF, OFFERED_UNTIL, TRANSITIONS } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { readable } from '../../connection/values/readable-instant.js';
@@ -59,7 +59,7 @@ with answer as materialized (
   select * from unnest(:ids::bigint[], :results::jsonb[]) as a(id, result)
 ), held as materialized (
   select r.id, r.fence from tock.job_runs_live r
-  where ${isHeld('r', 'succeed')} and r.trigger <> 'exec' and r.locked_until >= tock.now() and r.locked_until < '${DECIDED_UNTIL}'
+  where ${isHeld('r', 'succeed')} and r.trigger <> 'exec' and r.locked_until >= tock.now() and r.locked_until < '${OFFERED_UNTIL}'
     and r.id = any(array(select a.id from answer a where ${isKeepable('a.result')}))
   order by r.id for update
 ), decided as (
@@ -78,7 +78,7 @@ with answer as materialized (
     run_at: 'coalesce(h.due_at, gone.run_at)',
     output: 'a.result',
   })}
-  returning id, generation, definition_id, scheduled_for, job, status
+  returning id, generation, definition_id, scheduled_for, job, status, has_waiters
 ), ${freeSlots('gone', 'true')}, ${writeOutbox('ended', `'${TRANSITIONS.succeed.to}'`)}
 select g.id::text as id, g.job, d.name as definition, g.attempts, g.max_attempts, g.trigger,
   (extract(epoch from ${readable('g.scheduled_for')}) * 1000)::float8 as scheduled_for,

@@ -21,12 +21,12 @@ const INSERT = statement<
 -- definition's lock and cursor, which moves past the span in the same transaction, keep it from being
 -- recorded twice.
 with skipped as (
-  insert into tock.job_runs_finished (id, definition_id, job, queue, priority, max_attempts, payload, scheduled_for, run_at,
+  insert into tock.job_runs_finished (id, definition_id, job, queue, priority, max_attempts, tags, payload, scheduled_for, run_at,
     interval_start, occurrence_count, trigger, status, finished_at, skip_reason)
-  select nextval('tock.job_runs_id_seq'), d.id, d.job, d.queue, d.priority, d.max_attempts, d.payload,
+  select nextval('tock.job_runs_id_seq'), d.id, d.job, d.queue, d.priority, d.max_attempts, d.tags, d.payload,
     :last::timestamptz, :last, :first::timestamptz, :count::integer, 'cron', 'skipped', tock.now(), :reason::text
   from tock.job_definitions d where d.id = :definitionId
-  returning id, generation, definition_id, scheduled_for, job
+  returning id, generation, definition_id, scheduled_for, job, has_waiters
 ), ${writeOutbox('skipped', `'skipped'`)}
 select id from skipped`,
 );

@@ -12,6 +12,7 @@
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { WAITS_FOR_CODE } from '../claim/waiting/claim-waiting.js';
+import { HAS_FAIR } from '../fair/ready.js';
 
 // A hint, as where claims have come to: in a sequence, which is read and set outside of transactions. Two
 // daemons at the same instant may both get the turn; then the lock of reaping decides. So its commit does not
@@ -27,6 +28,8 @@ export interface ReapTurn {
   readonly waitMs: number;
   /** Runs wait for code, which the daemon that reaps may not have. */
   readonly waitsForCode: boolean;
+  /** There are fair keys. */
+  readonly hasFair: boolean;
 }
 
 const TAKE_TURN = statement<{ readonly forMs: number }, ReapTurn>(
@@ -34,7 +37,7 @@ const TAKE_TURN = statement<{ readonly forMs: number }, ReapTurn>(
   `
 select set_config('synchronous_commit', 'off', true) as "commit",
   case when last.last_value > now.ms and last.last_value <= now.ms + 3600000 then last.last_value - now.ms
-    else 0 * setval('tock.reap_turn', now.ms + ceil(:forMs::float8)::bigint) end::float8 as "waitMs", ${WAITS_FOR_CODE} as "waitsForCode"
+    else 0 * setval('tock.reap_turn', now.ms + ceil(:forMs::float8)::bigint) end::float8 as "waitMs", ${WAITS_FOR_CODE} as "waitsForCode", ${HAS_FAIR} as "hasFair"
 from tock.reap_turn last, (select ${SERVER_MS} as ms) now`,
 );
 
@@ -47,7 +50,7 @@ select set_config('synchronous_commit', 'off', true) as "commit",
 
 /** Takes the turn for `forMs`, unless another daemon has it. Outside of any transaction. */
 export async function takeReapTurn(session: Session, forMs: number): Promise<ReapTurn> {
-  return (await TAKE_TURN.first(session, { forMs })) ?? { waitMs: 0, waitsForCode: false };
+  return (await TAKE_TURN.first(session, { forMs })) ?? { waitMs: 0, waitsForCode: false, hasFair: false };
 }
 
 /** The turn is taken for so long from now, at most 50 minutes. Outside of any transaction. */

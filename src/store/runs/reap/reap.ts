@@ -13,14 +13,18 @@
 //
 // In batches, so that no statement locks many rows. The order of the locks does not matter, since none is
 // waited for. One process at a time, because each reaping reads all due runs.
+import { CODE_LENGTH } from '../../../model/deploys/deploys.js';
 import { HANDED_OFF, TRANSITIONS } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { noteFailures } from '../alert-events.js';
+import { noteChanges } from '../changes.js';
 import { QUEUE_LANES } from '../claim/queue-lanes.js';
 import { WAITS_FOR_CODE } from '../claim/waiting/claim-waiting.js';
 import { EXEC_TRIGGER } from '../exec/begin.js';
+import { HAS_FAIR } from '../fair/ready.js';
 import { dueAt, HAS_DECIDED, receiver } from '../hand-off/handed-off.js';
+import { HAS_OFFERS, RELAYS_TO_SQL } from '../hand-off/offers.js';
 import {
   AFTER_MOVE,
   type AfterMove,
@@ -35,7 +39,7 @@ import {
   withdrawReplaced,
   writeOutbox,
 } from '../transition.js';
-import { GONE_WORKERS, HAS_LIMITS, HAS_OUTBOX, isExpired, isLeaseExpired } from './reapable.js';
+import { GONE_WORKERS, HAS_ENDED, HAS_LIMITS, HAS_OUTBOX, isExpired, isLeaseExpired } from './reapable.js';
 
 // No worker can repeat what a process of `tock exec` was to do.
 const IS_LAST = `(r.attempts >= r.max_attempts or r.trigger = '${EXEC_TRIGGER}')`;
@@ -58,13 +62,14 @@ const EXPIRED_OF_THESE = `
   for update skip locked`;
 
 const WORKER = `(select w.host || ' pid ' || w.pid from tock.workers w where w.id = r.locked_by)`;
+const WORKERS_DEPLOY = `(select v.name from tock.deploys v where v.code = left(r.locked_by::text, ${CODE_LENGTH}))`;
 const LEASE_ERROR = `(jsonb_build_object(
   'at', ${ERROR_TIME}, 'attempt', r.attempts, 'code', 'TOCK_LEASE_LOST', 'stack', null)
   || case when r.locked_by = '${HANDED_OFF}' then jsonb_build_object('name', 'HandOffExpired', 'message',
-    'it was handed over' || ${receiver('r')} || ', and its lease ended before it was completed or extended')
+    'it was handed off' || ${receiver('r')} || ', and its lease ended before it was completed or extended')
   else jsonb_build_object('name', 'LeaseExpired', 'message', 'the worker ' || coalesce(${WORKER}, r.locked_by::text, '?')
     || ' stopped renewing its lease: it was killed, lost the database, or its event loop was blocked') end
-  || ${attemptTimes('r', dueAt('r'))} || jsonb_strip_nulls(jsonb_build_object('worker', ${WORKER})))`;
+  || ${attemptTimes('r', dueAt('r'))} || jsonb_strip_nulls(jsonb_build_object('worker', ${WORKER}, 'deploy', ${WORKERS_DEPLOY})))`;
 
 // Grows like the job's own wait, without jitter; for a job that is not known here, like the default.
 const BACKOFF_MS = `least(coalesce(p.base, :backoffMs::float8) * case coalesce(p.backoff, :backoff)
@@ -87,8 +92,8 @@ with ${QUEUE_LANES}, expired as materialized (${expired}
       ${setSuspect(IS_SUSPECT)}
   from expired left join policies p on p.job = expired.job
   where r.id = any(array(select id from expired where not is_last)) and r.id = expired.id and ${IS_LEFT}
-  returning r.id, r.definition_id, r.job
-), ${noteFailures('again', 'alerted_failures')}, gone as (
+  returning r.id, r.definition_id, r.job, r.attempts, r.generation, r.keeps_changes
+), ${noteFailures('again', 'alerted_failures')}, ${noteChanges('again', 'failed')}, gone as (
   delete from tock.job_runs_live r
   where r.id = any(array(select id from expired where is_last)) and ${IS_LEFT}
   returning r.*
@@ -123,7 +128,7 @@ interface ReapParams {
 }
 
 /** What its statement says. */
-type Reaped = Omit<ReapedBatch, 'waits_for_code'>;
+type Reaped = Omit<ReapedBatch, 'waits_for_code' | 'has_fair' | 'has_ended' | 'has_offers' | 'relays_to_sql'>;
 
 const REAP = statement<ReapParams, Reaped>('reap', reap(EXPIRED));
 const REAP_THESE = statement<ReapParams & { readonly ids: readonly string[] }, Reaped>(
@@ -133,9 +138,20 @@ const REAP_THESE = statement<ReapParams & { readonly ids: readonly string[] }, R
 // The planner takes the few queue lanes for a hundred, and this plan for one that is worth
 // compiling. A process that is frozen between its statements would keep the others from reaping: the server
 // ends its session.
-const BEGIN_REAPING = statement<object, { isMine: boolean; waitsForCode: boolean }>(
+const BEGIN_REAPING = statement<
+  object,
+  {
+    isMine: boolean;
+    waitsForCode: boolean;
+    hasFair: boolean;
+    hasEnded: boolean;
+    hasOffers: boolean;
+    relaysToSql: boolean;
+  }
+>(
   'begin-reaping',
-  `select pg_try_advisory_xact_lock(hashtextextended('tock.reap', 0)) as "isMine", ${WAITS_FOR_CODE} as "waitsForCode",
+  `select pg_try_advisory_xact_lock(hashtextextended('tock.reap', 0)) as "isMine", ${WAITS_FOR_CODE} as "waitsForCode", ${HAS_FAIR} as "hasFair",
+  ${HAS_ENDED} as "hasEnded", ${HAS_OFFERS} as "hasOffers", ${RELAYS_TO_SQL} as "relaysToSql",
   set_config('jit', 'off', true) as jit,
   set_config('idle_in_transaction_session_timeout', '10s', true) as "atMostIdle"`,
 );
@@ -171,6 +187,14 @@ export interface ReapedBatch extends ReapedRuns, AfterMove {
   readonly has_decided: boolean;
   /** Runs wait for code that has their jobs: also where another process reaps, which may not have it. */
   readonly waits_for_code: boolean;
+  /** There are fair keys. */
+  readonly has_fair: boolean;
+  /** Something that an operator has made has come to its end: see `endAll`. */
+  readonly has_ended: boolean;
+  /** Runs are offered to workers that speak SQL. */
+  readonly has_offers: boolean;
+  /** There are queues that are relayed to sql. */
+  readonly relays_to_sql: boolean;
 }
 
 /** A job's backoff; durations in milliseconds. */
@@ -216,7 +240,13 @@ const LEFT_TO_ANOTHER: Reaped = {
 export async function reapRuns(session: Session, options: ReapOptions): Promise<ReapedBatch> {
   const { backoff = 'exponential', policies, canIsolate = false, ids, ...rest } = options;
   const begun = await BEGIN_REAPING.first(session, {});
-  const waits = { waits_for_code: begun?.waitsForCode === true };
+  const waits = {
+    waits_for_code: begun?.waitsForCode === true,
+    has_fair: begun?.hasFair === true,
+    has_ended: begun?.hasEnded === true,
+    has_offers: begun?.hasOffers === true,
+    relays_to_sql: begun?.relaysToSql === true,
+  };
   if (ids === undefined && begun?.isMine !== true) return { ...LEFT_TO_ANOTHER, ...waits };
   const params = { ...rest, backoff, policies: JSON.stringify(policies), canIsolate };
   const row =

@@ -4,8 +4,11 @@
 // There is no index on leases, so that claims and renewals stay HOT updates. But what is leased was due: so
 // expired leases are searched among what is due in each queue lane, and future runs are never
 // read.
+import { HAS_ENDED_FREEZE } from '../../definitions/freeze/frozen.js';
 import { liesIn } from '../claim/queue-lanes.js';
+import { FAIR } from '../fair/arrive.js';
 import { HAS_DECIDED } from '../hand-off/handed-off.js';
+import { HAS_LEFT_OFFERS } from '../hand-off/offers.js';
 import { statuses } from '../transition.js';
 
 /** Whether a leased run's lease has expired. */
@@ -31,13 +34,21 @@ export const GONE_WORKERS = `select w.id from (
     order by r.run_at, r.id limit 1) h limit 1) held)`;
 
 /** Whether some run holds a slot, or waits for one. */
-export const HAS_LIMITS = `(exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on is not null
+export const HAS_LIMITS = `(exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on < '${FAIR}'
     order by blocked_on, queue, priority, run_at, id limit 1) is not null)`;
 
 /** Whether something that follows from ended runs has not been made yet. */
 export const HAS_OUTBOX = `exists (select from tock.job_outbox)`;
 
+/**
+ * Whether something has come to its end that an operator has made: a freeze, a pause of a queue or of a
+ * definition, or what was set in a queue on top of its code.
+ */
+export const HAS_ENDED = `(exists (select from tock.job_queues q where q.override_ends_at <= tock.now() or q.paused_until <= tock.now())
+    or coalesce((select min(d.paused_until) from tock.job_definitions d where d.paused_until is not null) <= tock.now(), false) or ${HAS_ENDED_FREEZE})`;
+
 export const NEEDS_REAPING = `(exists (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r where ${isExpired('r', 'p')}
     order by r.run_at, r.id limit 1) e)
-  or exists (${GONE_WORKERS}) or ${HAS_LIMITS} or ${HAS_OUTBOX} or ${HAS_DECIDED})`;
+  or exists (${GONE_WORKERS}) or ${HAS_LIMITS} or ${HAS_OUTBOX} or ${HAS_DECIDED}
+  or ${HAS_ENDED} or ${HAS_LEFT_OFFERS})`;

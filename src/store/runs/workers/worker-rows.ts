@@ -1,4 +1,5 @@
 // Statements over `workers`: which workers live, and on which host and process.
+import { SQL_RELAY } from '../../../model/queue/queue-limits.js';
 import { statement } from '../../connection/statement.js';
 import { liesIn, QUEUE_LANES } from '../claim/queue-lanes.js';
 
@@ -13,6 +14,9 @@ export interface NewWorker {
   readonly heartbeatMs: number;
   /** What it claims from; null: all queues that are not relayed. */
   readonly queues: readonly string[] | null;
+  /** The name and the code of its deploy; null: none is known. */
+  readonly deploy: string | null;
+  readonly deployCode: string | null;
 }
 
 /** Another worker of the same host. */
@@ -22,12 +26,20 @@ export interface Neighbour {
   readonly process: string;
 }
 
-/** Gives its host's other workers whose process can be told from a later one. Fails if the id is taken. */
+/**
+ * Inserts a worker, and notes its deploy. Returns the other workers of its host whose processes can be
+ * identified. Fails if the id is taken.
+ */
 export const insertWorker = statement<NewWorker, Neighbour>(
   'insert worker',
   `with made as (
   insert into tock.workers (id, kind, host, pid, process, capacity, heartbeat_ms, queues)
   values (:id, :kind, :host, :pid, :process, :capacity, :heartbeatMs, :queues::text[])
+), deployed as (
+  insert into tock.deploys (name, code, first_seen_at) select :deploy, :deployCode, tock.now() where :deploy::text is not null
+  on conflict do nothing
+), seen as (
+  update tock.deploys v set first_seen_at = tock.now() where v.name = :deploy::text and v.first_seen_at is null
 )
 select w.id, w.pid, w.process from tock.workers w where w.host = :host and w.process is not null`,
 );
@@ -72,3 +84,8 @@ export const removeWorker = statement<{ id: string }, never>(
 export const isWorkerAlive = (worker: string) => `${worker}.seen_at
   between tock.now() - coalesce(${worker}.heartbeat_ms, 15000) * interval '2.5 milliseconds'
     and tock.now() + coalesce(${worker}.heartbeat_ms, 15000) * interval '2.5 milliseconds'`;
+
+/** Whether a worker is alive and claims from a queue: where that needs a broker, only if it names it. */
+export const claimsFrom = (worker: string, queue: string, relayedTo: string) =>
+  `${isWorkerAlive(worker)} and not ${worker}.draining
+    and case when ${worker}.queues is null then coalesce(${relayedTo}, '${SQL_RELAY}') = '${SQL_RELAY}' else ${queue} = any(${worker}.queues) end`;

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { claimModel, first, type Mutant, type World } from './claim-model.js';
 import { explore } from './explore.js';
+import { type FairMutant, type FairWorld, fairModel, firstFair } from './fair-model.js';
 import { firstSleep, type SleepMutant, sleepModel } from './sleep-model.js';
 import { firstSlots, type SlotMutant, type SlotWorld, slotModel } from './slot-model.js';
 
@@ -59,6 +60,38 @@ describe('no limit is exceeded, and whatever could start does, in every order of
     'what was unblocked is not notified',
   ])('and not with the fault: %s', mutant => {
     expect(WORLDS.some(([, from]) => explore(from, slotModel(mutant)).fault !== null)).toBe(true);
+  });
+});
+
+describe('each run of a fair key gets its turn, and no limit is exceeded, in every order of the steps', () => {
+  const WORLDS: readonly [string, FairWorld][] = [
+    ['runs of two keys are committed', firstFair({})],
+    ['a notification is lost', firstFair({ losses: 1 })],
+    ['a key is closed and opened', firstFair({ closings: 1 })],
+    ['a run is tried again', firstFair({ failures: 1 }, 2)],
+    ['a worker is killed', firstFair({ kills: 1 })],
+  ];
+
+  it.each(WORLDS)('where %s', (_what, from) => {
+    const { states, fault } = explore(from, fairModel(null));
+    expect(fault).toBeNull();
+    expect(states).toBeGreaterThan(100);
+  });
+
+  it.each<FairMutant>([
+    'an arrival is not counted',
+    'a key is left not ready although its run came',
+    'a notification is lost, and nobody reaps',
+    'what comes during a claim is not expected',
+    'an end makes no key ready',
+    'a full key is never looked at again',
+    'slots are counted as an old snapshot has them',
+    'an arrival opens a closed key',
+    'what is opened is not ready',
+    'an admission that sends a run back expects nothing',
+    'an admission gives runs their turn',
+  ])('and not with the fault: %s', mutant => {
+    expect(WORLDS.some(([, from]) => explore(from, fairModel(mutant)).fault !== null)).toBe(true);
   });
 });
 

@@ -112,7 +112,13 @@ function admitted(world: SlotWorld, index: number, mutant: SlotMutant | null): S
   const taken = (holders ?? []).flatMap((run, slot) => (run === -1 ? [] : [[slot + 1, `${run}`] as const]));
   const limits = [{ key: KEY, limit: world.limit }];
   const { slots } = admit(
-    candidates.map(run => ({ id: `${run}`, queue: QUEUES[run] ?? '', limits, waitsFor: null })),
+    candidates.map(run => ({
+      id: `${run}`,
+      queue: QUEUES[run] ?? '',
+      limits,
+      waitsFor: null,
+      pacedBy: null,
+    })),
     { slots: new Map([[KEY, new Map(taken)]]), tokens: new Map() },
   );
   const hasKey = mutant !== 'a slot has no primary key';

@@ -1,6 +1,7 @@
 // Engine: a command in a process group of its own.
 import { describe, expect, it } from 'vitest';
 import { RunningCommand } from '../../../../src/engine/execute/shell/run-command.js';
+import { until } from '../../../support/until.js';
 
 const start = (
   program: string,
@@ -50,14 +51,13 @@ describe('RunningCommand', () => {
       },
       async (_, chunk) => {
         most = Math.max(most, ++waiting);
-        await new Promise(resolve => setTimeout(resolve, 5));
+        for (let turn = 0; turn < 20; turn++) await new Promise(resolve => setImmediate(resolve));
         waiting--;
         bytes += chunk.length;
       },
     );
     await command.ended;
-    await new Promise(resolve => setTimeout(resolve, 20));
-    expect(bytes).toBe(2_000_000);
+    await until(async () => bytes === 2_000_000, 'all of it');
     // What was on its way comes as well.
     expect(most).toBeLessThan(4);
   });

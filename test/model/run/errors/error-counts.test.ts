@@ -11,6 +11,7 @@ const error = (id: string, at: number, message: string, more: Partial<LastError>
   job: 'mail',
   name: 'Error',
   code: null,
+  deploy: null,
   ...more,
 });
 const SPAN = { from: 0, to: 100, parts: 4 };
@@ -19,7 +20,7 @@ describe('countErrors', () => {
   it('puts together what is of one job and kind, with its first and last time', () => {
     const counts = countErrors(
       [
-        error('1', 10, 'user 7 is gone'),
+        error('1', 10, 'user 7 is gone', { deploy: 'v42' }),
         error('2', 99, 'user 8 is gone'),
         error('3', 60, 'user 9 is gone'),
         error('4', 50, 'user 7 is gone', { job: 'report' }),
@@ -33,6 +34,7 @@ describe('countErrors', () => {
       group: { name: 'Error', code: null, message: 'user <n> is gone' },
       count: 3,
       firstAt: 10,
+      firstDeploy: 'v42',
       lastAt: 99,
       lastId: '2',
       sample: 'user 8 is gone',

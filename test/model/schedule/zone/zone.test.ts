@@ -102,7 +102,9 @@ describe('segmentAt', () => {
     }
   });
 
-  it('does not depend on earlier calls, even after years and zones have left the cache', () => {
+  it('does not depend on earlier calls, even after years and zones have left the cache', {
+    tags: 'slow',
+  }, () => {
     const zone = findZone('America/New_York');
     const probes = Array.from({ length: 150 }, (_, index) => Date.UTC(1950 + index, index % 12, 10) / 1000);
     const first = probes.map(probe => zone.segmentAt(probe));

@@ -1,24 +1,22 @@
 // Store: a pool over several hosts takes the one that is what the URL wants, and says of each other why it did not.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
 import { explainDatabaseError, isConnectionFailure } from '../../../../src/store/connection/errors.js';
-import { freePort } from '../../../chaos/servers.js';
 import { openProxy, type TcpProxy } from '../../../chaos/tcp-proxy.js';
-import { createTestDatabase, type TestDatabase } from '../../../support/embedded-database.js';
+import { createTestDatabase } from '../../../support/embedded-database.js';
+import { openForEach } from '../../../support/open.js';
 import { openRecorder } from '../../../support/recorded-connection.js';
 
-let test: TestDatabase;
+const test = openForEach(createTestDatabase);
 const proxies: TcpProxy[] = [];
 const databases: Database[] = [];
-beforeEach(async () => {
-  test = await createTestDatabase();
-});
 afterEach(async () => {
   for (const each of databases.splice(0)) await each.close();
   for (const each of proxies.splice(0)) await each.close();
-  await test.drop();
 });
 
+/** Nobody listens there. */
+const refusing = '127.0.0.1:1';
 const hostOf = (url: string) => new URL(url).host;
 /** The URL of the test's database with other hosts. */
 const at = (hosts: readonly string[], parameters = '') => {
@@ -46,7 +44,6 @@ const readOnly = async (isOn: boolean) => {
 
 describe('a pool over several hosts', () => {
   it('goes on to the next where one refuses, and begins there the next time', async () => {
-    const refusing = `127.0.0.1:${await freePort()}`;
     const proxy = await openHost();
     const database = open(at([refusing, hostOf(proxy.url)]));
     expect(database.host()).toBeNull();
@@ -57,7 +54,6 @@ describe('a pool over several hosts', () => {
   });
 
   it('takes no host that is read-only, names each and why, and takes it when it accepts writes', async () => {
-    const refusing = `127.0.0.1:${await freePort()}`;
     const proxy = await openHost();
     const database = open(at([refusing, hostOf(proxy.url)]));
     await readOnly(true);
@@ -91,7 +87,7 @@ describe('a pool over several hosts', () => {
   it('does not wait long for a host that accepts the connection and says nothing', async () => {
     const [frozen, proxy] = [await openHost(), await openHost()];
     frozen.swallow();
-    const database = open(at([hostOf(frozen.url), hostOf(proxy.url)], '?connect_timeout=4'));
+    const database = open(at([hostOf(frozen.url), hostOf(proxy.url)], '?connect_timeout=10'));
     expect(await database.run('select 1 as one')).toEqual([{ one: 1 }]);
     expect(database.host()).toBe(hostOf(proxy.url));
   });
@@ -100,7 +96,7 @@ describe('a pool over several hosts', () => {
     const question = (text: string) => text.includes('pg_is_in_recovery');
     for (const [parameters, asked] of [
       ['', 0],
-      ['?connect_timeout=5', 0],
+      ['?connect_timeout=60', 0],
       ['?target_session_attrs=any', 0],
       ['?target_session_attrs=read-write', 1],
     ] as const) {
@@ -117,7 +113,6 @@ describe('a pool over several hosts', () => {
   });
 
   it('gives a caller that waits for a connection one of a host that fits', async () => {
-    const refusing = `127.0.0.1:${await freePort()}`;
     const proxy = await openHost();
     const database = open(at([refusing, hostOf(proxy.url)]), 2);
     const rows = await Promise.all(
@@ -128,7 +123,7 @@ describe('a pool over several hosts', () => {
 
   it('takes a callback, as a pool of pg does', async () => {
     const proxy = await openHost();
-    const database = open(at([`127.0.0.1:${await freePort()}`, hostOf(proxy.url)]));
+    const database = open(at([refusing, hostOf(proxy.url)]));
     expect((await database.pool.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
     const nowhere = open(at(['127.0.0.1:1', '127.0.0.1:2']));
     await expect(nowhere.pool.query('select 1')).rejects.toThrow(/127\.0\.0\.1:1 refused .* 127\.0\.0\.1:2/);

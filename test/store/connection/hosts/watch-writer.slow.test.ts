@@ -6,10 +6,11 @@ import type { Engine } from '../../../../src/engine/engine.js';
 import { silentLogger } from '../../../../src/model/logger.js';
 import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
 import { openProxy, type TcpProxy } from '../../../chaos/tcp-proxy.js';
-import { createTestDatabase, type TestDatabase } from '../../../support/embedded-database.js';
+import { createTestDatabase } from '../../../support/embedded-database.js';
+import { openForEach } from '../../../support/open.js';
 import { until } from '../../../support/until.js';
 
-let test: TestDatabase;
+const test = openForEach(createTestDatabase);
 let database: Database;
 let lost: number;
 const ends: (() => unknown)[] = [];
@@ -19,12 +20,8 @@ const watch = (opened: Database) => {
   database.onWriterLost(() => lost++);
   ends.push(() => opened.close());
 };
-beforeEach(async () => {
-  test = await createTestDatabase();
-});
 afterEach(async () => {
   for (const end of ends.splice(0).toReversed()) await end();
-  await test.drop();
 });
 
 const PID = 'select pg_backend_pid() as pid, pg_sleep(0.05)';

@@ -2,25 +2,24 @@
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
-import { createTestDatabase, type TestDatabase } from '../../../support/embedded-database.js';
+import { createTestDatabase } from '../../../support/embedded-database.js';
+import { openForEach } from '../../../support/open.js';
 import { until } from '../../../support/until.js';
 
-let test: TestDatabase;
+const test = openForEach(createTestDatabase);
 let database: Database | undefined;
 let pool: pg.Pool;
-beforeEach(async () => {
-  test = await createTestDatabase();
+beforeEach(() => {
   pool = new pg.Pool({ connectionString: test.url, max: 3 });
   pool.on('error', () => undefined);
 });
 afterEach(async () => {
   await database?.close();
   if (!pool.ending) await pool.end();
-  await test.drop();
 });
 
 /** Long enough to connect. */
-const DEADLINE_MS = 2000;
+const DEADLINE_MS = 6000;
 const open = (options: Parameters<typeof openDatabase>[0]) => (database = openDatabase(options));
 const pidOf = async (of: Database) =>
   (await of.run<{ pid: number }>('select pg_backend_pid() as pid'))[0]?.pid;

@@ -1,11 +1,12 @@
 // Store: runs that need a slot under a limit: which are admitted, which are blocked, and which are unblocked.
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
 import { admitRuns } from '../../../../src/store/runs/claim/admit.js';
 import { admitUnderOneKey } from '../../../../src/store/runs/claim/admit-one-key.js';
 import { fixSlots, unblockRuns } from '../../../../src/store/runs/claim/unblock.js';
 import { cancelRun } from '../../../../src/store/runs/operator-moves.js';
+import { storeTest } from '../../../support/open.js';
 import {
   addRuns,
   emptyTables,
@@ -15,28 +16,13 @@ import {
   whileWaitedFor,
   withoutIndexes,
 } from '../../../support/runs.js';
-import { openTestTock, type TestTock } from '../../../support/test-tock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const AGO = (minutes: number) => new Date(Date.parse(NOW) - minutes * 60_000).toISOString();
 const LOCK_OF_X = `select pg_advisory_xact_lock(hashtextextended('tock.slots:job:x', 0))`;
 const WORKER = '00000000-0000-4000-8000-000000000001';
 
-let test: TestTock;
-let database: Database;
-beforeAll(async () => {
-  test = await openTestTock();
-  // A statement that waits for a lock which it should skip fails.
-  database = openDatabase({ connectionString: test.url, statementTimeoutMs: 8000 });
-});
-beforeEach(async () => {
-  await emptyTables(test);
-  await test.setClock(NOW);
-});
-afterAll(async () => {
-  await database.close();
-  await test.close();
-});
+const { test, database } = storeTest(NOW);
 
 const admitted = async (ids: readonly string[]) => {
   const answer = await admitRuns(database, ids, { workerId: WORKER, leaseMs: 60_000 });
@@ -99,7 +85,7 @@ describe('admitRuns', () => {
     expect(await runOf('5')).toMatchObject({ status: 'queued' });
   });
 
-  it('leaves alone what can no longer be claimed', async () => {
+  it('leaves alone what can no longer be claimed', { tags: 'slow' }, async () => {
     await test.tock.queues.pause('stopped');
     const ids = await addRuns(
       test,
@@ -135,6 +121,7 @@ describe('admitRuns', () => {
       admitted: [],
       unblocked: [],
       failure: null,
+      waitsForTurn: false,
     });
     expect(await unblockRuns(closed, [])).toEqual([]);
   });
@@ -207,7 +194,7 @@ describe('admitRuns', () => {
     };
     const lease = { workerId: WORKER, leaseMs: 60_000 };
     const answer = await admitRuns({ ...database, transaction }, ids, lease);
-    expect(answer).toEqual({ admitted: [], unblocked: [], failure: null });
+    expect(answer).toEqual({ admitted: [], unblocked: [], failure: null, waitsForTurn: false });
     expect(tries).toBe(3);
     expect(await takenSlots()).toEqual(['job:x 1: 99/1']);
     expect(await blocked()).toEqual({});
@@ -252,7 +239,7 @@ describe('admitRuns', () => {
     expect(await blocked()).toEqual({});
   });
 
-  it('locks keys in one order, whatever order they are named in: no deadlock', async () => {
+  it('locks keys in one order, whatever order they are named in: no deadlock', { tags: 'slow' }, async () => {
     const [first, second] = await database.run<{ key: string }>(
       `select k as key from unnest('{job:a,job:b}'::text[]) k order by hashtextextended('tock.slots:' || k, 0)`,
     );
@@ -393,7 +380,7 @@ describe('runs of a definition that go one after another', () => {
     ['that may run beside others', { slot_keys: null, slot_limits: null }],
     ['that runs', { status: 'running', locked_by: WORKER, locked_until: NOW }],
     ['of the same time', { scheduled_for: AGO(1) }],
-  ])('do not wait for one %s', async (_what, row) => {
+  ])('do not wait for one %s', { tags: 'slow' }, async (_what, row) => {
     const [, id = ''] = await addRuns(test, serial(2, row), serial(1));
     expect(await admitted([id])).toEqual([id]);
   });
@@ -423,7 +410,7 @@ describe('many runs that need one slot', () => {
     );
   const KEYS = Array.from({ length: 50 }, (_, n) => `k${n}`);
 
-  it('are admitted by one statement, and start in their order', async () => {
+  it('are admitted by one statement, and start in their order', { tags: 'slow' }, async () => {
     const ids = await addMany(KEYS, MANY);
     let sent = 0;
     const run: Database['run'] = (...query) => {
@@ -438,7 +425,7 @@ describe('many runs that need one slot', () => {
     expect(await test.sql('select count(*)::int as taken from tock.job_slots')).toEqual([{ taken: MANY }]);
   });
 
-  it('keep to the limit of each key', async () => {
+  it('keep to the limit of each key', { tags: 'slow' }, async () => {
     const ids = await addMany(KEYS, 3);
     const first = await admitted(ids);
     expect(first).toEqual(ids.slice(0, 150));
@@ -565,7 +552,7 @@ describe('unblockRuns', () => {
     ['runs', { status: 'running', locked_by: WORKER, locked_until: NOW }],
     ['is blocked again', { blocked_on: 'job:y' }],
     ['comes after it', { priority: 1 }],
-  ])('unblocks a run though one that was unblocked %s', async (_what, row) => {
+  ])('unblocks a run though one that was unblocked %s', { tags: 'slow' }, async (_what, row) => {
     const [, id = ''] = await addRuns(
       test,
       keyed(1, { unblocked_on: 'job:x', run_at: AGO(9), ...row }),
@@ -704,7 +691,7 @@ describe('fixSlots', () => {
     expect(await blocked()).toEqual({ 4: 'job:a' });
   });
 
-  it('looks at every key once, however many runs wait under one', async () => {
+  it('looks at every key once, however many runs wait under one', { tags: 'slow' }, async () => {
     await test.sql(`insert into tock.job_runs_live (job, payload, status, slot_keys, slot_limits, blocked_on)
       select 'noop', '{}', 'queued', array['job:a'], '{1}', 'job:a' from generate_series(1, 10000) n`);
     await addRuns(test, { slot_keys: ['job:b'], slot_limits: [1], blocked_on: 'job:b' });
@@ -713,7 +700,7 @@ describe('fixSlots', () => {
     expect(Object.values(await blocked())).not.toContain('job:b');
   });
 
-  it('looks at all keys, so many at once', async () => {
+  it('looks at all keys, so many at once', { tags: 'slow' }, async () => {
     const rows = ['job:a', 'job:b', 'job:c', 'job:d', 'job:e'].map(key => ({
       slot_keys: [key],
       slot_limits: [1],

@@ -1,6 +1,6 @@
 // Store: the statements of a claim, each by itself.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
+import { describe, expect, it } from 'vitest';
+import { type Database } from '../../../../src/store/connection/database.js';
 import { readNextDue } from '../../../../src/store/reads/next-due.js';
 import {
   type Claim,
@@ -11,29 +11,15 @@ import {
 import { claimInLanes } from '../../../../src/store/runs/claim/claim-in-lanes.js';
 import type { Watermark } from '../../../../src/store/runs/claim/queue-lanes.js';
 import { sweepBelowWatermarks } from '../../../../src/store/runs/claim/sweep.js';
-import { addRuns, emptyTables, whileLocked, withoutIndexes } from '../../../support/runs.js';
-import { openTestTock, type TestTock } from '../../../support/test-tock.js';
+import { storeTest } from '../../../support/open.js';
+import { addRuns, whileLocked, withoutIndexes } from '../../../support/runs.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const AGO = (minutes: number) => new Date(Date.parse(NOW) - minutes * 60_000).toISOString();
 const WORKER = '00000000-0000-4000-8000-000000000001';
 const options = { workerId: WORKER, leaseMs: 60_000, queues: null } as const;
 
-let test: TestTock;
-let database: Database;
-beforeAll(async () => {
-  test = await openTestTock();
-  // Who waits for a lock that he should pass over gives up.
-  database = openDatabase({ connectionString: test.url, statementTimeoutMs: 8000 });
-});
-beforeEach(async () => {
-  await emptyTables(test);
-  await test.setClock(NOW);
-});
-afterAll(async () => {
-  await database.close();
-  await test.close();
-});
+const { test, database } = storeTest(NOW);
 
 const mark = (queue: string, priority: number, more: Partial<Watermark> = {}): Watermark => ({
   queue,
@@ -79,7 +65,7 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
     expect((await claim(1)).runs).toMatchObject([{ id, fence: 2, attempts: 2 }]);
   });
 
-  it('takes what is due, by time and id, as many as it is asked for', async () => {
+  it('takes what is due, by time and id, as many as it is asked for', { tags: 'slow' }, async () => {
     const ids = await addRuns(
       test,
       { run_at: AGO(1) },
@@ -99,7 +85,7 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
     expect([none.runs, none.needsAdmission, none.hasMore]).toEqual([[], [], false]);
   });
 
-  it('needs no index for its order', async () => {
+  it('needs no index for its order', { tags: 'slow' }, async () => {
     const ids = await addRuns(
       test,
       { run_at: AGO(1) },
@@ -111,14 +97,16 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
     expect(runs.map(run => run.id)).toEqual([ids[3], ids[1], ids[2]]);
   });
 
-  it('leaves what needs a slot as it was, and names it unless it asks in lanes only', async () => {
+  it('leaves what needs a slot as it was, and names it unless it asks in lanes only', {
+    tags: 'slow',
+  }, async () => {
     const [id = ''] = await addRuns(test, { slot_keys: ['job:x'], slot_limits: [1] });
     const needsAdmission = _way.startsWith('from') ? [id] : [];
     expect(await claim(1)).toMatchObject({ runs: [], needsAdmission, hasMore: needsAdmission.length > 0 });
     expect(await rowOf(id)).toMatchObject({ status: 'queued', attempts: 0, fence: 0, locked_by: null });
   });
 
-  it('says where it left off: at the last one in that order, whatever its id', async () => {
+  it('says where it left off: at the last one in that order, whatever its id', { tags: 'slow' }, async () => {
     await addRuns(test, { run_at: AGO(1) }, { run_at: AGO(5) });
     const { lanes } = await claim(5);
     expect(lanes.filter(each => each.id !== null)).toMatchObject([
@@ -128,13 +116,13 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
     expect(await claim(1)).toMatchObject({ runs: [], hasMore: false });
   });
 
-  it('skips what another session has locked', async () => {
+  it('skips what another session has locked', { tags: 'slow' }, async () => {
     const [locked = '', free = ''] = await addRuns(test, { run_at: AGO(2) }, { run_at: AGO(1) });
     expect(idsOf(await whileLocked(test, [locked], () => claim(1)))).toEqual([free]);
     expect(idsOf(await claim(1))).toEqual([locked]);
   });
 
-  it('takes nothing of lanes that it does not visit', async () => {
+  it('takes nothing of lanes that it does not visit', { tags: 'slow' }, async () => {
     await addRuns(test, { queue: 'a' }, { priority: 1 }, { priority: -1 });
     const taken = idsOf(await claim(10));
     expect(taken).toEqual(_way.startsWith('from') ? ['3', '1', '2'] : []);
@@ -202,6 +190,12 @@ describe('a claim above a watermark', () => {
     expect(await poll()).toMatchObject({ isOverdue: true });
     expect(await readNextDue(database, ['a'], true, [watermark])).toMatchObject({ isOverdue: false });
   });
+
+  it('tells a poll of runs that wait for code, also where it does not check for reaping', async () => {
+    expect(await readNextDue(database, null, false)).toMatchObject({ waitsForCode: false });
+    await addRuns(test, { queue: 'a', run_at: AGO(2), blocked_on: 'code:newer' });
+    expect(await readNextDue(database, null, false)).toMatchObject({ isOverdue: false, waitsForCode: true });
+  });
 });
 
 describe('a claim in lanes', () => {
@@ -226,7 +220,7 @@ describe('a claim in lanes', () => {
     ['paused', () => test.tock.queues.pause('a')],
     ['limited', () => test.tock.queues.set('a', { concurrency: 9 })],
     ['relayed', () => test.sql(`insert into tock.job_queues (name, relayed_to) values ('a', 'broker')`)],
-  ])('takes nothing of a queue that has become %s', async (_what, close) => {
+  ])('takes nothing of a queue that has become %s', { tags: 'slow' }, async (_what, close) => {
     await addRuns(test, { queue: 'a' }, { queue: 'b' });
     await close();
     const claim = await goOn([mark('a', 0), mark('b', 0)]);
@@ -249,26 +243,32 @@ describe.each([
   it.each([
     ['with', (work: (database: Database) => Promise<Claim>) => work(database)],
     ['without', (work: (database: Database) => Promise<Claim>) => withoutIndexes(test, work)],
-  ])('finds each queue and priority once, in which something is due, %s indexes', async (_what, run) => {
-    await addRuns(
-      test,
-      { queue: 'z', priority: 1 },
-      { queue: 'a', priority: 2 },
-      { queue: 'a', priority: 2 },
-      { queue: 'a', priority: -1 },
-      { queue: 'later', run_at: '2026-03-02T12:00:01Z' },
-      { queue: 'a', priority: 7, run_at: '2026-03-02T12:00:01Z' },
-      { queue: 'running', status: 'running', locked_by: WORKER, locked_until: AGO(1) },
-      { queue: 'blocked', blocked_on: 'job:x' },
-      { queue: 'm' },
-    );
-    const claim = await run(session => claimFreeRuns(session, { ...options, limit: 10 }, watermarks));
-    expect(namesOf(claim)).toEqual(['a -1', 'm 0', 'z 1', 'a 2']);
-    expect(idsOf(claim)).toEqual(['4', '9', '1', '2', '3']);
-    expect(claim.lanes.map(each => each.id)).toEqual(['4', '9', '1', '3']);
-  });
+  ])(
+    'finds each queue and priority once, in which something is due, %s indexes',
+    { tags: 'slow' },
+    async (_what, run) => {
+      await addRuns(
+        test,
+        { queue: 'z', priority: 1 },
+        { queue: 'a', priority: 2 },
+        { queue: 'a', priority: 2 },
+        { queue: 'a', priority: -1 },
+        { queue: 'later', run_at: '2026-03-02T12:00:01Z' },
+        { queue: 'a', priority: 7, run_at: '2026-03-02T12:00:01Z' },
+        { queue: 'running', status: 'running', locked_by: WORKER, locked_until: AGO(1) },
+        { queue: 'blocked', blocked_on: 'job:x' },
+        { queue: 'm' },
+      );
+      const claim = await run(session => claimFreeRuns(session, { ...options, limit: 10 }, watermarks));
+      expect(namesOf(claim)).toEqual(['a -1', 'm 0', 'z 1', 'a 2']);
+      expect(idsOf(claim)).toEqual(['4', '9', '1', '2', '3']);
+      expect(claim.lanes.map(each => each.id)).toEqual(['4', '9', '1', '3']);
+    },
+  );
 
-  it('gives every queue of a priority its share, and goes to the next priority only when the first is exhausted', async () => {
+  it('gives every queue of a priority its share, and goes to the next priority only when the first is exhausted', {
+    tags: 'slow',
+  }, async () => {
     await addRuns(
       test,
       ...Array.from({ length: 4 }, () => ({ queue: 'a' })),
@@ -285,7 +285,9 @@ describe.each([
     expect(queuesOf(await fromStart(4))).toBe('07');
   });
 
-  it('has more after an urgent run when it is full, though the backlog gave less than its share', async () => {
+  it('has more after an urgent run when it is full, though the backlog gave less than its share', {
+    tags: 'slow',
+  }, async () => {
     const urgent = { queue: 'a', priority: -10 };
     await addRuns(test, urgent, ...Array.from({ length: 6 }, () => ({ queue: 'a' })), urgent);
     const first = await fromStart(4);
@@ -296,7 +298,7 @@ describe.each([
     expect([idsOf(second), second.hasMore]).toEqual([['4', '5', '6'], true]);
   });
 
-  it('stays where it was in a queue whose runs others have locked', async () => {
+  it('stays where it was in a queue whose runs others have locked', { tags: 'slow' }, async () => {
     const [locked = '', free = ''] = await addRuns(test, { queue: 'a' }, { queue: 'b' });
     const claim = await whileLocked(test, [locked], () => fromStart());
     expect(idsOf(claim)).toEqual([free]);
@@ -306,7 +308,9 @@ describe.each([
     ]);
   });
 
-  it('leaves the next priority alone while a queue of the first has more, though both give their share', async () => {
+  it('leaves the next priority alone while a queue of the first has more, though both give their share', {
+    tags: 'slow',
+  }, async () => {
     const next = ['c', 'd', 'e'].flatMap(queue => [
       { queue, priority: 1 },
       { queue, priority: 1 },
@@ -315,7 +319,9 @@ describe.each([
     expect(idsOf(await fromStart(6))).toEqual(['1', '2', '3', '6']);
   });
 
-  it('goes round the queues where it takes few of many, and names those it did not visit', async () => {
+  it('goes round the queues where it takes few of many, and names those it did not visit', {
+    tags: 'slow',
+  }, async () => {
     await addRuns(test, ...['a', 'b', 'c', 'd'].flatMap(queue => [{ queue }, { queue }]), {
       queue: 'e',
       priority: 1,
@@ -349,14 +355,14 @@ describe.each([
     ]);
   });
 
-  it('takes only from the queues that it is asked for', async () => {
+  it('takes only from the queues that it is asked for', { tags: 'slow' }, async () => {
     await addRuns(test, { queue: 'a' }, { queue: 'b' }, { queue: 'c' });
     expect(idsOf(await fromStart(10, ['c', 'b']))).toEqual(['2', '3']);
     expect(idsOf(await fromStart(10, []))).toEqual([]);
     expect(idsOf(await fromStart(10))).toEqual(['1']);
   });
 
-  it('names what needs a slot, and leaves it as it was', async () => {
+  it('names what needs a slot, and leaves it as it was', { tags: 'slow' }, async () => {
     await addRuns(
       test,
       { queue: 'plain' },
@@ -376,7 +382,7 @@ describe.each([
     expect(await rowOf('3')).toMatchObject({ status: 'queued', attempts: 0, fence: 0, locked_by: null });
   });
 
-  it('takes no more of a queue than it has free slots', async () => {
+  it('takes no more of a queue than it has free slots', { tags: 'slow' }, async () => {
     await addRuns(test, ...Array.from({ length: 5 }, () => ({ queue: 'narrow' })), { queue: 'other' });
     await test.tock.queues.set('narrow', { concurrency: 3 });
     await test.sql(`insert into tock.job_slots (concurrency_key, slot, run_id, fence)
@@ -399,7 +405,7 @@ describe.each([
       `rate_count = null, rate_period_ms = null, rate_next_at = tock.now() + interval '1 hour'`,
       true,
     ],
-  ])('visits a queue that is %s, or not', async (_what, change, isOpen) => {
+  ])('visits a queue that is %s, or not', { tags: 'slow' }, async (_what, change, isOpen) => {
     await addRuns(test, { queue: 'mail' }, { queue: 'other' });
     await test.tock.queues.set('mail', { rate: { count: 5, per: '1m' } });
     await test.tock.queues.set('other', { rate: { count: 5, per: '1m' } });
@@ -416,13 +422,17 @@ describe.each([
     ['22:00-06:00', '21:00:00', true],
     ['22:00-06:00', '04:59:59', true],
     ['22:00-06:00', '05:00:00', false],
-  ])('keeps to the hours %s of a queue in Berlin: at %s UTC open is %s', async (window, time, isOpen) => {
-    await test.setClock(`2026-03-02T${time}Z`);
-    await addRuns(test, { queue: 'mail', run_at: AGO(9999) });
-    await test.tock.queues.set('mail', { window, timezone: 'Europe/Berlin' });
-    expect(idsOf(await fromStart())).toHaveLength(isOpen ? 1 : 0);
-    expect(idsOf(await claimFreeRun(database, '1', options))).toEqual([]);
-  });
+  ])(
+    'keeps to the hours %s of a queue in Berlin: at %s UTC open is %s',
+    { tags: 'slow' },
+    async (window, time, isOpen) => {
+      await test.setClock(`2026-03-02T${time}Z`);
+      await addRuns(test, { queue: 'mail', run_at: AGO(9999) });
+      await test.tock.queues.set('mail', { window, timezone: 'Europe/Berlin' });
+      expect(idsOf(await fromStart())).toHaveLength(isOpen ? 1 : 0);
+      expect(idsOf(await claimFreeRun(database, '1', options))).toEqual([]);
+    },
+  );
 });
 
 describe('the claim of one run', () => {
@@ -441,13 +451,13 @@ describe('the claim of one run', () => {
     ['is blocked', { blocked_on: 'job:x' }],
     ['runs', { status: 'running', locked_by: WORKER, locked_until: AGO(1) }],
     ['is in a queue that is paused', { queue: 'stopped' }],
-  ])('takes none that %s', async (_what, row) => {
+  ])('takes none that %s', { tags: 'slow' }, async (_what, row) => {
     await test.tock.queues.pause('stopped');
     const [id = ''] = await addRuns(test, row);
     expect(await claimOne(id)).toMatchObject({ runs: [], needsAdmission: [] });
   });
 
-  it('names it where it needs a slot', async () => {
+  it('names it where it needs a slot', { tags: 'slow' }, async () => {
     await test.tock.queues.set('narrow', { concurrency: 2 });
     await test.tock.queues.set('paced', { rate: { count: 5, per: '1m' } });
     await test.tock.queues.set('open', { window: '08:00-18:00' });

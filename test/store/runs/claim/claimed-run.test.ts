@@ -1,29 +1,15 @@
 // Store: what a claim says of a run.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
+import { describe, expect, it } from 'vitest';
 import { admitRuns } from '../../../../src/store/runs/claim/admit.js';
 import { claimFreeRun } from '../../../../src/store/runs/claim/claim.js';
 import { type ClaimedRow, claimedRun, sortedAs } from '../../../../src/store/runs/claim/claimed-run.js';
-import { addRuns, emptyTables, type RunRow } from '../../../support/runs.js';
-import { openTestTock, type TestTock } from '../../../support/test-tock.js';
+import { storeTest } from '../../../support/open.js';
+import { addRuns, type RunRow } from '../../../support/runs.js';
 
 const NOW = '2026-03-02T12:00:00.25Z';
 const WORKER = '00000000-0000-4000-8000-000000000001';
 
-let test: TestTock;
-let database: Database;
-beforeAll(async () => {
-  test = await openTestTock();
-  database = openDatabase({ connectionString: test.url });
-});
-beforeEach(async () => {
-  await emptyTables(test);
-  await test.setClock(NOW);
-});
-afterAll(async () => {
-  await database.close();
-  await test.close();
-});
+const { test, database } = storeTest(NOW);
 
 const claim = async (row: RunRow) => {
   const [id = ''] = await addRuns(test, row);
@@ -40,6 +26,7 @@ const PLAIN = {
   is_late: false,
   window: null,
   begun: null,
+  has_parents: false,
   trace: null,
   defect: null,
   is_large: false,

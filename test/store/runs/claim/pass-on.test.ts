@@ -1,30 +1,16 @@
 // Store: the statement that ends runs and passes their slots on to runs that are blocked on the same keys.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../../../src/model/run/decide.js';
-import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
 import { finalizeRuns } from '../../../../src/store/runs/finalize.js';
-import { addRuns, emptyTables, type RunRow, whileLocked } from '../../../support/runs.js';
-import { openTestTock, type TestTock } from '../../../support/test-tock.js';
+import { storeTest } from '../../../support/open.js';
+import { addRuns, type RunRow, whileLocked } from '../../../support/runs.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const AGO = (minutes: number) => new Date(Date.parse(NOW) - minutes * 60_000).toISOString();
 const WORKER = '00000000-0000-4000-8000-000000000001';
 const SUCCEED: Outcome = { transition: 'succeed', output: null, error: null, delayMs: 0, skipReason: null };
 
-let test: TestTock;
-let database: Database;
-beforeAll(async () => {
-  test = await openTestTock();
-  database = openDatabase({ connectionString: test.url, statementTimeoutMs: 8000 });
-});
-beforeEach(async () => {
-  await emptyTables(test);
-  await test.setClock(NOW);
-});
-afterAll(async () => {
-  await database.close();
-  await test.close();
-});
+const { test, database } = storeTest(NOW);
 
 const keyed = (key: string, row: RunRow = {}): RunRow => ({ slot_keys: [key], slot_limits: [2], ...row });
 const held = (key: string, row: RunRow = {}) =>
@@ -133,7 +119,7 @@ describe('the slot of a run that ends', () => {
     ['of a queue with a rate', { queue: 'rated' }],
     ['of a queue that the worker does not serve', { queue: 'foreign' }],
     ['that is blocked on another key', { blocked_on: 'job:z' }],
-  ])('is freed, not passed on to a run %s', async (_what, row) => {
+  ])('is freed, not passed on to a run %s', { tags: 'slow' }, async (_what, row) => {
     await test.tock.queues.pause('paused');
     await test.tock.queues.set('narrow', { concurrency: 5 });
     await test.tock.queues.set('rated', { rate: { count: 5, per: '1s' } });

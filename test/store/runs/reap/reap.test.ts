@@ -1,32 +1,18 @@
 // Store: the statement that takes back runs whose lease has expired.
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase, type Session } from '../../../../src/store/connection/database.js';
+import { describe, expect, it } from 'vitest';
+import { type Database, type Session } from '../../../../src/store/connection/database.js';
 import { QUEUE_LANES } from '../../../../src/store/runs/claim/queue-lanes.js';
 import { reapRuns, type StoredBackoff } from '../../../../src/store/runs/reap/reap.js';
 import { NEEDS_REAPING } from '../../../../src/store/runs/reap/reapable.js';
-import { addRuns, emptyTables, type RunRow, whileLocked, withoutIndexes } from '../../../support/runs.js';
-import { openTestTock, type TestTock } from '../../../support/test-tock.js';
+import { storeTest } from '../../../support/open.js';
+import { addRuns, type RunRow, whileLocked, withoutIndexes } from '../../../support/runs.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const AGO = (minutes: number) => new Date(Date.parse(NOW) - minutes * 60_000).toISOString();
 const IN = (ms: number) => new Date(Date.parse(NOW) + ms);
 const WORKER = '00000000-0000-4000-8000-000000000001';
 
-let test: TestTock;
-let database: Database;
-beforeAll(async () => {
-  test = await openTestTock();
-  // Who waits for a lock that he should pass over gives up.
-  database = openDatabase({ connectionString: test.url, statementTimeoutMs: 8000 });
-});
-beforeEach(async () => {
-  await emptyTables(test);
-  await test.setClock(NOW);
-});
-afterAll(async () => {
-  await database.close();
-  await test.close();
-});
+const { test, database } = storeTest(NOW);
 
 const OPTIONS = { limit: 100, backoffMs: 10_000, maxBackoffMs: 600_000, policies: [] };
 const reap = (limit = 100, policies: readonly StoredBackoff[] = [], session = database) =>
@@ -85,6 +71,7 @@ describe('reapRuns', () => {
     ['without', (work: (session: Database) => ReturnType<typeof reap>) => withoutIndexes(test, work)],
   ])(
     'takes as many as it is asked for, of each queue and priority those first that were due first, %s indexes',
+    { tags: 'slow' },
     async (_what, run) => {
       const rows = [1, 3, 2].map(minutes => expired({ run_at: AGO(minutes) }));
       await addRuns(
@@ -210,7 +197,7 @@ describe('reapRuns', () => {
       { job: 'noop', backoff: 'exponential', base: 7000, max: 90_000 },
       [7, 14, 28, 90],
     ],
-  ])('waits %s', async (_what, policy, seconds) => {
+  ])('waits %s', { tags: 'slow' }, async (_what, policy, seconds) => {
     const others: StoredBackoff = { job: 'other', backoff: 'fixed', base: 1, max: 1 };
     const ids = await addRuns(
       test,
@@ -313,7 +300,7 @@ describe('reapRuns', () => {
       `insert into tock.job_runs_live (job, payload, status, blocked_on)
         values ('noop', '{}', 'queued', 'job:x'), ('noop', '{}', 'queued', 'job:y')`,
     ],
-  ])('says that there are limits to look after where %s', async (_what, text) => {
+  ])('says that there are limits to look after where %s', { tags: 'slow' }, async (_what, text) => {
     expect([await isRemaining(), (await reap()).has_limits]).toEqual([false, false]);
     await test.sql(text);
     expect([await isRemaining(), (await reap()).has_limits]).toEqual([true, true]);

@@ -12,6 +12,7 @@
 import { codeKey, jobOfCodeKey } from '../../../../model/run/limits.js';
 import type { Session } from '../../../connection/database.js';
 import { statement } from '../../../connection/statement.js';
+import { mayStart } from '../../../definitions/freeze/frozen.js';
 import { statuses } from '../../transition.js';
 import type { Claim, ClaimOptions } from '../claim.js';
 import { claimListed, type ListedRow } from '../claim-rows.js';
@@ -62,7 +63,7 @@ with due as materialized (
     select r.id, r.priority, r.run_at, r.slot_keys is not null or ${isQueueLimited('q')} as needs_admission
     from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
     where r.blocked_on = k.key and r.run_at <= tock.now() and r.status in (${statuses('claim')})
-      and ${isServed('r.queue', 'q')} and ${isQueueOpen('q')}
+      and ${mayStart('r.queue')} and ${isServed('r.queue', 'q')} and ${isQueueOpen('q')}
     order by r.priority, r.run_at, r.id limit :limit::integer
     for update of r skip locked) d
   order by d.priority, d.run_at, d.id limit :limit::integer

@@ -1,0 +1,108 @@
+// A run of a job by hand: a form made from its payload's schema, or one field of JSON.
+import { TockError } from '../../model/errors.js';
+import { type PayloadField, payloadFields, payloadOfForm } from '../../model/job/payload/payload-form.js';
+import { quote } from '../../model/names.js';
+import { Sheet } from '../layout/parts.js';
+import type { View } from '../view.js';
+
+type Job = NonNullable<ReturnType<View['tock']['jobs']['get']>>;
+
+/** What was written in a field of the form. */
+export type Entered = (field: string) => string;
+
+/** So that no property is taken for another field of the form. */
+const inForm = (name: string) => `p:${name}`;
+const JSON_FIELD = 'payload';
+
+/** @throws TockError TOCK_BAD_PAYLOAD, TOCK_UNKNOWN_JOB */
+export function payloadEntered({ tock }: View, name: string, entered: Entered): unknown {
+  const job = tock.jobs.get(name);
+  if (job === undefined)
+    throw new TockError('TOCK_UNKNOWN_JOB', `the code of this dashboard has no job ${quote(name)}`);
+  const fields = payloadFields(job.payload);
+  if (fields !== null) return payloadOfForm(fields, field => entered(inForm(field)));
+  const text = entered(JSON_FIELD).trim();
+  try {
+    return JSON.parse(text === '' ? '{}' : text) as unknown;
+  } catch (error) {
+    throw new TockError('TOCK_BAD_PAYLOAD', `payload ${quote(text)} is not JSON`, { cause: error });
+  }
+}
+
+export interface RunFormProps {
+  readonly view: View;
+  readonly job: Job;
+  /** What was refused, and why. */
+  readonly refused: { readonly entered: Entered; readonly message: string } | null;
+}
+
+export function RunForm({ view, job, refused }: RunFormProps) {
+  const fields = payloadFields(job.payload);
+  return (
+    <>
+      <h2>Run now</h2>
+      <Sheet>
+        <form
+          method="post"
+          action={view.link(`/jobs/${encodeURIComponent(job.name)}/run`)}
+          class="schedule-form run-form"
+        >
+          {refused === null ? null : (
+            <p class="refused" role="alert">
+              {refused.message}
+            </p>
+          )}
+          {fields === null ? (
+            <label class="entry wide">
+              Payload, as JSON
+              <textarea name={JSON_FIELD} rows={4} class="mono" placeholder="{}" spellcheck={false}>
+                {refused?.entered(JSON_FIELD) ?? ''}
+              </textarea>
+            </label>
+          ) : (
+            fields.map(field => (
+              <Entry field={field} value={refused?.entered(inForm(field.name)) ?? field.initial} />
+            ))
+          )}
+          <div class="buttons">
+            <button class="main">Run {job.name}</button>
+          </div>
+        </form>
+      </Sheet>
+    </>
+  );
+}
+
+function Entry({ field, value }: { readonly field: PayloadField; readonly value: string }) {
+  const { name, kind, isRequired, choices, description } = field;
+  const options = kind === 'boolean' ? ['true', 'false'] : choices;
+  return (
+    <label class="entry wide">
+      <span>
+        {name}
+        {isRequired ? '' : <span class="faint"> (may be empty)</span>}
+        {description === '' ? null : <span class="sub">{description}</span>}
+      </span>
+      {options.length > 0 ? (
+        <select name={inForm(name)} required={isRequired}>
+          {isRequired && value !== '' ? null : <option value=""></option>}
+          {options.map(each => (
+            <option value={each} selected={each === value}>
+              {each}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <input
+          type="text"
+          name={inForm(name)}
+          value={value}
+          required={isRequired}
+          inputmode={kind === 'number' ? 'decimal' : undefined}
+          placeholder={kind === 'json' ? 'JSON' : kind === 'number' ? 'a number' : ''}
+          autocomplete="off"
+        />
+      )}
+    </label>
+  );
+}

@@ -1,0 +1,62 @@
+// Claims the runs of fair keys, by turns with other runs.
+import { performance } from 'node:perf_hooks';
+import type { Claim, ClaimOptions } from '../../store/runs/claim/claim.js';
+import { claimFair } from '../../store/runs/fair/claim-fair.js';
+import type { Engine } from '../engine.js';
+
+export interface FairClaim {
+  /** Keys may be ready. Otherwise `claim` sends nothing. */
+  readonly isExpected: boolean;
+  /** Whether keys were ever expected: this process need not look for them otherwise. */
+  readonly isUsed: boolean;
+  /** Keys may be ready from now on. */
+  expect(): void;
+  /** Nothing is expected any more, until it is said again. */
+  forget(): void;
+  /** Whether such runs come first: every other time, so that neither they nor others starve. */
+  takesTurn(): boolean;
+  /** Claims at most so many. Returns how many were accepted. */
+  claim(limit: number): Promise<number>;
+}
+
+export interface FairClaimOptions extends Pick<ClaimOptions, 'workerId' | 'queues'> {
+  readonly accept: (claim: Claim, sentAt: number) => Promise<number>;
+}
+
+/** Nothing is expected yet. */
+export function createFairClaim(engine: Engine, { accept, ...wanted }: FairClaimOptions): FairClaim {
+  const { database, settings } = engine;
+  let expectedAt = Number.POSITIVE_INFINITY;
+  let hadTurn = false;
+  let isUsed = false;
+  const fair: FairClaim = {
+    get isExpected() {
+      return performance.now() >= expectedAt;
+    },
+    get isUsed() {
+      return isUsed;
+    },
+    expect() {
+      isUsed = true;
+      expectedAt = 0;
+    },
+    forget() {
+      expectedAt = Number.POSITIVE_INFINITY;
+    },
+    takesTurn() {
+      hadTurn = fair.isExpected && !hadTurn;
+      return hadTurn;
+    },
+    async claim(limit) {
+      if (!fair.isExpected || limit <= 0) return 0;
+      // Before the statement: what comes meanwhile is expected again.
+      expectedAt = Number.POSITIVE_INFINITY;
+      const sentAt = performance.now();
+      const claim = await claimFair(database, { ...wanted, leaseMs: settings.leaseMs, limit });
+      const nextAt = claim.nextMs === null ? Number.POSITIVE_INFINITY : performance.now() + claim.nextMs;
+      expectedAt = Math.min(expectedAt, claim.hasMore ? 0 : nextAt);
+      return await accept(claim, sentAt);
+    },
+  };
+  return fair;
+}

@@ -1,0 +1,45 @@
+// Why a run whose fair key has not given it its turn does not start.
+import type { KeyState } from '../job/fair/key-methods.js';
+import { shellWord } from '../shell-word.js';
+
+/** Of the runs of a key that wait so many are counted, and one more. */
+export const MAX_WAITING = 1000;
+
+/** `12`, `more than 1000`. */
+export const waitingText = (waiting: number): string =>
+  waiting > MAX_WAITING ? `more than ${MAX_WAITING}` : `${waiting}`;
+
+/** A key in its queue or job. */
+export interface FairTurn extends KeyState {
+  readonly key: string;
+  readonly weight: number;
+}
+
+/**
+ * What follows `it waits for the turn of key 17`: `, which has 40 of 40 at once; 12 of its runs wait`.
+ * @param atText an instant in words, such as `in 5s` or `at 12:00`
+ */
+export function turnText(turn: FairTurn | null, atText: (at: Date) => string): string {
+  if (turn === null) return ', which the next tick looks at';
+  const { key, queue, job, weight, waiting, held, heldBy, limit, closedUntil, nextAt } = turn;
+  const runs = `${waitingText(waiting)} of its runs ${waiting === 1 ? 'waits' : 'wait'}`;
+  if (closedUntil !== null)
+    return `, which a handler has closed: it opens ${atText(closedUntil)} (sooner: tock key open ${shellWord(key)}); ${runs}`;
+  if (heldBy !== null)
+    return `, whose order is strict: run ${heldBy} comes first (tock show ${heldBy}), until it has succeeded, is dead, or is cancelled; ${runs}`;
+  if (limit !== null && held >= limit) return `, which has ${held} of ${limit} at once; ${runs}`;
+  if (nextAt !== null) return `, whose next start is ${atText(nextAt)} at the earliest; ${runs}`;
+  const others = job === null ? `queue ${queue}` : `job ${job}`;
+  return `, which takes turns with the other keys of ${others}${weight === 1 ? '' : `, at weight ${weight}`}; ${runs}`;
+}
+
+/** What a key's runs wait for, in a table: `40 of 40 at once`, `next start in 5s at the earliest`. */
+export function turnWords(turn: FairTurn, atText: (at: Date) => string): string {
+  const { waiting, held, heldBy, limit, closedUntil, nextAt } = turn;
+  if (closedUntil !== null) return `closed by a handler: it opens ${atText(closedUntil)}`;
+  if (waiting === 0) return 'none waits';
+  if (heldBy !== null) return `its order is strict: run ${heldBy} comes first`;
+  if (limit !== null && held >= limit) return `it has ${held} of ${limit} at once`;
+  if (nextAt !== null) return `its next start is ${atText(nextAt)} at the earliest`;
+  return 'its turn, beside the other keys';
+}

@@ -1,0 +1,98 @@
+// Chaos: I22 by what was asked for, in histories written by hand. Each line can fail, and names itself.
+import { describe, expect, it } from 'vitest';
+import type { HistoryEvent, HistoryPlace, HistoryRow } from '../history.js';
+import { checkFamilies, type Family } from './families.js';
+
+type Step = readonly [HistoryPlace, HistoryRow | null, HistoryRow | null];
+const history = (steps: readonly Step[]): HistoryEvent[] =>
+  steps.map(([place, old, row], index) => ({
+    seq: index + 1,
+    place,
+    move: old === null ? 'insert' : 'update',
+    app: 'a',
+    old,
+    new: row,
+  }));
+
+const ends = (id: number, status: string): Step => ['finished', null, { id, status }];
+const begins: Step = ['live', { id: 9, status: 'queued' }, { id: 9, status: 'running' }];
+const isCancelled: Step = [
+  'finished',
+  null,
+  { id: 9, status: 'cancelled', skip_reason: 'parent wish-2 (run 2) is dead' },
+];
+const family = (ifParentFails: Family['ifParentFails']): Family => ({
+  name: 'run 9 of heir',
+  child: 9,
+  parents: [1, 2],
+  ifParentFails,
+});
+const check = (policy: Family['ifParentFails'], steps: readonly Step[], continued: readonly number[] = []) =>
+  checkFamilies(history(steps), [family(policy)], new Set(continued));
+
+describe('checkFamilies', () => {
+  it('accepts what begins after its parents, and what is cancelled with one', () => {
+    const well = [ends(1, 'succeeded'), ends(2, 'succeeded'), begins, ends(9, 'succeeded')];
+    for (const policy of ['wait', 'cancel', 'run'] as const) expect(check(policy, well).wrong).toEqual([]);
+    const badly = [ends(1, 'succeeded'), ends(2, 'dead')];
+    expect(check('run', [...badly, begins, ends(9, 'dead')])).toEqual({
+      wrong: [],
+      counts: { begun: 1, despite: 1, cancelled: 0 },
+    });
+    expect(check('wait', [...badly, begins, ends(9, 'succeeded')], [9]).wrong).toEqual([]);
+    expect(check('cancel', [...badly, isCancelled])).toEqual({
+      wrong: [],
+      counts: { begun: 0, despite: 0, cancelled: 1 },
+    });
+  });
+
+  it('asks for no more of the parents once the child has begun', () => {
+    const retried: Step[] = [
+      ends(1, 'succeeded'),
+      ends(2, 'succeeded'),
+      begins,
+      ends(9, 'dead'),
+      ['live', { id: 9, status: 'queued' }, { id: 9, status: 'running' }],
+      ends(9, 'succeeded'),
+    ];
+    expect(check('wait', retried)).toEqual({ wrong: [], counts: { begun: 1, despite: 0, cancelled: 0 } });
+  });
+
+  it.each<[string, Family['ifParentFails'], readonly Step[], RegExp]>([
+    [
+      'begins too soon',
+      'run',
+      [ends(1, 'succeeded'), begins, ends(2, 'succeeded')],
+      /before run 2 had ended/,
+    ],
+    [
+      'begins after a failure',
+      'wait',
+      [ends(1, 'dead'), ends(2, 'succeeded'), begins],
+      /though run 1 is dead/,
+    ],
+    [
+      'is cancelled against its policy',
+      'wait',
+      [ends(1, 'succeeded'), ends(2, 'dead'), isCancelled],
+      /was cancelled: /,
+    ],
+    [
+      'is cancelled for nothing',
+      'cancel',
+      [ends(1, 'succeeded'), isCancelled],
+      /its parents have not failed/,
+    ],
+    [
+      'is not cancelled',
+      'cancel',
+      [ends(1, 'succeeded'), ends(2, 'dead'), ends(9, 'skipped')],
+      /is skipped, and was to be cancelled/,
+    ],
+  ])('finds a child that %s', (_what, policy, steps, named) => {
+    const { wrong } = check(policy, steps);
+    expect(wrong).toHaveLength(1);
+    expect(wrong[0]).toMatch(/^I22 /);
+    expect(wrong[0]).toMatch(named);
+  });
+});

@@ -1,0 +1,26 @@
+// `tock alerts rules`, `channels` and `log`: what is configured, and what has happened; no secret is printed.
+import { describe, expect, it } from 'vitest';
+import { openOnce } from '../../support/open.js';
+import { openCliHarness } from '../cli-harness.js';
+
+const harness = openOnce(openCliHarness, harness => harness.tock(['tick']));
+
+describe('tock alerts', () => {
+  it('says what to write where nothing is configured', async () => {
+    for (const subcommand of ['rules', 'channels'])
+      expect((await harness.tock(['alerts', subcommand])).stdout).toContain(
+        'export const alerts = { channels:',
+      );
+    expect((await harness.tock(['alerts', 'log'])).stdout).toContain('nothing has gone down');
+    expect(await harness.json(['alerts', 'rules'])).toEqual({ rules: [] });
+    expect(await harness.json(['alerts', 'channels'])).toEqual({ channels: [], deliveries: [] });
+    expect(await harness.json(['alerts', 'log'])).toEqual({ flips: [] });
+  });
+
+  it('names its subcommands where one is misspelt', { tags: 'slow' }, async () => {
+    expect(await harness.tock(['alerts', 'ruels'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('did you mean rules?'),
+    });
+  });
+});

@@ -1,0 +1,79 @@
+// A run has its fair key, whoever makes it.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { defineJob, typeOnly } from '../../src/index.js';
+import { openOnce } from '../support/open.js';
+import { emptyTables } from '../support/runs.js';
+import { openTestTock } from '../support/test-tock.js';
+
+const started: unknown[] = [];
+const send = defineJob({
+  name: 'send',
+  queue: 'mail',
+  payload: typeOnly<{ tenant: string }>(),
+  fair: { key: ({ tenant }) => tenant, limit: 2 },
+  run: (_ctx, { tenant }) => void started.push(tenant),
+});
+const ordered = defineJob({
+  name: 'ordered',
+  schedule: { cron: '0 * * * *' },
+  concurrency: { limit: 1, order: 'strict' },
+  run: (_ctx, payload) => void started.push(payload),
+});
+const test = openOnce(() => openTestTock([send, ordered]));
+beforeEach(async () => {
+  await emptyTables(test);
+  await test.sql('delete from tock.registrations');
+  await test.setClock('2026-03-02T09:00:00Z');
+  await test.tock.register();
+  started.length = 0;
+});
+const slots = (job: string) =>
+  test.sql(`select distinct slot_keys, slot_limits from tock.job_runs where job = '${job}'`);
+const ofA = { slot_keys: ['~mail/send/a'], slot_limits: [1] };
+const strict = { slot_keys: ['~!default/ordered/all'], slot_limits: [1] };
+
+describe('a backfill', () => {
+  it('makes runs with the fair keys of their payloads', async () => {
+    await test.tock.schedules.upsert({
+      name: 'daily',
+      job: send,
+      cron: '0 8 * * *',
+      payload: { tenant: 'a' },
+    });
+    await test.tock.schedules.backfill('daily', { from: '2026-02-25T00:00:00Z', to: '2026-03-01T00:00:00Z' });
+    expect(await slots('send')).toEqual([ofA]);
+    await test.tock.tick();
+    expect(started).toEqual(['a', 'a', 'a', 'a']);
+  });
+
+  it('makes runs of a strict order, which have no payload', async () => {
+    await test.tock.schedules.backfill('ordered', {
+      from: '2026-03-02T00:00:00Z',
+      to: '2026-03-02T03:00:00Z',
+    });
+    expect(await slots('ordered')).toEqual([strict]);
+  });
+});
+
+describe('tock.enqueue in SQL', () => {
+  it.each(['unique_live => true', 'unique_live => true, replace => true', "debounce => '1 minute'"])(
+    'gives a run its fair key with %s, and its successor too',
+    { tags: 'slow' },
+    async how => {
+      const call = `tock.enqueue('send', '{"tenant": "a"}', 'k', ${how})`;
+      await test.sql(`select ${call}`);
+      expect(await slots('send')).toEqual([ofA]);
+      await test.sql(`update tock.job_runs_live set status = 'running', attempts = 1, fence = 1,
+        locked_by = '00000000-0000-4000-8000-000000000009', locked_until = tock.now(), started_at = tock.now()`);
+      await test.sql(`select ${call}`);
+      const successors = await test.sql('select distinct slot_keys, slot_limits from tock.job_successors');
+      expect(successors).toEqual(how === 'unique_live => true' ? [] : [ofA]);
+    },
+  );
+
+  it('takes a null payload for an empty one', async () => {
+    await test.sql(`select tock.enqueue('ordered', null), tock.enqueue('send', null)`);
+    expect(await slots('ordered')).toEqual([strict]);
+    expect(await slots('send')).toEqual([{ slot_keys: null, slot_limits: null }]);
+  });
+});

@@ -1,0 +1,135 @@
+// Fair keys: nobody saves up turns, nobody loses them, whatever else holds runs back.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { defineJob } from '../../src/index.js';
+import { openDatabase } from '../../src/store/connection/database.js';
+import { admitRuns } from '../../src/store/runs/claim/admit.js';
+import { fairKeysFromOutbox } from '../../src/store/runs/fair/arrive.js';
+import { claimFair } from '../../src/store/runs/fair/claim-fair.js';
+import { openOnce } from '../support/open.js';
+import { emptyTables } from '../support/runs.js';
+import { openTestTock } from '../support/test-tock.js';
+
+const started: string[] = [];
+const run = (_ctx: unknown, payload: unknown) => {
+  started.push((payload as { tenant: string }).tenant);
+};
+const send = defineJob({ name: 'send', queue: 'mail', run });
+const serial = defineJob({ name: 'serial', queue: 'mail', concurrency: { limit: 1 }, run });
+const test = openOnce(() => openTestTock([send, serial]));
+beforeEach(async () => {
+  await emptyTables(test);
+  await test.setClock('2026-03-02T09:00:00Z');
+  await test.sql(`insert into tock.fair_scopes (queue, path) values ('mail', '$.tenant')`);
+  started.length = 0;
+});
+const enqueue = (tenant: string, count: number, job: typeof send | typeof serial = send) =>
+  test.tock.enqueueMany(Array.from({ length: count }, () => ({ job, payload: { tenant } })));
+const drain = async (concurrency = 4) => {
+  for (let round = 0; round < 100; round++) {
+    const { executed } = await test.tock.tick({ concurrency });
+    if (executed.claimed === 0) break;
+    await test.advance('1s');
+  }
+};
+
+describe('a key that ran while it was alone', () => {
+  it('does not wait until one that has come meanwhile has had as much', async () => {
+    await enqueue('a', 100);
+    await test.tock.enqueue(send, { tenant: 'a' }, { delay: '1h' });
+    await drain(1);
+    await enqueue('b', 100);
+    await test.tock.tick({ concurrency: 1, queues: ['none'] });
+    await test.advance('1h');
+    const database = openDatabase({ connectionString: test.url });
+    const workerId = '00000000-0000-4000-8000-000000000009';
+    const tenants: string[] = [];
+    for (let claim = 0; claim < 5; claim++) {
+      const { runs } = await claimFair(database, { limit: 1, workerId, leaseMs: 60_000, queues: null });
+      tenants.push(...runs.map(run => (run.payload as { tenant: string }).tenant));
+    }
+    await database.close();
+    expect(tenants).toContain('a');
+  });
+});
+
+describe('a key without a free slot', () => {
+  it('does not stand before others', { tags: 'slow' }, async () => {
+    await test.sql('update tock.fair_scopes set slot_limit = 1');
+    await enqueue('a', 1);
+    const database = openDatabase({ connectionString: test.url });
+    const workerId = '00000000-0000-4000-8000-000000000009';
+    const claim = async () => {
+      await fairKeysFromOutbox(database, 20);
+      return (await claimFair(database, { limit: 1, workerId, leaseMs: 60_000, queues: null })).runs.length;
+    };
+    expect(await claim()).toBe(1);
+    await enqueue('b', 3);
+    await enqueue('a', 3);
+    await test.sql(`update tock.fair_keys set tag = 0 where key = 'a'`);
+    await test.sql(`update tock.fair_keys set tag = 5 where key = 'b'`);
+    expect((await claim()) + (await claim())).toBe(1);
+    await database.close();
+  });
+});
+
+describe('the rate of a key', () => {
+  it('counts runs when they start, not when they begin to wait for another slot', {
+    tags: 'slow',
+  }, async () => {
+    await test.sql(`update tock.fair_scopes set rate_count = 5, rate_period_ms = 1000, rate_burst = 2`);
+    await test.sql(`insert into tock.job_slots values ('job:serial', 1, 0, 0)`);
+    await enqueue('a', 30, serial);
+    const database = openDatabase({ connectionString: test.url });
+    const workerId = '00000000-0000-4000-8000-000000000009';
+    const claim = async () => {
+      const wanted = { limit: 10, workerId, leaseMs: 60_000, queues: null };
+      await fairKeysFromOutbox(database, 20);
+      const { needsAdmission } = await claimFair(database, wanted);
+      const waiting = await test.sql<{ id: string }>(
+        'select id::text from tock.job_runs_live where blocked_on is null and slot_keys is not null order by 1',
+      );
+      const all = [...new Set([...needsAdmission, ...waiting.map(({ id }) => id)])];
+      return (await admitRuns(database, all, { workerId, leaseMs: 60_000 })).admitted.length;
+    };
+    for (let second = 0; second < 5; second++) {
+      expect(await claim()).toBe(0);
+      await test.advance('1s');
+    }
+    // The other limit is gone; the rate is not.
+    await test.sql(`delete from tock.job_slots`);
+    await test.sql(`update tock.job_runs_live set slot_limits = array[1, 100]`);
+    await test.sql(`update tock.job_runs_live set blocked_on = null where blocked_on = 'job:serial'`);
+    expect((await claim()) + (await claim()) + (await claim())).toBe(2);
+    await test.advance('1s');
+    expect((await claim()) + (await claim()) + (await claim())).toBe(2);
+    await database.close();
+  });
+});
+
+describe('keys of runs that need another slot', () => {
+  it('take turns under the limit of a job', { tags: 'slow' }, async () => {
+    await enqueue('a', 100, serial);
+    await enqueue('b', 10, serial);
+    await drain();
+    expect(started).toHaveLength(110);
+    expect(started.lastIndexOf('b')).toBeLessThan(40);
+  });
+
+  it('take turns under the limit of their queue', { tags: 'slow' }, async () => {
+    await test.sql(`insert into tock.job_queues (name, concurrency) values ('mail', 2)`);
+    await enqueue('a', 100);
+    await enqueue('b', 10);
+    await drain();
+    expect(started).toHaveLength(110);
+    expect(started.lastIndexOf('b')).toBeLessThan(40);
+  });
+
+  it('take turns under the rate of their queue', { tags: 'slow' }, async () => {
+    await test.sql(`insert into tock.job_queues (name, rate_count, rate_period_ms) values ('mail', 2, 1000)`);
+    await enqueue('a', 30);
+    await enqueue('b', 5);
+    await drain();
+    expect(started).toHaveLength(35);
+    expect(started.lastIndexOf('b')).toBeLessThan(20);
+  });
+});

@@ -1,0 +1,42 @@
+// Test support: the figures of a scheduler without problems.
+import type { LastTick, SchedulerStatus } from '../../src/model/scheduler-view.js';
+
+/** When they were read. */
+export const NOW = new Date('2026-03-09T07:00:00Z');
+
+/** A tick of cron, 20 s ago. */
+export const TICK: LastTick = {
+  host: 'web-1',
+  folder: '/srv/app',
+  kind: 'tick',
+  firstAt: new Date('2026-03-01T00:00:00Z'),
+  at: new Date(NOW.getTime() - 20_000),
+  count: 12_000,
+  version: '0.1.0',
+  node: '24.0.0',
+  zoneData: '2025c',
+  clockMs: 3,
+  stoppedAt: null,
+};
+
+export const CALM: SchedulerStatus = {
+  at: NOW,
+  isCopy: false,
+  replicaLagMs: null,
+  frozen: null,
+  definitions: { scheduled: 5, due: 0, paused: 0, broken: 0, ahead: 0, aheadMs: 0, overdueMs: 0 },
+  runs: { waiting: 0, scheduled: 2, running: 1, handedOver: 0, failed: 0, stuck: 0 },
+  oldestWaitMs: 0,
+  lastDay: { succeeded: 1440, dead: 0, cancelled: 0, skipped: 0, setAside: 0 },
+  workers: [],
+  ticks: [TICK],
+  missed: [],
+  queues: [],
+  oldestSnapshot: null,
+  deadRows: 0,
+  partitions: { end: new Date('2026-06-01T00:00:00Z'), unit: 'month', runningOut: false },
+  handOffs: [],
+  awaitedJobs: [],
+  blockingKeys: [],
+  zoneDisagreements: [],
+};
