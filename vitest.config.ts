@@ -19,7 +19,7 @@ const UNIT = [
 /** The faults: `npm run test:chaos`. */
 const CHAOS = ['test/chaos/**/*.test.ts', 'test/relay/{rabbitmq,jetstream,python,kills}.test.ts'];
 /** What takes long, of rooms that have quicker tests too: `npm run test:exhaustive`, and with it `npm run check`. */
-const EXHAUSTIVE = ['test/**/*.slow.test.ts'];
+const EXHAUSTIVE = ['test/**/*.check.test.ts'];
 const isAskedFor = (project: string) =>
   process.argv.some(each => each === project || each === `--project=${project}`);
 const DATABASE = {
@@ -31,15 +31,14 @@ const DATABASE = {
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Most tests wait for a database or a process, so more files at a time than there are processors.
-    maxWorkers: 4,
+    maxWorkers: 2,
     // A hang, and not a machine that is slow.
     testTimeout: 300_000,
     hookTimeout: 300_000,
     // For a machine that is busy with others; what passed at the second attempt only is marked "retry x1".
     retry: Number(process.env['TOCK_TEST_RETRIES'] ?? 0),
     // `npm test` leaves out tests with this tag. `npm run test:exhaustive` and `npx vitest run FILE` execute them.
-    tags: [{ name: 'slow', description: 'Takes long: npm test leaves it out.' }],
+    tags: [{ name: 'check', description: 'Takes long, or depends on time or load: npm test leaves it out.' }],
     projects: [
       ...(isAskedFor('unit')
         ? [

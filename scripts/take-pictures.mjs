@@ -65,7 +65,7 @@ try {
 
 async function takeShots(folder) {
   const tests = ['browser', 'schedules-browser', 'runs-browser', 'alerts-browser'].map(
-    name => `test/dashboard/${name}.slow.test.ts`,
+    name => `test/dashboard/${name}.check.test.ts`,
   );
   const child = spawn(
     process.execPath,

@@ -73,7 +73,7 @@ describe('docs/alerts.md', () => {
     expect([...EXAMPLES.keys()]).toEqual(['webhook', 'slack', 'mail', 'command']);
   });
 
-  it('webhook', { tags: 'slow' }, async () => {
+  it('webhook', { tags: 'check' }, async () => {
     const text = await notify('webhook');
     const [posted] = receiver.posted;
     const secret = Buffer.from('a secret').toString('base64');
@@ -89,19 +89,19 @@ describe('docs/alerts.md', () => {
     });
   });
 
-  it('slack', { tags: 'slow' }, async () => {
+  it('slack', { tags: 'check' }, async () => {
     const text = await notify('slack');
     expect(receiver.posted.map(each => JSON.parse(each.body) as unknown)).toEqual([
       { text: text(':red_circle: ') },
     ]);
   });
 
-  it('mail', { tags: 'slow' }, async () => {
+  it('mail', { tags: 'check' }, async () => {
     const text = await notify('mail');
     expect(inbox.mails).toMatchObject([{ subject: 'Tock: mail has a dead run', text: text('', '\n') }]);
   });
 
-  it('command', { tags: 'slow' }, async () => {
+  it('command', { tags: 'check' }, async () => {
     const text = await notify('command');
     const lines = (await readFile(path.join(folder, 'tock-alerts.jsonl'), 'utf8')).trim().split('\n');
     expect(lines.map(line => JSON.parse(line) as unknown)).toMatchObject([

@@ -262,13 +262,13 @@ describe('a test', () => {
     'test/chaos/': 'faults and load come at random times',
     'test/ha/': 'faults and load come at random times',
     'test/relay/relay-fixture.ts': 'load: each attempt takes a moment',
-    'test/daemon/woken.slow.test.ts': 'a daemon that falls asleep looks once more a second later',
-    'test/daemon/woken-by-schedules.slow.test.ts': 'the same',
-    'test/daemon/runs-end.slow.test.ts': 'the same',
-    'test/daemon/watermarks.slow.test.ts': 'what a daemon leaves alone shows only while nothing happens',
-    'test/processes/tick.slow.test.ts': 'the budget of another process runs out',
-    'test/processes/lost-output.slow.test.ts': 'the jobs of another process print again and again',
-    'test/cli/commands/start-watch.slow.test.ts': 'the jobs of another process wait for a file',
+    'test/daemon/woken.check.test.ts': 'a daemon that falls asleep looks once more a second later',
+    'test/daemon/woken-by-schedules.check.test.ts': 'the same',
+    'test/daemon/runs-end.check.test.ts': 'the same',
+    'test/daemon/watermarks.check.test.ts': 'what a daemon leaves alone shows only while nothing happens',
+    'test/processes/tick.check.test.ts': 'the budget of another process runs out',
+    'test/processes/lost-output.check.test.ts': 'the jobs of another process print again and again',
+    'test/cli/commands/start-watch.check.test.ts': 'the jobs of another process wait for a file',
   };
   const PAUSE = /new Promise\b[^;]*\bsetTimeout\(|timers\/promises|Atomics\.wait/;
 

@@ -137,7 +137,7 @@ describe('the types', () => {
 });
 
 describe('pg-tock/adapters, as built', () => {
-  it('is there by its public name, and throws the TockError of pg-tock', { tags: 'slow' }, async () => {
+  it('is there by its public name, and throws the TockError of pg-tock', { tags: 'check' }, async () => {
     const script = `
       import * as adapters from 'pg-tock/adapters';
       import { TockError } from 'pg-tock';

@@ -1,5 +1,5 @@
 // Chaos: processes that are killed, told to end, or mistaken for another; and history that is thrown away.
-// Also covered: 1 (a frozen worker) and 6 (a handler that kills its process) in test/processes/tick.slow.test.ts.
+// Also covered: 1 (a frozen worker) and 6 (a handler that kills its process) in test/processes/tick.check.test.ts.
 import pg from 'pg';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';

@@ -30,7 +30,7 @@ describe('llms.txt', () => {
     }
   });
 
-  it('says truly which commands have --help with examples, and --json', { tags: 'slow' }, async () => {
+  it('says truly which commands have --help with examples, and --json', { tags: 'check' }, async () => {
     const without: string[] = [];
     const names = listed((await warm.call(['--help'])).stdout);
     expect(names.length).toBeGreaterThan(40);

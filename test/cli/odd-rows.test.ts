@@ -74,7 +74,7 @@ describe('rows with unusual values', () => {
     expect(() => JSON.parse(document) as unknown).not.toThrow();
   });
 
-  it('show up one by one', { tags: 'slow' }, async () => {
+  it('show up one by one', { tags: 'check' }, async () => {
     for (const id of ids) {
       const { code, stdout, stderr } = await harness.tock(['show', id, '--stack']);
       expect([id, code, stderr]).toEqual([id, 0, '']);

@@ -62,7 +62,7 @@ describe('help', () => {
     expect(stdout).not.toContain('\u001B');
   });
 
-  it.each(COMMANDS)('teaches %s with a sentence and examples', { tags: 'slow' }, async command => {
+  it.each(COMMANDS)('teaches %s with a sentence and examples', { tags: 'check' }, async command => {
     const { code, stdout } = await warm.call([command, '--help']);
     expect(code).toBe(0);
     expect(stdout).toMatch(new RegExp(`^Usage: tock ${command} `));
@@ -71,21 +71,21 @@ describe('help', () => {
     expect((await warm.call(['help', command])).stdout).toBe(stdout);
   });
 
-  it('is shown, as a usage error, when no command is named', { tags: 'slow' }, async () => {
+  it('is shown, as a usage error, when no command is named', { tags: 'check' }, async () => {
     const { code, stdout, stderr } = await tock([]);
     expect(code).toBe(2);
     expect(stdout).toBe('');
     expect(stderr).toContain('Usage: tock <command>');
   });
 
-  it('has colours if they are forced, and none if they are refused', { tags: 'slow' }, async () => {
+  it('has colours if they are forced, and none if they are refused', { tags: 'check' }, async () => {
     expect((await warm.call(['--help'], { FORCE_COLOR: '1' })).stdout).toContain('\u001B[1mUsage:');
     expect((await warm.call(['--help'], { FORCE_COLOR: '1', NO_COLOR: '1' })).stdout).not.toContain('\u001B');
   });
 });
 
 describe('version', () => {
-  it('is the package’s', { tags: 'slow' }, async () => {
+  it('is the package’s', { tags: 'check' }, async () => {
     const { code, stdout } = await tock(['--version']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
@@ -250,7 +250,7 @@ describe('wrong arguments', () => {
     [['next', '--count', '0', '--cron', '* * * * *'], /^tock next: --count 0: /],
   ])(
     '%j are reported in one line, with exit code 2, before anything is opened',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (args, line) => {
       const { code, stdout, stderr } = await warm.call(args, UNREACHABLE);
       expect(stderr).toMatch(line);
@@ -260,7 +260,7 @@ describe('wrong arguments', () => {
     },
   );
 
-  it('are one document under --json', { tags: 'slow' }, async () => {
+  it('are one document under --json', { tags: 'check' }, async () => {
     const { code, stdout, stderr } = await tock(['runs', '--limit', 'x', '--json']);
     expect(code).toBe(2);
     expect(stdout).toBe('');
@@ -272,7 +272,7 @@ describe('wrong arguments', () => {
     });
   });
 
-  it('in a payload from standard input are reported with their line', { tags: 'slow' }, async () => {
+  it('in a payload from standard input are reported with their line', { tags: 'check' }, async () => {
     const { code, stderr } = await tock(['run', 'greet', '--payload', '-'], {
       env: UNREACHABLE,
       input: '[1,\n  2,,]',
@@ -296,7 +296,7 @@ describe('environment', () => {
     [{ TOCK_LEASE: '1s' }, 'under two heartbeats'],
     [{ TOCK_LOG_LEVEL: 'loud' }, 'log level "loud"'],
     [{ DATABASE_URL: 'nonsense' }, 'DATABASE_URL cannot be read'],
-  ])('%j is a usage error', { tags: 'slow' }, async (env, message) => {
+  ])('%j is a usage error', { tags: 'check' }, async (env, message) => {
     const { code, stderr } = await warm.call(['runs'], { ...UNREACHABLE, ...env });
     expect(stderr).toContain(message);
     expect(code).toBe(2);
@@ -304,7 +304,7 @@ describe('environment', () => {
 
   it.each(['jobs', 'tick', 'start'])(
     'a missing job module is usage for %s',
-    { tags: 'slow' },
+    { tags: 'check' },
     async command => {
       const { code, stderr } = await tock([command], { env: UNREACHABLE });
       expect(stderr).toBe(
@@ -325,7 +325,7 @@ describe('environment', () => {
     ['migrate'],
   ])(
     'a server that does not answer gives exit code 3 for %s, and no secret',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (...args) => {
       const { code, stdout, stderr } = await warm.call(args, UNREACHABLE);
       expect(stderr).toMatch(/^tock \w+: cannot reach the database: .*ECONNREFUSED.*DATABASE_URL.*\n$/);
@@ -335,7 +335,7 @@ describe('environment', () => {
     },
   );
 
-  it('a server that does not answer is a document under --json', { tags: 'slow' }, async () => {
+  it('a server that does not answer is a document under --json', { tags: 'check' }, async () => {
     const { code, stdout, stderr } = await tock(['runs', '--json'], { env: UNREACHABLE });
     expect(code).toBe(3);
     expect(stdout).toBe('');

@@ -80,13 +80,13 @@ describe.skipIf(hasNoPsycopg())('examples/consumers/sql/worker.py', () => {
     });
   });
 
-  it('commits what a handler writes together with the success', { tags: 'slow' }, async () => {
+  it('commits what a handler writes together with the success', { tags: 'check' }, async () => {
     const id = await enqueue('book', { account: 12 });
     expect(await ended(id, 'succeeded', 'failed')).toMatchObject({ status: 'succeeded', errors: [] });
     expect(await test.sql('select account from public.bookings')).toEqual([{ account: 12 }]);
   });
 
-  it('extends its lease while it works; SIGTERM lets it finish', { tags: 'slow' }, async () => {
+  it('extends its lease while it works; SIGTERM lets it finish', { tags: 'check' }, async () => {
     for (const worker of workers.splice(0)) await worker.kill('SIGTERM');
     const worker = start({ LEASE: '3' });
     const id = await enqueue('export', { seconds: 7 });
@@ -105,7 +105,7 @@ describe.skipIf(hasNoPsycopg())('examples/consumers/sql/worker.py', () => {
     expect(await ended(id, 'succeeded')).toMatchObject({ output: { attempt: 1 }, attempts: 1 });
   });
 
-  it('kill -9 leaves its run to another', { tags: 'slow' }, async () => {
+  it('kill -9 leaves its run to another', { tags: 'check' }, async () => {
     const worker = start({ LEASE: '1' });
     const id = await enqueue('export', { seconds: 60 });
     await claimed(id);
@@ -114,7 +114,7 @@ describe.skipIf(hasNoPsycopg())('examples/consumers/sql/worker.py', () => {
   });
 
   it('outlives handlers that exit, and errors that no text can hold; one that holds its row keeps no other waiting', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     for (const worker of workers.splice(0)) await worker.kill('SIGTERM');
     start({}, STUBBORN);
@@ -128,7 +128,7 @@ describe.skipIf(hasNoPsycopg())('examples/consumers/sql/worker.py', () => {
     for (const worker of workers.splice(0)) await worker.kill('SIGTERM');
   });
 
-  it('says what is missing where it may not claim, and goes on when it may', { tags: 'slow' }, async () => {
+  it('says what is missing where it may not claim, and goes on when it may', { tags: 'check' }, async () => {
     await test.sql('delete from tock.queue_roles');
     const worker = start();
     await until(async () => worker.output().includes('may not claim from queue accounts'), 'a warning');

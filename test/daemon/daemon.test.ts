@@ -67,7 +67,7 @@ describe('tock.start', () => {
   });
 
   it('works with NOTIFY turned off for the database: nothing is sent, and polling finds it all', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.sql(
       `do $$ begin execute format('alter database %I set pg_tock.notify = off', current_database()); end $$`,
@@ -98,7 +98,7 @@ describe('tock.start', () => {
 
   it.each([true, false])(
     'executes what is enqueued, with LISTEN or without (%s)',
-    { tags: 'slow' },
+    { tags: 'check' },
     async listen => {
       daemon = await test.tock.start({ listen });
       const ids = await test.tock.enqueueMany(Array.from({ length: 50 }, () => ({ job: quick })));
@@ -110,7 +110,7 @@ describe('tock.start', () => {
     },
   );
 
-  it('starts a delayed run not before its time', { tags: 'slow' }, async () => {
+  it('starts a delayed run not before its time', { tags: 'check' }, async () => {
     daemon = await test.tock.start();
     const id = await test.tock.enqueue(quick, {}, { delay: '1200ms' });
     await ended(id);
@@ -118,7 +118,7 @@ describe('tock.start', () => {
     expect(run && run.startedAt && run.startedAt >= run.runAt).toBe(true);
   });
 
-  it('materializes what falls due between the minutes, each occurrence once', { tags: 'slow' }, async () => {
+  it('materializes what falls due between the minutes, each occurrence once', { tags: 'check' }, async () => {
     const other = test.another({ jobs: [everySecond] });
     daemon = await other.start();
     const runs = await until(async () => {
@@ -131,7 +131,7 @@ describe('tock.start', () => {
     expect(new Set(gaps)).toEqual(new Set([1000]));
   });
 
-  it('drains: running jobs end, nothing new starts, and its row is gone', { tags: 'slow' }, async () => {
+  it('drains: running jobs end, nothing new starts, and its row is gone', { tags: 'check' }, async () => {
     daemon = await test.tock.start();
     const id = await test.tock.enqueue(slow);
     await until(() => Promise.resolve(hasStarted), 'the run to start');
@@ -153,7 +153,7 @@ describe('tock.start', () => {
     { listen: false, waiting: 30 },
   ])(
     'cancels long before its next heartbeat ($listen, $waiting waiting)',
-    { tags: 'slow' },
+    { tags: 'check' },
     async ({ listen, waiting }) => {
       const waits = defineJob({
         name: 'waits',
@@ -174,7 +174,7 @@ describe('tock.start', () => {
   );
 
   it('comes back after all its connections were cut, says so, and loses nothing', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     daemon = await test.tock.start();
     await ended(await test.tock.enqueue(quick));
@@ -195,7 +195,7 @@ describe('tock.start', () => {
   });
 
   it('asks one question at a time when idle, over one connection and one that listens', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const recorder = await openRecorder(test.url);
     try {
@@ -218,7 +218,7 @@ describe('tock.start', () => {
   });
 
   it('takes back an expired lease, and does what was left undone, without a notification', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     daemon = await test.tock.start({ listen: false });
     const [lost] = await test.sql<{ id: string }>(
@@ -239,7 +239,7 @@ describe('tock.start', () => {
 
   // Regression: it reaped first after each error, and claimed nothing until the reaping succeeded.
   it('goes on claiming while the server refuses to reap, and reaps once it can', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.sql(`
       create function refuse() returns trigger language plpgsql as
@@ -264,7 +264,7 @@ describe('tock.start', () => {
   });
 
   it('goes on claiming while the server refuses to materialize, and materializes once it can', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const other = test.another({ jobs: [quick, everySecond] });
     daemon = await other.start();
@@ -284,7 +284,7 @@ describe('tock.start', () => {
     await until(async () => events.includes('materialize.resumed'), 'the daemon to say so');
   });
 
-  it('shares the work with another on the same database and doubles nothing', { tags: 'slow' }, async () => {
+  it('shares the work with another on the same database and doubles nothing', { tags: 'check' }, async () => {
     daemon = await test.tock.start({ concurrency: 5 });
     const other = await test.another().start({ concurrency: 5 });
     const ids = await test.tock.enqueueMany(Array.from({ length: 400 }, () => ({ job: quick })));

@@ -74,7 +74,7 @@ describe('/runs/:id/changes', () => {
     expect(text).not.toContain('secret');
   });
 
-  it('begins with the end of a run that has ended, and tells it once', { tags: 'slow' }, async () => {
+  it('begins with the end of a run that has ended, and tells it once', { tags: 'check' }, async () => {
     const id = await test.tock.enqueue(told, { note: 'a secret' });
     await drain();
     const text = await readUntil(await ask(`/runs/${id}/changes`), 'data:');
@@ -101,7 +101,7 @@ describe('/runs/:id/changes', () => {
 });
 
 describe('/changes', () => {
-  it('goes on after Last-Event-ID, for some jobs', { tags: 'slow' }, async () => {
+  it('goes on after Last-Event-ID, for some jobs', { tags: 'check' }, async () => {
     const first = await ask('/changes?job=told&job=other');
     await test.tock.enqueue(told, { note: '1' });
     await drain();
@@ -115,7 +115,7 @@ describe('/changes', () => {
   });
 
   it('says by its status that a cursor is wrong, or too old, and how to go on', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.enqueue(told, { note: '' });
     await drain();

@@ -57,7 +57,7 @@ describe('an occurrence that is to come', () => {
   });
 
   it('is moved by its form, in the time of the schedule’s zone, and shown before and after', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const html = await pages.html(whyPage());
     const fields = { ...fieldsOf(html, 'move'), to: '2026-03-11T11:30', note: 'late data' };
@@ -86,7 +86,7 @@ describe('an occurrence that is to come', () => {
     expect(why).not.toMatch(/Skip it|Move it/);
   });
 
-  it('is put back by its form', { tags: 'slow' }, async () => {
+  it('is put back by its form', { tags: 'check' }, async () => {
     await test.tock.schedules.skip('report', MORNING);
     const html = await pages.html(whyPage());
     expect(textOf(html)).toContain('Do not skip it');
@@ -97,7 +97,7 @@ describe('an occurrence that is to come', () => {
     expect(textOf(after)).not.toContain('Skipped and moved');
   });
 
-  it('is left to those who may: others see no form, and are refused', { tags: 'slow' }, async () => {
+  it('is left to those who may: others see no form, and are refused', { tags: 'check' }, async () => {
     const viewer = openPages(test.tock, 'view');
     expect(textOf(await viewer.html(whyPage()))).not.toMatch(/Skip it|Move it/);
     for (const [path, fields] of [
@@ -126,7 +126,7 @@ describe('an occurrence that is to come', () => {
 });
 
 it('the calendar agrees with `tock why` about what is skipped and moved, before and after', {
-  tags: 'slow',
+  tags: 'check',
 }, async () => {
   await test.tock.schedules.skip('report', '2026-03-11');
   await test.tock.schedules.move('report', '2026-03-12', '2026-03-12T15:00');

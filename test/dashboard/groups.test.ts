@@ -46,7 +46,7 @@ describe('the page of a join', () => {
     expect(words((await get(`/runs/${id}`)).text)).toContain('all 20 runs succeeded');
   });
 
-  it('continues and cancels it', { tags: 'slow' }, async () => {
+  it('continues and cancels it', { tags: 'check' }, async () => {
     const { post, get } = pagesOf(test.tock);
     const continued = await enqueue(2, { delay: '1d' });
     expect((await post(`/groups/${continued.id}/continue`)).flash).toContain('waits only for the ends');
@@ -58,7 +58,7 @@ describe('the page of a join', () => {
     expect((await viewer.get(`/runs/${continued.id}`)).text).not.toContain('Cancel group');
   });
 
-  it('stays small where the states of 10,000 members alternate', { tags: 'slow' }, async () => {
+  it('stays small where the states of 10,000 members alternate', { tags: 'check' }, async () => {
     const { id } = await enqueue(10_000, { delay: '1d' });
     const { get } = pagesOf(test.tock);
     expect((await get(`/runs/${id}`)).text.length).toBeLessThan(60_000);

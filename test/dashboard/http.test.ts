@@ -56,7 +56,7 @@ describe('a one-time link', () => {
     expect(answer.headers.get('referrer-policy')).toBe('same-origin');
   });
 
-  it('signs out who presses the button, on a page of its own only', { tags: 'slow' }, async () => {
+  it('signs out who presses the button, on a page of its own only', { tags: 'check' }, async () => {
     const own = await serve(test.tock);
     try {
       expect(await (await own.get('/')).text()).toContain('Sign out');

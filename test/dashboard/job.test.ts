@@ -67,7 +67,7 @@ describe('/jobs/:name', () => {
   });
 
   it('is there for a job without runs, for one without code, and for no other', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     expect(await said('/jobs/mail')).toContain('No run of mail has ended in the last two weeks');
     await addRuns(test, { job: 'gone' });
@@ -76,7 +76,7 @@ describe('/jobs/:name', () => {
     expect((await pages.get('/jobs/%00')).status).toBe(404);
   });
 
-  it('runs it by hand with a payload from a form that its schema makes', { tags: 'slow' }, async () => {
+  it('runs it by hand with a payload from a form that its schema makes', { tags: 'check' }, async () => {
     const { text } = await pages.get('/jobs/report');
     expect(text).toContain('Writes the report of a user');
     expect(text).toMatch(/name="p:userId"[^>]*required/);
@@ -86,7 +86,7 @@ describe('/jobs/:name', () => {
     expect(run).toMatchObject({ job: 'report', trigger: 'manual', payload: { userId: 7, mode: 'long' } });
   });
 
-  it('keeps the form where the payload is refused', { tags: 'slow' }, async () => {
+  it('keeps the form where the payload is refused', { tags: 'check' }, async () => {
     const { status, text } = await pages.post('/jobs/report/run', { 'p:userId': 'x', 'p:mode': 'long' });
     expect(status).toBe(400);
     expect(words(text)).toContain('userId "x" is not a number');

@@ -114,7 +114,7 @@ describe('/live', () => {
   });
 
   it('is refused beyond 200 streams, those of changes among them; one that ends makes room', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const ask = open();
     const streams = [await ask('/changes')];
@@ -131,7 +131,7 @@ describe('/live', () => {
   });
 
   it('is followed by a page that says when a part of it was read before what it was told of', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const { tock } = test;
     let release: () => void = () => undefined;
@@ -163,7 +163,7 @@ describe('/live', () => {
   });
 
   it('costs one small statement a look, for all pages together; a page costs many', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const recorder = await openRecorder(test.url);
     const tock = createTock({ connectionString: recorder.url, jobs: [quiet], logger: false });

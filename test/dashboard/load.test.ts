@@ -33,7 +33,7 @@ describe('the load', () => {
     expect(textOf(await pages.html('/load?jitter=0'))).toContain('as before');
   });
 
-  it('is drawn by the hours of the reader’s zone, or of one that they choose', { tags: 'slow' }, async () => {
+  it('is drawn by the hours of the reader’s zone, or of one that they choose', { tags: 'check' }, async () => {
     await tenants(1);
     expect(await pages.html('/load?zone=Asia/Kolkata')).toContain(
       '<title>Tue 3 Mar 12:00: 1 start, at most 1 in one minute</title>',
@@ -42,7 +42,7 @@ describe('the load', () => {
     expect(await answer.text()).toContain('<title>Tue 3 Mar 16:00: 1 start, at most 1 in one minute</title>');
   });
 
-  it('shows the hour that comes twice', { tags: 'slow' }, async () => {
+  it('shows the hour that comes twice', { tags: 'check' }, async () => {
     await test.setClock('2026-10-30T10:00:00Z');
     await test.sql(`insert into tock.job_definitions (name, job, every_ms) values ('often', 'sync', 60000)`);
     const html = await pages.html('/load?zone=America/New_York');
@@ -50,7 +50,7 @@ describe('the load', () => {
     expect(html).toContain('<title>Sun 1 Nov 01:00 again: 60 starts, at most 1 in one minute</title>');
   });
 
-  it('tells what is left out, and why', { tags: 'slow' }, async () => {
+  it('tells what is left out, and why', { tags: 'check' }, async () => {
     await tenants(2);
     await test.sql(`insert into tock.job_definitions (name, job, cron) values ('odd', 'sync', 'nonsense')`);
     await test.tock.schedules.pause('tenant-1');
@@ -61,7 +61,7 @@ describe('the load', () => {
   });
 
   it('says so where nothing starts, where there is too much, and where the jitter is none', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     expect(textOf(await pages.html('/load'))).toContain('Nothing starts in the coming seven days');
     await test.sql(

@@ -44,7 +44,7 @@ describe('the page Now', () => {
     expect(page).toContain('defineJob({');
   });
 
-  it('names the first run and its time where nothing has run', { tags: 'slow' }, async () => {
+  it('names the first run and its time where nothing has run', { tags: 'check' }, async () => {
     await test.setClock('2026-01-14T08:59:30Z');
     await sceneNew(test);
     const page = text(await now());
@@ -54,7 +54,7 @@ describe('the page Now', () => {
     expect(page).not.toContain('Nothing ended');
   });
 
-  it('says what waits, runs and ended on an ordinary day', { tags: 'slow' }, async () => {
+  it('says what waits, runs and ended on an ordinary day', { tags: 'check' }, async () => {
     const beganAt = performance.now();
     await sceneOrdinary(test);
     const page = await now();
@@ -86,7 +86,7 @@ describe('the page Now', () => {
   });
 
   it('says what is wrong first in a disaster, and never counts further than it must', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await sceneDisaster(test);
     const page = await now();
@@ -139,7 +139,7 @@ describe('the page Now', () => {
     expect(page).not.toMatch(/<img|<script>/);
   });
 
-  it('is written for the reader’s zone', { tags: 'slow' }, async () => {
+  it('is written for the reader’s zone', { tags: 'check' }, async () => {
     await test.setClock('2026-07-01T09:13:24Z');
     await sceneNew(test);
     const page = text(await now({ cookie: 'tock-zone=Europe/Berlin' }));

@@ -96,7 +96,7 @@ describe('/runs', () => {
   });
 
   it('in the order of their ends, the last to end stands first, as one that was retried', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.sql(
       `insert into tock.job_runs_finished (id, job, status, finished_at, max_attempts)
@@ -179,7 +179,7 @@ describe('/runs', () => {
     ['/errors?span=1y', 400],
     ['/errors?span=constructor', 400],
     ['/runs/find?q=%00', 303],
-  ])('%s is %i', { tags: 'slow' }, async (path, status) => {
+  ])('%s is %i', { tags: 'check' }, async (path, status) => {
     expect((await pages.get(path)).status).toBe(status);
   });
 
@@ -197,7 +197,7 @@ describe('/runs', () => {
     expect(huge.text).toMatch(/name="payload" value="1e999999"/);
   });
 
-  it('gives what is listed as CSV and JSON, as far as the reader may see it', { tags: 'slow' }, async () => {
+  it('gives what is listed as CSV and JSON, as far as the reader may see it', { tags: 'check' }, async () => {
     await addRuns(test, dead('no route', { payload: '{"customer": 812}' }), dead('else', { job: 'report' }));
     const { text: list } = await page('/runs?job=mail&payload=customer%3D812');
     expect(list).toContain('href="/runs.csv?job=mail&amp;payload=customer%3D812"');
@@ -404,7 +404,7 @@ describe('/runs/:id', () => {
       { status: 'skipped', finished_at: NOW, skip_reason: 'paused' },
       'It was not executed: the definition was paused.',
     ],
-  ])('says what happens now with a run that %s', { tags: 'slow' }, async (_name, row, sentence) => {
+  ])('says what happens now with a run that %s', { tags: 'check' }, async (_name, row, sentence) => {
     await test.sql(`insert into tock.job_queues (name, paused_at, pause_reason, active_window, concurrency) values
       ('slow', '2026-03-02T11:00:00Z', 'repairs', null, null), ('night', null, null, '23:00-06:00', null), ('full', null, null, null, 1)`);
     await test.sql(`insert into tock.job_slots values ('job:mail', 1, 7, 1), ('queue:full', 1, 7, 1)`);
@@ -528,7 +528,7 @@ describe('/runs/:id', () => {
     expect(await bob.runs.list()).toHaveLength(1);
   });
 
-  it('shows hostile texts as text', { tags: 'slow' }, async () => {
+  it('shows hostile texts as text', { tags: 'check' }, async () => {
     const attack = '<img src=x onerror=alert(1)>"\'';
     await test.sql(`insert into tock.job_definitions (name, job) values ('d', 'mail')`);
     await addRuns(test, {
@@ -582,7 +582,7 @@ describe('/runs/:id', () => {
     }
   });
 
-  it('stays small whatever the errors are', { tags: 'slow' }, async () => {
+  it('stays small whatever the errors are', { tags: 'check' }, async () => {
     const long = 'x'.repeat(10_000_000);
     await addRuns(test, dead(long));
     expect((await page('/runs')).text.length).toBeLessThan(60_000);
@@ -616,7 +616,7 @@ describe('/runs/:id', () => {
 });
 
 describe('a button', () => {
-  it('retries a run', { tags: 'slow' }, async () => {
+  it('retries a run', { tags: 'check' }, async () => {
     await addRuns(test, dead('no'));
     expect((await page('/runs/1')).text).toContain('action="/runs/1/retry"');
     const { status, to, flash } = await pages.post('/runs/1/retry');

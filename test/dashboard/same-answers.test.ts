@@ -63,7 +63,7 @@ describe('a queue that is late', () => {
       [queue, minutes],
     );
 
-  it('is named, each by itself, with what holds it up', { tags: 'slow' }, async () => {
+  it('is named, each by itself, with what holds it up', { tags: 'check' }, async () => {
     await wait('mails', 240);
     await wait('reports', 20);
     await worker('{mails}');
@@ -90,7 +90,7 @@ describe('a queue that is late', () => {
     expect((await test.tock.status()).queues).toMatchObject([{ isClaimed: true }]);
   });
 
-  it('because of a limit: the limit is named, and the queue is blocked', { tags: 'slow' }, async () => {
+  it('because of a limit: the limit is named, and the queue is blocked', { tags: 'check' }, async () => {
     await test.sql(`insert into tock.job_definitions (name, job) values ('nightly', 'mail')`);
     const keys = ', slot_keys, slot_limits, blocked_on';
     for (let run = 0; run < 3; run++) await wait('mails', 30, keys, `, '{job:mail/a}', '{1}', 'job:mail/a'`);
@@ -118,7 +118,7 @@ describe('a pause', () => {
       [queue],
     );
 
-  it('is said to whoever retries into it, of one run and of many', { tags: 'slow' }, async () => {
+  it('is said to whoever retries into it, of one run and of many', { tags: 'check' }, async () => {
     const [run] = await dead('mails');
     await dead('mails');
     await dead('reports');
@@ -151,7 +151,7 @@ describe('a pause', () => {
     expect(now).toContain('and 26 more: paused , broken , with dead runs');
   });
 
-  it('of a queue that nothing names says so, and names the near ones', { tags: 'slow' }, async () => {
+  it('of a queue that nothing names says so, and names the near ones', { tags: 'check' }, async () => {
     await test.sql(`insert into tock.job_definitions (name, job, queue) values ('nightly', 'mail', 'mails')`);
     expect(await said('/queues')).toContain('mails open 0');
     const unknown = await said('/queues/mials');

@@ -78,7 +78,7 @@ describe('the next times', () => {
     expect(text).toContain('On 25 October 2026, when 02:30 comes twice, it runs once, the first time.');
   });
 
-  it('are those that a schedule of this name has: H, jitter and window', { tags: 'slow' }, async () => {
+  it('are those that a schedule of this name has: H, jitter and window', { tags: 'check' }, async () => {
     const query = { name: 'tenant-7', kind: 'cron', when: 'H 4 * * *', jitter: '10m', window: '06:00-08:00' };
     const shown = await times(query);
     await pages.post('/new-schedule', { ...FORM, ...query, timezone: 'UTC' });
@@ -135,7 +135,7 @@ describe('the next times', () => {
 });
 
 describe('the form', () => {
-  it('shows what matters, folds the rest, and opens what holds a value', { tags: 'slow' }, async () => {
+  it('shows what matters, folds the rest, and opens what holds a value', { tags: 'check' }, async () => {
     const html = await pages.html('/new-schedule');
     expect(openFolds(html)).toEqual([]);
     for (const field of ['name', 'job', 'kind', 'when', 'timezone', 'payload'])
@@ -184,7 +184,7 @@ describe('the form', () => {
     expect(html).toContain('aria-describedby="fault-when"');
   });
 
-  it('says at the field what only the job and the database know', { tags: 'slow' }, async () => {
+  it('says at the field what only the job and the database know', { tags: 'check' }, async () => {
     const said = async (fields: object, field: string) =>
       faultAt(await (await pages.post('/new-schedule', { ...FORM, ...fields })).text(), field);
     expect(await said({ job: 'reprot' }, 'job')).toContain('did you mean report?');

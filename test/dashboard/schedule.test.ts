@@ -96,7 +96,7 @@ async function messyDays(): Promise<void> {
 }
 
 describe('the calendar', () => {
-  it('agrees with `tock why` about each occurrence', { tags: 'slow' }, async () => {
+  it('agrees with `tock why` about each occurrence', { tags: 'check' }, async () => {
     await messyDays();
     const database = openDatabase({ connectionString: test.url });
     try {
@@ -132,7 +132,7 @@ describe('the calendar', () => {
     }
   });
 
-  it('has a mark for each, which tells and leads on', { tags: 'slow' }, async () => {
+  it('has a mark for each, which tells and leads on', { tags: 'check' }, async () => {
     await messyDays();
     const html = await pages.html('/schedules/runtime');
     const titles = titlesIn(html, 'calendar wide');
@@ -158,7 +158,7 @@ describe('the calendar', () => {
     expect(textOf(html)).toContain('Backfill the 1 missed …');
   });
 
-  it('has the same as a table, and in the narrow picture', { tags: 'slow' }, async () => {
+  it('has the same as a table, and in the narrow picture', { tags: 'check' }, async () => {
     await messyDays();
     const html = await pages.html('/schedules/runtime');
     const table = textOf(/<details class="as-table">[\s\S]*?<\/details>/.exec(html)?.[0] ?? '');
@@ -176,7 +176,7 @@ describe('the calendar', () => {
   });
 
   it('counts by the hour where each minute has one, and shows a day by the minute', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await make({ every: '1m' }, '2026-03-10T10:00:00Z');
     await test.sql(`
@@ -214,7 +214,7 @@ describe('the calendar', () => {
     );
   });
 
-  it('of a chain has its runs, and what its parents have yet to come', { tags: 'slow' }, async () => {
+  it('of a chain has its runs, and what its parents have yet to come', { tags: 'check' }, async () => {
     await make({ cron: '0 */6 * * *' }, '2026-03-10T05:00:00Z');
     const chained = test.another({ jobs: [report, follower] });
     await chained.tick();
@@ -262,7 +262,7 @@ describe('the page', () => {
     expect(text).toContain('On 14 March 2027, when 02:30 does not exist, it runs at 03:30.');
   });
 
-  it('tells how long runs take', { tags: 'slow' }, async () => {
+  it('tells how long runs take', { tags: 'check' }, async () => {
     await messyDays();
     const html = await pages.html('/schedules/runtime');
     expect(textOf(html)).toMatch(/Half take at most \S+, 95 of 100 at most \S+: the last \d+ runs/);
@@ -287,7 +287,7 @@ describe('the page', () => {
 });
 
 describe('why', () => {
-  it('is answered in the page, with the occurrence marked', { tags: 'slow' }, async () => {
+  it('is answered in the page, with the occurrence marked', { tags: 'check' }, async () => {
     await messyDays();
     const html = await pages.html('/schedules/runtime/why?at=2026-11-01T13:00:00Z');
     const text = textOf(html);
@@ -396,7 +396,7 @@ describe('a backfill', () => {
     (await row<{ count: number }>(`select count(*)::int from tock.job_runs_live where trigger = 'backfill'`))
       ?.count;
 
-  it('shows first what it would make', { tags: 'slow' }, async () => {
+  it('shows first what it would make', { tags: 'check' }, async () => {
     const text = textOf(
       await pages.html('/schedules/runtime/backfill?from=2026-03-10T08:00&to=2026-03-10T12:00'),
     );
@@ -408,7 +408,7 @@ describe('a backfill', () => {
     expect(await made()).toBe(0);
   });
 
-  it('makes them, and no one twice', { tags: 'slow' }, async () => {
+  it('makes them, and no one twice', { tags: 'check' }, async () => {
     const span = { from: '2026-03-10T07:00:00.000Z', to: '2026-03-10T11:00:00.000Z' };
     for (let time = 0; time < 2; time++)
       expect((await pages.post('/schedules/runtime/backfill', span)).status).toBe(303);
@@ -417,7 +417,7 @@ describe('a backfill', () => {
     expect(text).toContain('Nothing to make');
   });
 
-  it('says what is wrong with a span', { tags: 'slow' }, async () => {
+  it('says what is wrong with a span', { tags: 'check' }, async () => {
     const wrong = async (from: string, to: string) => {
       const answer = await pages.get(`/schedules/runtime/backfill?from=${from}&to=${to}`);
       expect(answer.status).toBe(400);
@@ -496,7 +496,7 @@ describe('an edit', () => {
     });
   });
 
-  it('keeps what is expected, and tells by when', { tags: 'slow' }, async () => {
+  it('keeps what is expected, and tells by when', { tags: 'check' }, async () => {
     await test.tock.schedules.upsert({
       name: 'watched',
       job: 'report',
@@ -586,7 +586,7 @@ describe('an edit', () => {
     });
   });
 
-  it('makes a schedule too, and none of a name that is taken', { tags: 'slow' }, async () => {
+  it('makes a schedule too, and none of a name that is taken', { tags: 'check' }, async () => {
     const form = { ...EDITED, name: 'tenant-7' };
     expect((await pages.post('/new-schedule', form)).headers.get('location')).toBe('/schedules/tenant-7');
     const made = `select name, job, cron, payload, max_attempts, version, origin from tock.job_definitions where name = 'tenant-7'`;

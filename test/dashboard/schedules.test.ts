@@ -44,14 +44,14 @@ describe('a row', () => {
     expect(textOf(rowOf(html, 'by-hand'))).toContain('by hand only');
   });
 
-  it('tells when it runs next, after its jitter, in its own zone and in UTC', { tags: 'slow' }, async () => {
+  it('tells when it runs next, after its jitter, in its own zone and in UTC', { tags: 'check' }, async () => {
     await test.sql(`update tock.job_definitions set jitter_ms = 0 where name = 'nightly'`);
     const row = rowOf(await pages.html('/schedules'), 'nightly');
     expect(textOf(row)).toContain('in 15h 31m Tue 3 Mar 02:30');
     expect(row).toContain('title="Tue 3 Mar 02:30 in Berlin · Tue 3 Mar 01:30 UTC"');
   });
 
-  it('has its last occurrences as marks, with those that were missed', { tags: 'slow' }, async () => {
+  it('has its last occurrences as marks, with those that were missed', { tags: 'check' }, async () => {
     await test.setClock('2026-03-02T10:00:00Z');
     await test.tock.tick();
     outcome = 'die';
@@ -68,7 +68,7 @@ describe('a row', () => {
     expect(textOf(row)).toContain('late, no tick');
   });
 
-  it('counts the dead ones in a row, until one succeeds', { tags: 'slow' }, async () => {
+  it('counts the dead ones in a row, until one succeeds', { tags: 'check' }, async () => {
     outcome = 'die';
     for (const hour of [10, 11]) {
       await test.setClock(`2026-03-02T${hour}:00:00Z`);
@@ -81,7 +81,7 @@ describe('a row', () => {
     expect(textOf(rowOf(await pages.html('/schedules'), 'hourly'))).toContain('on time');
   });
 
-  it('does not call those missed whose runs were deleted', { tags: 'slow' }, async () => {
+  it('does not call those missed whose runs were deleted', { tags: 'check' }, async () => {
     await test.setClock('2026-03-02T10:00:00Z');
     await test.tock.tick();
     await test.sql('delete from tock.job_runs_finished');
@@ -89,7 +89,7 @@ describe('a row', () => {
     expect(titlesIn(row, 'strip')).toEqual(['Mon 2 Mar 10:00: ran, record deleted']);
   });
 
-  it('is inert, whatever a definition is called and holds', { tags: 'slow' }, async () => {
+  it('is inert, whatever a definition is called and holds', { tags: 'check' }, async () => {
     const evil = '<img src=x onerror=alert(1)>';
     await test.sql(
       `update tock.job_definitions set pause_reason = $1, paused_at = tock.now(), timezone = $2 where name = 'hourly'`,
@@ -114,7 +114,7 @@ describe('the filter', () => {
   const names = (html: string) =>
     [...html.matchAll(/class="strong"[^>]*>([^<]*)<\/a>/g)].map(([, name]) => name);
 
-  it('is in the address', { tags: 'slow' }, async () => {
+  it('is in the address', { tags: 'check' }, async () => {
     expect(names(await pages.html('/schedules'))).toEqual(['by-hand', 'hourly', 'nightly']);
     expect(names(await pages.html('/schedules?name=IGHT'))).toEqual(['nightly']);
     expect(names(await pages.html('/schedules?job=hourly'))).toEqual(['hourly']);
@@ -126,7 +126,7 @@ describe('the filter', () => {
     expect(none).toContain('No schedule fits this filter');
   });
 
-  it('leads from page to page without gap or repetition', { tags: 'slow' }, async () => {
+  it('leads from page to page without gap or repetition', { tags: 'check' }, async () => {
     await test.sql(
       `insert into tock.job_definitions (name, job, every_ms) select 'many-' || lpad(n::text, 3, '0'), 'hourly', 60000 from generate_series(1, 120) n`,
     );
@@ -143,7 +143,7 @@ describe('the filter', () => {
     expect(new Set(seen).size).toBe(120);
   });
 
-  it('says what to do where nothing is defined', { tags: 'slow' }, async () => {
+  it('says what to do where nothing is defined', { tags: 'check' }, async () => {
     await test.sql('delete from tock.job_definitions');
     expect(textOf(await pages.html('/schedules'))).toContain('Nothing is defined yet');
   });
@@ -158,7 +158,7 @@ describe('many at once', () => {
     ).map(({ name }) => name);
 
   it('are asked about first, with their count, and then paused with the reason', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const asked = await pages.post('/schedules', {
       act: 'pause',
@@ -195,7 +195,7 @@ describe('many at once', () => {
     expect(all).toContain('Run 3 schedules now?');
   });
 
-  it('run by hand, each once', { tags: 'slow' }, async () => {
+  it('run by hand, each once', { tags: 'check' }, async () => {
     await pages.post('/schedules', { act: 'run', schedule: ['hourly', 'by-hand'], confirmed: 'yes' });
     expect(await test.sql(`select job, trigger from tock.job_runs_live order by job`)).toEqual([
       { job: 'by-hand', trigger: 'manual' },
@@ -215,7 +215,7 @@ describe('many at once', () => {
   });
 
   it('leave what is paused already: its reason stays, and resuming them does not lift it', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.schedules.pause('nightly', { note: 'legal hold, do not resume' });
     const asked = textOf(await (await pages.post('/schedules', { act: 'pause', which: 'all' })).text());
@@ -249,7 +249,7 @@ describe('many at once', () => {
   });
 
   it('resume all lifts nothing: it asks what was paused together, and names the others with their reasons', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.schedules.pause('nightly', { note: 'legal hold, do not resume' });
     await test.tock.schedules.pauseMany({ names: ['hourly'] }, { note: 'the database moves' });
@@ -264,7 +264,7 @@ describe('many at once', () => {
     expect(await paused()).toEqual(before);
   });
 
-  it('show the reason of each before those that were selected are resumed', { tags: 'slow' }, async () => {
+  it('show the reason of each before those that were selected are resumed', { tags: 'check' }, async () => {
     await test.tock.schedules.pause('nightly', { note: 'legal hold, do not resume' });
     const fields = { act: 'resume', schedule: ['hourly', 'nightly'] };
     const asked = textOf(await (await pages.post('/schedules', fields)).text());
@@ -275,7 +275,7 @@ describe('many at once', () => {
     expect(message(done)).toContain('1 schedule resumed.');
   });
 
-  it('do not run what is paused', { tags: 'slow' }, async () => {
+  it('do not run what is paused', { tags: 'check' }, async () => {
     await test.tock.schedules.pause('nightly', { note: 'legal hold, do not resume' });
     const text = textOf(await (await pages.post('/schedules', { act: 'run', which: 'all' })).text());
     expect(text).toContain('Run 2 schedules now?');
@@ -286,7 +286,7 @@ describe('many at once', () => {
     ).toEqual([{ job: 'by-hand' }, { job: 'hourly' }]);
   });
 
-  it('are not resumed one by one without the reason of the pause', { tags: 'slow' }, async () => {
+  it('are not resumed one by one without the reason of the pause', { tags: 'check' }, async () => {
     await test.tock.schedules.pause('nightly', { note: 'legal hold, do not resume' });
     for (const page of ['/schedules', '/schedules/nightly']) {
       const html = await pages.html(page);
@@ -295,7 +295,7 @@ describe('many at once', () => {
     }
   });
 
-  it('lead back to these pages only', { tags: 'slow' }, async () => {
+  it('lead back to these pages only', { tags: 'check' }, async () => {
     for (const back of ['https://evil.test/', '//evil.test', '/\\evil.test']) {
       const done = await pages.post('/schedules', {
         act: 'pause',
@@ -307,7 +307,7 @@ describe('many at once', () => {
     }
   });
 
-  it('are refused to those who may only look, who see no button either', { tags: 'slow' }, async () => {
+  it('are refused to those who may only look, who see no button either', { tags: 'check' }, async () => {
     const viewer = openPages(test.tock, 'view');
     const html = await viewer.html('/schedules');
     expect(html).not.toMatch(/method="post"|type="checkbox"/);

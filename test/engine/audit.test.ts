@@ -351,7 +351,7 @@ describe.each(CASES)('$action $what', ({ action, before, act, row, isRepeated = 
 
   it.skipIf(isRepeated)(
     'leaves none when it is done again and changes nothing, or is refused',
-    { tags: 'slow' },
+    { tags: 'check' },
     async () => {
       const state = await everything();
       await act(mia, subject).catch(() => undefined);
@@ -363,7 +363,7 @@ describe.each(CASES)('$action $what', ({ action, before, act, row, isRepeated = 
 describe('an action of several transactions', () => {
   const window = { from: '2026-01-01T00:00:00Z', to: '2026-03-01T00:00:00Z' };
 
-  it('is one row with the sum of what each did, also when it ended halfway', { tags: 'slow' }, async () => {
+  it('is one row with the sum of what each did, also when it ended halfway', { tags: 'check' }, async () => {
     const hours = 59 * 24;
     let seen = 0;
     const stop = () => {
@@ -395,7 +395,7 @@ describe('what is no action', () => {
   const count = async () => (await test.sql('select from tock.audit')).length;
 
   it('leaves no row: enqueueing by the app, ticks, registering, reading, dry runs', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const before = await count();
     await test.tock.enqueue('plain');
@@ -465,7 +465,7 @@ describe('who acts', () => {
 
 describe('actions at once', () => {
   it('that ask for the same leave one row: only one of them changed something', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const id = await deadRun();
     const again = test.another().as({ name: 'ben', via: 'cli', role: 'operate', seesPayloads: false });

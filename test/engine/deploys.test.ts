@@ -42,7 +42,7 @@ describe('the deploy of an attempt', () => {
     expect(await listed('v42')).toEqual([bad]);
   });
 
-  it('is not known where none is named, and costs no column', { tags: 'slow' }, async () => {
+  it('is not known where none is named, and costs no column', { tags: 'check' }, async () => {
     const none = test.another({ jobs: JOBS, deploy: null });
     const id = await none.enqueue(fine);
     await tick(none);
@@ -50,7 +50,7 @@ describe('the deploy of an attempt', () => {
     expect(await test.tock.deploys.list()).toEqual([]);
   });
 
-  it('of a worker that is gone is known when its lease has expired', { tags: 'slow' }, async () => {
+  it('of a worker that is gone is known when its lease has expired', { tags: 'check' }, async () => {
     const id = await test.tock.enqueue(failing);
     await test.sql(
       `update tock.job_runs_live set status = 'running', attempts = 1, fence = 1, started_at = tock.now(),
@@ -68,7 +68,7 @@ describe('the deploy of an attempt', () => {
 
 describe('deploys', () => {
   it('are seen with their first worker, and marked by operators, with an audit row', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.setClock('2026-03-01T10:00:00Z');
     await test.tock.enqueue(fine);
@@ -91,14 +91,14 @@ describe('deploys', () => {
     expect(audited).toMatchObject({ operator: 'mia', details: { at: '2026-02-28T09:00:00.000Z' } });
   });
 
-  it('that are marked before their first worker comes are seen later', { tags: 'slow' }, async () => {
+  it('that are marked before their first worker comes are seen later', { tags: 'check' }, async () => {
     await test.tock.deploys.mark('v41');
     await test.tock.enqueue(fine);
     await tick(test.tock);
     expect((await test.tock.deploys.list())[0]?.firstSeenAt).toBeInstanceOf(Date);
   });
 
-  it.each([['two words'], [''], ['x'.repeat(101)]])('cannot be called %j', { tags: 'slow' }, async name => {
+  it.each([['two words'], [''], ['x'.repeat(101)]])('cannot be called %j', { tags: 'check' }, async name => {
     await expect(test.tock.deploys.mark(name)).rejects.toThrow('is not 1 to 100 bytes without blanks');
   });
 
@@ -109,7 +109,7 @@ describe('deploys', () => {
   });
 
   it('are on pages: marks in charts, the deploy in which an error was first seen, and a form', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const pages = pagesOf(test.tock);
     expect(words((await pages.get('/deploys')).text)).toContain('No deploy is known');
@@ -140,7 +140,7 @@ describe('the environment', () => {
     [{ TOCK_DEPLOY: 'off', RENDER_GIT_COMMIT: COMMIT }, null],
     [{ RENDER_GIT_COMMIT: 'not a name' }, null],
     [{}, null],
-  ])('%j gives %j', { tags: 'slow' }, (env, deploy) => {
+  ])('%j gives %j', { tags: 'check' }, (env, deploy) => {
     expect(deployOf(env)).toBe(deploy);
   });
 

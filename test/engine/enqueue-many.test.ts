@@ -257,7 +257,7 @@ describe('enqueueMany', () => {
   });
 
   it('replaces thousands of waiting runs, and does not search them all for each', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const count = rounds(4000, 20_000);
     const batch = (payload: number, more: object) =>
@@ -277,7 +277,7 @@ describe('enqueueMany', () => {
   });
 
   it('does not deadlock with another that has the same keys the other way round', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const clients = [0, 1, 2, 3].map(() => new pg.Client({ connectionString: test.url }));
     await Promise.all(clients.map(each => each.connect()));
@@ -303,7 +303,7 @@ describe('enqueueMany', () => {
     { what: 'keys that are live', options: { unique: 'live', replace: true } as const },
   ])(
     'sends a statement that is planned once, and not for so many rows that a server would compile it: $what',
-    { tags: 'slow' },
+    { tags: 'check' },
     async ({ options }) => {
       const client = new pg.Client({ connectionString: test.url });
       await client.connect();

@@ -68,7 +68,7 @@ describe('enqueue', () => {
   });
 
   it('gives the same run for the same key, also when it has ended, and with twenty at once', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const ids = await Promise.all(
       Array.from({ length: 20 }, () => test.tock.enqueue(greet, { who: 'one' }, { key: 'greet:one' })),
@@ -141,7 +141,7 @@ describe('enqueue', () => {
 
 describe('enqueueMany', () => {
   it('gives ids in order, one for two equal keys, and takes 70,000 rows in one statement', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const before = await count();
     const ids = await test.tock.enqueueMany([

@@ -49,7 +49,7 @@ describe('askIdleTick', () => {
     expect(await look()).toEqual({ ...whole, durationMs: expect.any(Number) });
   });
 
-  it('does not mind what is to come, is paused, or is running under a lease', { tags: 'slow' }, async () => {
+  it('does not mind what is to come, is paused, or is running under a lease', { tags: 'check' }, async () => {
     const [queued, running] = [
       await test.tock.enqueue(plain, {}, { delay: '1h' }),
       await test.tock.enqueue(plain),
@@ -66,7 +66,7 @@ describe('askIdleTick', () => {
     expect(await look()).not.toBeNull();
   });
 
-  it('asks only about its queues', { tags: 'slow' }, async () => {
+  it('asks only about its queues', { tags: 'check' }, async () => {
     await test.tock.enqueue(plain, {}, { queue: 'reports' });
     expect(await look({ queues: ['other'] })).not.toBeNull();
     expect(await look({ queues: ['reports'] })).toBeNull();
@@ -112,13 +112,13 @@ describe('askIdleTick', () => {
     ['the definitions are no longer in force', `update tock.registrations set is_current = false`],
     ['the schema is an older one', `alter table tock.job_runs drop column blocked_on cascade`],
     ['there is no schema', `drop schema tock cascade`],
-  ])('leaves it to the whole tick where %s', { tags: 'slow' }, async (_what, change) => {
+  ])('leaves it to the whole tick where %s', { tags: 'check' }, async (_what, change) => {
     await test.sql(change);
     expect(await look()).toBeNull();
   });
 
   it('leaves it to the whole tick where a definition in code is new, changed or gone', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const later = defineJob({ name: 'yearly', schedule: { cron: '0 5 29 2 *' }, run: () => null });
     const another = defineJob({ name: 'another', run: () => null });
@@ -129,7 +129,7 @@ describe('askIdleTick', () => {
     expect(await look()).not.toBeNull();
   });
 
-  it('notes the tick, at most once in half a minute', { tags: 'slow' }, async () => {
+  it('notes the tick, at most once in half a minute', { tags: 'check' }, async () => {
     await test.setClock(new Date().toISOString());
     await test.sql('delete from tock.ticks');
     const noted = async () =>
@@ -167,7 +167,7 @@ describe('askIdleTick', () => {
   });
 
   it('does not note a tick that finds something to do: the whole tick notes itself when it has done it', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.sql('delete from tock.ticks');
     await test.tock.enqueue(plain);
@@ -177,7 +177,7 @@ describe('askIdleTick', () => {
     expect(await test.sql('select kind from tock.ticks')).toEqual([{ kind: 'library' }]);
   });
 
-  it('is not kept from its work by a role that may not note it', { tags: 'slow' }, async () => {
+  it('is not kept from its work by a role that may not note it', { tags: 'check' }, async () => {
     await test.sql('delete from tock.ticks');
     const role = `unnoted_${process.pid}_${Date.now()}`;
     await test.sql(`create role ${role} login password 'secret'`);
@@ -204,7 +204,7 @@ describe('askIdleTick', () => {
     }
   });
 
-  it('waits neither for the disk nor for a standby at its commit', { tags: 'slow' }, async () => {
+  it('waits neither for the disk nor for a standby at its commit', { tags: 'check' }, async () => {
     // The commit's mode is recorded by a trigger that fires at the commit itself.
     await test.sql('create table public.commits (mode text)');
     await test.sql(`create function public.record() returns trigger language plpgsql as $$ begin

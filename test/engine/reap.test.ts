@@ -53,7 +53,7 @@ describe('a reaping', () => {
     expect(batches).toEqual([{ runs: 1 }, { runs: 500 }]);
   });
 
-  it('looks after slots only where there are any', { tags: 'slow' }, async () => {
+  it('looks after slots only where there are any', { tags: 'check' }, async () => {
     const recorder = await openRecorder(test.url);
     const tock = test.another({ jobs: [job('noop')], connectionString: recorder.url });
     const looks = () => recorder.statements().filter(text => text.includes('.job_slots s where not exists'));
@@ -68,7 +68,7 @@ describe('a reaping', () => {
     await recorder.close();
   });
 
-  it('fails with an error that no row explains, and tries no run by itself', { tags: 'slow' }, async () => {
+  it('fails with an error that no row explains, and tries no run by itself', { tags: 'check' }, async () => {
     const tock = host([job('noop')]);
     await expire('noop', 1);
     await tock.register();
@@ -81,7 +81,7 @@ describe('a reaping', () => {
     expect((await tock.tick()).reaped).toMatchObject({ failed: 1 });
   });
 
-  it('says once how many there were, and nothing where there were none', { tags: 'slow' }, async () => {
+  it('says once how many there were, and nothing where there were none', { tags: 'check' }, async () => {
     const tock = host([job('noop')]);
     expect((await tock.tick()).reaped).toEqual({ failed: 0, dead: 0, cancelled: 0 });
     await expire('noop', 1);
@@ -107,7 +107,7 @@ describe('a reaping', () => {
   });
 
   it('lets each wait as its job says, without its jitter; else as the settings say', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = host(
       [
@@ -135,7 +135,7 @@ describe('a reaping', () => {
   });
 
   it('lets a job without a policy of its own wait as the settings say, and an unknown one too', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = host([job('plain'), job('attempts', { maxAttempts: 9 })], { backoff: 'fixed', base: '3s' });
     const names = ['plain', 'attempts', 'unknown'];

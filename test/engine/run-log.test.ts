@@ -88,7 +88,7 @@ describe('ctx.log', () => {
   });
 
   it('is bounded: a flood keeps its first and last lines, and says how much is missing', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const line = 'x'.repeat(1000);
     const { logs } = await execute(
@@ -132,7 +132,7 @@ describe('logs', () => {
     ['the job’s, whatever createTock says', false, true, ['info', 'warn', 'error']],
     ['every level', { level: 'debug' }, undefined, ['debug', 'info', 'warn', 'error']],
     ['errors only', { level: 'debug' }, { level: 'error' }, ['error']],
-  ])('keeps %s', { tags: 'slow' }, async (_what, ofTock, ofJob, kept) => {
+  ])('keeps %s', { tags: 'check' }, async (_what, ofTock, ofJob, kept) => {
     const { logs } = await execute(jobOf(talk, ofJob), ofTock === undefined ? {} : { logs: ofTock });
     expect(logs.flatMap(({ lines }) => lines.map(line => line.text))).toEqual(kept);
     expect(await rows()).toBe(kept.length === 0 ? 0 : 1);
@@ -167,7 +167,7 @@ describe('a run that logs nothing', () => {
   };
 
   it('sends what one sends for which nothing is kept, and leaves no row; one that logs sends one more', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const silent = ({ log }: JobContext) => void log.isLevelEnabled?.('info');
     // A tick in which a minute turns sends more.
@@ -183,7 +183,7 @@ describe('a run that logs nothing', () => {
 });
 
 describe('a heartbeat', () => {
-  it('writes what was logged so far, while the handler goes on', { tags: 'slow' }, async () => {
+  it('writes what was logged so far, while the handler goes on', { tags: 'check' }, async () => {
     let end = () => undefined as void;
     const held = new Promise<void>(resolve => {
       end = resolve;

@@ -69,7 +69,7 @@ describe('admitDespiteBadRows', () => {
     expect(await count(`status = 'dead' and slot_keys = '{${BAD}}'`)).toBe(MANY / KEYS.length);
   });
 
-  it('fails where none was admitted', { tags: 'slow' }, async () => {
+  it('fails where none was admitted', { tags: 'check' }, async () => {
     onSend = text => {
       if (text.includes('pg_try_advisory_xact_lock'))
         throw Object.assign(new Error('a value is out of range'), { code: '22003' });

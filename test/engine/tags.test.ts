@@ -85,7 +85,7 @@ describe('tags', () => {
   });
 
   it('of scheduled runs are those of the definition, in code or made at run time', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.schedules.upsert({ name: 'tenant-7', job: 'tagged', every: '1h', tags: ['tenant-7'] });
     await test.sql(`update tock.job_definitions set cursor = tock.now() - interval '2 hours', next_at = '-infinity'

@@ -117,7 +117,7 @@ describe('a run that is enqueued', () => {
 
   it.each([null, '', 'garbage', SOMEBODY.toUpperCase(), `${SOMEBODY}-more`, SOMEBODY.replace('00-', 'ff-')])(
     'in SQL with the traceparent %j is not linked, and is executed',
-    { tags: 'slow' },
+    { tags: 'check' },
     async traceparent => {
       const tock = traced(job());
       await test.sql(`select tock.enqueue('mail', traceparent => $1)`, [traceparent]);
@@ -242,7 +242,7 @@ describe('a run of a schedule', () => {
       [name],
     );
 
-  it('says that a timer began it; what follows is linked to its attempt', { tags: 'slow' }, async () => {
+  it('says that a timer began it; what follows is linked to its attempt', { tags: 'check' }, async () => {
     const tock = traced(
       planned('extract', { schedule: { every: '1h' } }),
       planned('load', { schedule: { after: 'extract' } }, ctx => ctx.transaction(() => 'loaded')),
@@ -313,7 +313,7 @@ describe('without tracing', () => {
 
 describe('the global provider', () => {
   it('is taken for true; where there is none, no span is made and nothing is kept', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = test.another({ jobs: [job()], tracing: true });
     await tock.runs.wait(await tock.enqueue('mail'), { execute: true });

@@ -42,7 +42,7 @@ describe('createLogger', () => {
     );
   });
 
-  it('loses lines while its file is full, and then says how many', { tags: 'slow' }, async () => {
+  it('loses lines while its file is full, and then says how many', { tags: 'check' }, async () => {
     const script = await bundleJobs('test/environment/log-flood.ts');
     const file = path.join(await mkdtemp(path.join(tmpdir(), 'tock-log-')), 'log');
     const line = `ulimit -f 1; exec "${process.execPath}" "${script}" 2>> "${file}"`;

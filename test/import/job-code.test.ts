@@ -64,7 +64,7 @@ export const importedJobs = [
     expect(job).not.toHaveProperty('shell');
   });
 
-  it('holds every command of the fixtures, letter by letter', { tags: 'slow' }, () => {
+  it('holds every command of the fixtures, letter by letter', { tags: 'check' }, () => {
     for (const { text, hasUser } of CRONTABS) {
       const { taken } = translated(text, { hasUser });
       const definitions = definitionsIn(codeOf(text, { hasUser }));

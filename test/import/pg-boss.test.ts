@@ -106,7 +106,7 @@ describe('its times', () => {
     ['0 0 L * *', 'UTC', '2027-02-28'],
     ['0 0 * * 1#1', 'UTC', '2027-03-01'],
     ['@hourly', 'Asia/Kolkata', '2027-06-01'],
-  ])('of %s in %s are those of pg-boss from %s on', { tags: 'slow' }, (cron, timezone, date) => {
+  ])('of %s in %s are those of pg-boss from %s on', { tags: 'check' }, (cron, timezone, date) => {
     const from = Date.parse(`${date}T00:00:00Z`) - 2 * 3_600_000;
     const to = from + 11 * 3_600_000;
     const { clock, job } = taken({ cron, timezone });

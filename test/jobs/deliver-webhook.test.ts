@@ -133,7 +133,7 @@ describe('deliver-webhook', () => {
     ['the idempotency key', {}, { key: 'key:2' }, () => 'key:2'],
     ['the run’s id', {}, {}, (run: RunRecord) => run.id],
     ['a key that no header could hold', {}, { key: 'a\r\nb: ü' }, () => 'a%0D%0Ab:%20%C3%BC'],
-  ])('names each attempt by %s', { tags: 'slow' }, async (_what, payload, options, expected) => {
+  ])('names each attempt by %s', { tags: 'check' }, async (_what, payload, options, expected) => {
     respond = answering(500);
     const run = await deliver(payload, options);
     respond = answering(200);
@@ -152,7 +152,7 @@ describe('deliver-webhook', () => {
 
   it.each([408, 425, 429, 500, 502, 503, 504])(
     'fails after a %i, to be tried again',
-    { tags: 'slow' },
+    { tags: 'check' },
     async status => {
       respond = answering(status, {}, 'busy');
       const run = await deliver();
@@ -163,7 +163,7 @@ describe('deliver-webhook', () => {
 
   it.each([400, 401, 404, 410, 422])(
     'dies of a %i, with what the receiver said',
-    { tags: 'slow' },
+    { tags: 'check' },
     async status => {
       respond = answering(status, {}, 'no such hook');
       const run = await deliver();
@@ -186,7 +186,7 @@ describe('deliver-webhook', () => {
     [503, 'Thu, 01 Jan 1970 00:00:00 GMT', 10_000],
   ])(
     'waits as long as a %i with Retry-After %s asks, within reason',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (status, header, delay) => {
       respond = answering(status, { 'retry-after': header });
       const run = await deliver();

@@ -32,7 +32,7 @@ describe('prune-history', () => {
     expect(await left()).toEqual([{ runs: 0, keys: 0, effects: 0 }]);
   });
 
-  it('keeps runs as long as the payload says', { tags: 'slow' }, async () => {
+  it('keeps runs as long as the payload says', { tags: 'check' }, async () => {
     await kit.runOnce(noted);
     await kit.clock.advance('29d');
     await kit.runOnce(pruneHistory, { keep: '30d' });
@@ -42,7 +42,7 @@ describe('prune-history', () => {
     expect(await left()).toMatchObject([{ runs: 0 }]);
   });
 
-  it('keeps them by their state, and tells of the partitions', { tags: 'slow' }, async () => {
+  it('keeps them by their state, and tells of the partitions', { tags: 'check' }, async () => {
     await kit.runOnce(noted);
     await kit.clock.advance('31d');
     const payload = { keep: { succeeded: '40d', default: '7d' }, partition: 'month' } as const;
@@ -53,13 +53,13 @@ describe('prune-history', () => {
     expect(await left()).toMatchObject([{ runs: 0 }]);
   });
 
-  it('refuses a state that no finished run has', { tags: 'slow' }, async () => {
+  it('refuses a state that no finished run has', { tags: 'check' }, async () => {
     await expect(kit.runOnce(pruneHistory, { keep: { failed: '7d' } as never })).rejects.toMatchObject({
       code: 'TOCK_BAD_PAYLOAD',
     });
   });
 
-  it('fails, and so comes again, where locks could not be had', { tags: 'slow' }, async () => {
+  it('fails, and so comes again, where locks could not be had', { tags: 'check' }, async () => {
     const run = await kit.runOnce(
       pruneHistory,
       {},

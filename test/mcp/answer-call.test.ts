@@ -67,7 +67,7 @@ describe('the tools of a role', () => {
 
   it.each(
     TOOLS.filter(({ role, input }) => role === 'view' && input.required.length === 0).map(({ name }) => name),
-  )('%s answers on an empty database too', { tags: 'slow' }, async name => {
+  )('%s answers on an empty database too', { tags: 'check' }, async name => {
     if (name === 'why') return;
     const { text, isError } = await ask(test.tock, name);
     expect(isError, text).toBe(false);
@@ -75,7 +75,7 @@ describe('the tools of a role', () => {
 });
 
 describe('what changes many', () => {
-  it('is a dry run, then done with the token of its answer', { tags: 'slow' }, async () => {
+  it('is a dry run, then done with the token of its answer', { tags: 'check' }, async () => {
     await dead(3);
     const filter = { job: 'fails' };
     const dry = await ask(test.tock, 'retry', filter, OPERATE);
@@ -91,7 +91,7 @@ describe('what changes many', () => {
   });
 
   it('is not done with a token of other arguments, with a guess, or when more match since', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await dead(2);
     const dry = await ask(test.tock, 'retry', { job: 'fails' }, OPERATE);
@@ -118,7 +118,7 @@ describe('what changes many', () => {
   });
 
   it('is so for definitions of a job, for what was paused together, and for a queue', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.schedules.upsertMany(nightly);
     const pause = await ask(test.tock, 'pause_schedules', { job: 'fails' }, OPERATE);
@@ -160,7 +160,7 @@ describe('what changes many', () => {
     expect(await test.tock.frozen()).toBeNull();
   });
 
-  it('is not done with a token of another freeze, nor of none', { tags: 'slow' }, async () => {
+  it('is not done with a token of another freeze, nor of none', { tags: 'check' }, async () => {
     const admin = { role: 'admin' } as const;
     const args = { until: '2h', note: 'moving' };
     const ofNone = await ask(test.tock, 'freeze', args, admin);
@@ -213,7 +213,7 @@ describe('what changes many', () => {
 });
 
 describe('one run, definition or occurrence', () => {
-  it('is acted on at once, under the agent’s name', { tags: 'slow' }, async () => {
+  it('is acted on at once, under the agent’s name', { tags: 'check' }, async () => {
     const [id = ''] = await dead();
     expect((await ask(test.tock, 'retry', { run: id }, OPERATE)).text).toContain(
       `retried run ${id} of fails`,
@@ -266,7 +266,7 @@ describe('what an agent is shown', () => {
     expect(again.text).not.toContain(mark);
   });
 
-  it('is cut, each line and all of it', { tags: 'slow' }, async () => {
+  it('is cut, each line and all of it', { tags: 'check' }, async () => {
     error = new Error('x'.repeat(50_000));
     await dead(60);
     for (const [tool, args] of [

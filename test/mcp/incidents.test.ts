@@ -59,7 +59,7 @@ describe('one call names the cause', () => {
     expect(await told(tock, {}, 'errors')).toContain('1 of job mail: Error: the SMTP server said no');
   });
 
-  it('of missed occurrences: the pause of their definition', { tags: 'slow' }, async () => {
+  it('of missed occurrences: the pause of their definition', { tags: 'check' }, async () => {
     const tock = await open(scheduled({ cron: '0 * * * *' }));
     await tock.schedules.pause('report', { note: 'stocktaking' });
     await test.advance('2h');
@@ -70,7 +70,7 @@ describe('one call names the cause', () => {
     expect(await told(tock, {}, 'status')).toContain('definition report: paused since');
   });
 
-  it('of a run whose key a handler has closed', { tags: 'slow' }, async () => {
+  it('of a run whose key a handler has closed', { tags: 'check' }, async () => {
     const send = defineJob({
       name: 'send',
       queue: 'mails',
@@ -92,7 +92,7 @@ describe('one call names the cause', () => {
     );
   });
 
-  it('of a queue that no worker claims from', { tags: 'slow' }, async () => {
+  it('of a queue that no worker claims from', { tags: 'check' }, async () => {
     const tock = await open(job('mail', { queue: 'mails' }));
     await tock.enqueue('mail');
     await test.advance('10m');
@@ -100,7 +100,7 @@ describe('one call names the cause', () => {
     expect(await told(tock, { queue: 'mails' })).toContain('queue mails: late, and no worker claims from it');
   });
 
-  it('of a run whose job no worker knows', { tags: 'slow' }, async () => {
+  it('of a run whose job no worker knows', { tags: 'check' }, async () => {
     const tock = await open(job('fresh'), job('other'));
     const run = await tock.enqueue('fresh');
     await test.another({ jobs: [job('other')], allowVanishing: true }).tick();
@@ -109,7 +109,7 @@ describe('one call names the cause', () => {
     );
   });
 
-  it('of a run that waits in a freeze', { tags: 'slow' }, async () => {
+  it('of a run that waits in a freeze', { tags: 'check' }, async () => {
     const tock = await open(job('mail'));
     await tock.freeze({ until: '1h', note: 'moving the database' });
     const run = await tock.enqueue('mail');
@@ -118,7 +118,7 @@ describe('one call names the cause', () => {
     expect(text).toMatch(/is due, but everything is frozen until .* moving the database/);
   });
 
-  it('of a queue whose limit is full, and who holds it', { tags: 'slow' }, async () => {
+  it('of a queue whose limit is full, and who holds it', { tags: 'check' }, async () => {
     const tock = await open(job('mail', { queue: 'mails' }));
     await tock.queues.set('mails', { concurrency: 1 });
     work = holds;
@@ -133,7 +133,7 @@ describe('one call names the cause', () => {
     await end();
   });
 
-  it('of a queue outside its window', { tags: 'slow' }, async () => {
+  it('of a queue outside its window', { tags: 'check' }, async () => {
     const tock = await open(job('mail', { queue: 'mails' }));
     await tock.queues.set('mails', { window: '23:00-06:00' });
     const run = await tock.enqueue('mail');
@@ -143,7 +143,7 @@ describe('one call names the cause', () => {
     );
   });
 
-  it('of an occurrence that could not start in time', { tags: 'slow' }, async () => {
+  it('of an occurrence that could not start in time', { tags: 'check' }, async () => {
     const tock = await open(scheduled({ cron: '0 12 * * *', startDeadline: '5m' }));
     await tock.queues.pause('default');
     await test.advance('1m');
@@ -157,7 +157,7 @@ describe('one call names the cause', () => {
     expect(text).toMatch(/start deadline|too late|could not start/i);
   });
 
-  it('of a join that waits: which members it waits for', { tags: 'slow' }, async () => {
+  it('of a join that waits: which members it waits for', { tags: 'check' }, async () => {
     const tock = await open(job('part'), job('total'));
     work = () => {
       throw new Error('part 1 is broken');
@@ -169,7 +169,7 @@ describe('one call names the cause', () => {
     expect(text).toContain('2 of 2 did not succeed');
   });
 
-  it('of a wait that nobody answers', { tags: 'slow' }, async () => {
+  it('of a wait that nobody answers', { tags: 'check' }, async () => {
     const tock = await open(job('order'));
     work = async ctx => await ctx.waitFor('paid', { key: 'order-7', timeout: '14d' });
     const run = await tock.enqueue('order');
@@ -179,7 +179,7 @@ describe('one call names the cause', () => {
     expect(text).toContain('Its handler waits for event paid of order-7');
   });
 
-  it('of an occurrence that was skipped, because an earlier run was live', { tags: 'slow' }, async () => {
+  it('of an occurrence that was skipped, because an earlier run was live', { tags: 'check' }, async () => {
     const tock = await open(scheduled({ cron: '* * * * *' }));
     work = holds;
     await test.advance('30s');
@@ -196,7 +196,7 @@ describe('one call names the cause', () => {
     await ticking;
   });
 
-  it('of a run whose worker was killed', { tags: 'slow' }, async () => {
+  it('of a run whose worker was killed', { tags: 'check' }, async () => {
     const tock = await open(job('mail'));
     const run = await tock.enqueue('mail');
     await test.sql(
@@ -209,7 +209,7 @@ describe('one call names the cause', () => {
     expect(text).toContain('Its lease expired 4m ago: its worker is gone. The next tick takes it back.');
   });
 
-  it('of a day without an occurrence: the calendar that takes it out', { tags: 'slow' }, async () => {
+  it('of a day without an occurrence: the calendar that takes it out', { tags: 'check' }, async () => {
     const tock = await open(job('other'));
     await tock.calendars.set('holidays', { dates: ['2026-12-25'] });
     await tock.schedules.upsert({
@@ -223,7 +223,7 @@ describe('one call names the cause', () => {
     expect(text).toContain('holidays');
   });
 
-  it('of a definition that makes no runs any more: its end has passed', { tags: 'slow' }, async () => {
+  it('of a definition that makes no runs any more: its end has passed', { tags: 'check' }, async () => {
     const tock = await open(scheduled({ cron: '* * * * *', endAt: new Date('2026-03-02T12:01:00Z') }));
     await test.advance('1h');
     await tock.tick();
@@ -232,7 +232,7 @@ describe('one call names the cause', () => {
     );
   });
 
-  it('of a queue that its rate holds back', { tags: 'slow' }, async () => {
+  it('of a queue that its rate holds back', { tags: 'check' }, async () => {
     const tock = await open(job('mail', { queue: 'mails' }));
     await tock.queues.set('mails', { rate: { count: 1, per: '1h' } });
     await tock.enqueueMany([{ job: 'mail' }, { job: 'mail' }]);
@@ -278,7 +278,7 @@ describe('one call names the cause', () => {
     expect(text).toContain('mia (via cli) paused');
   });
 
-  it('of a run that will be replaced, and of the one that replaces it', { tags: 'slow' }, async () => {
+  it('of a run that will be replaced, and of the one that replaces it', { tags: 'check' }, async () => {
     const tock = await open(job('sync'));
     work = holds;
     const live = { key: 'user:7', unique: 'live', replace: true } as const;
@@ -293,7 +293,7 @@ describe('one call names the cause', () => {
     await end();
   });
 
-  it('of an occurrence that an operator has skipped', { tags: 'slow' }, async () => {
+  it('of an occurrence that an operator has skipped', { tags: 'check' }, async () => {
     const tock = await open(scheduled({ cron: '0 12 * * *' }));
     await tock
       .as({ name: 'mia', via: 'page', role: 'operate', seesPayloads: false })
@@ -305,7 +305,7 @@ describe('one call names the cause', () => {
     expect(text).toContain('bank holiday');
   });
 
-  it('of a run that waits for a slot of its job, and who has it', { tags: 'slow' }, async () => {
+  it('of a run that waits for a slot of its job, and who has it', { tags: 'check' }, async () => {
     const tock = await open(job('load', { concurrency: { limit: 1 } }));
     work = holds;
     const first = await tock.enqueue('load');

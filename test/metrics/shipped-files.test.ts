@@ -44,7 +44,7 @@ describe('the alert rules', () => {
     expect(promtool('check', 'rules', RULES)).toMatchObject({ status: 0 });
   });
 
-  it.skipIf(PROMTOOL === null)('fire when they should, and not before', { tags: 'slow' }, () => {
+  it.skipIf(PROMTOOL === null)('fire when they should, and not before', { tags: 'check' }, () => {
     const { status, said } = promtool('test', 'rules', path.join('test', 'metrics', 'rules.test.yml'));
     expect({ status, said }).toEqual({ status: 0, said: expect.stringContaining('SUCCESS') });
   });

@@ -124,7 +124,7 @@ describe('a job module in TypeScript', () => {
     );
   });
 
-  it('is loaded by the project’s tsx', { tags: 'slow' }, async () => {
+  it('is loaded by the project’s tsx', { tags: 'check' }, async () => {
     // As tsx does: from then on, TypeScript is loaded by a hook.
     const hook = `export const load = async (url, context, next) => url.endsWith('/jobs.ts')
       ? { format: 'module', shortCircuit: true, source: 'export const jobs = [];' } : next(url, context);`;
@@ -147,7 +147,7 @@ describe('a job module in TypeScript', () => {
     );
   });
 
-  it('says that an import must name the .ts file', { tags: 'slow' }, async () => {
+  it('says that an import must name the .ts file', { tags: 'check' }, async () => {
     const files = { 'jobs.mjs': `import './mail.js';\n${JOBS}`, 'mail.ts': '' };
     expect((await loadIn(files)).stderr).toContain(
       'jobs.mjs:1 imports "./mail.js", which does not exist; mail.ts does: Node needs that name in the import, or use tsx, or build\n',
@@ -155,7 +155,7 @@ describe('a job module in TypeScript', () => {
   });
 
   const stripsTypes = Boolean((process.features as { readonly typescript?: unknown }).typescript);
-  it('is loaded by a Node that strips types; another says so', { tags: 'slow' }, async () => {
+  it('is loaded by a Node that strips types; another says so', { tags: 'check' }, async () => {
     const { code, stderr } = await loadIn({ 'jobs.ts': 'export const jobs: unknown[] = [];\n' }, 'jobs.ts');
     const line = stripsTypes ? 'there is no job "anything"' : 'cannot execute TypeScript (jobs.ts)';
     expect(stderr).toContain(line);

@@ -97,7 +97,7 @@ describe('what a handler gets', () => {
     });
   });
 
-  it('includes progress: the first at once, and then one a second', { tags: 'slow' }, async () => {
+  it('includes progress: the first at once, and then one a second', { tags: 'check' }, async () => {
     const { broker } = await open([
       job('a', async ctx => {
         for (let part = 0; part <= 50; part++) ctx.progress(part / 50, 'copying');
@@ -286,7 +286,7 @@ describe('a message', () => {
 });
 
 describe('the lease', () => {
-  it('is extended every third while the handler is at work', { tags: 'slow' }, async () => {
+  it('is extended every third while the handler is at work', { tags: 'check' }, async () => {
     let extensions = 0;
     const { broker } = await open([
       job('a', async () => {
@@ -343,7 +343,7 @@ describe('stop', () => {
   });
 
   it('aborts signals after the grace, and gives back what does not end, unanswered', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     let reason: unknown;
     const { broker, consumer } = await open([

@@ -76,7 +76,7 @@ describe('receiveMessages', () => {
   });
 
   it('gives back what was rejected after a moment, and says then that there is room', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     let isRoom = false;
     const receiver = receiveMessages(1, () => Promise.reject(new Error('no')));
@@ -92,7 +92,7 @@ describe('receiveMessages', () => {
 
 describe('receiveAnswers', () => {
   it('gives one batch at a time, of what has come meanwhile, and the same ones again after a rejection', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const batches: (readonly unknown[])[] = [];
     let mustFail = true;
@@ -219,7 +219,7 @@ describe('the outbox of JetStream', () => {
     return await openOutbox(link, streams, 10_000).send({ name: 'answers', subjects: [] }, [message]);
   };
 
-  it('waits until all servers know of a stream that was made just now', { tags: 'slow' }, async () => {
+  it('waits until all servers know of a stream that was made just now', { tags: 'check' }, async () => {
     let tries = 0;
     expect(await sendWith(() => (++tries < 3 ? Promise.reject(notYet) : Promise.resolve()))).toEqual([null]);
     expect(tries).toBe(3);
@@ -235,7 +235,7 @@ describe('the outbox of JetStream', () => {
     for (const more of others) expect(await failWith(more)).not.toEqual([expect.any(MessageRefused)]);
   });
 
-  it('tries nothing else again, and not for ever', { tags: 'slow' }, async () => {
+  it('tries nothing else again, and not for ever', { tags: 'check' }, async () => {
     let tries = 0;
     const fail = (error: Error) => () => {
       tries++;

@@ -96,14 +96,14 @@ describe('a batch', () => {
   });
 
   it('has as many runs as its size at most, and more than the worker has places', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await enqueue(20);
     expect((await test.tock.tick({ concurrency: 1 })).executed).toMatchObject({ claimed: 20, succeeded: 20 });
     expect(sizes().toSorted(byNumber)).toEqual([4, 8, 8]);
   });
 
-  it('goes beside runs of other jobs', { tags: 'slow' }, async () => {
+  it('goes beside runs of other jobs', { tags: 'check' }, async () => {
     const others = await test.tock.enqueueMany(Array.from({ length: 15 }, () => ({ job: plain })));
     const ids = await enqueue(9);
     expect(await tick()).toMatchObject({ succeeded: 24 });
@@ -111,7 +111,7 @@ describe('a batch', () => {
     expect(calls.flat()).toHaveLength(9);
   });
 
-  it('has only runs of one key; a bad key fails its run alone', { tags: 'slow' }, async () => {
+  it('has only runs of one key; a bad key fails its run alone', { tags: 'check' }, async () => {
     const odd = await test.tock.enqueue(byTenant.name, { n: 9, tenant: 'odd' });
     await enqueue(3, byTenant, { tenant: 'a' });
     await enqueue(2, byTenant, { tenant: 'b' });
@@ -124,7 +124,7 @@ describe('a batch', () => {
     expect(failed?.errors.at(-1)).toMatchObject({ code: 'TOCK_BAD_KEY' });
   });
 
-  it('leaves out a payload that does not fit the schema, which fails alone', { tags: 'slow' }, async () => {
+  it('leaves out a payload that does not fit the schema, which fails alone', { tags: 'check' }, async () => {
     const ids = await enqueue(3);
     await test.sql(`update tock.job_runs set payload = '{"n": "two"}' where id = $1`, [ids[1]]);
     await tick();
@@ -188,7 +188,7 @@ describe('outcomes', () => {
     expect(await statuses(ids)).toEqual(['failed', 'succeeded', 'failed']);
   });
 
-  it('of what fails come in smaller batches, and the last attempt alone', { tags: 'slow' }, async () => {
+  it('of what fails come in smaller batches, and the last attempt alone', { tags: 'check' }, async () => {
     handle = (_, runs) => {
       if (runs.some(one => one.payload.n === 7)) throw new Error('poison');
     };
@@ -204,7 +204,7 @@ describe('outcomes', () => {
     expect(await statuses(ids)).toEqual(expected);
   });
 
-  it('cannot be a wait', { tags: 'slow' }, async () => {
+  it('cannot be a wait', { tags: 'check' }, async () => {
     handle = (_, runs) => {
       if (runs[0]) runs.fail(runs[0], new Snooze('5m'));
       throw new Snooze('5m');
@@ -254,7 +254,7 @@ describe('the context', () => {
     'runId',
     'fail',
     'runs',
-  ])('has no %s, and says what to do', { tags: 'slow' }, async name => {
+  ])('has no %s, and says what to do', { tags: 'check' }, async name => {
     handle = ctx => (ctx as unknown as Record<string, unknown>)[name];
     const [id = ''] = await enqueue(1);
     await tick();
@@ -297,7 +297,7 @@ describe('ctx.transaction', () => {
   const written = async () =>
     (await test.sql<{ n: number }>('select n from public.indexed order by n')).map(({ n }) => n);
 
-  it('commits what is written with the success of all', { tags: 'slow' }, async () => {
+  it('commits what is written with the success of all', { tags: 'check' }, async () => {
     handle = write;
     const ids = await enqueue(3);
     await tick();
@@ -309,7 +309,7 @@ describe('ctx.transaction', () => {
     ]);
   });
 
-  it('leaves out the runs that have failed before it', { tags: 'slow' }, async () => {
+  it('leaves out the runs that have failed before it', { tags: 'check' }, async () => {
     handle = async (ctx, runs) => {
       const [one, ...others] = runs;
       if (one) runs.fail(one, new Error('bad'));
@@ -328,7 +328,7 @@ describe('ctx.transaction', () => {
   });
 
   it('commits nothing if a single lease is lost: the others are given back, and go without it', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     let isFirst = true;
     const errors: TockError[] = [];
@@ -367,7 +367,7 @@ describe('ctx.transaction', () => {
     expect(two?.status).toBe('running');
   });
 
-  it('forgets what was said within it, if it is rolled back', { tags: 'slow' }, async () => {
+  it('forgets what was said within it, if it is rolled back', { tags: 'check' }, async () => {
     handle = async (ctx, runs) => {
       await ctx
         .transaction(async () => {
@@ -382,7 +382,7 @@ describe('ctx.transaction', () => {
     expect(await statuses(ids)).toEqual(['failed', 'failed']);
   });
 
-  it('is called once', { tags: 'slow' }, async () => {
+  it('is called once', { tags: 'check' }, async () => {
     const errors: TockError[] = [];
     handle = async (ctx, runs) => {
       await write(ctx, runs);
@@ -395,7 +395,7 @@ describe('ctx.transaction', () => {
 });
 
 describe('runs of a batch', () => {
-  it('that lose their lease or are cancelled do not stop the others', { tags: 'slow' }, async () => {
+  it('that lose their lease or are cancelled do not stop the others', { tags: 'check' }, async () => {
     const seen: unknown[] = [];
     handle = async (ctx, runs) => {
       const [one, two] = runs;
@@ -414,7 +414,7 @@ describe('runs of a batch', () => {
     expect((await statuses(ids)).slice(1)).toEqual(['cancelled', 'succeeded']);
   });
 
-  it('abort the signal of all, once all are cancelled', { tags: 'slow' }, async () => {
+  it('abort the signal of all, once all are cancelled', { tags: 'check' }, async () => {
     handle = async (ctx, runs) => {
       for (const { id } of runs) await test.tock.runs.cancel(id);
       await wait(ctx.signal);
@@ -425,7 +425,7 @@ describe('runs of a batch', () => {
     expect(await statuses(ids)).toEqual(['cancelled', 'cancelled']);
   });
 
-  it('fail together when their timeout is over', { tags: 'slow' }, async () => {
+  it('fail together when their timeout is over', { tags: 'check' }, async () => {
     handle = async (ctx, runs) => {
       if (runs[0]) runs.succeed(runs[0], 'in time');
       await wait(ctx.signal);
@@ -437,7 +437,7 @@ describe('runs of a batch', () => {
     expect((await read(ids))[1]?.errors[0]).toMatchObject({ code: 'TOCK_TIMEOUT', batch: 3 });
   });
 
-  it('go by themselves after their process was killed', { tags: 'slow' }, async () => {
+  it('go by themselves after their process was killed', { tags: 'check' }, async () => {
     const ids = await enqueue(4);
     await test.sql(
       `update tock.job_runs_live set status = 'running', attempts = 1, fence = 1, locked_by = gen_random_uuid(), locked_until = tock.now() - interval '1s'`,
@@ -457,14 +457,14 @@ describe('a daemon', () => {
     return daemon;
   };
 
-  it('calls a full batch at once, and another when its time is over', { tags: 'slow' }, async () => {
+  it('calls a full batch at once, and another when its time is over', { tags: 'check' }, async () => {
     await start();
     await enqueue(10, soon);
     await until(async () => calls.flat().length === 10, 'all runs');
     expect(Math.max(...calls.map(({ length }) => length))).toBe(8);
   });
 
-  it('gives back what gathers when it drains, and lets a batch at work end', { tags: 'slow' }, async () => {
+  it('gives back what gathers when it drains, and lets a batch at work end', { tags: 'check' }, async () => {
     let isReleased = false;
     handle = async ctx => {
       if (calls.length === 1) await wait(ctx.signal);

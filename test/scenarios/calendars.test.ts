@@ -96,7 +96,7 @@ describe('a calendar', () => {
 });
 
 describe('a definition that names a calendar', () => {
-  it('has no occurrence on its dates, and why names the calendar', { tags: 'slow' }, async () => {
+  it('has no occurrence on its dates, and why names the calendar', { tags: 'check' }, async () => {
     await test.tock.calendars.set('holidays', { dates: ['2027-03-02', '2027-03-04'] });
     const made = await make();
     expect(made.nextAt).toEqual(new Date('2027-03-03T08:00:00Z'));
@@ -130,7 +130,7 @@ describe('a definition that names a calendar', () => {
     expect(await reason()).toBeNull();
   });
 
-  it('is broken in code until the calendar is made; the others go on', { tags: 'slow' }, async () => {
+  it('is broken in code until the calendar is made; the others go on', { tags: 'check' }, async () => {
     const other = defineJob({ name: 'other', schedule: { cron: '0 9 * * *' }, run: () => null });
     const tock = test.another({ jobs: [daily, other] });
     await tock.register();
@@ -164,7 +164,7 @@ describe('a definition that names a calendar', () => {
 });
 
 describe('an edit of a calendar', () => {
-  it('materializes what came due by the old dates, and moves the future only', { tags: 'slow' }, async () => {
+  it('materializes what came due by the old dates, and moves the future only', { tags: 'check' }, async () => {
     await test.tock.calendars.set('holidays', { dates: ['2027-03-03'] });
     await make();
     // The 2nd, 4th and 5th came due, and nothing has ticked.
@@ -190,7 +190,7 @@ describe('an edit of a calendar', () => {
     );
   });
 
-  it('withdraws no run that is put off, and brings back what was left out', { tags: 'slow' }, async () => {
+  it('withdraws no run that is put off, and brings back what was left out', { tags: 'check' }, async () => {
     await test.tock.calendars.set('holidays', { dates: ['2027-03-02'] });
     await test.tock.schedules.upsert({
       name: 'nightly',
@@ -240,7 +240,7 @@ describe('an edit of a calendar', () => {
   });
 
   it('goes on beside an upsert that names it: one of them waits for the other', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.calendars.set('holidays', { dates: ['2027-03-02'] });
     await Promise.all([
@@ -253,7 +253,7 @@ describe('an edit of a calendar', () => {
   });
 
   it('reaches definitions in code and at run time, each by the dates of its own zone', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.calendars.set('holidays', { dates: [] });
     const tock = test.another({ jobs: [daily, report] });

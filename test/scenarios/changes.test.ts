@@ -101,7 +101,7 @@ describe('what is kept', () => {
     await subscription.return();
   });
 
-  it('however a run came to be, and however it ends', { tags: 'slow' }, async () => {
+  it('however a run came to be, and however it ends', { tags: 'check' }, async () => {
     const { tock } = test;
     await tock.register();
     await tock.enqueue(told, {}, { key: 'k' });
@@ -132,7 +132,7 @@ describe('what is kept', () => {
   });
 
   it('what takes the place of a run that has begun, too; and that a lease was lost', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const { tock } = test;
     await tock.register();
@@ -158,7 +158,7 @@ describe('what is kept', () => {
     ]);
   });
 
-  it('nothing of a job that does not ask', { tags: 'slow' }, async () => {
+  it('nothing of a job that does not ask', { tags: 'check' }, async () => {
     for (const does of ['pass', 'fail', 'sleep', 'snooze', 'die'] as const) {
       await test.tock.enqueue(quiet, { does });
       await test.sql(`select tock.enqueue('quiet', $1)`, [JSON.stringify({ does })]);
@@ -174,7 +174,7 @@ describe('what is kept', () => {
 });
 
 describe('a transaction that stays open', () => {
-  it('holds up its own changes only, and leaves no gap', { tags: 'slow' }, async () => {
+  it('holds up its own changes only, and leaves no gap', { tags: 'check' }, async () => {
     const { tock } = test;
     const [a, b, c] = await tock.enqueueMany(Array.from({ length: 3 }, () => ({ job: told, delay: '1h' })));
     const subscription = tock.changes.subscribe();
@@ -220,7 +220,7 @@ describe('a transaction that stays open', () => {
 
 describe('followers', () => {
   it('go on at their cursor, over another connection: nothing twice, nothing missed', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const ids = await test.tock.enqueueMany(Array.from({ length: 7 }, () => ({ job: told })));
     await drain();
@@ -239,7 +239,7 @@ describe('followers', () => {
     expect(positions(seen)).toEqual([1, 2, 3, 4, 5, 6, 7]);
   });
 
-  it('see the changes of several writers in one order, each once', { tags: 'slow' }, async () => {
+  it('see the changes of several writers in one order, each once', { tags: 'check' }, async () => {
     const COUNT = 240;
     const hosts = [test.another(), test.another(), test.another()];
     const [one, two] = [test.tock, hosts[0] as Tock].map(tock =>
@@ -259,7 +259,7 @@ describe('followers', () => {
     await Promise.all([one?.return(), two?.return()]);
   });
 
-  it('go on when the server ends their connections amid reading', { tags: 'slow' }, async () => {
+  it('go on when the server ends their connections amid reading', { tags: 'check' }, async () => {
     const COUNT = 60;
     // By a name of their own: what the others of the test ask is not interrupted.
     const url = new URL(test.url);
@@ -290,7 +290,7 @@ describe('followers', () => {
     expect(positions(seen)).toEqual(Array.from({ length: COUNT }, (_, index) => index + 1));
   });
 
-  it('of some jobs, or of one run, go past the others', { tags: 'slow' }, async () => {
+  it('of some jobs, or of one run, go past the others', { tags: 'check' }, async () => {
     const [a] = await test.tock.enqueueMany([{ job: told }, { job: other }, { job: told }, { job: other }]);
     await drain();
     const { changes } = test.tock;
@@ -306,7 +306,7 @@ describe('followers', () => {
     expect(await next).toEqual({ done: true, value: undefined });
   });
 
-  it('that are slow hold one page, and get all', { tags: 'slow' }, async () => {
+  it('that are slow hold one page, and get all', { tags: 'check' }, async () => {
     await test.sql(
       `insert into tock.job_changes (kind, run_id, job, status, attempts, generation)
         select 'ended', n, case when n % 1000 = 0 then 'rare' else 'told' end, 'succeeded', 1, 1 from generate_series(1, 12000) n`,
@@ -358,7 +358,7 @@ describe('a cursor', () => {
   });
 
   it('older than what is kept says so, also to who has fallen behind while reading', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.enqueueMany(Array.from({ length: 3 }, () => ({ job: told })));
     await drain();
@@ -386,7 +386,7 @@ describe('a cursor', () => {
 });
 
 describe('tock.changes in SQL', () => {
-  it('gives what follows on a cursor, in pages, of some jobs', { tags: 'slow' }, async () => {
+  it('gives what follows on a cursor, in pages, of some jobs', { tags: 'check' }, async () => {
     await test.tock.enqueueMany([{ job: told }, { job: other }, { job: told }]);
     await drain();
     await test.sql('select tock.number_changes()');
@@ -404,7 +404,7 @@ describe('tock.changes in SQL', () => {
   });
 
   it('neither loses nor doubles what a transaction has numbered and undone, which holds up nobody', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const [early, late] = await test.tock.enqueueMany([{ job: told }, { job: other }]);
     const reader = new pg.Client({ connectionString: test.url });

@@ -99,7 +99,7 @@ describe('ctx.cursor', () => {
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: 2 });
   });
 
-  it('is kept by a drain, with what was advanced until the handler stopped', { tags: 'slow' }, async () => {
+  it('is kept by a drain, with what was advanced until the handler stopped', { tags: 'check' }, async () => {
     const id = await start('drain');
     const daemon = await test.tock.start();
     await until(async () => (await kept(id)) === 50, 'the cursor to be written beside the handler');
@@ -109,7 +109,7 @@ describe('ctx.cursor', () => {
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: 60 });
   });
 
-  it('is written neither late, nor by a worker that has lost the lease', { tags: 'slow' }, async () => {
+  it('is written neither late, nor by a worker that has lost the lease', { tags: 'check' }, async () => {
     const id = await start('live');
     const daemon = await test.tock.start();
     await until(async () => gate !== null, 'the handler');

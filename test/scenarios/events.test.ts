@@ -90,7 +90,7 @@ describe('ctx.waitFor', () => {
   });
 
   it('gets an event that came before it, and none from before its run, unless it asks for that', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.emit('paid', { key: 'b', payload: { amount: 1 } });
     await test.advance('1h');
@@ -119,7 +119,7 @@ describe('ctx.waitFor', () => {
     await test.setClock(NOON);
   });
 
-  it('waits for ever without a timeout, and many get one event', { tags: 'slow' }, async () => {
+  it('waits for ever without a timeout, and many get one event', { tags: 'check' }, async () => {
     const ids = await test.tock.enqueueMany(
       Array.from({ length: 20 }, () => ({ job: forever, payload: {} })),
     );
@@ -135,7 +135,7 @@ describe('ctx.waitFor', () => {
     expect(await test.tock.runs.get(ids[19] ?? '')).toMatchObject({ output: 'now' });
   });
 
-  it('is told by SQL, in the transaction of its caller', { tags: 'slow' }, async () => {
+  it('is told by SQL, in the transaction of its caller', { tags: 'check' }, async () => {
     const id = await test.tock.enqueue(forever, { key: 'sql' });
     await test.tock.tick();
     await test
@@ -193,7 +193,7 @@ describe('ctx.waitForRuns', () => {
     [{ ids: ['99999999'] }, 'TOCK_NOT_FOUND'],
     [{ ids: ['x'] }, 'TOCK_BAD_OPTION'],
     [{ itself: true as const }, 'TOCK_BAD_STATE'],
-  ])('is refused what it cannot wait for (%j)', { tags: 'slow' }, async (payload, code) => {
+  ])('is refused what it cannot wait for (%j)', { tags: 'check' }, async (payload, code) => {
     const id = await test.tock.enqueue(waiter, payload);
     await test.tock.tick();
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'dead', errors: [{ code }] });

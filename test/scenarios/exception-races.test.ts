@@ -57,7 +57,7 @@ describe('several operators at once', () => {
 });
 
 describe('a tick at the same time', () => {
-  it('either makes the run, and the skip is refused, or records the skip', { tags: 'slow' }, async () => {
+  it('either makes the run, and the skip is refused, or records the skip', { tags: 'check' }, async () => {
     const hosts = Array.from({ length: 3 }, () => test.another());
     let [skipped, ran] = [0, 0];
     for (let round = 0; round < 8; round++) {
@@ -82,7 +82,7 @@ describe('a tick at the same time', () => {
     expect(skipped + ran).toBe(8);
   });
 
-  it('makes a moved run once, however many come', { tags: 'slow' }, async () => {
+  it('makes a moved run once, however many come', { tags: 'check' }, async () => {
     await test.tock.schedules.move('hourly', at('15:00'), at('12:30'));
     await test.tock.schedules.move('hourly', at('13:00'), at('14:30'));
     const hosts = Array.from({ length: 4 }, () => test.another());

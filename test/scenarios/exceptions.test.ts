@@ -90,7 +90,7 @@ describe('an occurrence that is skipped', () => {
     expect(await test.tock.audit.list({ action: 'schedules.skip' })).toHaveLength(2);
   });
 
-  it('comes as always if it is restored before its time', { tags: 'slow' }, async () => {
+  it('comes as always if it is restored before its time', { tags: 'check' }, async () => {
     await test.tock.schedules.skip('hourly', at('14:00'), { note: 'stocktaking' });
     expect(await test.tock.schedules.restore('hourly', at('14:00'))).toMatchObject({ kind: 'skip' });
     expect(await test.tock.schedules.exceptions('hourly')).toEqual([]);
@@ -110,7 +110,7 @@ describe('an occurrence that is skipped', () => {
     expect(run).toMatchObject({ occurrenceCount: 2 });
   });
 
-  it('ends followers as every skipped occurrence does', { tags: 'slow' }, async () => {
+  it('ends followers as every skipped occurrence does', { tags: 'check' }, async () => {
     const after = scheduled('after', { after: 'hourly' });
     const tock = test.another({ jobs: [hourly, plain, after] });
     await tock.tick();
@@ -122,7 +122,7 @@ describe('an occurrence that is skipped', () => {
 });
 
 describe('an occurrence that is moved', () => {
-  it('runs later under its own name, once, and holds nothing back', { tags: 'slow' }, async () => {
+  it('runs later under its own name, once, and holds nothing back', { tags: 'check' }, async () => {
     await test.tock.schedules.move('hourly', at('13:00'), at('15:30'), { note: 'late data' });
     expect(await nextAt()).toEqual(at('14:00'));
     await tickAt('13:00');
@@ -148,7 +148,7 @@ describe('an occurrence that is moved', () => {
   });
 
   it('runs earlier, before the cursor has come to it, and not again at its own time', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.schedules.move('hourly', at('14:00'), at('12:20'));
     expect(await nextAt()).toEqual(at('12:20'));
@@ -159,7 +159,7 @@ describe('an occurrence that is moved', () => {
     expect(await rows()).toEqual(['13:00 succeeded', '14:00 at 12:20 succeeded', '15:00 succeeded']);
   });
 
-  it('is moved again until it is due, also when its own time has passed', { tags: 'slow' }, async () => {
+  it('is moved again until it is due, also when its own time has passed', { tags: 'check' }, async () => {
     await test.tock.schedules.move('hourly', at('13:00'), at('14:30'));
     await tickAt('14:00');
     expect(await test.tock.schedules.move('hourly', at('13:00'), at('14:40'))).toMatchObject({
@@ -174,7 +174,7 @@ describe('an occurrence that is moved', () => {
     );
   });
 
-  it('may be skipped once its own time has passed, but not put back', { tags: 'slow' }, async () => {
+  it('may be skipped once its own time has passed, but not put back', { tags: 'check' }, async () => {
     await test.tock.schedules.move('hourly', at('13:00'), at('14:30'));
     await tickAt('14:00');
     await expect(test.tock.schedules.restore('hourly', at('13:00'))).rejects.toThrow(
@@ -185,7 +185,7 @@ describe('an occurrence that is moved', () => {
     expect(await rows()).toEqual(['13:00 excepted', '14:00 succeeded', '15:00 succeeded']);
   });
 
-  it('goes to the time of another one: both run', { tags: 'slow' }, async () => {
+  it('goes to the time of another one: both run', { tags: 'check' }, async () => {
     await test.tock.schedules.move('hourly', at('13:00'), at('14:00'));
     await tickAt('13:00');
     await tickAt('14:00');
@@ -203,7 +203,7 @@ describe('an occurrence that is moved', () => {
   });
 
   it('is not merged into another one by catch-up, which counts from its new time', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.schedules.move('hourly', at('13:00'), at('14:10'));
     await tickAt('16:30');
@@ -228,7 +228,7 @@ describe('an occurrence that is moved', () => {
     await test.sql(`delete from tock.job_runs_live where scheduled_for = '2026-03-01T11:00Z'`);
   });
 
-  it('counts as one of those that remain', { tags: 'slow' }, async () => {
+  it('counts as one of those that remain', { tags: 'check' }, async () => {
     const tock = test.another({ jobs: [plain, scheduled('two', { cron: '0 * * * *', remaining: 2 })] });
     await tock.tick();
     await tock.schedules.move('two', at('15:00'), at('12:30'));
@@ -241,7 +241,7 @@ describe('an occurrence that is moved', () => {
 });
 
 describe('a pause', () => {
-  it('leaves out what is moved into it, and what is moved behind it runs', { tags: 'slow' }, async () => {
+  it('leaves out what is moved into it, and what is moved behind it runs', { tags: 'check' }, async () => {
     await test.tock.schedules.move('hourly', at('13:00'), at('14:30'));
     await test.tock.schedules.move('hourly', at('14:00'), at('17:30'));
     await test.tock.schedules.skip('hourly', at('15:00'));
@@ -264,7 +264,7 @@ describe('an edit', () => {
   const upsert = (cron: string) => test.tock.schedules.upsert({ name: 'own', job: plain, cron });
 
   it('keeps an exception whose occurrence stays, and takes the effect of one whose occurrence goes', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await upsert('0 * * * *');
     await test.tock.schedules.skip('own', at('14:00'));
@@ -280,7 +280,7 @@ describe('an edit', () => {
     expect(await rows('own')).toEqual(['14:00 excepted', '16:00 succeeded']);
   });
 
-  it('records what was moved past it, where it takes the occurrence away', { tags: 'slow' }, async () => {
+  it('records what was moved past it, where it takes the occurrence away', { tags: 'check' }, async () => {
     await upsert('0 * * * *');
     await test.tock.schedules.move('own', at('13:00'), at('18:00'));
     await test.tock.schedules.move('own', at('14:00'), at('18:30'));
@@ -296,7 +296,7 @@ describe('an edit', () => {
   });
 
   it('of a calendar too, and what is moved to a time before the next occurrence comes at that', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.calendars.set('days', { dates: ['2026-03-09'] });
     const exclude = [{ calendar: 'days' }];
@@ -322,7 +322,7 @@ describe('an edit', () => {
     expect(await nextAt('own')).toEqual(at('13:30'));
   });
 
-  it('does not lose the time of a move that lies before the next occurrence', { tags: 'slow' }, async () => {
+  it('does not lose the time of a move that lies before the next occurrence', { tags: 'check' }, async () => {
     await upsert('0 * * * *');
     await test.tock.schedules.move('own', at('14:00'), at('12:30'));
     await upsert('0 14 * * *');
@@ -332,7 +332,7 @@ describe('an edit', () => {
   });
 });
 
-it('a schedule that is removed and made again has no exceptions', { tags: 'slow' }, async () => {
+it('a schedule that is removed and made again has no exceptions', { tags: 'check' }, async () => {
   const upsert = () => test.tock.schedules.upsert({ name: 'own', job: plain, cron: '0 * * * *' });
   await upsert();
   await test.tock.schedules.skip('own', at('14:00'));
@@ -347,7 +347,7 @@ it('a schedule that is removed and made again has no exceptions', { tags: 'slow'
 });
 
 it('a schedule that is removed after an occurrence was moved past it has that on record', {
-  tags: 'slow',
+  tags: 'check',
 }, async () => {
   const upsert = () => test.tock.schedules.upsert({ name: 'own', job: plain, cron: '0 13 * * *' });
   await upsert();
@@ -362,7 +362,7 @@ it('a schedule that is removed after an occurrence was moved past it has that on
 
 describe('a backfill', () => {
   it('runs what was skipped, and what was moved to a later time now and not again', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.schedules.skip('hourly', at('13:00'));
     await test.tock.schedules.move('hourly', at('14:00'), at('15:30'));
@@ -380,7 +380,7 @@ describe('a backfill', () => {
 });
 
 describe('a clock that was ahead, and is set right', () => {
-  it('records a skip again, and makes a moved run once', { tags: 'slow' }, async () => {
+  it('records a skip again, and makes a moved run once', { tags: 'check' }, async () => {
     await test.tock.schedules.skip('hourly', at('14:00'));
     await test.tock.schedules.move('hourly', at('15:00'), at('13:30'));
     await tickAt('20:30');

@@ -42,7 +42,7 @@ describe('the name of a key', () => {
     expect(started).toHaveLength(19);
   });
 
-  it('is found by its own name, whatever it has in it', { tags: 'slow' }, async () => {
+  it('is found by its own name, whatever it has in it', { tags: 'check' }, async () => {
     await test.sql(`update tock.fair_scopes set slot_limit = 5`);
     for (const key of ['a/b', '~a//b', '/', '💶']) {
       await test.tock.keys.set(key, { rate: { limit: 1, per: '1h' } });
@@ -61,7 +61,7 @@ describe('what waits for its rate', () => {
     await test.tock.tick();
   };
 
-  it('does not wait for the clock to come back where it was set back', { tags: 'slow' }, async () => {
+  it('does not wait for the clock to come back where it was set back', { tags: 'check' }, async () => {
     await waits('rate_count = 1, rate_period_ms = 1000, rate_burst = 1');
     await test.setClock('2026-03-02T05:00:00Z');
     await test.sql(`update tock.job_runs_live set run_at = '2026-03-02T04:00:00Z'`);
@@ -69,7 +69,7 @@ describe('what waits for its rate', () => {
     expect(started).toHaveLength(2);
   });
 
-  it('does not wait for a rate that is another now', { tags: 'slow' }, async () => {
+  it('does not wait for a rate that is another now', { tags: 'check' }, async () => {
     await waits('rate_count = 1, rate_period_ms = 86400000, rate_burst = 1');
     expect(started).toHaveLength(1);
     await test.sql(`update tock.fair_scopes set rate_count = 1000, rate_period_ms = 1000, rate_burst = 1000`);
@@ -78,13 +78,13 @@ describe('what waits for its rate', () => {
   });
 });
 
-it('are served within a tick also where its own runs have enqueued more', { tags: 'slow' }, async () => {
+it('are served within a tick also where its own runs have enqueued more', { tags: 'check' }, async () => {
   await test.tock.enqueue(send, { tenant: 'a', more: 5 });
   await test.tock.tick();
   expect(started).toHaveLength(6);
 });
 
-it('replaced under a live key, a run takes the turn of its new key', { tags: 'slow' }, async () => {
+it('replaced under a live key, a run takes the turn of its new key', { tags: 'check' }, async () => {
   await test.sql(`insert into tock.job_queues (name, concurrency) values ('mail', 1)`);
   await test.tock.enqueue(send, { tenant: 'a' }, { key: 'x', unique: 'live', replace: true });
   await test.sql(`update tock.job_runs_live set unblocked_on = '~mail//a'`);

@@ -67,7 +67,7 @@ describe('a job with a fair key', () => {
     await another.close();
   });
 
-  it('comes before the key of its queue', { tags: 'slow' }, async () => {
+  it('comes before the key of its queue', { tags: 'check' }, async () => {
     await test.sql(`insert into tock.fair_scopes (queue, path) values ('mail', '$.customer.id')`);
     const another = test.another({ jobs: [fair, defineJob({ name: 'note', queue: 'mail', payload, run })] });
     await another.tick();
@@ -89,7 +89,7 @@ describe('a job with a fair key', () => {
   });
 });
 
-it('runs in the kit for tests', { tags: 'slow' }, async () => {
+it('runs in the kit for tests', { tags: 'check' }, async () => {
   const kit = await openKit({ jobs: [fair], now: '2026-03-02T09:00:00Z' });
   // The first tick registers the job.
   await kit.drain();

@@ -113,11 +113,11 @@ describe('the settings of a key', () => {
     [{ limit: 0 }, 'limit 0 is not a whole number from 1 to 10000'],
     [{ rate: { limit: 1, per: 'soon' } }, 'rate.per "soon" is not a duration'],
     [{ wight: 3 }, 'keys.set has no option "wight"; did you mean "weight"?'],
-  ])('are refused where they cannot be: %j', { tags: 'slow' }, async (settings, message) => {
+  ])('are refused where they cannot be: %j', { tags: 'check' }, async (settings, message) => {
     await expect(test.tock.keys.set('17', settings as KeySettings)).rejects.toThrow(message);
   });
 
-  it('say how much of it starts, also of what waits already', { tags: 'slow' }, async () => {
+  it('say how much of it starts, also of what waits already', { tags: 'check' }, async () => {
     await test.tock.keys.set('a', { rate: { limit: 1, per: '1h' } });
     await enqueue(['a', 'a', 'a', 'b']);
     await tick();
@@ -138,7 +138,7 @@ describe('the settings of a key', () => {
     expect(started).toHaveLength(4);
   });
 
-  it('go on where they are set anew: only another rate begins anew', { tags: 'slow' }, async () => {
+  it('go on where they are set anew: only another rate begins anew', { tags: 'check' }, async () => {
     const { keys } = test.tock;
     const rate = { limit: 1, per: '1h' };
     await keys.set('a', { rate });
@@ -154,7 +154,7 @@ describe('the settings of a key', () => {
     expect(started).toEqual(['a', 'a', 'a']);
   });
 
-  it('are reset without ending a rate that is not theirs, and that is logged', { tags: 'slow' }, async () => {
+  it('are reset without ending a rate that is not theirs, and that is logged', { tags: 'check' }, async () => {
     const lines: unknown[] = [];
     const log = (fields: object) => void lines.push(fields);
     const logger: Logger = { debug: log, info: log, warn: log, error: log, child: () => logger };
@@ -173,7 +173,7 @@ describe('the settings of a key', () => {
 
 describe('ctx.closeUntil', () => {
   it('closes the key of the run, of two times until the later, and no other key', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     work = async (ctx, { tenant }) => {
       if (tenant !== 'a') return;
@@ -197,7 +197,7 @@ describe('ctx.closeUntil', () => {
     expect(started).toHaveLength(6);
   });
 
-  it('makes runs that are tried again wait too, and those that need a slot', { tags: 'slow' }, async () => {
+  it('makes runs that are tried again wait too, and those that need a slot', { tags: 'check' }, async () => {
     work = async ctx => {
       await ctx.closeUntil('10m');
       throw new RetryLater('1s');
@@ -219,7 +219,7 @@ describe('ctx.closeUntil', () => {
     expect(started).toHaveLength(3);
   });
 
-  it('takes back what this process has claimed and not started', { tags: 'slow' }, async () => {
+  it('takes back what this process has claimed and not started', { tags: 'check' }, async () => {
     let afterClose = 0;
     let isClosed = false;
     work = async (ctx, { tenant }) => {
@@ -239,7 +239,7 @@ describe('ctx.closeUntil', () => {
     ).toEqual([{ count: 1000 - started.length }]);
   });
 
-  it('is ended by keys.open, which is audited', { tags: 'slow' }, async () => {
+  it('is ended by keys.open, which is audited', { tags: 'check' }, async () => {
     work = async ctx => void (await ctx.closeUntil('1d'));
     await enqueue(['a', 'a']);
     await tick();
@@ -253,7 +253,7 @@ describe('ctx.closeUntil', () => {
     ]);
   });
 
-  it('closes the queue of a run without a key if it is told to', { tags: 'slow' }, async () => {
+  it('closes the queue of a run without a key if it is told to', { tags: 'check' }, async () => {
     let refused = '';
     work = async ctx => {
       await ctx.closeUntil('1m').catch((error: Error) => {
@@ -283,7 +283,7 @@ describe('ctx.closeUntil', () => {
     expect(started).toHaveLength(2);
   });
 
-  it('is fenced: a run whose lease is lost closes nothing', { tags: 'slow' }, async () => {
+  it('is fenced: a run whose lease is lost closes nothing', { tags: 'check' }, async () => {
     let failure: unknown;
     work = async ctx => {
       await test.sql('update tock.job_runs_live set fence = fence + 1');
@@ -300,7 +300,7 @@ describe('ctx.closeUntil', () => {
     [new Date(Number.NaN), 'is not an instant'],
     // Regression: it was another time on another host.
     ['2026-03-02T10:00:00', 'the time of ctx.closeUntil "2026-03-02T10:00:00" has no offset'],
-  ])('refuses %s', { tags: 'slow' }, async (until, message) => {
+  ])('refuses %s', { tags: 'check' }, async (until, message) => {
     let failure: unknown;
     work = async ctx => {
       failure = await ctx.closeUntil(until).catch((error: unknown) => error);
@@ -312,7 +312,7 @@ describe('ctx.closeUntil', () => {
 });
 
 describe('a queue that is shared by a key', () => {
-  it('is set, shown and unset; what is enqueued already stays as it is', { tags: 'slow' }, async () => {
+  it('is set, shown and unset; what is enqueued already stays as it is', { tags: 'check' }, async () => {
     await test.tock.enqueue(plain, { tenant: 'a' });
     const queue = await test.tock.queues.set('plain', { fair: '$.tenant' });
     expect(queue.fair).toEqual({ path: '$.tenant', limit: null, rate: null });

@@ -60,7 +60,7 @@ describe('the limit of a fair key', () => {
     expect(Object.fromEntries(most)).toEqual({ a: 2, b: 2 });
   });
 
-  it('is that which was set for the key', { tags: 'slow' }, async () => {
+  it('is that which was set for the key', { tags: 'check' }, async () => {
     await share(2);
     await test.sql(`insert into tock.key_settings (key, slot_limit) values ('a', 1)`);
     await enqueue('a', 10);
@@ -69,7 +69,7 @@ describe('the limit of a fair key', () => {
     expect(Object.fromEntries(most)).toEqual({ a: 1, b: 2 });
   });
 
-  it('holds beside the limits of the job and of the queue', { tags: 'slow' }, async () => {
+  it('holds beside the limits of the job and of the queue', { tags: 'check' }, async () => {
     await share(1);
     await test.sql(`insert into tock.job_queues (name, concurrency) values ('mail', 3)`);
     await enqueue('a', 10, serial);
@@ -79,7 +79,7 @@ describe('the limit of a fair key', () => {
     expect(Object.fromEntries(most)).toEqual({ a: 1, b: 1 });
   });
 
-  it('counts the runs of a worker that was killed until their leases end', { tags: 'slow' }, async () => {
+  it('counts the runs of a worker that was killed until their leases end', { tags: 'check' }, async () => {
     await share(2);
     await enqueue('a', 6);
     const database = openDatabase({ connectionString: test.url });

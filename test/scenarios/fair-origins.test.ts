@@ -58,7 +58,7 @@ describe('a backfill', () => {
 describe('tock.enqueue in SQL', () => {
   it.each(['unique_live => true', 'unique_live => true, replace => true', "debounce => '1 minute'"])(
     'gives a run its fair key with %s, and its successor too',
-    { tags: 'slow' },
+    { tags: 'check' },
     async how => {
       const call = `tock.enqueue('send', '{"tenant": "a"}', 'k', ${how})`;
       await test.sql(`select ${call}`);

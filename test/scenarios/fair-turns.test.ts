@@ -53,7 +53,7 @@ describe('a key that ran while it was alone', () => {
 });
 
 describe('a key without a free slot', () => {
-  it('does not stand before others', { tags: 'slow' }, async () => {
+  it('does not stand before others', { tags: 'check' }, async () => {
     await test.sql('update tock.fair_scopes set slot_limit = 1');
     await enqueue('a', 1);
     const database = openDatabase({ connectionString: test.url });
@@ -74,7 +74,7 @@ describe('a key without a free slot', () => {
 
 describe('the rate of a key', () => {
   it('counts runs when they start, not when they begin to wait for another slot', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.sql(`update tock.fair_scopes set rate_count = 5, rate_period_ms = 1000, rate_burst = 2`);
     await test.sql(`insert into tock.job_slots values ('job:serial', 1, 0, 0)`);
@@ -107,7 +107,7 @@ describe('the rate of a key', () => {
 });
 
 describe('keys of runs that need another slot', () => {
-  it('take turns under the limit of a job', { tags: 'slow' }, async () => {
+  it('take turns under the limit of a job', { tags: 'check' }, async () => {
     await enqueue('a', 100, serial);
     await enqueue('b', 10, serial);
     await drain();
@@ -115,7 +115,7 @@ describe('keys of runs that need another slot', () => {
     expect(started.lastIndexOf('b')).toBeLessThan(40);
   });
 
-  it('take turns under the limit of their queue', { tags: 'slow' }, async () => {
+  it('take turns under the limit of their queue', { tags: 'check' }, async () => {
     await test.sql(`insert into tock.job_queues (name, concurrency) values ('mail', 2)`);
     await enqueue('a', 100);
     await enqueue('b', 10);
@@ -124,7 +124,7 @@ describe('keys of runs that need another slot', () => {
     expect(started.lastIndexOf('b')).toBeLessThan(40);
   });
 
-  it('take turns under the rate of their queue', { tags: 'slow' }, async () => {
+  it('take turns under the rate of their queue', { tags: 'check' }, async () => {
     await test.sql(`insert into tock.job_queues (name, rate_count, rate_period_ms) values ('mail', 2, 1000)`);
     await enqueue('a', 30);
     await enqueue('b', 5);

@@ -41,7 +41,7 @@ describe('fair keys', () => {
     expect(started.lastIndexOf('b')).toBeLessThan(40);
   });
 
-  it('share by weight', { tags: 'slow' }, async () => {
+  it('share by weight', { tags: 'check' }, async () => {
     await share();
     await test.sql(`insert into tock.key_settings (key, weight) values ('b', 3)`);
     await enqueue('a', 100);
@@ -51,7 +51,7 @@ describe('fair keys', () => {
       expect(started.slice(0, count).filter(key => key === 'b').length / count).toBeCloseTo(0.75, 1);
   });
 
-  it('are those of a queue, and runs without one wait for nobody', { tags: 'slow' }, async () => {
+  it('are those of a queue, and runs without one wait for nobody', { tags: 'check' }, async () => {
     await share();
     await enqueue('a', 20);
     await test.tock.enqueue(send, {});
@@ -67,7 +67,7 @@ describe('fair keys', () => {
   });
 
   it('keep their turn when their runs are tried again, were enqueued live, or by SQL', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await share();
     await test.tock.enqueue(send, { tenant: 'a' }, { key: 'x', unique: 'live' });
@@ -82,7 +82,7 @@ describe('fair keys', () => {
     ]);
   });
 
-  it('may start only as often as their rate allows', { tags: 'slow' }, async () => {
+  it('may start only as often as their rate allows', { tags: 'check' }, async () => {
     await share(', null, 2, 1000, 3');
     await enqueue('a', 10);
     await enqueue('b', 2);

@@ -95,7 +95,7 @@ describe('a flow', () => {
     ['the second', 1],
   ])(
     'runs what follows once where two last parents end at once, and %s commits last',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (_, last) => {
       const flow = await test.tock.enqueueFlow({
         a: as('a'),
@@ -158,7 +158,7 @@ describe('a flow', () => {
     expect(seen['both']).toMatchObject({ a: { output: { from: 'other' } }, b: { output: { from: 'b' } } });
   });
 
-  it('gives a retried run its parents again', { tags: 'slow' }, async () => {
+  it('gives a retried run its parents again', { tags: 'check' }, async () => {
     broken.add('b');
     const flow = await test.tock.enqueueFlow({ a: as('a'), b: { ...as('b'), after: ['a'] } });
     await drain();
@@ -247,7 +247,7 @@ describe('a parent that does not succeed', () => {
   });
 
   it('is retried: then what waits for it goes on, and what was cancelled does so once it is retried', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     broken.add('bad');
     const flow = await policies();
@@ -266,7 +266,7 @@ describe('a parent that does not succeed', () => {
     expect(seen['waits']).toMatchObject({ bad: { status: 'succeeded', output: { from: 'bad' } } });
   });
 
-  it('does not hold a child that is continued', { tags: 'slow' }, async () => {
+  it('does not hold a child that is continued', { tags: 'check' }, async () => {
     broken.add('bad');
     const flow = await policies();
     await drain();
@@ -303,7 +303,7 @@ describe('a parent that does not succeed', () => {
     expect(await statusOf(flow.a)).toBe('queued');
   });
 
-  it('cancels a long chain to its end', { tags: 'slow' }, async () => {
+  it('cancels a long chain to its end', { tags: 'check' }, async () => {
     broken.add('0');
     const chain = Object.fromEntries(
       Array.from({ length: 40 }, (_, n) => [
@@ -322,7 +322,7 @@ describe('a parent that was there before', () => {
   const after = async (id: string, ifParentFails: 'wait' | 'cancel' | 'run' = 'wait') =>
     (await test.tock.enqueueFlow({ child: { ...as('child'), after: [id], ifParentFails } })).child;
 
-  it('has ended, well or not', { tags: 'slow' }, async () => {
+  it('has ended, well or not', { tags: 'check' }, async () => {
     broken.add('bad');
     const [good, bad] = [
       await test.tock.enqueue(work, { as: 'good' }),
@@ -366,7 +366,7 @@ describe('a parent that was there before', () => {
 
   it.each(['its end', 'the wait'])(
     'ends while the wait for it begins, and %s commits first',
-    { tags: 'slow' },
+    { tags: 'check' },
     async first => {
       const parent = await test.tock.enqueue(work, { as: 'parent' });
       const child = await after(parent);
@@ -453,7 +453,7 @@ describe('what is no flow', () => {
 
 describe('ctx.parents', () => {
   it('refuses outputs that are too large to read at once, which its handler can read in pages', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const text = 'x'.repeat(1024 * 1024 - 2);
     const names = Array.from({ length: 9 }, (_, n) => `n${n}`);

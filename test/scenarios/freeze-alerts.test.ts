@@ -54,7 +54,7 @@ describe('alerts', () => {
     expect(await down()).toContain('late');
   });
 
-  it('of a queue in which runs wait do not fire for frozen time', { tags: 'slow' }, async () => {
+  it('of a queue in which runs wait do not fire for frozen time', { tags: 'check' }, async () => {
     const { tock } = test;
     await hold();
     await tock.enqueue('plain');
@@ -73,7 +73,7 @@ describe('alerts', () => {
 
 describe('the health', () => {
   it('says that everything is frozen, and not that nothing ticks or that a queue is behind', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const { tock } = test;
     await tock.enqueue('plain');
@@ -91,7 +91,7 @@ describe('the health', () => {
     expect(checks.find(({ code }) => code === 'last-tick')?.level).toBe('ok');
   });
 
-  it('is well once what has waited has started', { tags: 'slow' }, async () => {
+  it('is well once what has waited has started', { tags: 'check' }, async () => {
     const { tock } = test;
     await tock.enqueue('plain');
     await tock.freeze({ until: '1h', note: 'maintenance' });

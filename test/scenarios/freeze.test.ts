@@ -100,7 +100,7 @@ describe('while everything is frozen', () => {
   });
 
   it('what was claimed before goes on, its outcome is written, and its slot is passed on to nobody', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const { tock } = test;
     const [first, second] = await tock.enqueueMany([{ job: slow }, { job: slow }]);
@@ -128,7 +128,7 @@ describe('while everything is frozen', () => {
   });
 
   it('answers of handoffs and events are taken, and what they let go on waits', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const { tock } = test;
     const handed = await tock.enqueue('handing');
@@ -156,7 +156,7 @@ describe('while everything is frozen', () => {
     expect(await statusOf(tock, other)).toBe('queued');
   });
 
-  it('ticks find nothing to do, and say so', { tags: 'slow' }, async () => {
+  it('ticks find nothing to do, and say so', { tags: 'check' }, async () => {
     const { tock } = test;
     await tock.enqueue('plain', { n: 1 });
     await tock.freeze(MAINTENANCE);
@@ -181,7 +181,7 @@ describe('while everything is frozen', () => {
   });
 
   it('a daemon that sleeps starts nothing that a notification brings, and goes on once it has ended', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const { tock } = test;
     await test.setClock(null);

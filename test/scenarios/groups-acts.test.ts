@@ -73,7 +73,7 @@ describe('a group', () => {
     await expect(test.tock.runs.list({ group: 'x' })).rejects.toMatchObject({ code: 'TOCK_BAD_OPTION' });
   });
 
-  it('has its dead members retried as one act', { tags: 'slow' }, async () => {
+  it('has its dead members retried as one act', { tags: 'check' }, async () => {
     broken.add(1).add(3);
     const { id, runs } = await enqueue(5);
     await drain();
@@ -99,7 +99,7 @@ describe('a group', () => {
     });
   });
 
-  it('retries the others where one cannot be live again', { tags: 'slow' }, async () => {
+  it('retries the others where one cannot be live again', { tags: 'check' }, async () => {
     broken.add(0).add(1);
     const { id, runs } = await test.tock.enqueueGroup(
       [
@@ -116,7 +116,7 @@ describe('a group', () => {
     });
   });
 
-  it('is cancelled as one act, and its join with it', { tags: 'slow' }, async () => {
+  it('is cancelled as one act, and its join with it', { tags: 'check' }, async () => {
     const { id, runs } = await enqueue(1200, { delay: '1d' });
     expect(await test.tock.cancelGroup(runs[7] ?? '', { reason: 'wrong month' })).toEqual({
       done: 1201,

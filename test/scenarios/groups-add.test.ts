@@ -58,7 +58,7 @@ describe('ctx.group.add', () => {
     expect(joins).toBe(1);
   });
 
-  it('adds none a second time: a later attempt gets the same ids', { tags: 'slow' }, async () => {
+  it('adds none a second time: a later attempt gets the same ids', { tags: 'check' }, async () => {
     let calls = 0;
     inMember = async () => {
       if (calls++ === 0) throw new Error('once more');
@@ -72,7 +72,7 @@ describe('ctx.group.add', () => {
   });
 
   it('is seen by the end of the last other member, which comes before it is committed', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const group = await test.tock.enqueueGroup([{ job: part, payload: { n: 1 }, delay: '1d' }], {
       then: { job: total },
@@ -119,7 +119,7 @@ describe('ctx.group.add', () => {
     expect((await test.tock.runs.get(group.id))?.waits).toMatchObject([{ runs: { count: 1 } }]);
   });
 
-  it('marks a run also whose key is unique among live runs', { tags: 'slow' }, async () => {
+  it('marks a run also whose key is unique among live runs', { tags: 'check' }, async () => {
     const live = defineJob({
       name: 'grows',
       run: async ctx =>
@@ -136,7 +136,7 @@ describe('ctx.group.add', () => {
   });
 
   it('is refused in a run of no group, inside a step, for too many, and once the join waits no longer', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const alone = await test.tock.enqueue(grows, { runs: [{ n: 1 }] });
     const inStep = await enqueue([{ n: 1 }], { inStep: true });

@@ -69,7 +69,7 @@ describe('a group', () => {
     expect(joins).toBe(1);
   });
 
-  it('waits for what did not succeed, until that is retried', { tags: 'slow' }, async () => {
+  it('waits for what did not succeed, until that is retried', { tags: 'check' }, async () => {
     broken.add(2);
     const group = await test.tock.enqueueGroup(members(3), { then: { job: total } });
     await drain();
@@ -86,7 +86,7 @@ describe('a group', () => {
   });
 
   it('is continued by an operator, or joins on completion, whatever became of its members', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     broken.add(1);
     const stuck = await test.tock.enqueueGroup(members(3), { then: { job: total } });
@@ -105,7 +105,7 @@ describe('a group', () => {
   });
 
   it('has what became of a member also where its end was not followed up before it was continued', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     broken.add(1);
     const late = { job: part, payload: { n: 0 }, delay: '1d' };
@@ -120,7 +120,7 @@ describe('a group', () => {
     });
   });
 
-  it('joins at once where it is empty, and is made once under its key', { tags: 'slow' }, async () => {
+  it('joins at once where it is empty, and is made once under its key', { tags: 'check' }, async () => {
     const empty = await test.tock.enqueueGroup([], { then: { job: total }, key: 'g' });
     await drain();
     expect(await test.tock.runs.get(empty.id)).toMatchObject({ status: 'succeeded', output: { sum: 0 } });
@@ -131,7 +131,7 @@ describe('a group', () => {
     });
   });
 
-  it('may be waited for by another run', { tags: 'slow' }, async () => {
+  it('may be waited for by another run', { tags: 'check' }, async () => {
     const group = await test.tock.enqueueGroup(members(3), { then: { job: total } });
     const id = await test.tock.enqueue(asks, { id: group.id });
     await drain();
@@ -141,7 +141,7 @@ describe('a group', () => {
     });
   });
 
-  it('has groups as members, whose joins are the members', { tags: 'slow' }, async () => {
+  it('has groups as members, whose joins are the members', { tags: 'check' }, async () => {
     const inner = { runs: members(3), then: { job: total } };
     const group = await test.tock.enqueueGroup(
       [
@@ -162,7 +162,7 @@ describe('a group', () => {
   });
 
   it('waits for a group in it of which a member has failed, or goes on with what became of that', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     broken.add(1);
     const inner = { runs: members(2), then: { job: total } };
@@ -183,7 +183,7 @@ describe('a group', () => {
     });
   });
 
-  it('refuses groups in it that are none, or too deep', { tags: 'slow' }, async () => {
+  it('refuses groups in it that are none, or too deep', { tags: 'check' }, async () => {
     const before = await test.tock.runs.list({ limit: 1 });
     const refused = async (member: unknown, message: string) => {
       await expect(
@@ -207,7 +207,7 @@ describe('a group', () => {
     expect(joins).toBe(32);
   });
 
-  it('has groups as members in SQL', { tags: 'slow' }, async () => {
+  it('has groups as members in SQL', { tags: 'check' }, async () => {
     const text = `[{"job": "part", "payload": {"n": 7}}, {"runs": [{"job": "part", "payload": {"n": 1}}], "then": {"job": "total"}, "on": "completion"}]`;
     const [row] = await test.sql<{ id: string }>(
       `select tock.enqueue_group('${text}', 'results')::text as id`,
@@ -251,7 +251,7 @@ describe('a group', () => {
   });
 
   it('waits on where its join was cancelled and retried, also where all have ended meanwhile', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const group = await test.tock.enqueueGroup(members(2), { then: { job: total } });
     await test.tock.runs.cancel(group.id);

@@ -90,7 +90,7 @@ describe('a role that may only connect', () => {
   });
 
   it('makes a worker check a bounded number of times, however many notifications it sends', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const id = await running();
     const before = recorder.statements().length;
@@ -112,7 +112,7 @@ describe('a role that may only connect', () => {
     await ended(id);
   });
 
-  it('does no harm with payloads that Tock would not send', { tags: 'slow' }, async () => {
+  it('does no harm with payloads that Tock would not send', { tags: 'check' }, async () => {
     for (const payload of [
       'queued:99999999999:default',
       'queued:2147483648:default',

@@ -65,7 +65,7 @@ describe('an occurrence', () => {
   });
 
   it('is backfilled, and is no occurrence that was pruned, where only a caller has used its key', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const before = key.replace('12:00:00Z', '10:00:00Z');
     await test.tock.enqueue(echo, {}, { key: before });
@@ -83,7 +83,7 @@ describe('an occurrence', () => {
     ]);
   });
 
-  it('leaves its key to callers: its handler may pass it on', { tags: 'slow' }, async () => {
+  it('leaves its key to callers: its handler may pass it on', { tags: 'check' }, async () => {
     await test.advance('1m');
     await test.tock.tick();
     const id = await test.tock.enqueue(echo, {}, { key });
@@ -94,7 +94,7 @@ describe('an occurrence', () => {
 });
 
 describe('what onDead asks for', () => {
-  it('is made though a caller has used its key', { tags: 'slow' }, async () => {
+  it('is made though a caller has used its key', { tags: 'check' }, async () => {
     const id = await test.tock.enqueue(hopeless);
     await test.tock.enqueue(echo, {}, { key: `dead:${id}:1` });
     await test.tock.tick();
@@ -102,7 +102,7 @@ describe('what onDead asks for', () => {
     expect(await runsOf('echo')).toEqual([done(`dead:${id}:1`)]);
   });
 
-  it('is made for each end of a run, also where both wait in the outbox', { tags: 'slow' }, async () => {
+  it('is made for each end of a run, also where both wait in the outbox', { tags: 'check' }, async () => {
     const id = await test.tock.enqueue(hopeless);
     await test.tock.tick();
     await test.tock.runs.retry(id, { attempts: 1 });

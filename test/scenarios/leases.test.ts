@@ -103,7 +103,7 @@ describe('an operator’s cancel', () => {
 
   it.each(['fail', 'release'] as const)(
     'is carried out when the attempt ends by %s at that moment',
-    { tags: 'slow' },
+    { tags: 'check' },
     async transition => {
       const id = await test.tock.enqueue(noop);
       await claim(FIRST);
@@ -156,7 +156,7 @@ describe('a worker that is gone', () => {
 
 describe('reap', () => {
   it('forgets workers that were not heard of for ten minutes and hold nothing', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.sql(
       `insert into tock.workers (id, kind, host, pid, capacity) values ($1, 'tick', 'gone', 1, 1), ($2, 'tick', 'holds', 2, 1)`,
@@ -178,7 +178,7 @@ describe('reap', () => {
     expect(await test.sql('select host from tock.workers')).toEqual([]);
   });
 
-  it('counts the attempt: a run whose workers die is dead after its last one', { tags: 'slow' }, async () => {
+  it('counts the attempt: a run whose workers die is dead after its last one', { tags: 'check' }, async () => {
     const id = await test.tock.enqueue(noop);
     await claim(FIRST);
     await test.advance('60s');
@@ -200,7 +200,7 @@ describe('reap', () => {
     expect(run?.errors).toHaveLength(2);
   });
 
-  it('leaves a lease that is renewed alone', { tags: 'slow' }, async () => {
+  it('leaves a lease that is renewed alone', { tags: 'check' }, async () => {
     const id = await test.tock.enqueue(noop);
     await claim(FIRST);
     for (let beat = 0; beat < 5; beat++) {
@@ -210,7 +210,7 @@ describe('reap', () => {
     }
   });
 
-  it('takes 1,203 expired leases back in batches, each once', { tags: 'slow' }, async () => {
+  it('takes 1,203 expired leases back in batches, each once', { tags: 'check' }, async () => {
     await test.tock.enqueueMany(Array.from({ length: 1203 }, () => ({ job: noop })));
     await claim(FIRST, 5000);
     await test.advance('61s');
@@ -224,7 +224,7 @@ describe('a run that is given back', () => {
   const release = { ...succeed, transition: 'release', output: null } as const;
 
   it('has its attempt again, a hundred times; then each counts, lest it be claimed and given back for ever', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const id = await test.tock.enqueue(noop);
     const giveBack = async () => {
@@ -260,7 +260,7 @@ describe('claim', () => {
     expect(order).toEqual([ids[3], ids[2], ids[4], ids[0], undefined]);
   });
 
-  it('gives 2,000 runs to eight claimers at once, each to one', { tags: 'slow' }, async () => {
+  it('gives 2,000 runs to eight claimers at once, each to one', { tags: 'check' }, async () => {
     await test.tock.enqueueMany(Array.from({ length: 2000 }, () => ({ job: noop })));
     const claimers = Array.from({ length: 8 }, async (_, index) => {
       const mine: string[] = [];
@@ -275,7 +275,7 @@ describe('claim', () => {
     expect(new Set(all).size).toBe(2000);
   });
 
-  it('never claims more than its limit, however stale the statistics', { tags: 'slow' }, async () => {
+  it('never claims more than its limit, however stale the statistics', { tags: 'check' }, async () => {
     await test.sql('alter table tock.job_runs_live set (autovacuum_enabled = off)');
     await test.sql('analyze tock.job_runs_live');
     await test.tock.enqueueMany(
@@ -296,7 +296,7 @@ describe('claim', () => {
     expect(await claim(FIRST)).toHaveLength(1);
   });
 
-  it('works where the role would rather read repeatably', { tags: 'slow' }, async () => {
+  it('works where the role would rather read repeatably', { tags: 'check' }, async () => {
     await test.sql(
       `do $$ begin execute format('alter database %I set default_transaction_isolation = ''repeatable read''', current_database()); end $$`,
     );
@@ -309,7 +309,7 @@ describe('claim', () => {
 
 describe('finalize', () => {
   it('does not deadlock when two batches name the same runs in reversed order', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const ids = await test.tock.enqueueMany(Array.from({ length: 300 }, () => ({ job: noop })));
     await claim(FIRST, 300);

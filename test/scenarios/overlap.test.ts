@@ -76,7 +76,7 @@ describe('overlap', () => {
     expect((await runs())['12:00']).toBe('succeeded');
   });
 
-  it('buffer_one: one waits for its turn, the others are skipped', { tags: 'slow' }, async () => {
+  it('buffer_one: one waits for its turn, the others are skipped', { tags: 'check' }, async () => {
     const { first, later } = await fourMinutes('buffer_one');
     await until(
       async () =>
@@ -99,7 +99,7 @@ describe('overlap', () => {
     expect(await test.sql('select * from tock.job_slots')).toEqual([]);
   });
 
-  it('buffer_all: all wait, and run one after another in their order', { tags: 'slow' }, async () => {
+  it('buffer_all: all wait, and run one after another in their order', { tags: 'check' }, async () => {
     const { tock, first, later } = await fourMinutes('buffer_all');
     for (const minute of ['12:00', '12:01', '12:02', '12:03']) {
       await started(minute);
@@ -112,7 +112,7 @@ describe('overlap', () => {
     expect(Object.values(await runs())).toEqual(['succeeded', 'succeeded', 'succeeded', 'succeeded']);
   });
 
-  it('buffer_all: a run that waits for its next attempt keeps its turn', { tags: 'slow' }, async () => {
+  it('buffer_all: a run that waits for its next attempt keeps its turn', { tags: 'check' }, async () => {
     let attempts = 0;
     const flaky = defineJob({
       name: 'report',
@@ -139,7 +139,7 @@ describe('overlap', () => {
   });
 
   it('buffer_all: it keeps its turn also when many have come due meanwhile, and few are claimed at once', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     let attempts = 0;
     const flaky = defineJob({
@@ -165,7 +165,7 @@ describe('overlap', () => {
   });
 
   it('cancel_other: the live one is asked to stop, and the new one starts when it has', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = open(holding('cancel_other'));
     await tock.tick();
@@ -184,7 +184,7 @@ describe('overlap', () => {
   });
 
   it('terminate_other: the live one is taken away at once, and nothing of it is kept', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const deaf = defineJob({
       name: 'report',
@@ -213,7 +213,7 @@ describe('overlap', () => {
     expect(taken).toMatchObject({ output: null, fence: 2, errors: [] });
   });
 
-  it('allow_all: all run side by side', { tags: 'slow' }, async () => {
+  it('allow_all: all run side by side', { tags: 'check' }, async () => {
     const { first, later } = await fourMinutes('allow_all');
     for (const minute of ['12:01', '12:02', '12:03']) await started(minute);
     expect(Object.values(await runs())).toEqual(['running', 'running', 'running', 'running']);
@@ -221,7 +221,7 @@ describe('overlap', () => {
     await Promise.all([first, ...later]);
   });
 
-  it('skip with catchup all: what is made up for runs one after another', { tags: 'slow' }, async () => {
+  it('skip with catchup all: what is made up for runs one after another', { tags: 'check' }, async () => {
     let running = 0;
     let most = 0;
     const job = defineJob({

@@ -107,7 +107,7 @@ describe('what other code changes', () => {
     ]);
   });
 
-  it('knows the dates of calendars, and says which one is missing', { tags: 'slow' }, async () => {
+  it('knows the dates of calendars, and says which one is missing', { tags: 'check' }, async () => {
     await register(daily());
     await test.tock.calendars.set('holidays', { dates: ['2026-03-04', '2026-03-05'] });
     expect(await changes(daily({ exclude: [{ calendar: 'holidays' }] }))).toEqual([
@@ -136,7 +136,7 @@ describe('what the runs would do', () => {
     expect(found.withoutDurations).toBe(0);
   });
 
-  it('waits for a limit of the job, of a queue in code, and of the workers', { tags: 'slow' }, async () => {
+  it('waits for a limit of the job, of a queue in code, and of the workers', { tags: 'check' }, async () => {
     const jobs = (more: object = {}) => ['a', 'b'].map(name => job(name, { cron: '0 * * * *' }, more));
     await register(...jobs());
     for (const name of ['a', 'b']) await ran(name, [10, 10, 10]);
@@ -177,7 +177,7 @@ describe('what the runs would do', () => {
     ]);
   });
 
-  it('breaks conditions, with what to do', { tags: 'slow' }, async () => {
+  it('breaks conditions, with what to do', { tags: 'check' }, async () => {
     await register(daily());
     const crowd = Array.from({ length: 5 }, (_, index) => job(`d${index}`, { cron: '0 2 * * *' }));
     const { broken } = await plan(crowd, { maxStartsPerMinute: 4, noVanishing: true });
@@ -232,7 +232,7 @@ describe('the check', () => {
     });
   });
 
-  it('leaves out what was edited or paused since', { tags: 'slow' }, async () => {
+  it('leaves out what was edited or paused since', { tags: 'check' }, async () => {
     await test.setClock('2026-02-27T00:00:00Z');
     await register(daily());
     await ran('daily', [1], { from: '2026-02-28T00:00:00Z' });
@@ -258,7 +258,7 @@ describe('bad input', () => {
     [{ maxStartsPerMinute: 1.5 }, 'TOCK_BAD_OPTION', 'maxStartsPerMinute 1.5'],
     [{ timezone: 'Mars/Base' }, 'TOCK_BAD_SCHEDULE', 'Mars/Base'],
     [{ horizon: 3 } as never, 'TOCK_BAD_OPTION', 'horizon'],
-  ] as const)('%j is refused: %s', { tags: 'slow' }, async (options, code, message) => {
+  ] as const)('%j is refused: %s', { tags: 'check' }, async (options, code, message) => {
     const refused = plan([daily()], options);
     await expect(refused).rejects.toMatchObject({
       code,
@@ -266,7 +266,7 @@ describe('bad input', () => {
     });
   });
 
-  it('more than five million occurrences are refused, with the remedy', { tags: 'slow' }, async () => {
+  it('more than five million occurrences are refused, with the remedy', { tags: 'check' }, async () => {
     const jobs = Array.from({ length: 9 }, (_, index) => job(`s${index}`, { every: '1s' }));
     await expect(plan(jobs)).rejects.toThrow('simulate a shorter window');
   });

@@ -99,7 +99,7 @@ describe('prove', () => {
     },
   );
 
-  it('holds after whatever operators and outages do', { tags: 'slow' }, async () => {
+  it('holds after whatever operators and outages do', { tags: 'check' }, async () => {
     const step = fc.oneof(
       {
         weight: 4,

@@ -258,7 +258,7 @@ describe('prove', () => {
     expect(past).toEqual(counts);
   });
 
-  it('explains what vanished from code, and came back', { tags: 'slow' }, async () => {
+  it('explains what vanished from code, and came back', { tags: 'check' }, async () => {
     const scheduled = (cron: string) => [{ ...work, schedule: { cron } }, flaky];
     const [first, second] = [
       test.another({ jobs: scheduled('*/10 * * * *') }),
@@ -279,7 +279,7 @@ describe('prove', () => {
     expect(await proof()).toMatchObject({ holds: true, byKind: { run: 2, vanished: 2 } });
   });
 
-  it('says what cannot be proved, and why', { tags: 'slow' }, async () => {
+  it('says what cannot be proved, and why', { tags: 'check' }, async () => {
     await upsert();
     await test.tock.schedules.upsert({ name: 'after-s', job: 'work', after: 's' });
     await ticks(1);
@@ -324,7 +324,7 @@ describe('prove, and retention', () => {
   );
   const all = { from: '2026-03-01T12:00:01Z', to: '2026-03-01T14:00:00Z', names: ['s'] };
 
-  it('knows what had a run by its key, and cannot prove what had none', { tags: 'slow' }, async () => {
+  it('knows what had a run by its key, and cannot prove what had none', { tags: 'check' }, async () => {
     const { tock, advance, setClock, sql } = kept;
     await tock.schedules.upsert({ name: 's', job: 'work', cron: '*/10 * * * *', catchup: 'latest' });
     for (const step of ['10m', '10m', '40m']) {

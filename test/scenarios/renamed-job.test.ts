@@ -53,7 +53,7 @@ describe('a run of a job’s former name', () => {
   });
 
   it('has the job’s defaults where SQL enqueues it, and its retry policy, also when it is reaped', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const policy = { maxAttempts: 7, backoff: 'fixed', base: '42s', jitter: 0 } as const;
     const failing = defineJob({
@@ -79,7 +79,7 @@ describe('a run of a job’s former name', () => {
     expect(await due()).toMatchObject([{ status: 'failed', seconds: 42 }]);
   });
 
-  it('is followed by the job’s onDead', { tags: 'slow' }, async () => {
+  it('is followed by the job’s onDead', { tags: 'check' }, async () => {
     const failing = defineJob({
       name: 'new',
       aliases: ['old'],
@@ -99,7 +99,7 @@ describe('a run of a job’s former name', () => {
   });
 
   it('shares the limit of the job with runs of the new name, also those that older code executes', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const counts = async () => {
       most = Math.max(most, ++working);
@@ -124,7 +124,7 @@ describe('a run of a job’s former name', () => {
 
 describe('the definition of a renamed job', () => {
   it('keeps its id, and so its cursor: no occurrence is lost, and none comes twice', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const v1 = test.another({ jobs: [before(minutely), ...others] });
     await v1.tick();
@@ -157,7 +157,7 @@ describe('the definition of a renamed job', () => {
     expect((await v2.tick()).registered.status).toBe('unchanged');
   });
 
-  it('stays paused', { tags: 'slow' }, async () => {
+  it('stays paused', { tags: 'check' }, async () => {
     const v1 = test.another({ jobs: [before(minutely)] });
     await v1.tick();
     await v1.schedules.pause('old', { note: 'not now' });
@@ -168,7 +168,7 @@ describe('the definition of a renamed job', () => {
     expect(await v2.schedules.list({ name: 'new' })).toMatchObject([{ pauseReason: 'not now' }]);
   });
 
-  it('has its turn taken by a run of the old name that is still at work', { tags: 'slow' }, async () => {
+  it('has its turn taken by a run of the old name that is still at work', { tags: 'check' }, async () => {
     let end: (() => void) | undefined;
     const slow = defineJob({
       name: 'old',
@@ -192,7 +192,7 @@ describe('the definition of a renamed job', () => {
   });
 
   it('is followed, and executed, by what was made at run time for the old name', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const v1 = test.another({ jobs: [before(minutely), job('sums')] });
     await v1.register();
@@ -217,7 +217,7 @@ describe('the definition of a renamed job', () => {
     });
   });
 
-  it('comes back under the old name in a roll-back, and goes on', { tags: 'slow' }, async () => {
+  it('comes back under the old name in a roll-back, and goes on', { tags: 'check' }, async () => {
     const v1 = test.another({ jobs: [before(minutely), ...others] });
     const v2 = test.another({ jobs: [after(minutely), ...others] });
     await v1.tick();
@@ -235,7 +235,7 @@ describe('the definition of a renamed job', () => {
     expect(executed).toEqual(['new 12:01', 'old 12:07', 'old 12:08']);
   });
 
-  it('lists the alias as another name, and nothing is wrong with it', { tags: 'slow' }, async () => {
+  it('lists the alias as another name, and nothing is wrong with it', { tags: 'check' }, async () => {
     const tock = test.another({ jobs: [after(minutely), ...others] });
     await tock.tick();
     const { checks } = await tock.doctor();

@@ -30,7 +30,7 @@ describe('a database that is a copy', () => {
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'queued', attempts: 0 });
   });
 
-  it('executes once it is adopted, and is no copy then', { tags: 'slow' }, async () => {
+  it('executes once it is adopted, and is no copy then', { tags: 'check' }, async () => {
     await becomeCopy();
     const id = await test.tock.enqueue(plain, {});
     expect(await test.tock.adopt({ dryRun: true })).toMatchObject({ isCopy: true, queued: 1, scheduled: 0 });
@@ -61,7 +61,7 @@ describe('a database that is no copy', () => {
   });
 
   it('is not one of a server with a new identifier whose rows were written anew', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await newIdentifier();
     // In one transaction, as a dump is restored; with its number being that of the adoption, or any other.

@@ -117,7 +117,7 @@ describe('a run', () => {
   });
 
   it('is dead after its last attempt, and an operator can retry it with a higher fence', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const id = await test.tock.enqueue(fails, { times: 99 }, { maxAttempts: 1 });
     await test.tock.tick();
@@ -165,7 +165,7 @@ describe('a run', () => {
 
   it.each(['null', 'nul', 'huge', 'hostile'] as const)(
     'keeps an error for whatever is thrown: %s',
-    { tags: 'slow' },
+    { tags: 'check' },
     async how => {
       const id = await test.tock.enqueue(steers, { how });
       await test.tock.tick();
@@ -211,7 +211,7 @@ describe('a run', () => {
   });
 
   it('of a job that nobody knows waits for code that does, uncounted, and the tick goes on', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const [row] = await test.sql<{ id: string }>(`select tock.enqueue('gone', max_attempts => 2) as id`);
     const id = row?.id ?? '';

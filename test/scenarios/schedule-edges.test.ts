@@ -51,7 +51,7 @@ describe('a clock that was a year ahead, and is set right', () => {
 describe('a jitter that is changed', () => {
   const hourly = { name: 'spread', job: plain, cron: '0 * * * *', overlap: 'allow_all' } as const;
 
-  it('moves what starts from then on, and gives no occurrence a second run', { tags: 'slow' }, async () => {
+  it('moves what starts from then on, and gives no occurrence a second run', { tags: 'check' }, async () => {
     await test.tock.schedules.upsert({ ...hourly, jitter: '50m' });
     await test.setClock('2026-03-01T13:00:00Z');
     await test.tock.tick();
@@ -81,7 +81,7 @@ describe('a jitter that is changed', () => {
 
 describe('remaining = 1', () => {
   it('gives one run with two tickers, whichever comes first, in each of ten schedules', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const jobs = Array.from({ length: 10 }, (_, index) =>
       scheduled(`last-${index}`, { cron: '* * * * *', remaining: 1, overlap: 'allow_all' }),

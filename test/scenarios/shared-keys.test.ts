@@ -100,7 +100,7 @@ describe('a slot that becomes free reaches the run of an open queue', () => {
 
 describe('a closed queue', () => {
   it('has one run for each free slot unblocked, however often slots become free elsewhere', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const { tock, job, holding } = await fourWait();
     await tock.queues.pause('night');

@@ -68,21 +68,21 @@ describe('a shifted schedule', () => {
     ]);
   });
 
-  it('is caught up as any other: what falls together counts as one', { tags: 'slow' }, async () => {
+  it('is caught up as any other: what falls together counts as one', { tags: 'check' }, async () => {
     await make({ catchup: 'latest' });
     await tickAt('2027-04-01T12:00:00Z');
     // The 25th, 30th and 31st of March, and the 1st of April.
     expect(await runs()).toEqual(['03-31T07:00 skipped catchup of 3', '04-01T07:00 succeeded of 4']);
   });
 
-  it('runs each on its own under catchup all', { tags: 'slow' }, async () => {
+  it('runs each on its own under catchup all', { tags: 'check' }, async () => {
     await make({ catchup: 'all', catchupWindow: '30d', overlap: 'allow_all' });
     await tickAt('2027-03-31T12:00:00Z');
     expect(await runs()).toEqual(['03-25T08:00 succeeded', '03-30T07:00 succeeded', '03-31T07:00 succeeded']);
   });
 
   it('follows an edit of its calendar: the future moves, and the edit says so', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await make({});
     await tickAt('2027-03-25T12:00:00Z');
@@ -95,7 +95,7 @@ describe('a shifted schedule', () => {
   });
 
   it('moves what has run too, where an edit excludes its day afterwards, and says so before', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.calendars.set('easter', { dates: [] });
     await make({ cron: '0 9 26 3 *' });
@@ -108,7 +108,7 @@ describe('a shifted schedule', () => {
     expect(await runs()).toEqual(['03-26T08:00 succeeded', '03-30T07:00 succeeded']);
   });
 
-  it('has exceptions of the instants to which it has moved', { tags: 'slow' }, async () => {
+  it('has exceptions of the instants to which it has moved', { tags: 'check' }, async () => {
     await make({ cron: '0 9 26 * *' });
     await expect(test.tock.schedules.skip('daily', '2027-03-26')).rejects.toThrow(
       'under shift next it moves to 2027-03-30',
@@ -127,7 +127,7 @@ describe('a shifted schedule', () => {
   });
 
   it('is explained on the day that is left out, and on the day to which it moves', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await make({ cron: '0 9 26-28 * *' });
     const why = async (time: string) => JSON.stringify(await test.tock.why('daily', time));
@@ -152,7 +152,7 @@ describe('a shifted schedule', () => {
 });
 
 describe('business days', () => {
-  it('are counted by the calendar as it is, and again after its edit', { tags: 'slow' }, async () => {
+  it('are counted by the calendar as it is, and again after its edit', { tags: 'check' }, async () => {
     await make({ cron: '0 9 LB,3B * *', businessDays: { calendar: 'easter' } });
     expect((await find())?.nextAt).toEqual(new Date('2027-03-31T07:00:00Z'));
     await test.tock.calendars.set('easter', { dates: ['2027-03-31', '2027-04-01'] });
@@ -171,7 +171,7 @@ describe('business days', () => {
 });
 
 describe('every second week at a local time', () => {
-  it('runs there, keeps its anchor through an edit, and is proved', { tags: 'slow' }, async () => {
+  it('runs there, keeps its anchor through an edit, and is proved', { tags: 'check' }, async () => {
     await test.tock.schedules.upsert({
       name: 'fortnightly',
       job: work,

@@ -92,7 +92,7 @@ describe('ctx.sleep', () => {
     await test.setClock(NOON);
   });
 
-  it('keeps the time of a wait that has begun, where its attempt is lost', { tags: 'slow' }, async () => {
+  it('keeps the time of a wait that has begun, where its attempt is lost', { tags: 'check' }, async () => {
     const id = await test.tock.enqueue(trial, {});
     await test.tock.tick();
     // As if the process had died between the wait and the end of the attempt, and the run was reaped.
@@ -107,7 +107,7 @@ describe('ctx.sleep', () => {
   });
 
   it('keeps what its run has done and waits for, however old, as long as the run is live', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const id = await test.tock.enqueue(trial, {});
     await test.tock.tick();
@@ -137,7 +137,7 @@ describe('ctx.sleep', () => {
     ['name', 'TOCK_BAD_KEY'],
     ['duration', 'TOCK_BAD_DURATION'],
     ['date', 'TOCK_BAD_TIME'],
-  ])('is refused, or found, where it cannot be (%s)', { tags: 'slow' }, async (how, code) => {
+  ])('is refused, or found, where it cannot be (%s)', { tags: 'check' }, async (how, code) => {
     const id = await test.tock.enqueue(wrong, { how });
     await test.tock.tick();
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'dead', errors: [{ code }] });
@@ -164,7 +164,7 @@ describe('ctx.sleep', () => {
 
 describe('a scheduled run that waits', () => {
   it('keeps the turn of its definition, of which the doctor warns where it waits past the next occurrence', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const daily = defineJob({
       name: 'daily',

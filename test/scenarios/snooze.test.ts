@@ -126,7 +126,7 @@ describe('a run that is snoozed', () => {
     await test.setClock(NOON);
   });
 
-  it('waits until a time, and for a second at least', { tags: 'slow' }, async () => {
+  it('waits until a time, and for a second at least', { tags: 'check' }, async () => {
     const id = await test.tock.enqueue(until6, {});
     await test.tock.tick();
     expect((await test.tock.runs.get(id))?.runAt).toEqual(at('18:00:00'));
@@ -143,7 +143,7 @@ describe('a run that is snoozed', () => {
   });
 
   it('is called once more when it is to give up, and then is dead with the reason', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const id = await test.tock.enqueue(poll, { times: 99, giveUpAfter: '12m' });
     await test.tock.tick();
@@ -163,7 +163,7 @@ describe('a run that is snoozed', () => {
     await test.setClock(NOON);
   });
 
-  it('may fail between two waits, which counts', { tags: 'slow' }, async () => {
+  it('may fail between two waits, which counts', { tags: 'check' }, async () => {
     const id = await test.tock.enqueue(fragile, {});
     await test.tock.tick();
     await test.advance('1m');
@@ -183,7 +183,7 @@ describe('a run that is snoozed', () => {
     ['throw', { status: 'queued', snoozes: 0, releases: 1, attempts: 0 }],
   ] as const)(
     'keeps a wait that begins while its worker drains (%s)',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (how, expected) => {
       const id = await test.tock.enqueue(stops, { how });
       const daemon = await test.tock.start();
@@ -215,7 +215,7 @@ describe('a run that is snoozed', () => {
   });
 
   it('has begun: its deadline is over, and outside of its window it waits for the opening', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.setClock('2026-03-02T08:59:00Z');
     await test.tock.tick();
@@ -238,7 +238,7 @@ describe('a run that is snoozed', () => {
 
 describe('a run that has begun and waits', () => {
   it('is not changed by what is enqueued under its key to replace it: it ends cancelled, and a new run takes its place', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const options = { key: 'poll', unique: 'live', replace: true } as const;
     const first = await test.tock.enqueue(poll, { times: 1 }, options);

@@ -75,7 +75,7 @@ describe('a strict order', () => {
   });
 
   it('is held up by a run that failed, until it has succeeded; other keys go on', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     failing.add('a1');
     const [first] = await enqueue('a1', 'a2', 'b1', 'a3');
@@ -93,7 +93,7 @@ describe('a strict order', () => {
     expect(await test.sql('select * from tock.job_slots')).toEqual([]);
   });
 
-  it('goes on once the run that holds it up is dead', { tags: 'slow' }, async () => {
+  it('goes on once the run that holds it up is dead', { tags: 'check' }, async () => {
     failing.add('a1');
     await enqueue('a1', 'a2');
     for (let attempt = 1; attempt <= 3; attempt++) {
@@ -103,7 +103,7 @@ describe('a strict order', () => {
     expect(started).toEqual(['a1', 'a1', 'a1', 'a2']);
   });
 
-  it('goes on once the run that holds it up is cancelled', { tags: 'slow' }, async () => {
+  it('goes on once the run that holds it up is cancelled', { tags: 'check' }, async () => {
     failing.add('a1');
     const [first] = await enqueue('a1', 'a2');
     await drain();
@@ -114,7 +114,7 @@ describe('a strict order', () => {
   });
 
   it('goes on in daemons that sleep once another process has cancelled the run that holds it up', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     failing.add('a1');
     const [first] = await enqueue('a1', 'a2');
@@ -139,7 +139,7 @@ describe('a strict order', () => {
     ['is snoozed', 's', '10m', 2],
     ['is to be tried later', 'l', '20m', 2],
     ['closes its key', 'c', '30m', 2],
-  ])('is held up by a run that %s', { tags: 'slow' }, async (_what, account, pause, starts) => {
+  ])('is held up by a run that %s', { tags: 'check' }, async (_what, account, pause, starts) => {
     await enqueue(`${account}1`, `${account}2`);
     await drain();
     expect(started).toEqual([`${account}1`]);
@@ -151,7 +151,7 @@ describe('a strict order', () => {
     expect(await test.sql('select * from tock.job_slots')).toEqual([]);
   });
 
-  it('is held up by the run of a worker that was killed', { tags: 'slow' }, async () => {
+  it('is held up by the run of a worker that was killed', { tags: 'check' }, async () => {
     await enqueue('a1', 'a2');
     const database = openDatabase({ connectionString: test.url });
     await fairKeysFromOutbox(database, 20);
@@ -168,7 +168,7 @@ describe('a strict order', () => {
     expect(started).toEqual(['a1', 'a2']);
   });
 
-  it('is that of all runs of a job without a key, whoever enqueues them', { tags: 'slow' }, async () => {
+  it('is that of all runs of a job without a key, whoever enqueues them', { tags: 'check' }, async () => {
     await test.sql(
       `select tock.enqueue('all', '{"account": "x", "n": 1}'), tock.enqueue('all', '{"account": "y", "n": 2}')`,
     );
@@ -179,7 +179,7 @@ describe('a strict order', () => {
     expect(started).toEqual(['x1', 'y2', 'x3']);
   });
 
-  it('stays while the queue has no room', { tags: 'slow' }, async () => {
+  it('stays while the queue has no room', { tags: 'check' }, async () => {
     await test.tock.queues.set('default', { concurrency: 1 });
     await test.sql(
       `insert into tock.job_slots (concurrency_key, slot, run_id, fence) values ('queue:default', 1, 999, 1)`,
@@ -199,7 +199,7 @@ describe('a strict order', () => {
     expect(started).toEqual(['a1', 'a3', 'a2']);
   });
 
-  it('has one run at once, whatever is set for the key', { tags: 'slow' }, async () => {
+  it('has one run at once, whatever is set for the key', { tags: 'check' }, async () => {
     await test.tock.keys.set('a', { limit: 5 });
     failing.add('a1');
     await enqueue('a1', 'a2', 'a3');
@@ -207,7 +207,7 @@ describe('a strict order', () => {
     expect(started).toEqual(['a1']);
   });
 
-  it('says what holds it up', { tags: 'slow' }, async () => {
+  it('says what holds it up', { tags: 'check' }, async () => {
     failing.add('a1');
     const [first = '', second = ''] = await enqueue('a1', 'a2');
     await drain();
@@ -229,7 +229,7 @@ describe('defineJob refuses', () => {
     ],
     [{ limit: 1, order: 'loose' as 'strict' }, 'concurrency.order "loose" is not \'strict\''],
     [{ limit: 1, key: '$.account' }, 'concurrency.key "$.account" is not a function of the payload'],
-  ])('%j', { tags: 'slow' }, (concurrency, message) => {
+  ])('%j', { tags: 'check' }, (concurrency, message) => {
     expect(() => defineJob({ name: 'x', concurrency, run })).toThrow(message);
   });
 });

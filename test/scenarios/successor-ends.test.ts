@@ -174,7 +174,7 @@ describe('a caller whose transaction is open', () => {
     ['a success', 'succeeded', outcome('succeed')],
     ['a failure', 'cancelled', outcome('fail', { error: boom })],
     ['a release', 'cancelled', outcome('release')],
-  ])('is waited for by %s, which then finds the successor', { tags: 'slow' }, async (_, status, ended) => {
+  ])('is waited for by %s, which then finds the successor', { tags: 'check' }, async (_, status, ended) => {
     const id = await begin();
     await whileWaitedFor(test, LEAVE, () => finalize(id, ended));
     expect(await statusOf(id)).toBe(status);

@@ -47,7 +47,7 @@ describe('tock.enqueue', () => {
     expect(await enqueue(5, `'k'`)).not.toBe(await enqueue(6, `'k', unique_live => true`));
   });
 
-  it('with replace is executed last, as from the library', { tags: 'slow' }, async () => {
+  it('with replace is executed last, as from the library', { tags: 'check' }, async () => {
     const id = await test.tock.enqueue(sync, 1, { key: 'k', unique: 'live' });
     const replace = `'k', unique_live => true, replace => true`;
     expect(await enqueue(2, replace)).toBe(id);
@@ -77,7 +77,7 @@ describe('tock.enqueue', () => {
   });
 
   it('whose run is claimed meanwhile does not hold it while it waits for another caller', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     meanwhile = () => Promise.reject(new Error('once more'));
     const id = await test.tock.enqueue(sync, 1, { key: 'k', unique: 'live' });
@@ -128,7 +128,7 @@ describe('tock.enqueue', () => {
     [`'k', debounce => '1 s', run_at => now()`, /leave run_at out/],
     [`'k', debounce => '-1 s'`, /between 0 and 1000 days/],
     [`'k', debounce => '1001 days'`, /between 0 and 1000 days/],
-  ])('refuses %s', { tags: 'slow' }, async (options, message) => {
+  ])('refuses %s', { tags: 'check' }, async (options, message) => {
     await expect(enqueue(1, options)).rejects.toThrow(message);
     expect(await test.sql('select from tock.job_runs_live')).toEqual([]);
   });

@@ -182,7 +182,7 @@ describe('a call that replaces, while the run of the key is running', () => {
 
 describe('debounce', () => {
   it('keeps its delay while the run is running, from the last call on, and its bound from the first on', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await enqueue(0, { key: 'a', debounce: '0s' });
     const { id } = await whileRunning(async () => {
@@ -202,7 +202,7 @@ describe('debounce', () => {
   });
 
   it('waits for the rest of its delay after the end, and goes on being postponed', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await enqueue(0, { key: 'a', debounce: '0s' });
     const { id } = await whileRunning(async () => await enqueue(1, { key: 'a', debounce: '10s' }));
@@ -222,7 +222,7 @@ describe('a run that has begun and waits for another attempt', () => {
   };
 
   it('ends cancelled when it is replaced, and its successor meets none of its results', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const step = async (ctx: JobContext, payload: unknown) => await ctx.step('mark', () => payload as number);
     work = async (ctx, payload) => {
@@ -286,7 +286,7 @@ describe('a run that has begun and waits for another attempt', () => {
   });
 
   it('that an operator has retried is replaced like any other, once the key is free', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const { id } = await enqueue(1);
     const next = await whileRunning(

@@ -80,7 +80,7 @@ describe('occurrences', () => {
   });
 
   it('keep their start deadline: frozen time, and that of the ramp, does not count', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const { tock } = test;
     await test.setClock('2026-03-01T12:10:00Z');
@@ -104,7 +104,7 @@ describe('occurrences', () => {
     expect(run).toMatchObject({ status: 'skipped', skipReason: 'deadline' });
   });
 
-  it('come due under the old schedule before an edit, and their runs wait', { tags: 'slow' }, async () => {
+  it('come due under the old schedule before an edit, and their runs wait', { tags: 'check' }, async () => {
     const { tock } = test;
     await tock.schedules.upsert({ name: 'own', job: 'latest', cron: '5 * * * *' });
     await tock.freeze(MAINTENANCE);
@@ -127,7 +127,7 @@ describe('a ramp', () => {
   const enqueue = async (tock: Tock, count: number) =>
     await tock.enqueueMany(Array.from({ length: count }, (_, n) => ({ job: plain, payload: { n } })));
 
-  it('spreads what waits evenly, in its order, and what was missed too', { tags: 'slow' }, async () => {
+  it('spreads what waits evenly, in its order, and what was missed too', { tags: 'check' }, async () => {
     const { tock } = test;
     await enqueue(tock, 50);
     await tock.freeze(MAINTENANCE);
@@ -155,7 +155,7 @@ describe('a ramp', () => {
     expect(called.filter(name => name.startsWith('all'))).toHaveLength(4);
   });
 
-  it('spreads the runs of fair keys, each in its order', { tags: 'slow' }, async () => {
+  it('spreads the runs of fair keys, each in its order', { tags: 'check' }, async () => {
     const { tock } = test;
     await tock.freeze(MAINTENANCE);
     await tock.enqueueMany(
@@ -173,7 +173,7 @@ describe('a ramp', () => {
   });
 
   it('does not make a schedule skip what comes due meanwhile, nor a strict key change its order', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const each = defineJob({
       name: 'each',
@@ -207,7 +207,7 @@ describe('a ramp', () => {
   });
 
   it('holds what waits until the tick that spreads it, where the freeze ends by itself', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const { tock } = test;
     await enqueue(tock, 10);
@@ -222,7 +222,7 @@ describe('a ramp', () => {
     expect(called.filter(name => name.startsWith('plain'))).toHaveLength(10);
   });
 
-  it('is gone on with by the next tick, if who thaws dies meanwhile', { tags: 'slow' }, async () => {
+  it('is gone on with by the next tick, if who thaws dies meanwhile', { tags: 'check' }, async () => {
     const { tock } = test;
     await enqueue(tock, 10);
     await tock.freeze(MAINTENANCE);
@@ -247,7 +247,7 @@ describe('a ramp', () => {
     expect(await test.sql(`select from tock.freezes where ended_at is not null`)).toHaveLength(1);
   });
 
-  it('does not delay what is enqueued after the end', { tags: 'slow' }, async () => {
+  it('does not delay what is enqueued after the end', { tags: 'check' }, async () => {
     const { tock } = test;
     await enqueue(tock, 3);
     await tock.freeze(MAINTENANCE);
@@ -283,7 +283,7 @@ describe('pauses', () => {
   });
 
   it('of a definition end by themselves: what came due within is skipped, what comes after runs', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const { tock } = test;
     const until = new Date('2026-03-01T12:12:00Z');
@@ -302,7 +302,7 @@ describe('pauses', () => {
     expect(skipped).toMatchObject([{ skipReason: 'paused', occurrenceCount: 2 }]);
   });
 
-  it('end at their time also where an edit comes before the reaping', { tags: 'slow' }, async () => {
+  it('end at their time also where an edit comes before the reaping', { tags: 'check' }, async () => {
     const { tock } = test;
     const edit = (payload: number) =>
       tock.schedules.upsert({ name: 'own', job: 'all', cron: '*/5 * * * *', catchup: 'all', payload });
@@ -319,7 +319,7 @@ describe('pauses', () => {
   });
 
   it('of many end by themselves, and one that is paused again without an end holds', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const { tock } = test;
     await tock.schedules.pauseMany({ names: ['latest', 'all'] }, { until: '10m' });
@@ -332,7 +332,7 @@ describe('pauses', () => {
     ]);
   });
 
-  it('of a queue end by themselves', { tags: 'slow' }, async () => {
+  it('of a queue end by themselves', { tags: 'check' }, async () => {
     const { tock } = test;
     await tock.queues.pause('default', { until: '10m', note: 'stocktaking' });
     await tock.enqueue('plain', { n: 1 });

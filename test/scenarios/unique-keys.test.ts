@@ -64,7 +64,7 @@ describe("unique: 'live'", () => {
     expect(seen).toEqual([1, 6]);
   });
 
-  it('lets forty callers at once make one run', { tags: 'slow' }, async () => {
+  it('lets forty callers at once make one run', { tags: 'check' }, async () => {
     const hosts = [test.tock, test.another(), test.another(), test.another()];
     const ids = await Promise.all(
       Array.from({ length: 40 }, (_, index) =>
@@ -115,7 +115,7 @@ describe("unique: 'live'", () => {
     }
   });
 
-  it('refuses a retry while another run has the key', { tags: 'slow' }, async () => {
+  it('refuses a retry while another run has the key', { tags: 'check' }, async () => {
     const { tock } = test;
     const id = await tock.enqueue(sync, 1, live);
     await tock.runs.cancel(id);
@@ -150,7 +150,7 @@ describe("unique: 'live'", () => {
 
 describe('debounce', () => {
   it('starts so long after the last call, with its payload; at the latest ten times as long after the first', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const { tock } = test;
     const id = await tock.enqueue(sync, 0, { key: 'a', debounce: '10s' });

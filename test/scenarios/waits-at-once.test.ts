@@ -89,7 +89,7 @@ describe('an event', () => {
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: 1 });
   });
 
-  it('that meets the wait before its attempt ends makes the run due at once', { tags: 'slow' }, async () => {
+  it('that meets the wait before its attempt ends makes the run due at once', { tags: 'check' }, async () => {
     seen = [];
     let ticks = 0;
     const second = test.another();
@@ -107,7 +107,7 @@ describe('an event', () => {
 
   it.each(['the end of the attempt', 'the event'])(
     'makes the run due where %s comes first to its lock',
-    { tags: 'slow' },
+    { tags: 'check' },
     async first => {
       seen = [];
       const second = test.another();
@@ -156,7 +156,7 @@ async function deadAndQueued(): Promise<[string, string]> {
 
 describe('the end of a run', () => {
   it('is seen where the last two end at once, in transactions that do not see each other', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const ids = await test.tock.enqueueMany([
       { job: part, delay: '1h' },
@@ -184,7 +184,7 @@ describe('the end of a run', () => {
   });
 
   it('is seen where the run has ended between the beginning of the wait and the end of the attempt', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     seen = [];
     const second = test.another();
@@ -201,7 +201,7 @@ describe('the end of a run', () => {
   });
 
   it('counts where the run was retried while others are still to end: its new end', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const [bad, later] = await test.tock.enqueueMany([{ job: broken }, { job: part, delay: '1d' }]);
     const id = await waiting('joining', { ids: [bad, later] });
@@ -221,7 +221,7 @@ describe('the end of a run', () => {
   });
 
   it('is waited for where the run is retried while the end of the last of the others ends the wait', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const [bad, later] = await deadAndQueued();
     const id = await waiting('joining', { ids: [bad, later] });
@@ -239,7 +239,7 @@ describe('the end of a run', () => {
     expect((await test.tock.runs.get(id))?.output).toHaveLength(2);
   });
 
-  it('stays on record where the run is retried while the wait ends', { tags: 'slow' }, async () => {
+  it('stays on record where the run is retried while the wait ends', { tags: 'check' }, async () => {
     const [bad, later] = await deadAndQueued();
     const id = await waiting('joining', { ids: [bad, later] });
     const client = await begin();
@@ -257,7 +257,7 @@ describe('the end of a run', () => {
     await test.tock.runs.cancel(bad);
   });
 
-  it('is seen where the run was retried while the wait for it began', { tags: 'slow' }, async () => {
+  it('is seen where the run was retried while the wait for it began', { tags: 'check' }, async () => {
     const [bad, later] = await deadAndQueued();
     seen = [];
     const client = await begin();
@@ -275,7 +275,7 @@ describe('the end of a run', () => {
     expect((await test.tock.runs.get(id))?.status).toBe('succeeded');
   });
 
-  it('is seen of a successor that became a run while the wait for it began', { tags: 'slow' }, async () => {
+  it('is seen of a successor that became a run while the wait for it began', { tags: 'check' }, async () => {
     const first = await test.tock.enqueue(part, {}, { key: 'next', unique: 'live', delay: '1d' });
     const [{ id: next } = { id: '' }] = await test.sql<{ id: string }>(
       `insert into tock.job_successors (live_key, run_id, job, run_at, queue, priority, max_attempts, trigger)
@@ -299,7 +299,7 @@ describe('the end of a run', () => {
   });
 
   it('is seen of a run that follows another under its key, and of one that retention has removed', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const one = await test.tock.enqueue(part, {}, { key: 'k', unique: 'live', delay: '1d' });
     const id = await waiting('joining', { ids: [one] });
@@ -311,7 +311,7 @@ describe('the end of a run', () => {
 });
 
 describe('a run that waits', () => {
-  it('waits on after an operator has cancelled and retried it', { tags: 'slow' }, async () => {
+  it('waits on after an operator has cancelled and retried it', { tags: 'check' }, async () => {
     const id = await waiting('listener', { key: 'again' });
     await test.tock.runs.cancel(id);
     await test.tock.emit('news', { key: 'other' });

@@ -96,7 +96,7 @@ describe('a webhook', () => {
     await subscription.return();
   });
 
-  it('gets them in the order of their positions, and each only once', { tags: 'slow' }, async () => {
+  it('gets them in the order of their positions, and each only once', { tags: 'check' }, async () => {
     await test.tock.tick();
     const ids = await enqueue(7);
     await test.tock.tick({ concurrency: 3 });
@@ -108,7 +108,7 @@ describe('a webhook', () => {
     expect(receiver.posted).toHaveLength(7);
   });
 
-  it('gets only the kinds that it asks for, and nothing of other jobs', { tags: 'slow' }, async () => {
+  it('gets only the kinds that it asks for, and nothing of other jobs', { tags: 'check' }, async () => {
     const tock = test.another({ jobs: [define({ kinds: ['ended'] }), quiet, kept] });
     await tock.tick();
     await tock.enqueueMany([{ job: 'charge', payload: { does: 'die' } }, { job: 'kept' }]);
@@ -125,7 +125,7 @@ describe('a webhook', () => {
   });
 
   it('that is far behind walks past the changes of others by a run, not by a look', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.tick();
     await test.sql(
@@ -138,7 +138,7 @@ describe('a webhook', () => {
     expect(receiver.posted).toEqual([]);
   });
 
-  it('begins when a process first has it', { tags: 'slow' }, async () => {
+  it('begins when a process first has it', { tags: 'check' }, async () => {
     const before = test.another({ jobs: withoutWebhook });
     await enqueue(2, before);
     await before.tick();
@@ -147,7 +147,7 @@ describe('a webhook', () => {
     expect(posted()).toEqual([id]);
   });
 
-  it('goes on under another name where it was under the old one', { tags: 'slow' }, async () => {
+  it('goes on under another name where it was under the old one', { tags: 'check' }, async () => {
     await test.tock.tick();
     const [first] = await enqueue(1);
     await test.another({ jobs: withoutWebhook }).tick();
@@ -160,7 +160,7 @@ describe('a webhook', () => {
   });
 
   it('goes on under another name though a delivery was to be tried again, which ends', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.tick();
     receiver.answer(status(503));
@@ -181,7 +181,7 @@ describe('a webhook', () => {
     ]);
   });
 
-  it('posts nothing again when its job is renamed, and back', { tags: 'slow' }, async () => {
+  it('posts nothing again when its job is renamed, and back', { tags: 'check' }, async () => {
     const pay = test.another({ jobs: [define({}, 'pay', ['charge']), quiet, kept] });
     const back = test.another({ jobs: [define({}, 'charge', ['pay']), quiet, kept] });
     const ids: string[] = [];
@@ -198,7 +198,7 @@ describe('a webhook', () => {
     expect(await positionsOf()).toEqual([{ job: 'charge', position: 3 }]);
   });
 
-  it('of a job that takes the place of two begins at the one that is behind', { tags: 'slow' }, async () => {
+  it('of a job that takes the place of two begins at the one that is behind', { tags: 'check' }, async () => {
     const two = test.another({ jobs: [charge, define({ url: `${receiver.url}/2` }, 'refund'), quiet, kept] });
     await two.tick();
     receiver.answer((response, { path }) => void response.writeHead(path?.endsWith('/2') ? 200 : 503).end());
@@ -217,7 +217,7 @@ describe('a webhook', () => {
 });
 
 describe('a receiver that is down', () => {
-  it('misses nothing, and gets it in order once it is up', { tags: 'slow' }, async () => {
+  it('misses nothing, and gets it in order once it is up', { tags: 'check' }, async () => {
     await test.tock.tick();
     receiver.answer(status(503));
     const ids: string[] = [];
@@ -245,7 +245,7 @@ describe('a receiver that is down', () => {
       { location: 'http://127.0.0.2/' },
       /redirects are not followed/,
     ],
-  ])('or answers %s is tried again', { tags: 'slow' }, async (_, code, headers, message) => {
+  ])('or answers %s is tried again', { tags: 'check' }, async (_, code, headers, message) => {
     await test.tock.tick();
     // It gives back what it was sent.
     receiver.answer((response, { path }) => {
@@ -266,7 +266,7 @@ describe('a receiver that is down', () => {
   });
 
   it('is told of by the alert for failures in a row, whatever other webhooks do', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const alerts = { channels: [{ command: ['true'] }], rules: [{ when: 'failing' }] } as const;
     const tock = test.another({
@@ -286,7 +286,7 @@ describe('a receiver that is down', () => {
     ]);
   });
 
-  it('asks for its own time by Retry-After', { tags: 'slow' }, async () => {
+  it('asks for its own time by Retry-After', { tags: 'check' }, async () => {
     await test.tock.tick();
     receiver.answer(status(429, { 'retry-after': '1800' }));
     await enqueue(1);
@@ -300,7 +300,7 @@ describe('a receiver that is down', () => {
   });
 
   it('for longer than changes are kept is told which it has missed; the log and the run say so', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.tick();
     receiver.answer(status(503));
@@ -331,7 +331,7 @@ describe('a receiver that is down', () => {
     ]);
   });
 
-  it('for longer, is told by each webhook that it has, with an id of its own', { tags: 'slow' }, async () => {
+  it('for longer, is told by each webhook that it has, with an id of its own', { tags: 'check' }, async () => {
     const tock = test.another({ jobs: [charge, define({}, 'refund'), quiet, kept] });
     await tock.tick();
     receiver.answer(status(503));
@@ -355,7 +355,7 @@ describe('what is wrong with a webhook', () => {
     ['a private address', { allow: [] }, null, /is no public address, and was not connected to.*webhook/],
   ])(
     '%s: is said with the run, and what waits comes when it is right',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (_, more, unset, message) => {
       const tock = test.another({ jobs: [define(more), quiet, kept] });
       await tock.tick();
@@ -374,7 +374,7 @@ describe('what is wrong with a webhook', () => {
     },
   );
 
-  it('that was removed: its run ends; that comes back goes on where it was', { tags: 'slow' }, async () => {
+  it('that was removed: its run ends; that comes back goes on where it was', { tags: 'check' }, async () => {
     await test.tock.tick();
     receiver.answer(status(503));
     const [id] = await enqueue(1);
@@ -388,7 +388,7 @@ describe('what is wrong with a webhook', () => {
     expect(posted()).toEqual([id]);
   });
 
-  it('whose key another job’s run has: the log says so, and names it', { tags: 'slow' }, async () => {
+  it('whose key another job’s run has: the log says so, and names it', { tags: 'check' }, async () => {
     await test.tock.tick();
     const other = await test.tock.enqueue(
       'quiet',
@@ -410,7 +410,7 @@ describe('what is wrong with a webhook', () => {
     expect(posted()).toEqual([id]);
   });
 
-  it('that an operator cancels begins anew', { tags: 'slow' }, async () => {
+  it('that an operator cancels begins anew', { tags: 'check' }, async () => {
     await test.tock.tick();
     receiver.answer(status(503));
     const [id] = await enqueue(1);
@@ -424,7 +424,7 @@ describe('what is wrong with a webhook', () => {
 });
 
 describe('several processes', () => {
-  it('that tick at once deliver each change once', { tags: 'slow' }, async () => {
+  it('that tick at once deliver each change once', { tags: 'check' }, async () => {
     await test.tock.tick();
     const ids = await enqueue(40);
     const hosts = [test.tock, test.another(), test.another()];
@@ -434,7 +434,7 @@ describe('several processes', () => {
   });
 
   it('of which one stands still while it posts: the other goes on, with the same ids, and the first stops', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.tick();
     const ids = await enqueue(3);
@@ -462,7 +462,7 @@ describe('several processes', () => {
   });
 
   it('of which one, overtaken, notes what it has posted: the other goes on from there', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.tick();
     const ids = await enqueue(3);
@@ -480,7 +480,7 @@ describe('several processes', () => {
     expect(await deliveries()).toMatchObject([{ status: 'succeeded', output: { delivered: 3 } }]);
   });
 
-  it('with queues of their own deliver too', { tags: 'slow' }, async () => {
+  it('with queues of their own deliver too', { tags: 'check' }, async () => {
     const tock = test.another();
     await tock.tick({ queues: ['mail'] });
     await tock.enqueue('charge', {}, { queue: 'mail' });
@@ -492,7 +492,7 @@ describe('several processes', () => {
 describe('a daemon', () => {
   it.each([true, false])(
     'delivers what comes about while it runs, listening: %j',
-    { tags: 'slow' },
+    { tags: 'check' },
     async listen => {
       await test.setClock(null);
       const tock = test.another();
@@ -512,7 +512,7 @@ describe('a daemon', () => {
     },
   );
 
-  it('delivers what comes about while a delivery ends', { tags: 'slow' }, async () => {
+  it('delivers what comes about while a delivery ends', { tags: 'check' }, async () => {
     await test.setClock(null);
     let answer: () => void = () => undefined;
     receiver.answer(response => {
@@ -541,7 +541,7 @@ describe('a daemon', () => {
 });
 
 describe('who does not ask', () => {
-  it('has no row, run or statement more', { tags: 'slow' }, async () => {
+  it('has no row, run or statement more', { tags: 'check' }, async () => {
     const recorder = await openRecorder(test.url);
     const asked = () =>
       recorder.statements().filter(each => /webhook|number_changes|changes_head/.test(each));

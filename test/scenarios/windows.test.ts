@@ -44,7 +44,7 @@ describe('window', () => {
     expect(await runs()).toMatchObject([{ at: '10:30', status: 'succeeded' }]);
   });
 
-  it('skip: it is on record as skipped', { tags: 'slow' }, async () => {
+  it('skip: it is on record as skipped', { tags: 'check' }, async () => {
     const tock = await open('skip');
     await test.setClock('2026-07-01T03:30:00Z');
     await tock.tick();
@@ -54,7 +54,7 @@ describe('window', () => {
   });
 
   it('holds at the claim too: what comes late, or again, outside of it waits without losing an attempt', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     let calls = 0;
     const tock = await open('defer', () => {
@@ -74,7 +74,7 @@ describe('window', () => {
     expect(calls).toBe(2);
   });
 
-  it('skip at the claim: a run that comes too late for its window is skipped', { tags: 'slow' }, async () => {
+  it('skip at the claim: a run that comes too late for its window is skipped', { tags: 'check' }, async () => {
     const tock = await open('skip', () => null, { jitter: 0 });
     await test.setClock('2026-07-01T03:30:00Z');
     await tock.queues.pause('default');
@@ -119,7 +119,7 @@ describe('windowIn', () => {
     expect(chatham.opening(at('2026-07-01T00:00:00Z'))).toBe(at('2026-07-01T11:15:00Z'));
   });
 
-  it('agrees with itself: an opening is open, and nothing between is', { tags: 'slow' }, () => {
+  it('agrees with itself: an opening is open, and nothing between is', { tags: 'check' }, () => {
     for (const zone of ['Europe/Berlin', 'Australia/Lord_Howe', 'America/Havana', 'Asia/Kathmandu'])
       for (const hours of ['23:00-06:00', '00:15-00:45', '01:30-03:00']) {
         const window = windowIn(hours, zone);

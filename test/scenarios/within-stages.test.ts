@@ -72,7 +72,7 @@ describe('before all occurrences have a run', () => {
   });
 
   it('continued by an operator, it is the join of the runs that there are, and waits for their ends', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = await open('2026-05-01T22:30:00Z', hourly(), daily());
     await pauseTwoHours(tock);
@@ -91,7 +91,7 @@ describe('before all occurrences have a run', () => {
   });
 
   it('is not looked at again for what ends after its interval, or is backfilled outside of it', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = await open('2026-05-01T22:30:00Z', hourly(), daily());
     await pauseTwoHours(tock);
@@ -114,7 +114,7 @@ describe('before all occurrences have a run', () => {
   });
 
   it('is looked at again for what came before its interval, and was not considered by then', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const fridays = hourly({ cron: '0 12 * * 5' });
     const tock = await open('2026-04-29T22:30:00Z', fridays, daily());
@@ -132,7 +132,7 @@ describe('before all occurrences have a run', () => {
   });
 
   it('moved to before the end of its interval, it is in the outbox for no longer than what is due', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = await open('2026-05-01T22:30:00Z', hourly(), daily());
     await tock.schedules.move('daily', MIDNIGHT, '2026-05-02T20:15:00Z', { note: 'early' });
@@ -147,7 +147,7 @@ describe('before all occurrences have a run', () => {
   });
 
   it('is not in the outbox while everything is frozen, and found by what is made after that', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = await open('2026-05-01T22:30:00Z', hourly(), daily());
     await tickAt(tock, '2026-05-02T20:30:00Z');
@@ -167,7 +167,7 @@ describe('before all occurrences have a run', () => {
 describe('where it cannot be joined', () => {
   const test = openForEach(openTestTock);
 
-  it('holds up nothing else, is tried again, and is logged', { tags: 'slow' }, async () => {
+  it('holds up nothing else, is tried again, and is logged', { tags: 'check' }, async () => {
     await test.setClock('2026-05-01T22:30:00Z');
     const tock = test.another({ jobs: [hourly(), daily(), chained], logger });
     await tock.tick();

@@ -80,7 +80,7 @@ describe('after … within dataInterval', () => {
   });
 
   it('waits for the last of them, says for which, and starts as soon as it has ended', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = await open('2026-05-01T22:30:00Z', hourly(), daily());
     await tickAt(tock, '2026-05-02T20:30:00Z');
@@ -102,7 +102,7 @@ describe('after … within dataInterval', () => {
   });
 
   it('waits for one that is dead until it is retried, and the next day does not wait for it', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     failing.add('10:00');
     const tock = await open('2026-05-01T22:30:00Z', hourly(), daily());
@@ -127,7 +127,7 @@ describe('after … within dataInterval', () => {
     ]);
   });
 
-  it('on completion it starts after what is dead, too', { tags: 'slow' }, async () => {
+  it('on completion it starts after what is dead, too', { tags: 'check' }, async () => {
     failing.add('10:00');
     const tock = await open(
       '2026-05-01T22:30:00Z',
@@ -139,7 +139,7 @@ describe('after … within dataInterval', () => {
   });
 
   it('a run after an outage counts for all occurrences that it stands for, also beyond the interval', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = await open('2026-05-01T22:30:00Z', hourly({ catchup: 'latest' }), daily());
     await tickAt(tock, '2026-05-01T23:00:00Z');
@@ -161,7 +161,7 @@ describe('after … within dataInterval', () => {
   });
 
   it('does not wait for what an operator has skipped, or has moved behind the interval', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = await open('2026-05-01T22:30:00Z', hourly(), daily());
     await tock.schedules.skip('hourly', '2026-05-02T10:00:00Z', { note: 'no data' });
@@ -171,7 +171,7 @@ describe('after … within dataInterval', () => {
   });
 
   it('waits for what was skipped in a pause until a backfill has made it, and says so', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = await open('2026-05-01T22:30:00Z', hourly(), daily());
     await tickAt(tock, '2026-05-02T18:30:00Z');
@@ -196,7 +196,7 @@ describe('after … within dataInterval', () => {
     expect(await dailyRun()).toMatchObject({ status: 'succeeded', output: 23 });
   });
 
-  it('a backfilled day waits for its backfilled hours', { tags: 'slow' }, async () => {
+  it('a backfilled day waits for its backfilled hours', { tags: 'check' }, async () => {
     const tock = await open('2026-05-10T12:30:00Z', hourly(), daily());
     const day = { from: '2026-05-01T22:00:00Z', to: '2026-05-02T22:00:00Z' };
     await tock.schedules.backfill('hourly', day);
@@ -209,7 +209,7 @@ describe('after … within dataInterval', () => {
   });
 
   it('starts once where two processes end the last of them at the same moment', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const jobs = [hourly(), daily()];
     const tock = await open('2026-05-01T22:30:00Z', ...jobs);
@@ -223,7 +223,7 @@ describe('after … within dataInterval', () => {
     expect(await test.sql('select * from tock.job_outbox')).toEqual([]);
   });
 
-  it('is found by the next tick where the process died before it had looked', { tags: 'slow' }, async () => {
+  it('is found by the next tick where the process died before it had looked', { tags: 'check' }, async () => {
     const tock = await open('2026-05-01T22:30:00Z', hourly(), daily());
     await test.sql(
       `create function tock.hold() returns trigger language plpgsql as $$ begin raise 'held'; end $$`,
@@ -240,7 +240,7 @@ describe('after … within dataInterval', () => {
     expect(await dailyRun()).toMatchObject({ status: 'succeeded', output: 23 });
   });
 
-  it('looks again until a tick that works on the hours has made them', { tags: 'slow' }, async () => {
+  it('looks again until a tick that works on the hours has made them', { tags: 'check' }, async () => {
     const tock = await open('2026-05-01T22:30:00Z', hourly(), daily());
     // As if another tick had it: it is due, and passed over.
     await test.sql(`update tock.job_definitions set paused_at = tock.now() where name = 'hourly'`);
@@ -256,7 +256,7 @@ describe('after … within dataInterval', () => {
   });
 
   it('names what was removed, and is started by an operator, with what there is, or by an edit', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = await open('2026-05-01T22:30:00Z', hourly({}, 'source'));
     const make = async (name: string) =>
@@ -285,7 +285,7 @@ describe('after … within dataInterval', () => {
       expect(await runsOf(name)).toEqual([{ at: '05-02T22:00', status: 'succeeded' }]);
   });
 
-  it('is not withdrawn by an edit while it waits', { tags: 'slow' }, async () => {
+  it('is not withdrawn by an edit while it waits', { tags: 'check' }, async () => {
     const tock = await open('2026-05-01T22:30:00Z', hourly(), daily());
     await test.setClock('2026-05-02T22:00:00Z');
     await tock.tick({ queues: ['default'] });
@@ -296,7 +296,7 @@ describe('after … within dataInterval', () => {
     expect(await dailyRun()).toMatchObject({ status: 'succeeded', output: 23 });
   });
 
-  it('is a schedule as others are for tock prove and tock plan', { tags: 'slow' }, async () => {
+  it('is a schedule as others are for tock prove and tock plan', { tags: 'check' }, async () => {
     const tock = await open('2026-05-01T22:30:00Z', hourly(), daily());
     await tickAt(tock, '2026-05-02T22:00:00Z');
     const proof = await tock.prove({ from: '2026-05-01T22:30:00Z', to: '2026-05-02T22:00:00Z' });

@@ -55,7 +55,7 @@ describe('a schedule with a local time', () => {
   });
 
   it('is the same definition by whichever data it is stated, and an instant stays an instant', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await make('launch', { at: '2027-11-12T08:00' });
     await make('sale', { at: '2027-11-12T08:00:00+02:00' });
@@ -80,7 +80,7 @@ describe('a schedule with a local time', () => {
 
 describe('an update of zone data', () => {
   it('is not begun by a process that only edits: that computes by what the database holds', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await make('morning', { cron: '0 8 * * *' });
     on('2022e');
@@ -96,7 +96,7 @@ describe('an update of zone data', () => {
     expect(excepted.map(run => run.scheduledFor?.toISOString())).toEqual(['2022-11-12T05:00:00.000Z']);
   });
 
-  it('moves what is due next once, with a record, and leaves other zones', { tags: 'slow' }, async () => {
+  it('moves what is due next once, with a record, and leaves other zones', { tags: 'check' }, async () => {
     await test.setClock('2022-10-28T12:00:00Z');
     await make('daily', { cron: '0 8 * * *' });
     await make('berlin', { cron: '0 8 * * *', timezone: 'Europe/Berlin' });
@@ -122,7 +122,7 @@ describe('an update of zone data', () => {
     expect(await zoneOf()).toMatchObject({ zoneData: '2022f', lastChange: { at: moved.at, definitions: 1 } });
   });
 
-  it('is shown before, and nothing is written by that', { tags: 'slow' }, async () => {
+  it('is shown before, and nothing is written by that', { tags: 'check' }, async () => {
     await make('daily', { cron: '0 8 * * *' });
     await make('launch', { at: '2022-11-12T08:00' });
     await make('hourly', { cron: '5 * * * *' });
@@ -139,7 +139,7 @@ describe('an update of zone data', () => {
     expect((await test.tock.zones()).hosts.map(({ zoneData }) => zoneData)).toEqual(['2022c']);
   });
 
-  it('that comes late doubles no occurrence that was materialized', { tags: 'slow' }, async () => {
+  it('that comes late doubles no occurrence that was materialized', { tags: 'check' }, async () => {
     await make('daily', { cron: '0 8 * * *' });
     for (const day of ['2022-10-29', '2022-10-30']) {
       await test.setClock(`${day}T06:30:00Z`);
@@ -160,7 +160,7 @@ describe('an update of zone data', () => {
   });
 
   it('that comes late loses no occurrence either, and makes up for what it brought forward', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.setClock('2022-10-28T12:00:00Z');
     await make('busy', { cron: '*/20 8-9 * * *' });
@@ -183,7 +183,7 @@ describe('an update of zone data', () => {
     ]);
   });
 
-  it('moves skipped and moved occurrences with their local times', { tags: 'slow' }, async () => {
+  it('moves skipped and moved occurrences with their local times', { tags: 'check' }, async () => {
     await make('daily', { cron: '0 8 * * *' });
     const { schedules } = test.tock;
     await schedules.skip('daily', '2022-10-29T08:00');
@@ -204,7 +204,7 @@ describe('an update of zone data', () => {
 describe('a host with older zone data', () => {
   const daily = async () => await make('daily', { cron: '0 8 * * *' });
 
-  it('takes over the newer data, and moves nothing back', { tags: 'slow' }, async () => {
+  it('takes over the newer data, and moves nothing back', { tags: 'check' }, async () => {
     await daily();
     const older = test.another();
     on('2022e');
@@ -227,7 +227,7 @@ describe('a host with older zone data', () => {
     expect(new Set(days.map(at => at?.slice(0, 10))).size).toBe(days.length);
   });
 
-  it('computes edits and ends of pauses by the newer data', { tags: 'slow' }, async () => {
+  it('computes edits and ends of pauses by the newer data', { tags: 'check' }, async () => {
     await daily();
     on('2022e');
     await test.tock.tick();

@@ -63,7 +63,7 @@ describe('statements', () => {
 
   it.each(statements.map(({ name, text }) => [name, text]))(
     '%s: the server knows it, its columns are distinct, and no setting of the session changes their text',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (_name, text) => {
       const columns = await columnsOf(client, text);
       const names = columns.map(column => column.name);

@@ -33,7 +33,7 @@ describe('reuseTestTock', () => {
     ],
   ])(
     'gives a used database again, unless %s of it was altered',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (_what, statement) => {
       const first = await reuseTestTock();
       await first.close();
@@ -48,7 +48,7 @@ describe('reuseTestTock', () => {
   );
 
   it('gives none again that has had thousands of live runs: their dead rows are still counted', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const first = await reuseTestTock();
     await first.sql(`select tock.enqueue('plain') from generate_series(1, 6000)`);

@@ -36,7 +36,7 @@ where c.relnamespace = 'tock'::regnamespace`;
  * thousands of live runs were left dead.
  */
 const SCHEMA = `
-with tables as (select oid from pg_class where relnamespace in ('tock'::regnamespace, 'public'::regnamespace) and relname !~ '_[0-9]{4}_[0-9]{2}(_[0-9]{2})?(_|$)')
+with tables as (select oid from pg_class where relnamespace in ('tock'::regnamespace, 'public'::regnamespace) and not relispartition)
 select concat_ws(' ', (select count(*) from tables),
   (select count(*) || ' ' || sum(attnum) from pg_attribute where attrelid in (select oid from tables) and not attisdropped),
   (select count(*) from pg_constraint where conrelid in (select oid from tables)),

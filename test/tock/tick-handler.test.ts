@@ -90,7 +90,7 @@ describe('the database', () => {
     expect(count('tick_request.failed')).toBe(1);
   });
 
-  it('answers no more: 503 within the budget, and the next tick goes on', { tags: 'slow' }, async () => {
+  it('answers no more: 503 within the budget, and the next tick goes on', { tags: 'check' }, async () => {
     const proxy = await openProxy(test.url);
     try {
       const tock = test.another({ jobs: [noop], connectionString: proxy.url, statementTimeout: '3s' });
@@ -117,7 +117,7 @@ describe('the database', () => {
     });
   });
 
-  it('is reached by one connection', { tags: 'slow' }, async () => {
+  it('is reached by one connection', { tags: 'check' }, async () => {
     const tock = test.another({ jobs: [noop], connections: 1 });
     await tock.enqueueMany(Array.from({ length: 30 }, () => ({ job: noop })));
     const response = await tickHandler(tock, { secret: SECRET })(ask());
@@ -126,7 +126,7 @@ describe('the database', () => {
 });
 
 describe('many at once', () => {
-  it('share the work and double nothing, also of a schedule', { tags: 'slow' }, async () => {
+  it('share the work and double nothing, also of a schedule', { tags: 'check' }, async () => {
     const seen: string[] = [];
     const counted = defineJob({ name: 'counted', run: ctx => void seen.push(ctx.runId) });
     const minutely = defineJob({
@@ -152,7 +152,7 @@ describe('the budget', () => {
   afterEach(() => ends.splice(0).forEach(end => end()));
 
   it('is over: a run that ends by its signal is given back, its attempt uncounted, and another tick goes on', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const seen: unknown[] = [];
     const long = defineJob({
@@ -176,7 +176,7 @@ describe('the budget', () => {
     expect(await tock.runs.get(id)).toMatchObject({ status: 'succeeded', attempts: 1 });
   });
 
-  it('is over: neither does a handler that heeds no signal hold it up', { tags: 'slow' }, async () => {
+  it('is over: neither does a handler that heeds no signal hold it up', { tags: 'check' }, async () => {
     const deaf = defineJob({ name: 'deaf', run: () => new Promise<void>(resolve => ends.push(resolve)) });
     const tock = test.another({ jobs: [deaf] });
     const id = await tock.enqueue(deaf);

@@ -58,18 +58,18 @@ describe('a schedule with a URL', () => {
     expect(JSON.stringify(rows)).not.toContain('a-token-of-ours');
   });
 
-  it('sends nothing by itself: without a body there is none', { tags: 'slow' }, async () => {
+  it('sends nothing by itself: without a body there is none', { tags: 'check' }, async () => {
     await executeAt({ url: base });
     expect(got).toMatchObject([{ method: 'POST', body: '' }]);
   });
 
-  it('has its own timeout', { tags: 'slow' }, async () => {
+  it('has its own timeout', { tags: 'check' }, async () => {
     const run = await executeAt({ url: `${base}/hangs`, method: 'GET', timeout: '200ms' });
     expect(run).toMatchObject({ status: 'dead' });
     expect(run?.errors.at(-1)?.message).toMatch(/did not answer within 200ms/);
   });
 
-  it('reaches no private address that the worker does not list', { tags: 'slow' }, async () => {
+  it('reaches no private address that the worker does not list', { tags: 'check' }, async () => {
     delete process.env['TOCK_HTTP_ALLOW'];
     const run = await executeAt({ url: base });
     expect(run).toMatchObject({ status: 'dead' });
@@ -78,7 +78,7 @@ describe('a schedule with a URL', () => {
   });
 
   it('is executed by a worker with jobs of its own, and the doctor knows its job', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await executeAt({ url: base });
     const { checks } = await test.tock.doctor();

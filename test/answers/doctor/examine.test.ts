@@ -64,7 +64,7 @@ describe('examine', () => {
   });
 
   it('says that row level security hides rows from a role, and switches it off', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const role = `tock_rls_${randomBytes(6).toString('hex')}`;
     const url = new URL(test.url);
@@ -109,7 +109,7 @@ describe('examine', () => {
     ['session_replication_role', 'replica', 'failing'],
     ['statement_timeout', '4s', 'warning'],
     ['transaction_timeout', '4s', 'warning'],
-  ])('names a setting that is in the way: %s = %s', { tags: 'slow' }, async (name, value, level) => {
+  ])('names a setting that is in the way: %s = %s', { tags: 'check' }, async (name, value, level) => {
     const url = new URL(test.url);
     url.searchParams.set('options', `-c ${name}=${value}`);
     const under = test.another({ connectionString: url.href });
@@ -124,7 +124,7 @@ describe('examine', () => {
     ['statement_timeout', '5s'],
     ['transaction_timeout', '5s'],
     ['datestyle', 'German'],
-  ])('leaves a setting alone that is not: %s = %s', { tags: 'slow' }, async (name, value) => {
+  ])('leaves a setting alone that is not: %s = %s', { tags: 'check' }, async (name, value) => {
     const url = new URL(test.url);
     url.searchParams.set('options', `-c ${name}=${value}`);
     const under = test.another({ connectionString: url.href });
@@ -133,7 +133,7 @@ describe('examine', () => {
     expect(found).toMatchObject({ level: 'ok', command: null });
   });
 
-  it('says that the schema was renamed, and what it was called', { tags: 'slow' }, async () => {
+  it('says that the schema was renamed, and what it was called', { tags: 'check' }, async () => {
     await test.sql('alter schema tock rename to moved');
     const moved = test.another({ schema: 'moved' });
     const found = find(await moved.doctor(), 'schema');
@@ -145,7 +145,7 @@ describe('examine', () => {
     });
   });
 
-  it('names the session that holds an old snapshot, and how to end it', { tags: 'slow' }, async () => {
+  it('names the session that holds an old snapshot, and how to end it', { tags: 'check' }, async () => {
     const holder = new pg.Client({ connectionString: test.url });
     holder.on('error', () => undefined);
     await holder.connect();
@@ -162,7 +162,7 @@ describe('examine', () => {
     );
   });
 
-  it('names the table that awaits vacuum', { tags: 'slow' }, async () => {
+  it('names the table that awaits vacuum', { tags: 'check' }, async () => {
     await test.sql(`insert into tock.job_runs_live (job, status, run_at)
       select 'plain', 'queued', tock.now() + interval '1 day' from generate_series(1, 500)`);
     await test.sql('delete from tock.job_runs_live');
@@ -178,7 +178,7 @@ describe('examine', () => {
     await until(async () => (await look())?.level === 'ok', 'the statistics to arrive');
   });
 
-  it('says what it could not read, and reads the rest', { tags: 'slow' }, async () => {
+  it('says what it could not read, and reads the rest', { tags: 'check' }, async () => {
     const role = `reader_${process.pid}_${Date.now()}`;
     await test.sql(`create role ${role} login password 'secret'`);
     try {
@@ -202,12 +202,12 @@ describe('examine', () => {
     }
   });
 
-  it('cannot tell without jobs which definitions have none', { tags: 'slow' }, async () => {
+  it('cannot tell without jobs which definitions have none', { tags: 'check' }, async () => {
     const without = test.another({ jobs: [] });
     expect(find(await without.doctor(), 'jobs')).toMatchObject({ level: 'unknown' });
   });
 
-  it('changes nothing', { tags: 'slow' }, async () => {
+  it('changes nothing', { tags: 'check' }, async () => {
     const state = async () =>
       await test.sql(
         `select relname, n_tup_ins, n_tup_upd, n_tup_del from pg_stat_xact_user_tables order by 1`,

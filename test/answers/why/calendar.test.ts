@@ -54,7 +54,7 @@ describe('summer time in New York', () => {
     expect((await tock.why('once-gap', '2026-03-08T02:40')).verdict).toBe('no-occurrence');
   });
 
-  it('tells which pass of a repeated time counts', { tags: 'slow' }, async () => {
+  it('tells which pass of a repeated time counts', { tags: 'check' }, async () => {
     const tock = test.another({ jobs });
     await test.setClock('2026-11-01T00:00:00Z');
     await tickAt(tock, '2026-11-01T12:00:00Z');
@@ -76,7 +76,7 @@ describe('summer time in New York', () => {
     ]);
   });
 
-  it('loses nothing of a schedule that covers all hours', { tags: 'slow' }, async () => {
+  it('loses nothing of a schedule that covers all hours', { tags: 'check' }, async () => {
     const job = scheduled('hourly', { cron: '0 * * * *', timezone: 'America/New_York' });
     const tock = test.another({ jobs: [job] });
     await tickAt(tock, '2026-03-08T12:00:00Z');
@@ -115,7 +115,7 @@ describe('a time that is no occurrence', () => {
     expect((await tock.why('daily', '2026-03-21T09:00')).verdict).toBe('after-end');
   });
 
-  it('may still have a run of an earlier version', { tags: 'slow' }, async () => {
+  it('may still have a run of an earlier version', { tags: 'check' }, async () => {
     const tock = test.another({ jobs: [scheduled('daily', { cron: '0 13 * * *' })] });
     await tickAt(tock, '2026-03-01T13:00:00Z');
     const edited = test.another({ jobs: [scheduled('daily', { cron: '0 15 * * *' })] });
@@ -166,7 +166,7 @@ describe('what cannot be asked', () => {
     '2026-02-30T10:00',
     '2026-03-01T10:00:00+99:00',
     '1726-01-01',
-  ])('refuses %j as a time', { tags: 'slow' }, async time => {
+  ])('refuses %j as a time', { tags: 'check' }, async time => {
     const tock = test.another({ jobs: [scheduled('hourly', { cron: '0 * * * *' })] });
     await tock.tick();
     await expect(tock.why('hourly', time)).rejects.toMatchObject({ code: 'TOCK_BAD_TIME' });

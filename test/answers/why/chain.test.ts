@@ -66,7 +66,7 @@ describe('why of a chain', () => {
     expect(told(why)).toContain('clean: it waits for load');
   });
 
-  it('says that it was skipped for their outcome, and which that was', { tags: 'slow' }, async () => {
+  it('says that it was skipped for their outcome, and which that was', { tags: 'check' }, async () => {
     failing.add('load');
     const tock = await open(
       parent('load'),
@@ -86,7 +86,7 @@ describe('why of a chain', () => {
     expect((await tock.why('report', '12:00')).verdict).toBe('succeeded');
   });
 
-  it('knows that a time is none of theirs, or not of all of them', { tags: 'slow' }, async () => {
+  it('knows that a time is none of theirs, or not of all of them', { tags: 'check' }, async () => {
     const tock = await open(
       parent('hourly'),
       parent('daily', { cron: '0 12 * * *' }),
@@ -118,7 +118,7 @@ describe('why of a chain', () => {
     );
   });
 
-  it('tells a pause, a window and an overlap of its own', { tags: 'slow' }, async () => {
+  it('tells a pause, a window and an overlap of its own', { tags: 'check' }, async () => {
     const tock = await open(
       parent('load'),
       child('paused', 'load'),
@@ -161,7 +161,7 @@ describe('why of a chain', () => {
   });
 
   it('knows what was before the definition was made, and what is not on record', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = await open(parent('load'));
     await tock.tick();
@@ -180,7 +180,7 @@ describe('why of a chain', () => {
     expect((await later.why('report', '13:00')).verdict).toBe('no-record');
   });
 
-  it('asks each definition once, however the links meet', { tags: 'slow' }, async () => {
+  it('asks each definition once, however the links meet', { tags: 'check' }, async () => {
     const layers = Array.from({ length: 14 }, (_, layer) =>
       ['a', 'b'].map(side =>
         layer === 0 ? parent(`${side}0`) : child(`${side}${layer}`, [`a${layer - 1}`, `b${layer - 1}`]),
@@ -190,7 +190,7 @@ describe('why of a chain', () => {
     expect((await tock.why('a13', '2026-03-01T18:00:00Z')).verdict).toBe('upcoming');
   });
 
-  it('speaks in its own zone, and of the second pass of a local time', { tags: 'slow' }, async () => {
+  it('speaks in its own zone, and of the second pass of a local time', { tags: 'check' }, async () => {
     const tock = await open(parent('load'), child('berlin', 'load', { timezone: 'Europe/Berlin' }));
     await tock.tick();
     expect(await tock.why('berlin', '13:00')).toMatchObject({

@@ -71,7 +71,7 @@ describe('why of a run that waits', () => {
     clearInterval(free);
   });
 
-  it('names the runs that have the slots of its job, by key', { tags: 'slow' }, async () => {
+  it('names the runs that have the slots of its job, by key', { tags: 'check' }, async () => {
     const job = holding(
       { overlap: 'allow_all', payload: { shop: 7 } },
       { concurrency: { limit: 1, key: (payload: { shop: number }) => payload.shop } },
@@ -93,7 +93,7 @@ describe('why of a run that waits', () => {
     clearInterval(free);
   });
 
-  it('tells of a window that defers it, and of one that left it out', { tags: 'slow' }, async () => {
+  it('tells of a window that defers it, and of one that left it out', { tags: 'check' }, async () => {
     const deferring = await open(idle({ window: '23:00-06:00', timezone: 'Europe/Berlin' }));
     await deferring.tick();
     const why = await deferring.why('report', '13:00');
@@ -111,7 +111,7 @@ describe('why of a run that waits', () => {
     );
   });
 
-  it('tells that its queue is paused, outside its window, full, or slow', { tags: 'slow' }, async () => {
+  it('tells that its queue is paused, outside its window, full, or slow', { tags: 'check' }, async () => {
     const tock = await open(idle({}, { queue: 'reports' }));
     await tock.queues.pause('reports', { note: 'out of paper' });
     await tock.tick();
@@ -134,7 +134,7 @@ describe('why of a run that waits', () => {
 });
 
 describe('why of a run that gave way', () => {
-  it('says which one took its place', { tags: 'slow' }, async () => {
+  it('says which one took its place', { tags: 'check' }, async () => {
     const tock = await open(holding({ overlap: 'terminate_other' }));
     const ticks: Promise<unknown>[] = [tock.tick()];
     await until(async () => begun === 1, 'the first to begin');
@@ -150,7 +150,7 @@ describe('why of a run that gave way', () => {
     await Promise.all(ticks);
   });
 
-  it('names both that were live under buffer_one', { tags: 'slow' }, async () => {
+  it('names both that were live under buffer_one', { tags: 'check' }, async () => {
     const tock = await open(holding({ overlap: 'buffer_one' }));
     const ticks: Promise<unknown>[] = [tock.tick()];
     await until(async () => begun === 1, 'the first to begin');

@@ -37,7 +37,7 @@ describe('a time that is an occurrence', () => {
     );
   });
 
-  it('is found by local time, by a Date, and by the time alone for today', { tags: 'slow' }, async () => {
+  it('is found by local time, by a Date, and by the time alone for today', { tags: 'check' }, async () => {
     const tock = test.another({
       jobs: [scheduled('berlin', { cron: '0 14 * * *', timezone: 'Europe/Berlin' })],
     });
@@ -51,7 +51,7 @@ describe('a time that is an occurrence', () => {
     }
   });
 
-  it('tells of a run that is dead, with its error, or cancelled, or waits', { tags: 'slow' }, async () => {
+  it('tells of a run that is dead, with its error, or cancelled, or waits', { tags: 'check' }, async () => {
     const die = () => {
       throw new Dead('no paper');
     };
@@ -76,7 +76,7 @@ describe('a time that is an occurrence', () => {
     expect(told(cancelled)).toContain('not today');
   });
 
-  it('names the outage in which nothing ticked', { tags: 'slow' }, async () => {
+  it('names the outage in which nothing ticked', { tags: 'check' }, async () => {
     const tock = test.another({ jobs: [scheduled('minutely', { cron: '* * * * *', catchup: 'latest' })] });
     await tock.tick();
     for (const minute of ['01', '02', '03']) {
@@ -100,7 +100,7 @@ describe('a time that is an occurrence', () => {
   });
 
   it('says how late a run was materialized, and how many occurrences it stands for', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = test.another({ jobs: [scheduled('hourly', { cron: '0 * * * *' })] });
     await tickAt(tock, '2026-03-01T16:30:00Z');
@@ -110,7 +110,7 @@ describe('a time that is an occurrence', () => {
   });
 
   it('inside a span finds the row for the span, and the run that stands for it', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = test.another({ jobs: [scheduled('hourly', { cron: '0 * * * *' })] });
     await tickAt(tock, '2026-03-01T16:30:00Z');
@@ -125,7 +125,7 @@ describe('a time that is an occurrence', () => {
     }
   });
 
-  it('names the run that was in the way of an overlap', { tags: 'slow' }, async () => {
+  it('names the run that was in the way of an overlap', { tags: 'check' }, async () => {
     const jobs = [scheduled('hourly', { cron: '0 * * * *', jitter: '59m' })];
     const tock = test.another({ jobs });
     await tickAt(tock, '2026-03-01T13:00:00Z');
@@ -138,7 +138,7 @@ describe('a time that is an occurrence', () => {
     expect(told(why)).toContain(`the run that was live then: ${first.run?.id}`);
   });
 
-  it('names a start deadline that was missed', { tags: 'slow' }, async () => {
+  it('names a start deadline that was missed', { tags: 'check' }, async () => {
     const tock = test.another({ jobs: [scheduled('prompt', { cron: '0 * * * *', startDeadline: '5m' })] });
     await tickAt(tock, '2026-03-01T13:20:00Z');
     const why = await tock.why('prompt', '13:00');
@@ -163,7 +163,7 @@ describe('a time that is an occurrence', () => {
   });
 
   it('has no record before the definition was made, and after run and key were pruned', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = test.another({ jobs: [scheduled('hourly', { cron: '0 * * * *' })] });
     await tickAt(tock, '2026-03-01T13:00:00Z');
@@ -195,7 +195,7 @@ describe('a definition that makes no runs', () => {
     expect(told(why)).toContain('paused since 2026-03-01T12:00:30Z (stocktaking)');
   });
 
-  it('has one skipped row for what a pause left out', { tags: 'slow' }, async () => {
+  it('has one skipped row for what a pause left out', { tags: 'check' }, async () => {
     const tock = test.another({ jobs: [scheduled('hourly', { cron: '0 * * * *' })] });
     await tock.tick();
     await tock.schedules.pause('hourly');
@@ -217,7 +217,7 @@ describe('a definition that makes no runs', () => {
     expect(told(why)).toContain('its schedule cannot be read');
   });
 
-  it('has vanished from code, has made all its runs, or has no schedule', { tags: 'slow' }, async () => {
+  it('has vanished from code, has made all its runs, or has no schedule', { tags: 'check' }, async () => {
     const jobs = [
       scheduled('hourly', { cron: '0 * * * *' }),
       scheduled('twice', { cron: '0 * * * *', remaining: 0 }),

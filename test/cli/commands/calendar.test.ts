@@ -40,7 +40,7 @@ describe('tock calendar', () => {
   });
 
   it('gives schedules their business days, and says where an excluded day has moved to', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await calendar('add', 'closed', '--dates', '2027-01-03');
     const added = ['schedule', 'add', 'rent', '--job', 'greet', '--timezone', 'Europe/Berlin'];
@@ -71,7 +71,7 @@ describe('tock calendar', () => {
     [['--business-days', 'nowhere'], 'make it first: tock calendar add nowhere'],
     [['--shift', 'forward'], 'write next or previous'],
     [['--anchor', '2027-01-04T09:00'], 'anchor belongs to every'],
-  ])('refuses a schedule with %j', { tags: 'slow' }, async (flags, message) => {
+  ])('refuses a schedule with %j', { tags: 'check' }, async (flags, message) => {
     const { stderr } = await harness.tock([
       'schedule',
       'add',
@@ -86,7 +86,7 @@ describe('tock calendar', () => {
   });
 
   it('takes its dates from a calendar file, and says how far events are repeated', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'tock-ics-'));
     const file = path.join(folder, 'holidays.ics');
@@ -111,7 +111,7 @@ describe('tock calendar', () => {
     [['add', 'x', '--ics', '/nowhere.ics'], '--ics "/nowhere.ics" cannot be read'],
     [['add', 'x', '--dates', '2027-02-03', '--until', '2027-02-03'], '--until belongs to --ics'],
     [['lst'], '"lst" is not a command; did you mean list?'],
-  ])('refuses %j', { tags: 'slow' }, async (args, message) => {
+  ])('refuses %j', { tags: 'check' }, async (args, message) => {
     const { code, stderr } = await calendar(...args);
     expect(stderr).toContain(message);
     expect(code).toBe(2);

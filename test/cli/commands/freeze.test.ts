@@ -23,7 +23,7 @@ describe('tock freeze', () => {
     expect(code).toBe(2);
   });
 
-  it('says that nothing was frozen, where one thaws', { tags: 'slow' }, async () => {
+  it('says that nothing was frozen, where one thaws', { tags: 'check' }, async () => {
     const { code, stdout } = await tock('thaw');
     expect(stdout).toBe('nothing was frozen, and nothing was changed\n');
     expect(code).toBe(0);
@@ -33,7 +33,7 @@ describe('tock freeze', () => {
     expect((await tock('thaw', '--ramp', 'slowly')).code).toBe(2);
   });
 
-  it('freezes, says what that means, and changes it', { tags: 'slow' }, async () => {
+  it('freezes, says what that means, and changes it', { tags: 'check' }, async () => {
     const { code, stdout, stderr } = await tock(
       'freeze',
       '--until',
@@ -62,7 +62,7 @@ describe('tock freeze', () => {
     expect(freeze).toMatchObject({ note: 'once more', rampMs: 300_000, before: { note: 'it takes longer' } });
   });
 
-  it('is told by status, doctor, run, show and why', { tags: 'slow' }, async () => {
+  it('is told by status, doctor, run, show and why', { tags: 'check' }, async () => {
     const status = await tock('status');
     expect(status.stdout).toMatch(/^frozen by .* until .*: once more; then what waits starts over 5m$/m);
     expect(status.stdout).toMatch(/everything is frozen until .* by .*: once more\. Nothing starts/i);
@@ -81,7 +81,7 @@ describe('tock freeze', () => {
     expect(waited.code).toBe(0);
   });
 
-  it('ends with tock thaw, which says what starts', { tags: 'slow' }, async () => {
+  it('ends with tock thaw, which says what starts', { tags: 'check' }, async () => {
     const { stdout, code } = await tock('thaw', '--ramp', '10m');
     expect(stdout).toMatch(
       /^thawed: it was frozen since .* by .*: once more\n1 run that waits starts within the next 10m\n$/,
@@ -97,7 +97,7 @@ describe('tock freeze', () => {
 });
 
 describe('a pause until a time', () => {
-  it('of a queue', { tags: 'slow' }, async () => {
+  it('of a queue', { tags: 'check' }, async () => {
     const { stdout, code } = await tock('queue', 'pause', 'reports', '--new', '--until', '+2h');
     expect(stdout).toMatch(
       /^reports: paused \(since .*, until .*\); none of its runs starts until then, or tock queue resume reports/,

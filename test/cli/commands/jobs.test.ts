@@ -43,7 +43,7 @@ describe('tock jobs', () => {
   });
 
   it('says which module it has read, and warns where the source beside it is newer', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const module = path.join(harness.folder, 'jobs.mjs');
     expect((await harness.tock(['jobs'])).stdout).toContain(`the jobs in code come from ${module}\n`);

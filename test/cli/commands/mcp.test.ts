@@ -111,7 +111,7 @@ describe('tock mcp', () => {
     expect(client.printed.stderr).toBe('');
   });
 
-  it('acts under the name of the agent and of its user', { tags: 'slow' }, async () => {
+  it('acts under the name of the agent and of its user', { tags: 'check' }, async () => {
     const client = openClient(['--role', 'operate']);
     await client.initialize();
     const { text } = await client.call('run_now', {
@@ -131,7 +131,7 @@ describe('tock mcp', () => {
     expect(await client.ended).toBe(0);
   });
 
-  it('speaks the generation of the protocol that has no handshake', { tags: 'slow' }, async () => {
+  it('speaks the generation of the protocol that has no handshake', { tags: 'check' }, async () => {
     const client = openClient(['--role', 'operate']);
     const _meta = {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -144,7 +144,7 @@ describe('tock mcp', () => {
     expect(acts.text).toContain('newer for mia (via agent)');
   });
 
-  it('keeps standard output for the protocol, whatever a job module prints', { tags: 'slow' }, async () => {
+  it('keeps standard output for the protocol, whatever a job module prints', { tags: 'check' }, async () => {
     const jobs = path.join(harness.folder, 'loud.mjs');
     writeFileSync(
       jobs,
@@ -160,7 +160,7 @@ describe('tock mcp', () => {
     expect(client.printed.stderr).toContain('loud: a write');
   });
 
-  it('stops at a signal', { tags: 'slow' }, async () => {
+  it('stops at a signal', { tags: 'check' }, async () => {
     const client = openClient([]);
     await client.initialize();
     client.child.kill('SIGTERM');
@@ -180,7 +180,7 @@ describe('tock mcp', () => {
     ],
   ])(
     'ends with an error after %s, though its input goes on',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (_what, breakIt, why) => {
       const client = openClient([]);
       await client.initialize();
@@ -197,7 +197,7 @@ describe('tock mcp', () => {
     },
   );
 
-  it('names the package that it needs, and refuses a role that there is not', { tags: 'slow' }, async () => {
+  it('names the package that it needs, and refuses a role that there is not', { tags: 'check' }, async () => {
     const folder = path.join(harness.folder, 'without');
     cpSync('dist', path.join(folder, 'dist'), { recursive: true, filter: name => !name.includes('types') });
     cpSync('package.json', path.join(folder, 'package.json'));

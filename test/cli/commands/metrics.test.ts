@@ -55,7 +55,7 @@ describe('tock metrics', () => {
     expect(sampleOf(families, 'tock_metrics_left_out', { what: 'jobs' })).toBeGreaterThan(0);
   });
 
-  it.skipIf(PROMTOOL === null)('passes promtool in the older format', { tags: 'slow' }, async () => {
+  it.skipIf(PROMTOOL === null)('passes promtool in the older format', { tags: 'check' }, async () => {
     const { stdout } = await metrics('--format', 'prometheus');
     const {
       status,
@@ -77,7 +77,7 @@ describe('tock metrics --textfile', () => {
     expect(readdirSync(folder)).toEqual(['tock.prom']);
   });
 
-  it('is readable by others under cron’s strictest umask', { tags: 'slow' }, () => {
+  it('is readable by others under cron’s strictest umask', { tags: 'check' }, () => {
     const { status, stderr } = spawnSync(
       '/bin/sh',
       ['-c', `umask 077; exec "${process.execPath}" dist/cli.js metrics --textfile "${file()}"`],
@@ -95,7 +95,7 @@ describe('tock metrics --textfile', () => {
   });
 
   it('keeps the old file when the database is away, or the file cannot be replaced', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     writeFileSync(file(), 'old\n');
     const away = await harness.tock(['metrics', '--textfile', file()], {

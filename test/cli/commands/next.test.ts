@@ -107,14 +107,14 @@ describe('tock next --cron', () => {
     [['--to', '-1h'], 'swap them'],
     [['--to', 'soonish'], 'it is not a time; write +1h'],
     [['nightly', '--cron', '* * * * *'], 'not both'],
-  ])('%j is a usage error', { tags: 'slow' }, async (args, message) => {
+  ])('%j is a usage error', { tags: 'check' }, async (args, message) => {
     const { code, stdout, stderr } = await tock(['next', ...args], { env: NOWHERE });
     expect(stderr).toContain(message);
     expect(stdout).toBe('');
     expect(code).toBe(2);
   });
 
-  it('ends quietly when its reader closes the pipe', { tags: 'slow' }, async () => {
+  it('ends quietly when its reader closes the pipe', { tags: 'check' }, async () => {
     const { child, printed, ended } = begin(['next', '--cron', '* * * * * *', '--count', '10000'], {
       env: NOWHERE,
     });
@@ -127,7 +127,7 @@ describe('tock next --cron', () => {
 describe('tock next without a name', () => {
   const day = ['--from', '2026-03-07T00:00:00Z', '--to', '2026-03-08T00:00:00Z'];
 
-  it('counts what starts over all definitions, by definition and in all', { tags: 'slow' }, async () => {
+  it('counts what starts over all definitions, by definition and in all', { tags: 'check' }, async () => {
     const found = await harness.json<{ starts: number; definitions: { name: string; starts: number }[] }>([
       'next',
       ...day,
@@ -171,7 +171,7 @@ describe('tock next <definition>', () => {
     expect(await harness.json(['next', 'greet'])).toEqual({ occurrences: [] });
   });
 
-  it('finds a definition in the database when there is no job module', { tags: 'slow' }, async () => {
+  it('finds a definition in the database when there is no job module', { tags: 'check' }, async () => {
     await harness.tock(['tick']);
     const args = ['next', 'steady', '--from', '2026-03-08T00:00:00Z', '--count', '2'];
     const found = await harness.json(args, { env: { TOCK_JOBS: NOWHERE.TOCK_JOBS } });

@@ -83,7 +83,7 @@ describe('tock plan', () => {
     expect(plan.check).toMatchObject({ definitions: 0 });
   });
 
-  it('exits with 1 for what is broken, and with 2 for wrong usage', { tags: 'slow' }, async () => {
+  it('exits with 1 for what is broken, and with 2 for wrong usage', { tags: 'check' }, async () => {
     expect((await tock('plan', '--no-vanishing', '--json')).code).toBe(1);
     expect((await tock('plan', '--max-starts-per-minute', '3')).code).toBe(0);
     for (const [args, message] of [
@@ -103,7 +103,7 @@ describe('tock plan', () => {
 });
 
 describe('tock simulate and tock next', () => {
-  it('obey what was skipped and moved, limits, chains and durations', { tags: 'slow' }, async () => {
+  it('obey what was skipped and moved, limits, chains and durations', { tags: 'check' }, async () => {
     await test.tock.schedules.skip('close-the-day-of-acme', '2026-03-02', { note: 'closed' });
     const day = ['--from', '2026-03-02T02:00:00Z', '--to', '2026-03-02T04:00:00Z'];
     const found = JSON.parse((await tock('simulate', ...day, '--json')).stdout) as {

@@ -21,7 +21,7 @@ describe('tock queue', () => {
     expect(await harness.json(['queue', 'list'])).toEqual({ queues: [] });
   });
 
-  it('sets what is given and keeps the rest; none removes a limit', { tags: 'slow' }, async () => {
+  it('sets what is given and keeps the rest; none removes a limit', { tags: 'check' }, async () => {
     const { code, stdout, stderr } = await queue(
       'set',
       'reports',
@@ -71,7 +71,7 @@ describe('tock queue', () => {
     expect(three.stdout).toBe('reports: no limits (0 waiting, 0 running)\n');
   });
 
-  it('starts no runs while it is paused, and says how many wait', { tags: 'slow' }, async () => {
+  it('starts no runs while it is paused, and says how many wait', { tags: 'check' }, async () => {
     const paused = await queue('pause', 'later', '--new', '--note', 'out of\u001B[31m paper');
     expect(paused.stdout).toMatch(
       /^later: paused: out of paper \(since .* UTC\); none of its runs starts until tock queue resume later \(0 waiting, 0 running\)\n$/,
@@ -100,7 +100,7 @@ describe('tock queue', () => {
   });
 
   it('resumes at a rate, which stays until it is changed, and is never put over another', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await queue('pause', 'slowly', '--new');
     const { queue: resumed } = await harness.json<QueueDocument>([
@@ -128,7 +128,7 @@ describe('tock queue', () => {
     await queue('remove', 'slowly');
   });
 
-  it('asks before the limits of a queue in which runs wait are removed', { tags: 'slow' }, async () => {
+  it('asks before the limits of a queue in which runs wait are removed', { tags: 'check' }, async () => {
     await queue('pause', 'shut', '--new');
     await harness.tock(['run', 'greet', '--queue', 'shut']);
     const refused = await queue('remove', 'shut');
@@ -140,7 +140,7 @@ describe('tock queue', () => {
     expect(await harness.json(['tick'])).toMatchObject({ executed: { succeeded: 1 } });
   });
 
-  it('removes limits and pause', { tags: 'slow' }, async () => {
+  it('removes limits and pause', { tags: 'check' }, async () => {
     await queue('pause', 'gone', '--new');
     expect((await queue('remove', 'gone')).stdout).toBe('gone now has no limits and no pause\n');
     const { code, stdout } = await queue('remove', 'gone');
@@ -160,7 +160,7 @@ describe('tock queue', () => {
     [['pause'], /missing required argument 'queue'/],
     [['resume', 'reports', 'more'], /too many arguments/],
     [['list', '--limt'], /unknown option '--limt'/],
-  ])('%j is a usage error', { tags: 'slow' }, async (args, message) => {
+  ])('%j is a usage error', { tags: 'check' }, async (args, message) => {
     const { code, stdout, stderr } = await queue(...args);
     expect(stderr).toMatch(message);
     expect(stderr.trim().split('\n')).toHaveLength(1);
@@ -168,7 +168,7 @@ describe('tock queue', () => {
     expect(code).toBe(2);
   });
 
-  it('takes --json before and after the subcommand', { tags: 'slow' }, async () => {
+  it('takes --json before and after the subcommand', { tags: 'check' }, async () => {
     for (const args of [
       ['queue', '--json', 'list'],
       ['queue', 'list', '--json'],
@@ -183,7 +183,7 @@ describe('tock queue', () => {
 });
 
 describe('a misspelt queue', () => {
-  it('is not paused, unless it is meant', { tags: 'slow' }, async () => {
+  it('is not paused, unless it is meant', { tags: 'check' }, async () => {
     await queue('set', 'invoices', '--concurrency', '3');
     const { code, stderr } = await harness.tock(['queue', 'pause', 'invoiecs']);
     expect(stderr).toMatch(
@@ -212,7 +212,7 @@ export const queues = [${text}];`,
   );
   const UNTIL = String.raw`until \w{3} \d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)? UTC`;
 
-  it('is shown as such', { tags: 'slow' }, async () => {
+  it('is shown as such', { tags: 'check' }, async () => {
     expect(await register()).toMatchObject({ code: 0 });
     const { stdout } = await queue();
     expect(stdout).toMatch(/^mail +0 +0 +4 at once, 100 per 1m \(in code\)$/m);
@@ -221,7 +221,7 @@ export const queues = [${text}];`,
     expect((await queue('plain')).stdout).toMatch(/limits +none \(in code\)\n$/);
   });
 
-  it('is set on top of the code, with an end, and shown with both', { tags: 'slow' }, async () => {
+  it('is set on top of the code, with an end, and shown with both', { tags: 'check' }, async () => {
     const line = String.raw`code: concurrency 4 · set to 2 by root ${UNTIL}`;
     const { stdout, stderr } = await queue('set', 'mail', '--concurrency', '2', '--until', '+2h');
     expect(stderr).toBe('');
@@ -248,7 +248,7 @@ export const queues = [${text}];`,
     );
   });
 
-  it('is reset to its code, and not removed', { tags: 'slow' }, async () => {
+  it('is reset to its code, and not removed', { tags: 'check' }, async () => {
     const removed = await queue('remove', 'mail', '--yes');
     expect(removed.code).toBe(1);
     expect(removed.stderr).toMatch(/the queue "mail" is in code .* tock queue reset mail/);
@@ -259,7 +259,7 @@ export const queues = [${text}];`,
     );
   });
 
-  it('is what an end, and a reset, need', { tags: 'slow' }, async () => {
+  it('is what an end, and a reset, need', { tags: 'check' }, async () => {
     const set = await queue('set', 'reports', '--concurrency', '1', '--until', '14d');
     expect(set.code).toBe(1);
     expect(set.stderr).toMatch(/the queue "reports" is not in code: .*set it without until/);
@@ -269,7 +269,7 @@ export const queues = [${text}];`,
     );
   });
 
-  it('is refused where it is wrong, with its file and line', { tags: 'slow' }, async () => {
+  it('is refused where it is wrong, with its file and line', { tags: 'check' }, async () => {
     const { code, stderr } = await inCode("defineQueue({ name: 'mail', rate: '100/1m' })")();
     expect(code).toBe(2);
     expect(stderr).toMatch(/queues\.mjs:3: queue .*mail.*: rate .*write \{ count: 100, per: '1m' \}/);

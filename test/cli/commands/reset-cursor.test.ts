@@ -42,7 +42,7 @@ describe('tock reset-cursor', () => {
     expect((await harness.tock(['status'])).stdout).not.toContain('reset-cursor');
   });
 
-  it('says that nothing is ahead, and exits with 0', { tags: 'slow' }, async () => {
+  it('says that nothing is ahead, and exits with 0', { tags: 'check' }, async () => {
     await harness.tock(['reset-cursor', '--all']);
     const all = await harness.tock(['reset-cursor', '--all']);
     expect(all).toMatchObject({ code: 0, stderr: '' });
@@ -60,7 +60,7 @@ describe('tock reset-cursor', () => {
     expect(await ahead()).toEqual(['nightly', 'steady']);
   });
 
-  it('prints a document with --json', { tags: 'slow' }, async () => {
+  it('prints a document with --json', { tags: 'check' }, async () => {
     await harness.tock(['reset-cursor', 'steady']);
     expect(await harness.json(['reset-cursor', 'nightly', 'steady', '--json'])).toEqual({
       dryRun: false,
@@ -81,7 +81,7 @@ describe('tock reset-cursor', () => {
     [['nightly', '--all'], /give names or --all, not both/],
     [['nightyl', 'steady'], /there is no definition "nightyl" in the database; did you mean nightly\?/],
     [['--al'], /unknown option '--al'/],
-  ])('refuses %j as a usage error, and resets nothing', { tags: 'slow' }, async (args, message) => {
+  ])('refuses %j as a usage error, and resets nothing', { tags: 'check' }, async (args, message) => {
     const { code, stdout, stderr } = await harness.tock(['reset-cursor', ...args]);
     expect(stderr).toMatch(message);
     expect(stderr).toMatch(/^tock reset-cursor: /);

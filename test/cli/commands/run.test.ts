@@ -50,7 +50,7 @@ describe('tock run', () => {
     });
   });
 
-  it('says when the key was used before', { tags: 'slow' }, async () => {
+  it('says when the key was used before', { tags: 'check' }, async () => {
     const args = ['run', 'greet', '--key', 'greeting:1', '--at', '2040-01-01T00:00:00Z'];
     const first = await harness.json<RunDocument>(args);
     expect(first.isNew).toBe(true);
@@ -62,7 +62,7 @@ describe('tock run', () => {
     expect(code).toBe(0);
   });
 
-  it('waits for a success and prints its output', { tags: 'slow' }, async () => {
+  it('waits for a success and prints its output', { tags: 'check' }, async () => {
     const { code, stdout, stderr } = await harness.tock([
       'run',
       'greet',
@@ -76,7 +76,7 @@ describe('tock run', () => {
     expect(code).toBe(0);
   });
 
-  it('keeps standard output clean under --json, whatever a handler prints', { tags: 'slow' }, async () => {
+  it('keeps standard output clean under --json, whatever a handler prints', { tags: 'check' }, async () => {
     const { code, stdout, stderr } = await harness.tock(['run', 'greet', '--wait', '--json']);
     expect(JSON.parse(stdout)).toMatchObject({
       isNew: true,
@@ -86,7 +86,7 @@ describe('tock run', () => {
     expect(code).toBe(0);
   });
 
-  it('waits through failed attempts and exits 1 on a dead run', { tags: 'slow' }, async () => {
+  it('waits through failed attempts and exits 1 on a dead run', { tags: 'check' }, async () => {
     const { code, stdout, stderr } = await harness.tock(['run', 'broken', '--wait'], {
       env: { TOCK_LOG_LEVEL: 'silent' },
     });
@@ -99,7 +99,7 @@ describe('tock run', () => {
     expect(code).toBe(1);
   });
 
-  it('shows progress as lines in a pipe', { tags: 'slow' }, async () => {
+  it('shows progress as lines in a pipe', { tags: 'check' }, async () => {
     const until = path.join(harness.folder, 'progress-go');
     const started = path.join(harness.folder, 'progress-started');
     const payload = JSON.stringify({ started, until });
@@ -112,7 +112,7 @@ describe('tock run', () => {
     expect(printed.stdout).toMatch(/succeeded.*\n"seen"\n$/);
   });
 
-  it('reads the payload from a file and from standard input', { tags: 'slow' }, async () => {
+  it('reads the payload from a file and from standard input', { tags: 'check' }, async () => {
     const file = path.join(harness.folder, 'payload.json');
     await writeFile(file, '\uFEFF{"name": "file"}');
     const fromFile = await harness.json<RunDocument>(['run', 'greet', '--wait', '--payload', `@${file}`]);
@@ -129,14 +129,14 @@ describe('tock run', () => {
     [['greet', '--payload', '{"name": 4}'], 'the payload does not fit the schema of job greet: name:'],
     [['greet', '--key', ''], 'cannot be an idempotency key'],
     [['greet', '--queue', 'a b'], '"a b" cannot be the name of a queue'],
-  ])('%j is a usage error', { tags: 'slow' }, async (args, message) => {
+  ])('%j is a usage error', { tags: 'check' }, async (args, message) => {
     const { code, stdout, stderr } = await harness.tock(['run', ...args]);
     expect(stderr).toContain(message);
     expect(stdout).toBe('');
     expect(code).toBe(2);
   });
 
-  it('leaves a run in the queue when the waiting is interrupted', { tags: 'slow' }, async () => {
+  it('leaves a run in the queue when the waiting is interrupted', { tags: 'check' }, async () => {
     const started = path.join(harness.folder, 'interrupt-started');
     const payload = JSON.stringify({ started, until: path.join(harness.folder, 'never') });
     const waiting = harness.begin(['run', 'patient', '--payload', payload, '--wait'], {

@@ -37,7 +37,7 @@ describe('a filter of runs', () => {
     expect(await listed('--error', 'ROUTE', '--payload', 'customer=9')).toEqual([ids['other']]);
   });
 
-  it('knows the order of the ends, and says how to go on', { tags: 'slow' }, async () => {
+  it('knows the order of the ends, and says how to go on', { tags: 'check' }, async () => {
     expect(await listed('--order', 'ended', '--limit', '1')).toEqual([ids['retried']]);
     expect(await listed('--order', 'ended', '--status', 'dead,queued', '--queue', 'mail')).toEqual([
       ids['new'],
@@ -60,14 +60,14 @@ describe('a filter of runs', () => {
     [['--csv', '--json'], /give one of them/],
     [['--order', 'oldest'], /Allowed choices are newest, ended/],
     [['--order', 'ended', '--status', 'queued'], /runs that are queued have not: leave the order out/],
-  ])('%j is wrong usage', { tags: 'slow' }, async (args, said) => {
+  ])('%j is wrong usage', { tags: 'check' }, async (args, said) => {
     const { code, stdout, stderr } = await harness.tock(['runs', ...args]);
     expect(stderr).toMatch(said);
     expect(stdout).toBe('');
     expect(code).toBe(2);
   });
 
-  it('is the same for retry and cancel, and is said in the question', { tags: 'slow' }, async () => {
+  it('is the same for retry and cancel, and is said in the question', { tags: 'check' }, async () => {
     const filter = ['--payload', 'customer=812', '--from', '-2h', '--queue', 'mail'];
     const asked = await harness.tock(['retry', ...filter]);
     expect(asked.stderr).toContain(
@@ -81,7 +81,7 @@ describe('a filter of runs', () => {
     });
   });
 
-  it('prints CSV, with a header where nothing matches', { tags: 'slow' }, async () => {
+  it('prints CSV, with a header where nothing matches', { tags: 'check' }, async () => {
     const { stdout } = await harness.tock(['runs', '--status', 'dead', '--error', 'route', '--csv']);
     const lines = stdout.trimEnd().split('\n');
     expect(lines[0]).toMatch(/^id,job,definition,status,/);

@@ -37,7 +37,7 @@ describe('help', () => {
     expect(stdout).toMatch(new RegExp(`\nExamples:\n {2}tock ${command.join(' ')}`));
   });
 
-  it('lists the subcommands if none, or an unknown one, is given', { tags: 'slow' }, async () => {
+  it('lists the subcommands if none, or an unknown one, is given', { tags: 'check' }, async () => {
     const nothing = await schedule();
     expect(nothing.stderr).toMatch(/^tock schedule: give a subcommand: .*add, set or remove/);
     expect(nothing.code).toBe(2);
@@ -48,7 +48,7 @@ describe('help', () => {
 });
 
 describe('tock schedule add', () => {
-  it('makes a schedule and says when its next occurrence is', { tags: 'slow' }, async () => {
+  it('makes a schedule and says when its next occurrence is', { tags: 'check' }, async () => {
     const { code, stdout, stderr } = await schedule(
       'add',
       'tenant-1',
@@ -75,7 +75,7 @@ describe('tock schedule add', () => {
     expect(next.occurrences[0]).toBe('2040-01-01T06:00:00Z');
   });
 
-  it('takes every option, a payload from a file, and prints a document', { tags: 'slow' }, async () => {
+  it('takes every option, a payload from a file, and prints a document', { tags: 'check' }, async () => {
     const file = path.join(harness.folder, 'payload.json');
     await writeFile(file, '{"name": "two"}');
     const { change, definition } = await document(
@@ -125,7 +125,7 @@ describe('tock schedule add', () => {
     expect(once.definition).toMatchObject({ nextAt: '2040-05-01T08:00:00.000Z' });
   });
 
-  it('refuses a name that is taken, and usage errors', { tags: 'slow' }, async () => {
+  it('refuses a name that is taken, and usage errors', { tags: 'check' }, async () => {
     const again = await schedule('add', 'tenant-1', '--job', 'greet', '--every', '1h');
     expect(again.stderr).toMatch(/^tock schedule add: there is already a schedule "tenant-1"; change it/);
     expect(again.code).toBe(1);
@@ -158,7 +158,7 @@ describe('tock schedule add', () => {
 });
 
 describe('tock schedule set', () => {
-  it('changes what is given and keeps the rest', { tags: 'slow' }, async () => {
+  it('changes what is given and keeps the rest', { tags: 'check' }, async () => {
     const before = (await harness.json<Document>(['schedule', 'set', 'tenant-2'])).definition;
     const same = await schedule('set', 'tenant-2', '--priority', '-5');
     expect(same.stdout).toMatch(/^tenant-2 unchanged, version 1: /);
@@ -183,7 +183,7 @@ describe('tock schedule set', () => {
     });
   });
 
-  it('removes values with the word none', { tags: 'slow' }, async () => {
+  it('removes values with the word none', { tags: 'check' }, async () => {
     const { definition } = await document(
       'set',
       'tenant-2',
@@ -202,7 +202,7 @@ describe('tock schedule set', () => {
     expect(code).toBe(2);
   });
 
-  it('refuses another version, an unknown name, and one that code defines', { tags: 'slow' }, async () => {
+  it('refuses another version, an unknown name, and one that code defines', { tags: 'check' }, async () => {
     const version = await schedule('set', 'tenant-1', '--cron', '0 8 * * *', '--if-version', '7');
     expect(version.stderr).toMatch(/^tock schedule set: .*not at version 7: version 1 is there/);
     expect(version.code).toBe(1);
@@ -217,7 +217,7 @@ describe('tock schedule set', () => {
 });
 
 describe('tock schedule remove', () => {
-  it('removes, and says that there is nothing to remove', { tags: 'slow' }, async () => {
+  it('removes, and says that there is nothing to remove', { tags: 'check' }, async () => {
     const { id } = (await document('add', 'gone', '--job', 'greet', '--every', '1h')).definition;
     const { code, stdout } = await schedule('remove', 'gone');
     expect(stdout).toBe('gone removed, version 2: greet, every 1h\n');
@@ -232,7 +232,7 @@ describe('tock schedule remove', () => {
 });
 
 describe('tock schedule add --url', () => {
-  it('makes a schedule that requests it, and set changes only what is given', { tags: 'slow' }, async () => {
+  it('makes a schedule that requests it, and set changes only what is given', { tags: 'check' }, async () => {
     const { code, stdout, stderr } = await schedule(
       'add',
       'ping',
@@ -284,7 +284,7 @@ describe('tock schedule add --url', () => {
     [['--url', 'https://example.com/', '--header', 'x: $DATABASE_URL'], /DATABASE_URL cannot be sent/],
     [['--url', 'https://example.com/', '--header', 'nothing'], /write it as 'name: value'/],
     [['--url', 'https://example.com/', '--success', 'all'], /write statuses/],
-  ])('refuses %j', { tags: 'slow' }, async (flags, message) => {
+  ])('refuses %j', { tags: 'check' }, async (flags, message) => {
     const { code, stderr } = await schedule('add', 'refused', '--every', '5m', ...flags);
     expect(stderr).toMatch(message);
     expect(stderr).not.toContain('hunter2');

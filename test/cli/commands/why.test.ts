@@ -47,7 +47,7 @@ describe('tock why', () => {
     });
   });
 
-  it('explains a run by its id, as tock show does', { tags: 'slow' }, async () => {
+  it('explains a run by its id, as tock show does', { tags: 'check' }, async () => {
     await harness.tock(['run', 'greet', '--payload', '{}']);
     const { runs } = await harness.json<{ runs: { id: string }[] }>(['runs', '--limit', '1']);
     const id = runs[0]?.id ?? '';
@@ -70,7 +70,7 @@ describe('tock why', () => {
     [['nightly', 'noonish'], '"noonish" is not a time; write an instant such as 2026-03-08T07:30:00Z'],
     [['nightly', '2026-13-01'], 'is not a time'],
     [['nightly'], "missing required argument 'time'"],
-  ])('%j is a usage error', { tags: 'slow' }, async (args, message) => {
+  ])('%j is a usage error', { tags: 'check' }, async (args, message) => {
     const { code, stdout, stderr } = await harness.tock(['why', ...args]);
     expect(stderr).toContain(message);
     expect(stdout).toBe('');
@@ -143,7 +143,7 @@ describe('tock simulate', () => {
     expect(code).toBe(2);
   });
 
-  it('has help', { tags: 'slow' }, async () => {
+  it('has help', { tags: 'check' }, async () => {
     for (const command of ['why', 'simulate']) expect((await tock([command, '--help'])).code).toBe(0);
   });
 });

@@ -40,7 +40,7 @@ describe('tock zones', () => {
   });
 
   it('says what has moved, once a tick of a host with newer data has moved it', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     setZoneData(null);
     await test.tock.tick();

@@ -140,7 +140,7 @@ describe('alerts', () => {
     expect((await kit.get('/alerts?before=x', 'view')).status).toBe(400);
   });
 
-  it('mutes for a span or until a time, and ends it, with a row in the audit', { tags: 'slow' }, async () => {
+  it('mutes for a span or until a time, and ends it, with a row in the audit', { tags: 'check' }, async () => {
     const muted = await kit.post('/alerts/mute', {
       name: 'nightly',
       until: '4h',
@@ -171,7 +171,7 @@ describe('alerts', () => {
     ['a time that has passed', { name: 'dead', until: '2026-03-01T00:00:00Z' }, /is not in the future/],
   ])(
     'keeps what was entered where a mute is refused: %s',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (_what, fields, message) => {
       const { status, text, html } = await kit.post('/alerts/mute', { ...fields, note: 'because' });
       expect(status).toBe(400);
@@ -182,7 +182,7 @@ describe('alerts', () => {
   );
 
   it('tests a channel after a question, says what was answered, and leaves a row in the audit', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const before = (await audited()).length;
     process.env['ALERT_TEST_SLACK'] = receiver.url;

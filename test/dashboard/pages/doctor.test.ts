@@ -22,7 +22,7 @@ describe('/doctor', () => {
     expect(page.text).toContain('crontab not known cannot be read from here: run tock doctor on each host');
   });
 
-  it('shows the checks, and who ticks', { tags: 'slow' }, async () => {
+  it('shows the checks, and who ticks', { tags: 'check' }, async () => {
     await test.tock.tick();
     const page = await test.get('/doctor');
     expect(page.text).toMatch(/^Doctor Nothing is wrong\. 1 could not be checked from here\./);
@@ -32,7 +32,7 @@ describe('/doctor', () => {
     expect(buttonsOf(page)).toEqual([]);
   });
 
-  it('puts what fails first, with the command on its own', { tags: 'slow' }, async () => {
+  it('puts what fails first, with the command on its own', { tags: 'check' }, async () => {
     await test.tock.tick();
     await test.sql(
       `insert into tock.job_keys (idempotency_key, run_id, created_at) values ('old', 1, tock.now() - interval '500 days')`,
@@ -56,7 +56,7 @@ describe('/doctor', () => {
     expect(text).toContain('2h ahead');
   });
 
-  it('forgets a host that is gone, for whom operates', { tags: 'slow' }, async () => {
+  it('forgets a host that is gone, for whom operates', { tags: 'check' }, async () => {
     await test.tock.tick();
     const gone = async () =>
       await test.sql(`insert into tock.ticks (host, folder, kind, tick_count, at, version, node, zone_data, clock_ms)
@@ -77,7 +77,7 @@ describe('/doctor', () => {
 });
 
 describe('an examination', () => {
-  it('is shared by all who ask at once', { tags: 'slow' }, async () => {
+  it('is shared by all who ask at once', { tags: 'check' }, async () => {
     let asked = 0;
     const counting = new Proxy(test.tock, {
       get: (tock, name) => {
@@ -111,7 +111,7 @@ describe('/healthz', () => {
   };
 
   it('answers without signing in, and says nothing but the level, and why it fails in one word', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     expect(await probe()).toEqual([200, 'unknown\n', 'no-store']);
     await test.tock.tick();

@@ -42,7 +42,7 @@ describe('the page Freeze', () => {
     expect(html).toContain(`value="${fields.until}"`);
   });
 
-  it('freezes, and every page says so', { tags: 'slow' }, async () => {
+  it('freezes, and every page says so', { tags: 'check' }, async () => {
     const frozen = await kit.post(
       '/freeze',
       { until: '12:20', note: 'new <b>disks</b>', ramp: '5m' },
@@ -72,7 +72,7 @@ describe('the page Freeze', () => {
     expect(run.text).toContain('is due, but everything is frozen until 2026-03-08T12:20:00Z by mia');
   });
 
-  it('changes the end, thaws, and leaves who did it in the audit', { tags: 'slow' }, async () => {
+  it('changes the end, thaws, and leaves who did it in the audit', { tags: 'check' }, async () => {
     const changed = await kit.post('/freeze', { until: '1h', note: 'longer' }, 'admin');
     expect(changed.text).toContain('The freeze was changed.');
     const thawed = await kit.post('/thaw', { ramp: '' }, 'admin');

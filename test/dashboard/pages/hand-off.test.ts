@@ -34,7 +34,7 @@ describe('the page of a run that is handed off', () => {
   });
 
   it('asks before it completes it; that is an action of the operator, and in the audit', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const asked = await kit.post('/confirm', {
       fence: '1',
@@ -55,7 +55,7 @@ describe('the page of a run that is handed off', () => {
     ]);
   });
 
-  it('makes it fail for good', { tags: 'slow' }, async () => {
+  it('makes it fail for good', { tags: 'check' }, async () => {
     const failed = await kit.post(`/runs/${id}/fail`, { fence: '1' }, 'operate');
     expect(failed.text).toContain(`Run ${id} has failed for good; the next tick writes it.`);
     await kit.tock.tick();
@@ -65,7 +65,7 @@ describe('the page of a run that is handed off', () => {
     ]);
   });
 
-  it('cancels it', { tags: 'slow' }, async () => {
+  it('cancels it', { tags: 'check' }, async () => {
     const cancelled = await kit.post(`/runs/${id}/cancel`);
     expect(cancelled.text).toContain(`Run ${id} is cancelled.`);
     expect(cancelled.text).toContain('and was cancelled. The next tick writes that.');
@@ -75,7 +75,7 @@ describe('the page of a run that is handed off', () => {
 
   it.each([['2'], ['0'], ['-1'], ['1.5'], ['x'], ['1 or 1=1'], ['']])(
     'refuses the fence %j, and counts a real one that is too late',
-    { tags: 'slow' },
+    { tags: 'check' },
     async fence => {
       for (const action of ['complete', 'fail']) {
         const answer = await kit.post(`/runs/${id}/${action}`, { fence });
@@ -88,7 +88,7 @@ describe('the page of a run that is handed off', () => {
     },
   );
 
-  it('shows calls that came too late', { tags: 'slow' }, async () => {
+  it('shows calls that came too late', { tags: 'check' }, async () => {
     await kit.post(`/runs/${id}/complete`, { fence: '1' });
     await kit.post(`/runs/${id}/complete`, { fence: '1' });
     expect((await kit.get(`/runs/${id}`)).text).toContain(

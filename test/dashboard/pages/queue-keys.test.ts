@@ -18,7 +18,7 @@ describe('the page of a queue', () => {
     expect((await kit.get('/queues/mail')).html).not.toContain('id="keys"');
   });
 
-  it('shows the keys with most runs, and one by its name', { tags: 'slow' }, async () => {
+  it('shows the keys with most runs, and one by its name', { tags: 'check' }, async () => {
     await kit.tock.queues.set('mail', { fair: { key: '$.tenant', limit: 2 } });
     await kit.tock.keys.set('b', { weight: 3 });
     await enqueue('a', 1500);
@@ -44,7 +44,7 @@ describe('the page of a queue', () => {
     expect((await kit.get('/queues/mail?key=zz')).text).toContain('No run has the key zz');
   });
 
-  it('opens a key that a handler has closed, for those who may operate', { tags: 'slow' }, async () => {
+  it('opens a key that a handler has closed, for those who may operate', { tags: 'check' }, async () => {
     await kit.sql(
       `update tock.fair_keys set closed_until = tock.now() + interval '1 hour', is_ready = false, ready_at = tock.now() + interval '1 hour' where key = 'b'`,
     );

@@ -64,7 +64,7 @@ describe('queues', () => {
     expect(text).toContain('stock is paused, and 1 run waits in it stocktaking');
   });
 
-  it('says how many wait at least, where they are too many to count', { tags: 'slow' }, async () => {
+  it('says how many wait at least, where they are too many to count', { tags: 'check' }, async () => {
     await runs('stock', 'queued', 5002, 1);
     await kit.tock.queues.pause('stock');
     const { text } = await kit.get('/queues');
@@ -72,7 +72,7 @@ describe('queues', () => {
     expect(text).toContain('5 000+ oldest 1m');
   });
 
-  it('shows who blocks whom, with links to the runs', { tags: 'slow' }, async () => {
+  it('shows who blocks whom, with links to the runs', { tags: 'check' }, async () => {
     const [holder = ''] = await runs('mails', 'running', 1, 1, 'single');
     await kit.sql(
       `insert into tock.workers (id, kind, host, pid, capacity) values ($1, 'daemon', 'web-2', 77, 10)`,
@@ -92,7 +92,7 @@ describe('queues', () => {
   });
 
   it('counts no further than a bound, and shows names that no queue should have', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await kit.sql(
       `insert into tock.job_runs_live (job, queue) select 'plain', '<b>x</b>' from generate_series(1, 5100)`,
@@ -164,7 +164,7 @@ describe('buttons', () => {
   });
 
   it('resume, after a page that says how many start and how old the oldest is', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await runs('buttons', 'queued', 1200, 9 * 24 * 60);
     const list = await kit.get('/queues', 'operate');
@@ -186,13 +186,13 @@ describe('buttons', () => {
     expect((await kit.get('/queues/buttons/resume')).text).toContain('buttons is not paused');
   });
 
-  it('count up to 10,000 before it is resumed', { tags: 'slow' }, async () => {
+  it('count up to 10,000 before it is resumed', { tags: 'check' }, async () => {
     await kit.tock.queues.pause('buttons');
     await runs('buttons', 'queued', 8850, 1);
     expect((await kit.get('/queues/buttons/resume')).text).toContain('10 000+ runs start');
   });
 
-  it('resume at a rate, which the page shows and lifts by a button', { tags: 'slow' }, async () => {
+  it('resume at a rate, which the page shows and lifts by a button', { tags: 'check' }, async () => {
     const { text } = await kit.post('/queues/buttons/resume', { count: '5', per: 's' }, 'operate');
     expect(text).toContain(
       'buttons is resumed: its runs start. At most 5 per second start, until the rate is changed: what waits takes more than 33m 20s.',
@@ -208,7 +208,7 @@ describe('buttons', () => {
     expect(await queue('buttons')).toMatchObject({ rate: null, concurrency: null, window: null });
   });
 
-  it('keep the rate that a queue has, and do not ask for another', { tags: 'slow' }, async () => {
+  it('keep the rate that a queue has, and do not ask for another', { tags: 'check' }, async () => {
     await kit.tock.queues.set('buttons', { rate: { count: 100, per: '1m' } });
     await kit.tock.queues.pause('buttons');
     const asked = await kit.get('/queues/buttons/resume', 'operate');
@@ -227,7 +227,7 @@ describe('buttons', () => {
     [{ count: '5', per: 'century' }, 'is not a duration'],
   ])(
     'refuse the rate %j, keep the pause and what was entered',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (entered, message) => {
       const answer = await kit.post('/queues/buttons/resume', entered);
       expect(answer.status).toBe(400);
@@ -289,7 +289,7 @@ describe('buttons', () => {
     [{ rate: '100/soon' }, 'is not a duration'],
     [{ window: '25:00-26:00' }, 'write it as 23:00-06:00'],
     [{ timezone: 'Mars/Phobos' }, 'Mars/Phobos'],
-  ])('refuse %j, say why, and keep what was entered', { tags: 'slow' }, async (entered, message) => {
+  ])('refuse %j, say why, and keep what was entered', { tags: 'check' }, async (entered, message) => {
     const before = await queue('buttons');
     const answer = await kit.post('/queues/buttons/limits', { ...none, timezone: 'UTC', ...entered });
     expect(answer.status).toBe(400);
@@ -363,7 +363,7 @@ describe('a queue in code', () => {
     await kit.another({ jobs, queues: [mail] }).register();
   };
 
-  it('says so, and takes limits with an end, which lie on top', { tags: 'slow' }, async () => {
+  it('says so, and takes limits with an end, which lie on top', { tags: 'check' }, async () => {
     await inCode(4);
     expect((await kit.get('/queues')).text).toContain(
       'mail open 0 0 0 of 4 slots 0 4 at once · 100/1m in code',
@@ -382,14 +382,14 @@ describe('a queue in code', () => {
     });
   });
 
-  it('says what is missing where only an end was entered', { tags: 'slow' }, async () => {
+  it('says what is missing where only an end was entered', { tags: 'check' }, async () => {
     const { status, html, text } = await kit.post('/queues/mail/limits', { until: '+2h' });
     expect(status).toBe(400);
     expect(text).toContain('until is the end of what is set with it: give a limit too');
     expect(html).toContain('name="until" value="2h"');
   });
 
-  it('keeps what was entered where the end is none', { tags: 'slow' }, async () => {
+  it('keeps what was entered where the end is none', { tags: 'check' }, async () => {
     const fields = { 'was-concurrency': '2', concurrency: '3', until: 'soon' };
     const { status, html, text } = await kit.post('/queues/mail/limits', fields);
     expect(status).toBe(400);
@@ -398,7 +398,7 @@ describe('a queue in code', () => {
   });
 
   it('is reset to its code by a button, after a question; there is none that removes', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const page = await kit.get('/queues/mail');
     expect(buttonsOf(page)).toContain('Reset it to its code …');

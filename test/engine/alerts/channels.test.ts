@@ -81,7 +81,7 @@ describe('a webhook', () => {
   });
 
   it('gives up on an answer that does not come, and reads no more than an excerpt of a long one', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     receiver.answer(() => undefined);
     expect(await sent({ ...channel, timeout: '300ms' })).toMatchObject({
@@ -102,7 +102,7 @@ describe('a webhook', () => {
     expect(result?.answer.length).toBeLessThan(400);
   });
 
-  it('is not sent without TLS to another host, unless that is allowed', { tags: 'slow' }, async () => {
+  it('is not sent without TLS to another host, unless that is allowed', { tags: 'check' }, async () => {
     // This host by a name that does not say so.
     vi.stubEnv('ALERT_URL', receiver.url.replace('127.0.0.1', '0.0.0.0'));
     expect(await sent(channel)).toMatchObject({
@@ -153,7 +153,7 @@ describe('a mail', () => {
     from: 'Tock <tock@example.com>',
   } as const;
 
-  it('arrives', { tags: 'slow' }, async () => {
+  it('arrives', { tags: 'check' }, async () => {
     expect(await sent({ ...channel, smtp: inbox.url })).toMatchObject({
       isDelivered: true,
       answer: expect.stringMatching(/^127\.0\.0\.1 answered 250/),
@@ -194,7 +194,7 @@ describe('a mail', () => {
   });
 
   it('is sent by STARTTLS with a self-signed certificate to this host, and where that is allowed', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const withTls = await openInbox({ hasTls: true });
     try {
@@ -255,7 +255,7 @@ describe('a command', () => {
       '500ms',
       /no answer within 0\.5 s/,
     ],
-  ] as const)('that %s is no delivery', { tags: 'slow' }, async (_what, text, timeout, message) => {
+  ] as const)('that %s is no delivery', { tags: 'check' }, async (_what, text, timeout, message) => {
     const command = await script(text);
     expect(await sent({ command: [...command], timeout })).toMatchObject({
       isDelivered: false,

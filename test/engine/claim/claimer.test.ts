@@ -176,7 +176,7 @@ describe('a claim', () => {
     [2499, [2000]],
   ])(
     'is followed at once by another where there is room for 500, whatever is worth it: %d',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (many, counts) => {
       await test.sql(
         `insert into tock.job_runs_live (job, payload, status) select 'noop', '{}', 'queued' from generate_series(1, 2600)`,
@@ -188,7 +188,7 @@ describe('a claim', () => {
     },
   );
 
-  it('asks for two thousand at most', { tags: 'slow' }, async () => {
+  it('asks for two thousand at most', { tags: 'check' }, async () => {
     await test.sql(
       `insert into tock.job_runs_live (job, payload, status) select 'noop', '{}', 'queued' from generate_series(1, 2003)`,
     );
@@ -256,7 +256,7 @@ describe('claims in more lanes than one claim visits', () => {
   /** From 0. */
   const numbers = () => taken.flatMap(ids => (ids === '' ? [] : ids.split(' ').map(id => Number(id) - 1)));
 
-  it('take each run once, the more urgent ones first', { tags: 'slow' }, async () => {
+  it('take each run once, the more urgent ones first', { tags: 'check' }, async () => {
     do await claimer.claim();
     while (claimer.hasMore && taken.length < 50);
     expect(numbers().toSorted((one, other) => one - other)).toEqual(
@@ -267,7 +267,7 @@ describe('claims in more lanes than one claim visits', () => {
     expect(claimer.hasMore).toBe(false);
   });
 
-  it('come to each queue, before any has given more than a few', { tags: 'slow' }, async () => {
+  it('come to each queue, before any has given more than a few', { tags: 'check' }, async () => {
     while (taken.length < 4) await claimer.claim();
     const counts = new Map<number, number>();
     for (const n of numbers()) counts.set(n % QUEUES, (counts.get(n % QUEUES) ?? 0) + 1);
@@ -275,7 +275,7 @@ describe('claims in more lanes than one claim visits', () => {
     expect(Math.max(...counts.values())).toBeLessThanOrEqual(8);
   });
 
-  it('take an urgent run first when it is time to visit all lanes', { tags: 'slow' }, async () => {
+  it('take an urgent run first when it is time to visit all lanes', { tags: 'check' }, async () => {
     onTaken[1] = () => (room = 0);
     await claimer.claim();
     await add(1, { priority: -1, queue: 'urgent' });
@@ -385,7 +385,7 @@ describe('a run below the watermarks', () => {
     ['with a hint', lane],
   ])(
     'is left by a claim %s, and found by a sweep, with no further claim',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (_what, hint) => {
       await claimAt10();
       goOnByItself();
@@ -431,7 +431,7 @@ describe('a run below the watermarks', () => {
   });
 
   it('is swept for no more once nothing was claimed or found; without notifications, again and again', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     vi.restoreAllMocks();
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
@@ -459,7 +459,7 @@ describe('a run below the watermarks', () => {
     }
   });
 
-  it('is swept for only while there is room, and found then', { tags: 'slow' }, async () => {
+  it('is swept for only while there is room, and found then', { tags: 'check' }, async () => {
     await claimAt10('stands');
     goOnByItself();
     await add(1, { run_at: at(11) });
@@ -482,7 +482,7 @@ describe('a run below the watermarks', () => {
     await taking('2,3');
   });
 
-  it('is swept for again where that fails, which is logged once', { tags: 'slow' }, async () => {
+  it('is swept for again where that fails, which is logged once', { tags: 'check' }, async () => {
     await claimAt10();
     goOnByItself();
     refused = '<= (m.after_at';

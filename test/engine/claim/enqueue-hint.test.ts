@@ -108,7 +108,7 @@ describe('a daemon', () => {
     await listener.end();
   });
 
-  it('finds runs without a notification right after a run with one', { tags: 'slow' }, async () => {
+  it('finds runs without a notification right after a run with one', { tags: 'check' }, async () => {
     daemon = await test.another().start();
     const first = await test.tock.enqueue(quick);
     await until(() => isDone(first), 'the first one to end');
@@ -128,7 +128,7 @@ describe('a daemon', () => {
     expect(daemon.outcomeCounts).toMatchObject({ succeeded: 4, lost: 0 });
   });
 
-  it('claims a run in a queue with settings too, after the poll that follows', { tags: 'slow' }, async () => {
+  it('claims a run in a queue with settings too, after the poll that follows', { tags: 'check' }, async () => {
     await test.tock.queues.set('mail', { concurrency: 1 });
     daemon = await test.another().start();
     const first = await test.tock.enqueue(quick);

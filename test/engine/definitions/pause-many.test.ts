@@ -97,7 +97,7 @@ describe('pauseMany', () => {
   });
 
   it('is one act of the audit however many there are, found by each of them, and resumed as one', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.sql(
       `insert into tock.job_definitions (name, job, origin, cron, next_at)
@@ -145,7 +145,7 @@ describe('resumeMany', () => {
   });
 
   it('leaves one that was resumed by hand and paused again for another reason', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const { pause } = await pauseAll();
     await test.tock.schedules.resume('a');
@@ -156,7 +156,7 @@ describe('resumeMany', () => {
 
   it.each([[{ note: 'customer asked' }], [{}]])(
     'leaves one that somebody has paused meanwhile by itself, with %j',
-    { tags: 'slow' },
+    { tags: 'check' },
     async options => {
       const { pause } = await pauseAll();
       await test.tock.schedules.pause('a', options);

@@ -136,7 +136,7 @@ describe('pause and resume', () => {
 
 describe('remove', () => {
   it('withdraws what is not due, hides the schedule, and gives the same id back', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const { id } = await test.tock.schedules.upsert({ ...minutely, jitter: '50s', catchup: 'all' });
     await test.setClock('2026-03-01T12:01:00Z');

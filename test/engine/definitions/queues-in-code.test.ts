@@ -55,7 +55,7 @@ describe('registering', () => {
     expect(await test.sql(`select xmin::text from tock.job_queues where name = 'mail'`)).toEqual(before);
   });
 
-  it('keeps the tokens of a rate that has not changed', { tags: 'slow' }, async () => {
+  it('keeps the tokens of a rate that has not changed', { tags: 'check' }, async () => {
     const rate = { count: 1, per: '1h' };
     await code({ name: 'mail', rate }).register();
     await test.sql(`update tock.job_queues set rate_next_at = tock.now() + interval '1 hour'`);
@@ -67,7 +67,7 @@ describe('registering', () => {
     expect(await test.sql(`select rate_next_at from tock.job_queues`)).toEqual([{ rate_next_at: null }]);
   });
 
-  it('holds runs back, and lets them start once the code does', { tags: 'slow' }, async () => {
+  it('holds runs back, and lets them start once the code does', { tags: 'check' }, async () => {
     const shut = code({ name: 'mail', concurrency: 0 });
     await shut.register();
     await shut.enqueue('send');
@@ -76,7 +76,7 @@ describe('registering', () => {
   });
 
   it('writes nothing for another version that is in force beside it, and after a roll-back does', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const older = code({ name: 'mail', concurrency: 4 });
     await older.register();
@@ -145,7 +145,7 @@ describe('what an operator sets in a queue that is in code', () => {
   });
 
   it('ends at its time, each limit by itself, by the next reaping: a tick that finds nothing else too', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = code({ name: 'mail', concurrency: 4, fair: '$.tenant' });
     await tock.register();
@@ -172,7 +172,7 @@ describe('what an operator sets in a queue that is in code', () => {
   });
 
   it('ends by itself also after the code has left the queue, and a limit without an end stays', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await code({ name: 'mail', concurrency: 4 }).register();
     await test.tock.queues.set('mail', { concurrency: 2, until: '1h' });

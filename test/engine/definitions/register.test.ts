@@ -83,7 +83,7 @@ describe('register', () => {
 
   it.each(EDITS)(
     'writes an edit of %s alone, by code and at run time',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (_option, edit, shown) => {
       const cron = { cron: '0 * * * *' } as const;
       await test.another({ jobs: [job('report', cron)] }).register();
@@ -99,7 +99,7 @@ describe('register', () => {
   );
 
   it('gives the same id to a definition that is removed and comes again, and catches nothing up in between', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const a = job('a', { cron: '* * * * *', catchup: 'all' });
     const first = test.another({ jobs: [a, job('b')] });
@@ -114,7 +114,7 @@ describe('register', () => {
     expect((await with_.tick()).materialized.runs).toBe(0);
   });
 
-  it('keeps the queued runs of a vanished definition and makes no new ones', { tags: 'slow' }, async () => {
+  it('keeps the queued runs of a vanished definition and makes no new ones', { tags: 'check' }, async () => {
     const one = test.another({ jobs: [job('a', { cron: '* * * * *', jitter: '50s' }), job('b')] });
     await one.register();
     await test.setClock('2026-03-01T12:01:00Z');
@@ -128,7 +128,7 @@ describe('register', () => {
   });
 
   it('withdraws queued runs of the old schedule that are not yet due, and records it', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const one = test.another({ jobs: [job('a', { cron: '0 * * * *', jitter: '30m' })] });
     await one.register();
@@ -143,7 +143,7 @@ describe('register', () => {
   });
 
   it('loses no occurrence to a deploy: what came due under the old definition is materialized first', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const one = test.another({ jobs: [job('a', { cron: '0 * * * *' })] });
     await one.register();
@@ -160,7 +160,7 @@ describe('register', () => {
     expect(await proveAll(two)).toEqual([]);
   });
 
-  it('does not let an old version win back from a new one that is alive', { tags: 'slow' }, async () => {
+  it('does not let an old version win back from a new one that is alive', { tags: 'check' }, async () => {
     const old = test.another({ jobs: [job('a', { cron: '0 1 * * *' })] });
     const fresh = test.another({ jobs: [job('a', { cron: '0 2 * * *' })] });
     await old.register();
@@ -196,7 +196,7 @@ describe('register', () => {
     ['changed', [job('a', { cron: '0 4 1 1 *' })]],
   ])(
     'catches up in a roll-back what came due since the newer version was last seen: %s',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (_how, newer) => {
       const old = test.another({ jobs: [job('a', { cron: '* * * * *', catchup: 'all' }), job('b')] });
       const fresh = test.another({ jobs: [...newer, job('b'), job('c')] });
@@ -229,7 +229,7 @@ describe('register', () => {
     },
   );
 
-  it('does not catch up a pause in a roll-back', { tags: 'slow' }, async () => {
+  it('does not catch up a pause in a roll-back', { tags: 'check' }, async () => {
     const old = test.another({ jobs: [job('a', { cron: '* * * * *', catchup: 'all' })] });
     await old.tick();
     await test.another({ jobs: [job('a', { cron: '0 4 1 1 *' })] }).register();
@@ -244,7 +244,7 @@ describe('register', () => {
     expect(await proveAll(old)).toEqual([]);
   });
 
-  it('leaves runs of new jobs to the newer version, in ticks of an older one', { tags: 'slow' }, async () => {
+  it('leaves runs of new jobs to the newer version, in ticks of an older one', { tags: 'check' }, async () => {
     const once = { retry: { maxAttempts: 1 } };
     const known = defineJob({ name: 'known', schedule: { cron: '* * * * *' }, run: () => null });
     const added = defineJob({ name: 'added', schedule: { cron: '* * * * *' }, ...once, run: () => null });
@@ -266,7 +266,7 @@ describe('register', () => {
     expect(await minutes('added')).toEqual(['12:01', '12:02', '12:03']);
   });
 
-  it('leaves them to the newer version in a daemon too', { tags: 'slow' }, async () => {
+  it('leaves them to the newer version in a daemon too', { tags: 'check' }, async () => {
     const old = test.another({ jobs: [job('known')] });
     const fresh = test.another({ jobs: [job('known'), job('added')] });
     await old.register();
@@ -280,7 +280,7 @@ describe('register', () => {
     expect((await fresh.tick()).executed).toMatchObject({ succeeded: 1 });
   });
 
-  it('is done once when eight hosts register at once', { tags: 'slow' }, async () => {
+  it('is done once when eight hosts register at once', { tags: 'check' }, async () => {
     const jobs = Array.from({ length: 50 }, (_, index) => job(`job-${index}`, { cron: '0 * * * *' }));
     const results = await Promise.all(
       Array.from({ length: 8 }, () => test.another({ jobs, connections: 2 }).register()),
@@ -323,7 +323,7 @@ describe('register', () => {
     });
 
     it('registers once that is allowed; then a process without the permission may tick', {
-      tags: 'slow',
+      tags: 'check',
     }, async () => {
       await test.another({ jobs: own }).register();
       const jobs = [job('new', hourly)];
@@ -341,7 +341,7 @@ describe('register', () => {
       ['the only one is renamed', ['a'], ['b']],
       ['half of four vanish', ['a', 'b', 'c', 'd'], ['a', 'b']],
       ['all stay and more come', ['a', 'b'], ['a', 'b', 'c', 'd', 'e']],
-    ])('does not stand in the way when %s', { tags: 'slow' }, async (_case, before, after) => {
+    ])('does not stand in the way when %s', { tags: 'check' }, async (_case, before, after) => {
       await test.another({ jobs: before.map(name => job(name)) }).register();
       const next = test.another({ jobs: after.map(name => job(name)) });
       expect(await next.register()).toMatchObject({ status: 'registered' });

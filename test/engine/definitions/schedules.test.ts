@@ -66,7 +66,7 @@ describe('upsert', () => {
   });
 
   it('changes nothing where nothing changed, whatever the order of the keys and the spelling', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const first = await test.tock.schedules.upsert({
       name: 'a',
@@ -92,7 +92,7 @@ describe('upsert', () => {
   });
 
   it('keeps the id in an edit, begins at now, withdraws what is queued and not due, and leaves what runs alone', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const { id } = await test.tock.schedules.upsert({ ...minutely, cron: '0 * * * *', jitter: '30m' });
     await test.setClock('2026-03-01T13:00:00Z');
@@ -118,7 +118,7 @@ describe('upsert', () => {
   });
 
   it('leaves each occurrence one row when an edit and a tick come in the same second', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     for (let round = 0; round < 8; round++) {
       const name = `raced-${round}`;
@@ -157,7 +157,7 @@ describe('upsert', () => {
     });
   });
 
-  it('lets one of two concurrent edits of a version win, and tells the other', { tags: 'slow' }, async () => {
+  it('lets one of two concurrent edits of a version win, and tells the other', { tags: 'check' }, async () => {
     await test.tock.schedules.upsert(minutely);
     const other = test.another();
     for (let version = 1; version <= 5; version++) {
@@ -176,7 +176,7 @@ describe('upsert', () => {
     }
   });
 
-  it('makes one schedule of many that are made at once under one name', { tags: 'slow' }, async () => {
+  it('makes one schedule of many that are made at once under one name', { tags: 'check' }, async () => {
     const tocks = Array.from({ length: 6 }, () => test.another({ connections: 2 }));
     const made = await Promise.all(tocks.map(tock => tock.schedules.upsert(minutely)));
     expect(new Set(made.map(({ id, version }) => `${id} ${version}`)).size).toBe(1);
@@ -241,7 +241,7 @@ describe('upsert', () => {
     expect(await test.tock.schedules.upsert(minutely)).toMatchObject({ version: 2, brokenReason: null });
   });
 
-  it('holds hundreds of schedules of one job, each with its payload', { tags: 'slow' }, async () => {
+  it('holds hundreds of schedules of one job, each with its payload', { tags: 'check' }, async () => {
     const count = rounds(100, 500);
     const tenants = Array.from({ length: count }, (_, tenant) => tenant);
     // All at once, some would wait for a connection for longer than they may, on a busy machine.
@@ -268,7 +268,7 @@ describe('upsert', () => {
   });
 
   it('is left alone when code registers, and taken over when code defines the name', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const { id } = await test.tock.schedules.upsert({ ...minutely, name: 'later-in-code' });
     const later = defineJob({ name: 'later-in-code', schedule: { every: '1h' }, run: () => null });

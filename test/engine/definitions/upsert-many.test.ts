@@ -67,7 +67,7 @@ describe('upsertMany', () => {
   });
 
   it('makes one schedule of each name where many processes make the same, in any order', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const many = Array.from({ length: 40 }, (_, number) => tenant(number));
     const orders = [many, many.toReversed(), many.slice(10), many.toReversed().slice(10)];
@@ -78,7 +78,7 @@ describe('upsertMany', () => {
     expect(made.flat().every(({ version }) => version === 1)).toBe(true);
   });
 
-  it('takes no more statements for a thousand new ones than for one', { tags: 'slow' }, async () => {
+  it('takes no more statements for a thousand new ones than for one', { tags: 'check' }, async () => {
     const statements = async (count: number, from: number) => {
       const pool = new pg.Pool({ connectionString: test.url, max: 2 });
       const client = await pool.connect();

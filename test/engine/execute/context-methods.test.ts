@@ -47,7 +47,7 @@ describe('the context of a handler', () => {
     expect(await test.tock.runs.list({ job: 'other' })).toHaveLength(2);
   });
 
-  it('reads, cancels and retries runs, in the name of the app', { tags: 'slow' }, async () => {
+  it('reads, cancels and retries runs, in the name of the app', { tags: 'check' }, async () => {
     const waits = await test.tock.enqueue(other, {}, { delay: '1h' });
     const run = await within(async ({ runs }) => {
       const found = await runs.list({ job: 'other' });
@@ -72,7 +72,7 @@ describe('the context of a handler', () => {
     ]);
   });
 
-  it('completes, prolongs and fails runs that were handed off', { tags: 'slow' }, async () => {
+  it('completes, prolongs and fails runs that were handed off', { tags: 'check' }, async () => {
     const [paid, unpaid] = [await test.tock.enqueue(hands), await test.tock.enqueue(hands)];
     await test.tock.tick();
     const run = await within(async ({ complete, extend, fail }) => [
@@ -87,7 +87,7 @@ describe('the context of a handler', () => {
     expect(await test.tock.runs.get(unpaid)).toMatchObject({ status: 'dead' });
   });
 
-  it('limits, pauses and resumes queues', { tags: 'slow' }, async () => {
+  it('limits, pauses and resumes queues', { tags: 'check' }, async () => {
     await within(async ({ queues }) => {
       await queues.set('mails', { concurrency: 3 });
       await queues.pause('mails', { note: 'the server is down' });
@@ -100,7 +100,7 @@ describe('the context of a handler', () => {
   });
 
   it('has all of it for as long as the handler executes, also while its Tock closes', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = test.another();
     let isHeld = false;

@@ -55,7 +55,7 @@ describe('the ledger', () => {
 
 describe('ctx.once', () => {
   it('does the work once over attempts and runs, and gives the kept result back', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     let calls = 0;
     const results: unknown[] = [];
@@ -78,7 +78,7 @@ describe('ctx.once', () => {
     expect(await mails()).toEqual(['seven']);
   });
 
-  it('leaves neither the row nor the work when the work throws', { tags: 'slow' }, async () => {
+  it('leaves neither the row nor the work when the work throws', { tags: 'check' }, async () => {
     const acting = job(ctx =>
       ctx.once('mail:8', async trx => {
         await trx
@@ -94,7 +94,7 @@ describe('ctx.once', () => {
   });
 
   it('fails when the work swallowed an SQL error, since its transaction is void', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.sql('alter table public.mails add unique (who)');
     await test.sql(`insert into public.mails values ('taken')`);
@@ -114,7 +114,7 @@ describe('ctx.once', () => {
   });
 
   it('lets one of two runs at the same moment do it, and the other wait for the result', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     let calls = 0;
     const acting = job(ctx =>
@@ -134,7 +134,7 @@ describe('ctx.once', () => {
     for (const id of ids) expect(await tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: 1 });
   });
 
-  it('commits nothing once the lease is lost', { tags: 'slow' }, async () => {
+  it('commits nothing once the lease is lost', { tags: 'check' }, async () => {
     const acting = job(ctx =>
       ctx.once('stolen', async trx => {
         await trx.withTables<Tables>().insertInto('mails').values({ who: 'thief' }).execute();
@@ -152,7 +152,7 @@ describe('ctx.once', () => {
 });
 
 describe('ctx.step', () => {
-  it('keeps a result across the attempts of its run, and not for another run', { tags: 'slow' }, async () => {
+  it('keeps a result across the attempts of its run, and not for another run', { tags: 'check' }, async () => {
     let calls = 0;
     const acting = job(async ctx => {
       const step = await ctx.step('fetch', () => ({ call: ++calls }));
@@ -194,7 +194,7 @@ describe.each(['step', 'once'] as const)('the result of ctx.%s', effect => {
         });
 
   it('is refused at the first attempt, and not kept, where it would be something else later', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const given: unknown[] = [];
     const acting = defineJob({
@@ -217,7 +217,7 @@ describe.each(['step', 'once'] as const)('the result of ctx.%s', effect => {
     expect([await test.sql('select * from tock.job_effects'), await mails()]).toEqual([[], []]);
   });
 
-  it('is the same for the first and for all later attempts', { tags: 'slow' }, async () => {
+  it('is the same for the first and for all later attempts', { tags: 'check' }, async () => {
     const results = LASTING.map((): unknown[] => []);
     const acting = job(async ctx => {
       for (const [place, what] of LASTING.entries())
@@ -235,7 +235,7 @@ describe.each(['step', 'once'] as const)('the result of ctx.%s', effect => {
 });
 
 describe('ctx.step, where two of one name are under way', () => {
-  it('gives both the result that was kept first', { tags: 'slow' }, async () => {
+  it('gives both the result that was kept first', { tags: 'check' }, async () => {
     let calls = 0;
     let open = () => undefined as void;
     const opened = new Promise<void>(resolve => {
@@ -257,7 +257,7 @@ describe('ctx.step, where two of one name are under way', () => {
 });
 
 describe('ctx.transaction', () => {
-  it('commits the work together with the success', { tags: 'slow' }, async () => {
+  it('commits the work together with the success', { tags: 'check' }, async () => {
     const acting = job(ctx =>
       ctx.transaction(async trx => {
         await trx.withTables<Tables>().insertInto('mails').values({ who: 'both' }).execute();
@@ -270,7 +270,7 @@ describe('ctx.transaction', () => {
     expect(await mails()).toEqual(['both']);
   });
 
-  it('commits neither when the lease is lost meanwhile', { tags: 'slow' }, async () => {
+  it('commits neither when the lease is lost meanwhile', { tags: 'check' }, async () => {
     const acting = job(ctx =>
       ctx.transaction(async trx => {
         await trx.withTables<Tables>().insertInto('mails').values({ who: 'neither' }).execute();
@@ -303,7 +303,7 @@ describe('ctx.transaction', () => {
   });
 
   it('fails with the error of a server that refuses to end the run, and commits nothing of that attempt', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.sql(`
       create sequence public.refusals;
@@ -327,7 +327,7 @@ describe('ctx.transaction', () => {
     expect(await mails()).toEqual(['again']);
   });
 
-  it('stays succeeded when the handler throws after it', { tags: 'slow' }, async () => {
+  it('stays succeeded when the handler throws after it', { tags: 'check' }, async () => {
     const acting = job(async ctx => {
       await ctx.transaction(trx =>
         trx
@@ -343,7 +343,7 @@ describe('ctx.transaction', () => {
   });
 
   it('survives the loss of its connection: the attempt fails, the work is rolled back', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const acting = job(ctx =>
       ctx.transaction(async trx => {
@@ -409,7 +409,7 @@ describe.each([
   };
   const LOST = [expect.objectContaining({ code: 'TOCK_LEASE_LOST' })];
 
-  it('a step keeps nothing', { tags: 'slow' }, async () => {
+  it('a step keeps nothing', { tags: 'check' }, async () => {
     expect(
       await caught(ctx =>
         ctx.step('charge', async () => {
@@ -420,13 +420,13 @@ describe.each([
     ).toEqual(LOST);
   });
 
-  it('once commits nothing', { tags: 'slow' }, async () => {
+  it('once commits nothing', { tags: 'check' }, async () => {
     expect(await caught(ctx => ctx.once(`mail:${ctx.runId}`, async () => void (await lose(ctx))))).toEqual(
       LOST,
     );
   });
 
-  it('a transaction commits nothing', { tags: 'slow' }, async () => {
+  it('a transaction commits nothing', { tags: 'check' }, async () => {
     expect(
       await caught(ctx =>
         ctx.transaction(async trx => {
@@ -440,7 +440,7 @@ describe.each([
 });
 
 describe('the key of an effect', () => {
-  it.each([['a'], ['k'.repeat(900)], [`${'ä'.repeat(449)}ab`]])('may be %s', { tags: 'slow' }, async key => {
+  it.each([['a'], ['k'.repeat(900)], [`${'ä'.repeat(449)}ab`]])('may be %s', { tags: 'check' }, async key => {
     const acting = job(ctx => ctx.once(key, () => 'done'));
     expect((await runOf(acting)).run).toMatchObject({ status: 'succeeded', output: 'done' });
   });
@@ -450,7 +450,7 @@ describe('the key of an effect', () => {
     ['longer than 900 bytes', `${'ä'.repeat(450)}a`],
     ['with NUL', 'a\u0000b'],
     ['a number', 7],
-  ])('is refused where it is %s', { tags: 'slow' }, async (_what, key) => {
+  ])('is refused where it is %s', { tags: 'check' }, async (_what, key) => {
     let calls = 0;
     const acting = job(async ctx => {
       await ctx.once(key as string, () => calls++).catch(() => undefined);
@@ -465,7 +465,7 @@ describe('the key of an effect', () => {
 });
 
 describe('ctx.progress', () => {
-  it('is shown while the run is running, and is kept with it', { tags: 'slow' }, async () => {
+  it('is shown while the run is running, and is kept with it', { tags: 'check' }, async () => {
     let release = () => undefined as void;
     const held = new Promise<void>(resolve => {
       release = resolve;

@@ -43,7 +43,7 @@ describe('a large payload', () => {
   });
 
   it('does not come with the claim, which many of them would make too large for the memory', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.sql(`select tock.enqueue_one('echo', jsonb_build_object('text', repeat('x', 10000000)), null, null, 'default', 0, 1, 'api')
       from generate_series(1, 8)`);
@@ -75,7 +75,7 @@ describe('a large payload', () => {
   });
 
   it('waits until those before it have ended, where they would be too large together', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const sizes: number[] = [];
     let held = 0;
@@ -96,7 +96,7 @@ describe('a large payload', () => {
     expect(sizes).toEqual([10_000_000, 10_000_000, 10_000_000, 10_000_000]);
   });
 
-  it('costs no attempt where the connection is lost while it is read', { tags: 'slow' }, async () => {
+  it('costs no attempt where the connection is lost while it is read', { tags: 'check' }, async () => {
     const pool = new pg.Pool({ connectionString: test.url });
     let isCut = false;
     pool.on('connect', client => {
@@ -126,7 +126,7 @@ describe('a large payload', () => {
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', attempts: 1, errors: [] });
   });
 
-  it('ends its run where it is over the limit of the worker, and no other', { tags: 'slow' }, async () => {
+  it('ends its run where it is over the limit of the worker, and no other', { tags: 'check' }, async () => {
     const other = test.another({ maxPayloadBytes: 16 * MIB });
     const large = { text: noise(3 * MIB) };
     const id = await other.enqueue(echo, large);
@@ -145,7 +145,7 @@ describe('a large payload', () => {
     expect(seen).toContainEqual(large);
   });
 
-  it('is left out of a list, which shows the others', { tags: 'slow' }, async () => {
+  it('is left out of a list, which shows the others', { tags: 'check' }, async () => {
     await test.sql(
       `select tock.enqueue_one('echo', jsonb_build_object('text', repeat('x', 30000000)), null, null, 'default', 0, 1, 'api')`,
     );

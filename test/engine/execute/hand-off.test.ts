@@ -93,7 +93,7 @@ describe('a run that is handed off', () => {
   });
 
   it('is completed two days later by a webhook: its result, its slot and its hooks', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const id = await handedOff();
     const next = await test.tock.enqueue(pays);
@@ -123,7 +123,7 @@ describe('a run that is handed off', () => {
   });
 
   it('fails by the backoff of its job, and is dead once its attempts are used up', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const id = await handedOff(mourned.name);
     expect(await test.tock.fail(id, 1, new TypeError('no cover'))).toBe(true);
@@ -156,7 +156,7 @@ describe('a run that is handed off', () => {
     expect(await test.tock.runs.list({ job: 'buries' })).toHaveLength(1);
   });
 
-  it('is dead at once where the other side wants no retry', { tags: 'slow' }, async () => {
+  it('is dead at once where the other side wants no retry', { tags: 'check' }, async () => {
     const id = await handedOff();
     expect(
       await test.tock.fail(id, 1, Object.assign(new Error('unknown account'), { code: 'E7' }), {
@@ -173,7 +173,7 @@ describe('a run that is handed off', () => {
   });
 
   it('is tried again when its lease ends; then the old completion changes nothing and is counted', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const id = await handedOff();
     await test.advance('3d');
@@ -208,7 +208,7 @@ describe('a run that is handed off', () => {
     });
   });
 
-  it('is dead when its lease ends at the last attempt', { tags: 'slow' }, async () => {
+  it('is dead when its lease ends at the last attempt', { tags: 'check' }, async () => {
     const id = await handedOff();
     await test.sql('update tock.job_runs_live set max_attempts = 1');
     await test.advance('4d');
@@ -241,7 +241,7 @@ describe('a run that is handed off', () => {
   });
 
   it('keeps what was decided, though it is cancelled or its lease ends before a tick comes', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const id = await handedOff();
     expect(await test.tock.complete(id, 1, 'done')).toBe(true);
@@ -251,7 +251,7 @@ describe('a run that is handed off', () => {
     expect(await run(id)).toMatchObject({ status: 'succeeded', output: 'done' });
   });
 
-  it('leaves its handoff on record, until retention deletes it with the keys', { tags: 'slow' }, async () => {
+  it('leaves its handoff on record, until retention deletes it with the keys', { tags: 'check' }, async () => {
     const id = await handedOff();
     expect(await test.tock.complete(id, 1)).toBe(true);
     await test.tock.tick();
@@ -288,7 +288,7 @@ describe('a planned run that is handed off', () => {
     return await own.tock.runs.list({ definition: 'nightly' });
   };
 
-  it('starts what follows its definition, once it is completed', { tags: 'slow' }, async () => {
+  it('starts what follows its definition, once it is completed', { tags: 'check' }, async () => {
     const [first] = await tickAt('2026-03-03T02:00:00Z');
     expect(first).toMatchObject({ status: 'running', handOff: { to: null } });
     const { sentences } = await own.tock.why('nightly', '2026-03-03T02:00:00Z');
@@ -301,7 +301,7 @@ describe('a planned run that is handed off', () => {
     ]);
   });
 
-  it('gives way to a later occurrence that cancels it', { tags: 'slow' }, async () => {
+  it('gives way to a later occurrence that cancels it', { tags: 'check' }, async () => {
     const [second] = await tickAt('2026-03-04T02:00:00Z');
     expect(second?.handOff).not.toBeNull();
     await tickAt('2026-03-05T02:00:00Z');
@@ -404,7 +404,7 @@ describe('ctx.handOff', () => {
       (ctx: JobContext) => ctx.transaction(() => ctx.handOff({ lease: '1h' }) as never),
       'TOCK_BAD_STATE',
     ],
-  ])('cannot be the result of %s', { tags: 'slow' }, async (_what, work, code) => {
+  ])('cannot be the result of %s', { tags: 'check' }, async (_what, work, code) => {
     expect(await failsWith(work)).toMatchObject({ code, message: expect.stringMatching(/hand/i) });
   });
 

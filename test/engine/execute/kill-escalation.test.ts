@@ -1,4 +1,4 @@
-// How a child process is made to end. With real processes: test/processes/isolate-endings.slow.test.ts.
+// How a child process is made to end. With real processes: test/processes/isolate-endings.check.test.ts.
 import { performance } from 'node:perf_hooks';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ABANDON_MS, KillEscalation, TERM_MS } from '../../../src/engine/execute/isolate/kill-escalation.js';

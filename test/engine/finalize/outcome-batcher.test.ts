@@ -244,7 +244,7 @@ describe('outcomes that the server does not take for now', () => {
     expect(eventsOf().slice(2)).toEqual(['finalize.waiting', 'finalize.resumed']);
   });
 
-  it('are sent in turn, until three in a row are rejected in a round', { tags: 'slow' }, async () => {
+  it('are sent in turn, until three in a row are rejected in a round', { tags: 'check' }, async () => {
     const ids = await hold(7);
     before = () => {
       throw refusing('57014');
@@ -257,7 +257,7 @@ describe('outcomes that the server does not take for now', () => {
     await ended(7);
   });
 
-  it('hold up no others: one that stays refused is alone soon', { tags: 'slow' }, async () => {
+  it('hold up no others: one that stays refused is alone soon', { tags: 'check' }, async () => {
     const ids = await hold(4);
     let isOpen = false;
     before = sentIds => {
@@ -314,7 +314,7 @@ describe('outcomes that the server does not take for now', () => {
 describe('a server that is away', () => {
   const away = () => Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
 
-  it('is sent the whole batch again, once in a round', { tags: 'slow' }, async () => {
+  it('is sent the whole batch again, once in a round', { tags: 'check' }, async () => {
     const ids = await hold(5);
     before = () => {
       throw away();

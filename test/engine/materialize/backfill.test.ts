@@ -65,7 +65,7 @@ describe('backfill', () => {
   });
 
   it('does not double what the scheduler ran, nor the other way round, also at the same moment', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.schedules.upsert({ ...hourly, cron: '* * * * *', catchup: 'all', overlap: 'allow_all' });
     await test.setClock('2026-03-01T13:00:30Z');
@@ -82,7 +82,7 @@ describe('backfill', () => {
     expect(succeeded).toHaveLength(91);
   });
 
-  it('makes runs for what was skipped: an outage, a pause; and once only', { tags: 'slow' }, async () => {
+  it('makes runs for what was skipped: an outage, a pause; and once only', { tags: 'check' }, async () => {
     const { id } = await test.tock.schedules.upsert(hourly);
     await test.tock.schedules.pause('computed');
     await test.setClock('2026-03-01T15:00:30Z');
@@ -138,14 +138,14 @@ describe('backfill', () => {
     expect(await test.tock.runs.list()).toMatchObject([{ output: { since: '2026-03-01T08:00:00.000Z' } }]);
   });
 
-  it('has no regard for overlap, remaining and the start deadline', { tags: 'slow' }, async () => {
+  it('has no regard for overlap, remaining and the start deadline', { tags: 'check' }, async () => {
     await test.tock.schedules.upsert({ ...hourly, remaining: 2, startDeadline: '1m' });
     expect(await test.tock.schedules.backfill('hourly', day)).toMatchObject({ made: 24 });
     expect(await test.tock.tick()).toMatchObject({ executed: { succeeded: 24 } });
     expect(await test.tock.schedules.list({ name: 'hourly' })).toMatchObject([{ remaining: 2 }]);
   });
 
-  it('goes in batches of a thousand and tells how far it is', { tags: 'slow' }, async () => {
+  it('goes in batches of a thousand and tells how far it is', { tags: 'check' }, async () => {
     await test.tock.schedules.upsert({ ...hourly, cron: '* * * * *' });
     const told: number[] = [];
     const result = await test.tock.schedules.backfill('hourly', {
@@ -158,7 +158,7 @@ describe('backfill', () => {
   });
 
   it('ends when the definition is edited meanwhile, and goes on when it is repeated', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const other = test.another();
     const minutely = { ...hourly, cron: '* * * * *' };
@@ -197,7 +197,7 @@ describe('backfill', () => {
   });
 
   it('refuses the future, what is no window, too many, and what has no occurrences', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.schedules.upsert({ name: 'secondly', job: plain, every: '1s' });
     await test.tock.schedules.upsert({ name: 'removed', job: plain, every: '1s' });

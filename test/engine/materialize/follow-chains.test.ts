@@ -53,7 +53,7 @@ describe('after', () => {
     expect(await test.sql('select * from tock.job_outbox')).toEqual([]);
   });
 
-  it('follows a run that an operator cancels, at once', { tags: 'slow' }, async () => {
+  it('follows a run that an operator cancels, at once', { tags: 'check' }, async () => {
     const tock = await open(parent('load'), child('sweep', { all: ['load'], on: 'completion' }));
     await tock.tick({ queues: ['another'] });
     const [waits] = await tock.runs.list({ definition: 'load', status: ['queued'] });
@@ -63,7 +63,7 @@ describe('after', () => {
   });
 
   it('leaves a skipped row where the outcome is not the one asked for; a retry that succeeds runs it', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     failing.add('load');
     const tock = await open(
@@ -89,7 +89,7 @@ describe('after', () => {
     expect(await states('sweep')).toHaveLength(1);
   });
 
-  it('all waits for each of them, any for the first; of the same occurrence', { tags: 'slow' }, async () => {
+  it('all waits for each of them, any for the first; of the same occurrence', { tags: 'check' }, async () => {
     const tock = await open(
       parent('hourly'),
       parent('daily', '0 12 * * *'),
@@ -106,7 +106,7 @@ describe('after', () => {
     ]);
   });
 
-  it('two parents that end at the same moment in two processes start it once', { tags: 'slow' }, async () => {
+  it('two parents that end at the same moment in two processes start it once', { tags: 'check' }, async () => {
     const parents = Array.from({ length: 6 }, (_, index) => parent(`part-${index}`));
     const jobs = [
       ...parents,
@@ -122,7 +122,7 @@ describe('after', () => {
     expect(await states('whole')).toEqual([{ at: '12:00', status: 'succeeded' }]);
   });
 
-  it('goes on over several links, and with a backfill of the first', { tags: 'slow' }, async () => {
+  it('goes on over several links, and with a backfill of the first', { tags: 'check' }, async () => {
     const tock = await open(parent('load'), child('clean', 'load'), child('report', 'clean'));
     await tock.schedules.backfill('load', { from: '2026-03-01T08:00:00Z', to: '2026-03-01T12:00:00Z' });
     await tock.tick();
@@ -135,7 +135,7 @@ describe('after', () => {
   });
 
   it('is made by the next tick when the process died between the end and what follows', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = await open(parent('load'), child('report', 'load'));
     await test.sql(
@@ -153,7 +153,7 @@ describe('after', () => {
   });
 
   it('goes one after another also where parents end out of turn: who has begun ends first', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const begun: string[] = [];
     const failsFirst = new Set(['load 12:00', 'report 13:00']);
@@ -200,7 +200,7 @@ describe('after', () => {
     expect(await test.sql('select from tock.job_slots')).toEqual([]);
   });
 
-  it('heeds a pause and what remains', { tags: 'slow' }, async () => {
+  it('heeds a pause and what remains', { tags: 'check' }, async () => {
     const tock = await open(parent('load'), child('report', 'load', { remaining: 2 }));
     await tock.tick();
     await tock.schedules.pause('report');
@@ -218,7 +218,7 @@ describe('after', () => {
     ]);
   });
 
-  it('skips what its parent skips, with a reason', { tags: 'slow' }, async () => {
+  it('skips what its parent skips, with a reason', { tags: 'check' }, async () => {
     const tock = await open(
       defineJob({ name: 'load', schedule: { cron: '0 * * * *' }, run: () => null }),
       child('report', 'load'),
@@ -231,7 +231,7 @@ describe('after', () => {
     ]);
   });
 
-  it('may be stated at run time; circles and unknown names are refused there', { tags: 'slow' }, async () => {
+  it('may be stated at run time; circles and unknown names are refused there', { tags: 'check' }, async () => {
     const idle = defineJob({ name: 'idle', run: () => null });
     const tock = await open(parent('load'), idle);
     await tock.schedules.upsert({ name: 'one', job: idle, after: 'load' });
@@ -266,7 +266,7 @@ describe('after', () => {
 
 describe('onDead', () => {
   it('enqueues its job once for each time that a run ends dead, with what is known', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     failing.add('load');
     const seen: unknown[] = [];
@@ -302,7 +302,7 @@ describe('onDead', () => {
     expect(seen).toHaveLength(2);
   });
 
-  it('also follows a run that the reaper found dead', { tags: 'slow' }, async () => {
+  it('also follows a run that the reaper found dead', { tags: 'check' }, async () => {
     const care = defineJob({ name: 'care', run: () => null });
     const load = defineJob({ name: 'load', retry: { maxAttempts: 1 }, onDead: 'care', run: () => null });
     const tock = await open(load, care);
@@ -328,7 +328,7 @@ describe('onDead', () => {
 
 describe('pauseOnFailure', () => {
   it('pauses after so many dead runs in a row, and counts afresh once resumed', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     failing.add('load');
     const load = defineJob({

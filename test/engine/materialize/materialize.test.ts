@@ -62,7 +62,7 @@ describe('an occurrence', () => {
     });
   });
 
-  it('is not doubled by a cursor that was set back: the key refuses it', { tags: 'slow' }, async () => {
+  it('is not doubled by a cursor that was set back: the key refuses it', { tags: 'check' }, async () => {
     const tock = test.another({ jobs: [scheduled('minutely', { cron: '* * * * *', catchup: 'all' })] });
     await tock.tick();
     await test.setClock('2026-03-01T12:03:00Z');
@@ -75,7 +75,7 @@ describe('an occurrence', () => {
   });
 
   it('is not lost or doubled when the clock is set back an hour and comes again', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = test.another({ jobs: [scheduled('minutely', { cron: '* * * * *', catchup: 'all' })] });
     await tock.tick();
@@ -94,7 +94,7 @@ describe('an occurrence', () => {
 
 describe('after three days off', () => {
   it('latest gives one run per definition that says how many it stands for, and a row for those it left out', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const jobs = Array.from({ length: 20 }, (_, index) =>
       scheduled(`hourly-${index}`, { cron: '0 * * * *' }),
@@ -117,7 +117,7 @@ describe('after three days off', () => {
   });
 
   it('all gives a run for each occurrence within its window, and one skipped row for the older ones', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = test.another({
       jobs: [scheduled('hourly', { cron: '0 * * * *', catchup: 'all', catchupWindow: '1d' })],
@@ -133,7 +133,7 @@ describe('after three days off', () => {
   });
 
   it('none gives nothing but a skipped row, and goes on with the next occurrence', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = test.another({ jobs: [scheduled('nightly', { cron: '0 3 * * *', catchup: 'none' })] });
     await tock.tick();
@@ -146,7 +146,7 @@ describe('after three days off', () => {
 
 describe('policies', () => {
   it('overlap skip leaves a skipped row while an earlier run is live, allow_all runs beside it', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = test.another({
       jobs: [
@@ -169,7 +169,7 @@ describe('policies', () => {
   });
 
   it('a start deadline skips the run that is claimed too late, with its reason', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = test.another({ jobs: [scheduled('punctual', { cron: '0 * * * *', startDeadline: '5m' })] });
     await tock.tick();
@@ -179,7 +179,7 @@ describe('policies', () => {
   });
 
   it('a start deadline does not hold for the second attempt of a run that began in time', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const flaky = defineJob({
       name: 'flaky',
@@ -197,7 +197,7 @@ describe('policies', () => {
     expect((await tock.tick()).executed).toMatchObject({ succeeded: 1, skipped: 0 });
   });
 
-  it('jitter moves the start and not the occurrence, the same each time', { tags: 'slow' }, async () => {
+  it('jitter moves the start and not the occurrence, the same each time', { tags: 'check' }, async () => {
     const tock = test.another({ jobs: [scheduled('spread', { cron: '0 * * * *', jitter: '10m' })] });
     await tock.tick();
     await test.setClock('2026-03-01T13:00:00Z');
@@ -214,7 +214,7 @@ describe('policies', () => {
     expect(second?.status === 'skipped' || delay(second) === delay(first)).toBe(true);
   });
 
-  it('remaining = 2 gives two runs with two tickers, then none', { tags: 'slow' }, async () => {
+  it('remaining = 2 gives two runs with two tickers, then none', { tags: 'check' }, async () => {
     const jobs = [scheduled('twice', { cron: '* * * * *', remaining: 2 })];
     const [one, two] = [test.another({ jobs }), test.another({ jobs })];
     await one.tick();
@@ -226,7 +226,7 @@ describe('policies', () => {
     expect(await one.schedules.list()).toMatchObject([{ remaining: 0, nextAt: null }]);
   });
 
-  it('remaining counts no occurrence twice, though the cursor is set back', { tags: 'slow' }, async () => {
+  it('remaining counts no occurrence twice, though the cursor is set back', { tags: 'check' }, async () => {
     const tock = test.another({
       jobs: [scheduled('some', { cron: '* * * * *', catchup: 'all', remaining: 5 })],
     });
@@ -244,7 +244,7 @@ describe('policies', () => {
   });
 
   it('a payload function gets the occurrence; one that throws fails the run and not the tick', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const good = defineJob({
       name: 'computed',
@@ -290,7 +290,7 @@ describe('policies', () => {
 });
 
 describe('a materialization', () => {
-  it('goes on until nothing is due, and adds up what it did', { tags: 'slow' }, async () => {
+  it('goes on until nothing is due, and adds up what it did', { tags: 'check' }, async () => {
     const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })] });
     await test.sql(`insert into tock.job_definitions (name, job, origin, cron, catchup, cursor)
       select 'by-hand-' || n, 'worker', 'runtime', '* * * * *', case when n % 2 = 0 then 'latest' else 'none' end,
@@ -306,7 +306,7 @@ describe('a materialization', () => {
   });
 
   it('leaves the rest to the next batch once one has five thousand runs, and counts each definition once', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })] });
     await tock.queues.pause('default');
@@ -317,7 +317,7 @@ describe('a materialization', () => {
     expect(await batchesOf('job_runs_live', 'true')).toEqual([1000, 5000]);
   });
 
-  it('fails when one of two batches does, and makes up for it later', { tags: 'slow' }, async () => {
+  it('fails when one of two batches does, and makes up for it later', { tags: 'check' }, async () => {
     const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })] });
     await test.sql(`insert into tock.job_definitions (name, job, origin, cron, cursor)
       select 'by-hand-' || n, 'worker', 'runtime', '* * * * *', tock.now() - interval '1 minute' from generate_series(1, 1002) n`);
@@ -331,7 +331,7 @@ describe('a materialization', () => {
   });
 
   it('makes the runs and skips of others, and what follows, where a definition is broken', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const jobs = [
       scheduled('broken', { cron: '* * * * *' }),
@@ -355,7 +355,7 @@ describe('a materialization', () => {
     expect(await test.sql('select kind from tock.job_outbox')).toEqual([]);
   });
 
-  it('passes over a definition that another tick has locked', { tags: 'slow' }, async () => {
+  it('passes over a definition that another tick has locked', { tags: 'check' }, async () => {
     const jobs = [scheduled('free', { cron: '* * * * *' }), scheduled('locked', { cron: '* * * * *' })];
     const tock = test.another({ jobs, statementTimeout: '8s' });
     await tock.tick();
@@ -384,7 +384,7 @@ describe('a materialization', () => {
 
   it.each(['paused_at', 'broken_at', 'vanished_at'])(
     'leaves alone a definition with %s',
-    { tags: 'slow' },
+    { tags: 'check' },
     async column => {
       const tock = test.another({ jobs: [defineJob({ name: 'worker', run: () => null })] });
       await test.sql(`insert into tock.job_definitions (name, job, origin, cron, cursor, ${column}) values
@@ -449,7 +449,7 @@ describe('a definition written by hand', () => {
 });
 
 describe('six tickers in one process', () => {
-  it('give each of hundreds of due definitions one run', { tags: 'slow' }, async () => {
+  it('give each of hundreds of due definitions one run', { tags: 'check' }, async () => {
     const count = rounds(200, 700);
     const jobs = Array.from({ length: count }, (_, index) =>
       scheduled(`job-${index}`, { cron: '* * * * *' }),
@@ -477,7 +477,7 @@ describe('live runs', () => {
     ['allow_all', 3, 3],
   ])(
     '%s beside %d of them: %d of three occurrences give a run',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (overlap, live, runs) => {
       await test.sql(
         `insert into tock.job_definitions (id, name, job, origin, cron, overlap, catchup, cursor, next_at) overriding system value
@@ -521,7 +521,7 @@ describe('many definitions at once', () => {
   };
 
   it('go on while a batch waits: two are under way, each definition in one of them', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await define(3000);
     const tock = test.another({ jobs: [] });
@@ -537,7 +537,7 @@ describe('many definitions at once', () => {
     ).toEqual([{ count: 3000, all: 3000 }]);
   });
 
-  it('are walked over once more for those that another session had locked', { tags: 'slow' }, async () => {
+  it('are walked over once more for those that another session had locked', { tags: 'check' }, async () => {
     await define(3000);
     const tock = test.another({ jobs: [] });
     let ticking: Promise<unknown> | undefined;

@@ -58,7 +58,7 @@ describe('a queue that is relayed to sql', () => {
   });
 
   it('has its runs offered by a tick, claimed, answered, and ended by the next', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const id = await send();
     const { executed: counts } = await test.tock.tick();
@@ -89,7 +89,7 @@ describe('a queue that is relayed to sql', () => {
   });
 
   it('gives out the most urgent first, and each run once to two who claim at once', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const late = await send('late', { priority: 5 });
     const urgent = await send('urgent', { priority: -5 });
@@ -102,7 +102,7 @@ describe('a queue that is relayed to sql', () => {
     expect(await ids(10)).toEqual([late]);
   });
 
-  it('has payloads that code computes', { tags: 'slow' }, async () => {
+  it('has payloads that code computes', { tags: 'check' }, async () => {
     await test.tock.tick();
     await test.setClock('2026-03-02T13:00:01Z');
     await test.tock.tick();
@@ -110,7 +110,7 @@ describe('a queue that is relayed to sql', () => {
   });
 
   it('fails runs whose payload its schema refuses, and offers what this code does not know', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.tock.queues.pause('mail');
     const [bad, other] = await test.sql<{ id: string }>(
@@ -126,7 +126,7 @@ describe('a queue that is relayed to sql', () => {
   });
 
   it('keeps limits: a run that is offered holds its slot until it is answered', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const first = await test.tock.enqueue('single', {});
     const second = await test.tock.enqueue('single', {});
@@ -140,7 +140,7 @@ describe('a queue that is relayed to sql', () => {
     expect(await ids()).toEqual([second]);
   });
 
-  it('tries a run again whose worker is never heard of, under the next fence', { tags: 'slow' }, async () => {
+  it('tries a run again whose worker is never heard of, under the next fence', { tags: 'check' }, async () => {
     const id = await send();
     await test.tock.tick();
     const [first] = await claim(1, '30 seconds');
@@ -156,7 +156,7 @@ describe('a queue that is relayed to sql', () => {
   });
 
   it('keeps an offer that nobody takes: for a year, and no attempt is counted beyond its own', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const id = await send();
     await test.tock.tick();
@@ -176,7 +176,7 @@ describe('a queue that is relayed to sql', () => {
     expect(await ids()).toEqual([id]);
   });
 
-  it('extends a lease from the claim on', { tags: 'slow' }, async () => {
+  it('extends a lease from the claim on', { tags: 'check' }, async () => {
     const id = await send();
     await test.tock.tick();
     const [claimed] = await claim(1, '30 seconds');
@@ -190,7 +190,7 @@ describe('a queue that is relayed to sql', () => {
 });
 
 describe('an offer is not given out, and its run not lost', () => {
-  it('after a cancel', { tags: 'slow' }, async () => {
+  it('after a cancel', { tags: 'check' }, async () => {
     const id = await send();
     await test.tock.tick();
     await test.tock.runs.cancel(id);
@@ -200,7 +200,7 @@ describe('an offer is not given out, and its run not lost', () => {
     expect(await offers()).toBe(0);
   });
 
-  it('while the queue is paused: a tick takes it back, uncounted', { tags: 'slow' }, async () => {
+  it('while the queue is paused: a tick takes it back, uncounted', { tags: 'check' }, async () => {
     const id = await send();
     await test.tock.tick();
     await test.tock.queues.pause('mail');
@@ -214,7 +214,7 @@ describe('an offer is not given out, and its run not lost', () => {
     expect(await claim()).toMatchObject([{ run_id: id, attempt: 1, fence: 2 }]);
   });
 
-  it('while everything is frozen', { tags: 'slow' }, async () => {
+  it('while everything is frozen', { tags: 'check' }, async () => {
     const id = await send();
     await test.tock.tick();
     await test.tock.freeze({ until: new Date('2026-03-02T12:10:00Z'), note: 'the lake is being moved' });
@@ -226,7 +226,7 @@ describe('an offer is not given out, and its run not lost', () => {
     expect(await ids()).toEqual([id]);
   });
 
-  it('outside the hours of its queue', { tags: 'slow' }, async () => {
+  it('outside the hours of its queue', { tags: 'check' }, async () => {
     await test.tock.queues.set('mail', { window: '11:00-12:30' });
     const id = await send();
     await test.tock.tick();
@@ -236,7 +236,7 @@ describe('an offer is not given out, and its run not lost', () => {
     expect(await run(id)).toMatchObject({ status: 'queued', attempts: 0 });
   });
 
-  it('when the queue is relayed no more: ticks execute its runs', { tags: 'slow' }, async () => {
+  it('when the queue is relayed no more: ticks execute its runs', { tags: 'check' }, async () => {
     const id = await send();
     await test.tock.tick();
     await test.tock.queues.set('mail', { relay: null });
@@ -249,7 +249,7 @@ describe('an offer is not given out, and its run not lost', () => {
     expect(await run(id)).toMatchObject({ status: 'succeeded', attempts: 1 });
   });
 
-  it('whose row is under another fence', { tags: 'slow' }, async () => {
+  it('whose row is under another fence', { tags: 'check' }, async () => {
     const id = await send();
     await test.tock.tick();
     await test.sql('update tock.job_runs_live set fence = 7 where id = $1', [id]);
@@ -268,7 +268,7 @@ describe('an offer is not given out, and its run not lost', () => {
 });
 
 describe('who offers', () => {
-  it('a daemon, which fills up as workers claim', { tags: 'slow' }, async () => {
+  it('a daemon, which fills up as workers claim', { tags: 'check' }, async () => {
     await test.setClock(null);
     const daemon = await test.tock.start();
     try {
@@ -297,7 +297,7 @@ describe('who offers', () => {
     }
   });
 
-  it('not a tick that names the queue: it executes its runs', { tags: 'slow' }, async () => {
+  it('not a tick that names the queue: it executes its runs', { tags: 'check' }, async () => {
     const id = await send();
     await test.tock.tick({ queues: ['other'] });
     expect(await offers()).toBe(0);

@@ -61,7 +61,7 @@ describe('runs.retryMany', () => {
     });
   });
 
-  it('counts without changing anything, and no further than the cap', { tags: 'slow' }, async () => {
+  it('counts without changing anything, and no further than the cap', { tags: 'check' }, async () => {
     await manyDead(10_050);
     const dry = { done: {}, ...empty };
     expect(await test.tock.runs.retryMany({}, { dryRun: true })).toEqual({ matched: 10_001, ...dry });
@@ -76,7 +76,7 @@ describe('runs.retryMany', () => {
     expect(await states()).toEqual({ dead: 10_050 });
   });
 
-  it('works in batches, oldest first, and can be stopped and repeated', { tags: 'slow' }, async () => {
+  it('works in batches, oldest first, and can be stopped and repeated', { tags: 'check' }, async () => {
     await manyDead(450);
     const stop = new AbortController();
     const progress: number[] = [];
@@ -105,7 +105,7 @@ describe('runs.retryMany', () => {
   });
 
   it('lets them start at a rate, over all batches, and says when the last is due', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await manyDead(450);
     const dry = await test.tock.runs.retryMany({}, { rate: { count: 5, per: '1s' }, dryRun: true });
@@ -129,12 +129,12 @@ describe('runs.retryMany', () => {
     [{ count: 1.5, per: '1s' }, 'TOCK_BAD_OPTION'],
     [{ count: 1, per: '0s' }, 'TOCK_BAD_OPTION'],
     [{ count: 1, per: 'often' }, 'TOCK_BAD_DURATION'],
-  ])('refuses the rate %j', { tags: 'slow' }, async (rate, code) => {
+  ])('refuses the rate %j', { tags: 'check' }, async (rate, code) => {
     await expect(test.tock.runs.retryMany({}, { rate })).rejects.toMatchObject({ code });
   });
 
   it('leaves one line in the audit, with the filter and the sum of the batches', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await manyDead(450);
     const ann = test.tock.as({ name: 'ann', via: 'page', role: 'operate', seesPayloads: true });
@@ -169,7 +169,7 @@ describe('runs.retryMany', () => {
   });
 
   it('names the run that cannot be live again, and retries the others of its batch', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const key = { idempotency_key: 'shop', live_key: 'shop' };
     await addRuns(test, dead(), dead(key), dead(), { job: 'mail', ...key });
@@ -186,7 +186,7 @@ describe('runs.retryMany', () => {
   });
 
   it('passes over what another action has retried in the meantime, and waits for it', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await addRuns(test, dead(), dead());
     const taken = `with gone as (delete from tock.job_runs_finished where id = 2 returning *)
@@ -234,7 +234,7 @@ describe('runs.cancelMany', () => {
   });
 
   it('leaves those that were asked to stop before, with the reason of that, and counts only what it asked', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const running = {
       job: 'mail',

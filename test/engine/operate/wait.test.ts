@@ -93,7 +93,7 @@ describe('a wait', () => {
     expect([run.status, run.output, started]).toEqual(['succeeded', 'done', [id]]);
   });
 
-  it('ends on its signal while the handler works', { tags: 'slow' }, async () => {
+  it('ends on its signal while the handler works', { tags: 'check' }, async () => {
     await start();
     const id = await test.tock.enqueue(held, {});
     await isStarted(id);
@@ -149,7 +149,7 @@ describe('a wait', () => {
   it.each([
     ['a pool that has no connection to spare for listening', { connections: 3 }, ''],
     ['a database where notifications are off', {}, 'alter database :name set pg_tock.notify = off'],
-  ])('ends also over %s', { tags: 'slow' }, async (_what, options, statement) => {
+  ])('ends also over %s', { tags: 'check' }, async (_what, options, statement) => {
     const [row] = await test.sql<{ name: string }>('select quote_ident(current_database()) as name');
     if (statement !== '') await test.sql(statement.replace(':name', row?.name ?? ''));
     const id = await test.tock.enqueue(held, {});
@@ -173,7 +173,7 @@ describe('a wait', () => {
 });
 
 describe('a notification ends the wait', () => {
-  it.each(['pass', 'fail'] as const)('for a run that a worker ends: %s', { tags: 'slow' }, async does => {
+  it.each(['pass', 'fail'] as const)('for a run that a worker ends: %s', { tags: 'check' }, async does => {
     const id = await test.tock.enqueue(held, { does });
     const waiting = waitForNotification(id);
     await isAwaited(id);
@@ -181,7 +181,7 @@ describe('a notification ends the wait', () => {
     expect((await waiting).status).toBe(does === 'pass' ? 'succeeded' : 'dead');
   });
 
-  it('for a run that is cancelled, and for all who wait for it', { tags: 'slow' }, async () => {
+  it('for a run that is cancelled, and for all who wait for it', { tags: 'check' }, async () => {
     const id = await test.tock.enqueue(held, {});
     const waits = [waitForNotification(id), waitForNotification(id), test.another().runs.wait(id)];
     await isAwaited(id);
@@ -189,7 +189,7 @@ describe('a notification ends the wait', () => {
     expect((await Promise.all(waits)).map(run => run.status)).toEqual(Array(3).fill('cancelled'));
   });
 
-  it('also where an operator retried the run before the wait has polled', { tags: 'slow' }, async () => {
+  it('also where an operator retried the run before the wait has polled', { tags: 'check' }, async () => {
     const id = await test.tock.enqueue(held, { does: 'pass' });
     const waiting = waitForNotification(id);
     await isAwaited(id);
@@ -202,7 +202,7 @@ describe('a notification ends the wait', () => {
     expect(await waiting).toMatchObject({ status: 'succeeded', generation: 2 });
   });
 
-  it('of a successor that becomes a run meanwhile', { tags: 'slow' }, async () => {
+  it('of a successor that becomes a run meanwhile', { tags: 'check' }, async () => {
     await start();
     const live = { key: 'shop', unique: 'live', replace: true } as const;
     const first = await test.tock.enqueue(held, {}, live);
@@ -214,7 +214,7 @@ describe('a notification ends the wait', () => {
     expect(await waiting).toMatchObject({ id: next, status: 'succeeded' });
   });
 
-  it('or a poll, where the run ended while the connection was lost', { tags: 'slow' }, async () => {
+  it('or a poll, where the run ended while the connection was lost', { tags: 'check' }, async () => {
     const id = await test.tock.enqueue(held, {});
     const waiting = waitForNotification(id);
     await isAwaited(id);
@@ -226,7 +226,7 @@ describe('a notification ends the wait', () => {
   });
 
   it('and is sent once for each run for which somebody waits, and for no other', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const notifications: string[] = [];
     const client = await database.connect();

@@ -43,7 +43,7 @@ describe('a relayed queue', () => {
     expect(named.runMs).toBeGreaterThan(3_000_000);
   });
 
-  it('is left alone by a daemon that has claimed from it before', { tags: 'slow' }, async () => {
+  it('is left alone by a daemon that has claimed from it before', { tags: 'check' }, async () => {
     await test.tock.queues.set('mail', { relay: null });
     const daemon = await test.tock.start();
     try {
@@ -67,7 +67,7 @@ describe('a relayed queue', () => {
     expect(executed).toEqual([id]);
   });
 
-  it('is said to wait for a relay, by status and why, until one is at work', { tags: 'slow' }, async () => {
+  it('is said to wait for a relay, by status and why, until one is at work', { tags: 'check' }, async () => {
     await test.setClock('2026-03-02T01:00:00Z');
     await test.tock.tick();
     await test.setClock('2026-03-02T02:00:10Z');

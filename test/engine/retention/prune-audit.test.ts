@@ -42,7 +42,7 @@ describe('prune', () => {
   });
 
   it('by hand leaves a row with what it removed, and none if that was nothing', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await oldKeys(3);
     await kit.tock.prune();
@@ -58,7 +58,7 @@ describe('prune', () => {
     expect(await prunes()).toHaveLength(1);
   });
 
-  it('by hand leaves a row of what it had removed before it was stopped', { tags: 'slow' }, async () => {
+  it('by hand leaves a row of what it had removed before it was stopped', { tags: 'check' }, async () => {
     await oldKeys(20_000);
     await kit.sql(`insert into tock.job_effects (key, run_id, created_at) values ('old', 1, '2029-01-01')`);
     const controller = new AbortController();
@@ -77,7 +77,7 @@ describe('prune', () => {
     expect(row?.details['deletedKeys']).toBe(20_000 - count);
   });
 
-  it('of the job that does it each night leaves no row', { tags: 'slow' }, async () => {
+  it('of the job that does it each night leaves no row', { tags: 'check' }, async () => {
     await oldKeys(3);
     await kit.tock.enqueue('nightly');
     await kit.tock.tick();

@@ -80,7 +80,7 @@ describe.runIf(process.platform === 'linux')('the lease of a run', () => {
     ['was of another host', { host: 'elsewhere' }, true],
     ['was of another boot', { life: 'another boot 1' }, true],
     ['says nothing of itself', { life: null }, true],
-  ])('goes on where the process %s', { tags: 'slow' }, async (_what, row, isEnded) => {
+  ])('goes on where the process %s', { tags: 'check' }, async (_what, row, isEnded) => {
     await hold(row);
     if (isEnded) await end();
     await announce();

@@ -217,7 +217,7 @@ describe('a beat that fails', () => {
     throw new Error('no route to host');
   };
 
-  it('is repeated, less and less often, and said once', { tags: 'slow' }, async () => {
+  it('is repeated, less and less often, and said once', { tags: 'check' }, async () => {
     await hold();
     before = fail;
     start();

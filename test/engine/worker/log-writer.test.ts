@@ -144,7 +144,7 @@ describe.each([
   ['it waits for its next attempt', { status: 'failed', locked_by: null }],
   ['it has ended', { status: 'succeeded', finished_at: NOW }],
 ])('once the lease is lost, since %s', (_what, row) => {
-  it('nothing is written, and others that come along are', { tags: 'slow' }, async () => {
+  it('nothing is written, and others that come along are', { tags: 'check' }, async () => {
     const [lost, held] = [await hold(row), await hold()];
     for (const active of [lost, held]) add(active, 'late');
     await writer.flush([lost, held]);
@@ -152,7 +152,7 @@ describe.each([
     expect(await textsOf(held)).toEqual([['late']]);
   });
 
-  it('what was written before stays as it was', { tags: 'slow' }, async () => {
+  it('what was written before stays as it was', { tags: 'check' }, async () => {
     const active = await hold();
     add(active, 'in time');
     await writer.flush([active]);

@@ -126,7 +126,7 @@ describe('the run starts with the next claim', () => {
     expect(await startedByNextClaim()).toBe(5);
   });
 
-  it('where the first claim after that fails', { tags: 'slow' }, async () => {
+  it('where the first claim after that fails', { tags: 'check' }, async () => {
     await slotHeldBy('ends');
     await endHolder();
     let failures = 0;
@@ -140,7 +140,7 @@ describe('the run starts with the next claim', () => {
     expect(await startedByNextClaim()).toBe(5);
   });
 
-  it('where its queue was paused at first', { tags: 'slow' }, async () => {
+  it('where its queue was paused at first', { tags: 'check' }, async () => {
     await slotHeldBy('ends');
     await test.tock.queues.pause('default');
     await endHolder();
@@ -175,7 +175,7 @@ describe('watermarks', () => {
     expect(worker.watermarks).toEqual(watermarks);
   });
 
-  it('rise again once the run was taken, and a later one', { tags: 'slow' }, async () => {
+  it('rise again once the run was taken, and a later one', { tags: 'check' }, async () => {
     await slotHeldBy('ends');
     await endHolder();
     expect(await startedByNextClaim()).toBe(5);

@@ -51,7 +51,7 @@ describe('a worker', () => {
   });
 
   it('passes slots on no more where no run waits for one, and again once one has waited', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const job = defineJob({
       name: 'keyed',
@@ -91,7 +91,7 @@ describe('a worker', () => {
   });
 
   it('goes on claiming by itself, also where handlers end before the claim has', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const job = defineJob({ name: 'instant', run: () => null });
     const tock = test.another({ jobs: [job] });
@@ -108,7 +108,7 @@ describe('a worker', () => {
   });
 
   it('stops only when a claim under way has been answered, and releases its runs', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const job = defineJob({ name: 'late', run: () => null });
     const tock = test.another({ jobs: [job] });
@@ -150,7 +150,7 @@ describe('a worker', () => {
   });
 
   it('executes each run once while several work at full speed, and claims an urgent run meanwhile', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const seen = new Map<string, number>();
     let urgentAfter = Number.POSITIVE_INFINITY;
@@ -186,7 +186,7 @@ describe('a worker', () => {
   });
 
   it('starts runs in the order in which they are due, not in that of their ids', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const order: string[] = [];
     const job = defineJob({ name: 'ordered', run: ctx => void order.push(ctx.runId) });
@@ -198,7 +198,7 @@ describe('a worker', () => {
     expect(order).toEqual(order.toSorted((a, b) => Number(b) - Number(a)));
   });
 
-  it('claims runs that need a slot amid a backlog that needs none', { tags: 'slow' }, async () => {
+  it('claims runs that need a slot amid a backlog that needs none', { tags: 'check' }, async () => {
     const ended: string[] = [];
     const plain = defineJob({ name: 'plain', run: () => void ended.push('plain') });
     const limited = defineJob({
@@ -217,7 +217,7 @@ describe('a worker', () => {
     expect(daemon.outcomeCounts).toMatchObject({ succeeded: 20_000, lost: 0, failed: 0 });
   });
 
-  it('gives handlers a context that can be destructured', { tags: 'slow' }, async () => {
+  it('gives handlers a context that can be destructured', { tags: 'check' }, async () => {
     const job = defineJob({
       name: 'apart',
       run: async ({ step, once, transaction, enqueue, log, progress, signal, scheduler, db, runId }) => {
@@ -241,7 +241,7 @@ describe('a worker', () => {
   });
 
   it('executes serial runs of a definition in the order of their occurrences, whichever is claimed first', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const order: string[] = [];
     const job = defineJob({
@@ -262,7 +262,7 @@ describe('a worker', () => {
     expect(order).toEqual(['12:01', '12:02', '12:03']);
   });
 
-  it('takes back an expired lease with the wait of its own job', { tags: 'slow' }, async () => {
+  it('takes back an expired lease with the wait of its own job', { tags: 'check' }, async () => {
     const job = defineJob({
       name: 'patient',
       retry: { backoff: 'linear', base: '7m', max: '1h' },

@@ -175,7 +175,7 @@ describe('the watermarks of claims', () => {
 
   it.each(['tick', 'library'] as const)(
     'are not kept by one of the kind %s, which ends when nothing is left',
-    { tags: 'slow' },
+    { tags: 'check' },
     async kind => {
       const worker = await used(kind);
       expect(worker.watermarks).toEqual([]);
@@ -183,7 +183,7 @@ describe('the watermarks of claims', () => {
     },
   );
 
-  it.each(['daemon', 'relay'] as const)('are kept by one of the kind %s', { tags: 'slow' }, async kind => {
+  it.each(['daemon', 'relay'] as const)('are kept by one of the kind %s', { tags: 'check' }, async kind => {
     const worker = await used(kind);
     expect(worker.watermarks).toMatchObject([{ queue: 'default', priority: 0 }]);
     await worker.stop();

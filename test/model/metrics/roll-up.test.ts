@@ -87,7 +87,7 @@ describe('the next step', () => {
     });
   });
 
-  it('leads to the end, whatever happens on the way, and never backwards', { tags: 'slow' }, () => {
+  it('leads to the end, whatever happens on the way, and never backwards', { tags: 'check' }, () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 100_000 }),

@@ -158,7 +158,7 @@ describe('a simulation', () => {
     expect(run([mixed])).toEqual(run([mixed]));
   });
 
-  it('is never over a limit, and loses no run, whatever comes', { tags: 'slow' }, () => {
+  it('is never over a limit, and loses no run, whatever comes', { tags: 'check' }, () => {
     const definitions = Array.from({ length: 30 }, (_, index) => ({
       name: `d${index}`,
       spec: { every: `${3 + (index % 7)}m` },

@@ -105,7 +105,7 @@ const anException = fc
   .filter(({ at: from, dueAt, kind }) => kind === 'skip' || from !== dueAt);
 
 describe('every occurrence', () => {
-  it('is accounted for once, whenever ticks come, and no tick looks at it twice', { tags: 'slow' }, () => {
+  it('is accounted for once, whenever ticks come, and no tick looks at it twice', { tags: 'check' }, () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(anException, { selector: each => each.at, maxLength: 8 }),

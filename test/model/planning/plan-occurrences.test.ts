@@ -156,7 +156,7 @@ describe('planOccurrences', () => {
     .map(cron => compileSchedule({ cron, timezone: 'America/New_York' }));
   const minutes = fc.integer({ min: 0, max: 3 * 24 * 60 });
 
-  it('under `all`, in however many steps it is planned, the same runs come out', { tags: 'slow' }, () => {
+  it('under `all`, in however many steps it is planned, the same runs come out', { tags: 'check' }, () => {
     fc.assert(
       fc.property(schedules, fc.array(minutes, { minLength: 1, maxLength: 6 }), (schedule, steps) => {
         const all: Case = { ...definition, catchup: 'all', overlap: 'allow_all' };

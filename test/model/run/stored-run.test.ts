@@ -27,7 +27,7 @@ describe('readErrors', () => {
     ]);
   });
 
-  it('makes an entry of causes without end', { tags: 'slow' }, () => {
+  it('makes an entry of causes without end', { tags: 'check' }, () => {
     let cause: unknown = entry;
     for (let level = 0; level < 100_000; level++) cause = { ...entry, cause };
     expect(readErrors([{ ...entry, cause }], NOW)).toEqual([

@@ -48,7 +48,7 @@ describe('checkCron', () => {
     expect(dates.filter(each => each.read !== null).length).toBeGreaterThan(100);
   });
 
-  it('agrees with readCron about every value, range and step of the other fields', { tags: 'slow' }, () => {
+  it('agrees with readCron about every value, range and step of the other fields', { tags: 'check' }, () => {
     const entries = (most: number) =>
       Array.from({ length: most + 3 }, (_, value) => [
         `${value}`,

@@ -144,7 +144,7 @@ describe('a field', () => {
 });
 
 describe('a command after the schedule', () => {
-  it('is told from the fields, after five of them and after six', { tags: 'slow' }, () => {
+  it('is told from the fields, after five of them and after six', { tags: 'check' }, () => {
     let refused = 0;
     fc.assert(
       fc.property(cron, fc.constantFrom(...COMMANDS), (text, command) => {

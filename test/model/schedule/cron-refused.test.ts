@@ -197,7 +197,7 @@ describe('invalid cron', () => {
     expect(ended).toBe(numRuns);
   });
 
-  it('is refused as a whole: fields made of valid and invalid pieces', { tags: 'slow' }, () => {
+  it('is refused as a whole: fields made of valid and invalid pieces', { tags: 'check' }, () => {
     const value = fc.oneof(
       fc.integer({ min: 0, max: 64 }).map(String),
       fc.constantFrom('*', 'L', 'H', 'mon', 'dec', 'H(2-9)', '15W', 'LW', 'L-3'),
@@ -250,7 +250,7 @@ describe('invalid cron, within its time', () => {
     }
   });
 
-  it('takes as little in long texts, of any letters and of pieces of cron', { tags: 'slow' }, () => {
+  it('takes as little in long texts, of any letters and of pieces of cron', { tags: 'check' }, () => {
     const seed = newSeed();
     const pieces = fc.constantFrom(
       '0',

@@ -38,7 +38,7 @@ describe('occurrencesBetween', () => {
     expect(new Set(places.flat()).size).toBe(3);
   });
 
-  it('refuses over a million occurrences', { tags: 'slow' }, () => {
+  it('refuses over a million occurrences', { tags: 'check' }, () => {
     const ask = () => occurrencesBetween({ every: '1s' }, day(1), day(31));
     expect(ask).toThrow(
       expect.objectContaining({

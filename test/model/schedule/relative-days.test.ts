@@ -50,7 +50,7 @@ describe('days that depend on the month', () => {
       expect(daysOf(field), field).toEqual(expectedDays(field.split(',')));
   });
 
-  it('are those of croner, where that knows them', { tags: 'slow' }, () => {
+  it('are those of croner, where that knows them', { tags: 'check' }, () => {
     for (const entry of ['LW', ...dates]) {
       const theirs = new Cron(`0 0 ${entry} * *`, { timezone: 'UTC' }).nextRuns(60, new Date(FROM - 1000));
       expect(daysOf(entry).slice(0, 60), entry).toEqual(theirs.map(each => each.toISOString().slice(0, 10)));

@@ -124,7 +124,7 @@ describe('the preparer', () => {
 });
 
 describe('a flood after a quiet time', () => {
-  it('is not ended by plans that read the whole table', { tags: 'slow' }, async () => {
+  it('is not ended by plans that read the whole table', { tags: 'check' }, async () => {
     const home = await createTestDatabase();
     const database = openDatabase({ connectionString: home.url, connections: 1 });
     const watching = new pg.Client({ connectionString: home.url });

@@ -44,7 +44,7 @@ describe.each(['tock', 'scheduling'])('a query in the schema %s', schema => {
     expect(await firstRow(database, queue('undone'))).toBeUndefined();
   });
 
-  it('is given up at the deadline of statements', { tags: 'slow' }, async () => {
+  it('is given up at the deadline of statements', { tags: 'check' }, async () => {
     const hasty = openDatabase({ connectionString: test.url, schema, statementTimeoutMs: 300 });
     try {
       await database.transaction(async session => {

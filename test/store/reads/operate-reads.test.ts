@@ -95,7 +95,7 @@ describe('the read of', () => {
 });
 
 describe('what is read', () => {
-  it('is capped and says so; what is exact stays exact', { tags: 'slow' }, async () => {
+  it('is capped and says so; what is exact stays exact', { tags: 'check' }, async () => {
     const pool = {
       run: <Row>(text: string, values: readonly unknown[] = []) => test.sql<Row>(text, [...values]),
     };

@@ -43,7 +43,7 @@ describe('the pulse', () => {
   });
 
   it('is another one after each thing that a run, an operator, a queue or a worker does', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const seen: (string | null)[] = [await pulse()];
     const acts: (() => Promise<unknown>)[] = [
@@ -89,7 +89,7 @@ describe('the pulse', () => {
   });
 
   it('is another one after whatever is committed while a run is running, or a thousand are live', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await test.sql('create table app_rows (n integer)');
     const write = async () => await test.sql('insert into app_rows values (1)');

@@ -117,7 +117,7 @@ describe('pages', () => {
     ['of all runs', {}],
     ['of a job', { job: 'noop' }],
     ['of a group of errors and others', { status: ['dead', 'queued'] }],
-  ])('%s go on where the one before ended, in both directions', { tags: 'slow' }, async (_name, match) => {
+  ])('%s go on where the one before ended, in both directions', { tags: 'check' }, async (_name, match) => {
     const read = readRunMatch(match);
     const seen: string[] = [];
     for (let before: string | undefined, more = true; more; before = seen.at(-1)) {
@@ -134,7 +134,7 @@ describe('pages', () => {
     expect([newest.runs.map(run => run.id), newest.hasNewer]).toEqual([['11', '10'], false]);
   });
 
-  it('have every live run of a job, be it rare or not, among many others', { tags: 'slow' }, async () => {
+  it('have every live run of a job, be it rare or not, among many others', { tags: 'check' }, async () => {
     // For a page of two, those that the first 2,000 lack are rare.
     await test.sql(`insert into tock.job_runs_live (id, job, status)
       select n, case when n < 1010 or n > 6990 then 'rare' when n % 100 = 2 then 'seldom' else 'common' end, 'queued'
@@ -208,7 +208,7 @@ describe('pages', () => {
          insert into tock.figures_by_hour (at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us)
          select date_trunc('hour', finished_at), job, queue, status, '', 3 * count(*), 0, 0, 0 from tock.job_runs_finished group by 1, 2, 3, 4`,
       ],
-    ])('runs %s come page by page, each once', { tags: 'slow' }, async (_name, figures) => {
+    ])('runs %s come page by page, each once', { tags: 'check' }, async (_name, figures) => {
       for (const statement of figures.split(';')) if (statement.trim() !== '') await test.sql(statement);
       expect(await pagesOf({})).toEqual(await inOrder());
       expect(await pagesOf({ status: 'dead' })).toEqual(await inOrder(`status = 'dead'`));
@@ -284,7 +284,7 @@ describe('readRunMatch', () => {
     ['text that is too long', { key: 'k'.repeat(600) }],
     ['a time that is none', { from: new Date('never') }],
     ['a number for a time', { to: 7 }],
-  ])('refuses %s', { tags: 'slow' }, (_name, match) => {
+  ])('refuses %s', { tags: 'check' }, (_name, match) => {
     expect(() => readRunMatch(match as RunMatch)).toThrow(
       expect.objectContaining({ code: 'TOCK_BAD_OPTION' }),
     );

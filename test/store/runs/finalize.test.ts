@@ -96,7 +96,7 @@ describe('an outcome that waits for a session which takes the run away', () => {
 describe('the end of an attempt', () => {
   it.each(ENDS.map(nameOf))(
     'that is the end of its run (%s) is in the history, and no longer among the live',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (_name, end, expected) => {
       const row = held({
         definition_id: 7,
@@ -164,7 +164,7 @@ describe('the end of an attempt', () => {
 
   it.each([...ENDS, ...MOVES_BACK].map(nameOf))(
     '(%s) moves what is held alone, and says what is not',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (_name, end) => {
       const ids = await addRuns(test, ...NOT_HELD, held(), held());
       const before = await test.sql('select * from tock.job_runs where id <= 4 order by id');
@@ -291,7 +291,7 @@ describe('the end of an attempt', () => {
 describe('slots', () => {
   it.each(ENDS.map(nameOf))(
     'are given back with the end of the run (%s), its turn too',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (_name, end) => {
       const ids = await addRuns(test, held(), held(), held());
       await takeSlot('job:x', '1');
@@ -360,7 +360,7 @@ describe('the outbox', () => {
     ],
   ])(
     'gets what follows a run (%s): its definition’s followers, and its job’s on_dead',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (_name, end, expected) => {
       const ids = await addRuns(test, ...rows);
       expect(await finalize(ids, end)).toMatchObject({ outboxWritten: true });
@@ -381,7 +381,7 @@ describe('readEndedAttempts', () => {
 
   it.each([...ENDS, ...MOVES_BACK].map(nameOf))(
     'knows what this attempt has ended (%s)',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (_name, end) => {
       const ids = await addRuns(test, held(), held());
       expect(await settled(ids)).toEqual(new Set());

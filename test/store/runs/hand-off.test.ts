@@ -158,7 +158,7 @@ describe('a handoff', () => {
 });
 
 describe('a call before the handoff, in a transaction that stays open', () => {
-  it.each(CALLS)('%s: the worker renews its lease meanwhile', { tags: 'slow' }, async text => {
+  it.each(CALLS)('%s: the worker renews its lease meanwhile', { tags: 'check' }, async text => {
     const [id = ''] = await addRuns(test, held());
     const client = new pg.Client({ connectionString: test.url });
     await client.connect();
@@ -203,7 +203,7 @@ describe('of two calls at once before the handoff', () => {
 });
 
 describe('the functions', () => {
-  it.each(CALLS)('%s holds under the run and its fence, and under no other', { tags: 'slow' }, async text => {
+  it.each(CALLS)('%s holds under the run and its fence, and under no other', { tags: 'check' }, async text => {
     const id = await handedOff();
     const [run, note] = [await runOf(id), await noteOf(id)];
     for (const [forgedId, fence] of [
@@ -219,7 +219,7 @@ describe('the functions', () => {
     expect(await call(text, [id, 3])).toBe(true);
   });
 
-  it.each(CALLS)('%s is refused once the lease has ended, and counted', { tags: 'slow' }, async text => {
+  it.each(CALLS)('%s is refused once the lease has ended, and counted', { tags: 'check' }, async text => {
     const id = await handedOff();
     await test.advance('61m');
     const run = await runOf(id);
@@ -232,7 +232,7 @@ describe('the functions', () => {
     });
   });
 
-  it.each(CALLS)('%s is refused once the outcome is decided, and counted', { tags: 'slow' }, async text => {
+  it.each(CALLS)('%s is refused once the outcome is decided, and counted', { tags: 'check' }, async text => {
     const id = await handedOff();
     await call(CALLS[0], [id, 3]);
     const run = await runOf(id);
@@ -326,7 +326,7 @@ describe('the functions', () => {
     [`tock.extend($1, 3, null)`, /^the lease must be between 1 second and 366 days$/],
     [`tock.progress($1, 3, 'NaN')`, /^the fraction must be a number from 0 to 1$/],
     [`tock.progress($1, 3, null)`, /^the fraction must be a number from 0 to 1$/],
-  ])('%s is an error, and changes nothing', { tags: 'slow' }, async (text, message) => {
+  ])('%s is an error, and changes nothing', { tags: 'check' }, async (text, message) => {
     const id = await handedOff();
     const [run, note] = [await runOf(id), await noteOf(id)];
     await expect(call(text, [id])).rejects.toThrow(message);

@@ -143,7 +143,7 @@ describe('insertOccurrences', () => {
   });
 
   it('inserts occurrences in one order, whatever order they come in: no deadlock', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const within = (limit: string, rows: readonly NewRow[], then: () => Promise<unknown>) =>
       database.transaction(async (session: Session) => {
@@ -188,7 +188,7 @@ describe('insertOccurrences', () => {
 
     beforeEach(() => test.sql(`update tock.job_definitions set cursor = '2026-03-01T00:00Z'`));
 
-    it('writes runs as insertOccurrences does, and moves all cursors', { tags: 'slow' }, async () => {
+    it('writes runs as insertOccurrences does, and moves all cursors', { tags: 'check' }, async () => {
       const rows = [
         row(1, { definition_id: '2', payload: undefined, slot_keys: null, slot_limits: null }),
         row(0, { payload: undefined }),

@@ -91,7 +91,7 @@ describe('payloads', () => {
 
   it.each(Object.entries(DOORS))(
     'of 200 levels are taken, and deeper ones refused: %s',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (_door, call) => {
       for (const payload of [arrays(201), objects(200)]) await test.sql(...call(payload));
       for (const payload of [arrays(202), objects(201), arrays(5000)])
@@ -129,7 +129,7 @@ describe('payloads', () => {
     await insert(arrays(201));
   });
 
-  it('of over 32 MiB as text are refused', { tags: 'slow' }, async () => {
+  it('of over 32 MiB as text are refused', { tags: 'check' }, async () => {
     // The server makes it, so that it need not be sent.
     const large = `repeat('x', 33554431)`;
     await expect(
@@ -180,7 +180,7 @@ describe('names', () => {
     'valueOf',
   ];
 
-  it('are those that code takes, in each function that enqueues', { tags: 'slow' }, async () => {
+  it('are those that code takes, in each function that enqueues', { tags: 'check' }, async () => {
     const isTaken = (name: string) => {
       try {
         return checkName(name, 'queue') === name;
@@ -252,7 +252,7 @@ describe('enqueue_many', () => {
     ['a trigger that is none', { trigger: 'me' }],
     ['a key of 9 kB', { keys: [NINE_KB] }],
     ['an empty key', { keys: [''] }],
-  ])('refuses %s', { tags: 'slow' }, async (_what, more) => {
+  ])('refuses %s', { tags: 'check' }, async (_what, more) => {
     await expect(enqueue(more)).rejects.toMatchObject({ code: expect.stringMatching(/^(22|23|54)/) });
   });
 });

@@ -31,7 +31,7 @@ describe('migrate', () => {
   });
 
   it('makes the same under another name, with nothing left that names the default', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const database = await open('order');
     await migrate(database);
@@ -44,7 +44,7 @@ describe('migrate', () => {
     for (const { source } of rows) expect(source).not.toMatch(/\btock\b\./);
   });
 
-  it('applies nothing the second time', { tags: 'slow' }, async () => {
+  it('applies nothing the second time', { tags: 'check' }, async () => {
     const database = await open();
     const first = await migrate(database);
     expect(first.applied.length).toBeGreaterThan(0);
@@ -56,7 +56,7 @@ describe('migrate', () => {
     });
   });
 
-  it('applies each file once when five hosts migrate at once', { tags: 'slow' }, async () => {
+  it('applies each file once when five hosts migrate at once', { tags: 'check' }, async () => {
     const test = await createTestDatabase();
     const databases = Array.from({ length: 5 }, () => openDatabase({ connectionString: test.url }));
     const results = await Promise.all(databases.map(database => migrate(database)));
@@ -64,7 +64,7 @@ describe('migrate', () => {
     for (const database of databases) opened.push({ database, test });
   });
 
-  it('refuses a file that was changed after it had been applied', { tags: 'slow' }, async () => {
+  it('refuses a file that was changed after it had been applied', { tags: 'check' }, async () => {
     const database = await open();
     await migrate(database);
     const changed = MIGRATION_TEXTS.map(({ name, text }) => ({ name, text: `${text}\n-- changed` }));
@@ -73,7 +73,7 @@ describe('migrate', () => {
     });
   });
 
-  it('leaves nothing behind when a file fails', { tags: 'slow' }, async () => {
+  it('leaves nothing behind when a file fails', { tags: 'check' }, async () => {
     const database = await open();
     const broken = { name: '9999_broken.sql', text: 'create table tock.half (id int);\nselect 1/0;' };
     await expect(migrate(database, undefined, [...MIGRATION_TEXTS, broken])).rejects.toThrow(
@@ -85,7 +85,7 @@ describe('migrate', () => {
     expect(row).toEqual({ there: false });
   });
 
-  it('makes the schema in a database whose encoding lacks most letters', { tags: 'slow' }, async () => {
+  it('makes the schema in a database whose encoding lacks most letters', { tags: 'check' }, async () => {
     const admin = await open();
     const url = new URL(opened.at(-1)?.test.url ?? '');
     url.pathname = `${url.pathname}_latin1`;
@@ -101,7 +101,7 @@ describe('migrate', () => {
   });
 
   it('makes partitions for this month and the three after it, each with the rows of its month', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const database = await open();
     const { madePartitions } = await migrate(database);
@@ -117,7 +117,7 @@ describe('migrate', () => {
   });
 
   it('moves what the default partition caught into the month that is made for it', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const database = await open();
     await migrate(database);
@@ -148,14 +148,14 @@ describe('the migrations of this version', () => {
 });
 
 describe('requireMigrated', () => {
-  it('refuses an empty database and takes a migrated one', { tags: 'slow' }, async () => {
+  it('refuses an empty database and takes a migrated one', { tags: 'check' }, async () => {
     const database = await open();
     await expect(requireMigrated(database)).rejects.toMatchObject({ code: '42P01' });
     await migrate(database);
     await expect(requireMigrated(database)).resolves.toBeUndefined();
   });
 
-  it('names what is missing', { tags: 'slow' }, async () => {
+  it('names what is missing', { tags: 'check' }, async () => {
     const database = await open();
     await migrate(database);
     await database.run('delete from tock.migrations');

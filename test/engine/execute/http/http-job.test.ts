@@ -157,7 +157,7 @@ describe('an HTTP job', () => {
 });
 
 describe('an answer', () => {
-  it.each([408, 425, 429, 500, 503])('%i is retried as the job says', { tags: 'slow' }, async code => {
+  it.each([408, 425, 429, 500, 503])('%i is retried as the job says', { tags: 'check' }, async code => {
     const { url, got } = await openServer(status(code, {}, 'not now'));
     const { run, message } = await execute({ url });
     expect(run).toMatchObject({ status: 'dead', attempts: 3 });
@@ -165,7 +165,7 @@ describe('an answer', () => {
     expect(got).toHaveLength(3);
   });
 
-  it.each([400, 401, 404, 410, 422])('%i ends the run', { tags: 'slow' }, async code => {
+  it.each([400, 401, 404, 410, 422])('%i ends the run', { tags: 'check' }, async code => {
     const { url, got } = await openServer(status(code));
     expect((await execute({ url })).run).toMatchObject({ status: 'dead', attempts: 1 });
     expect(got).toHaveLength(1);
@@ -174,7 +174,7 @@ describe('an answer', () => {
   it.each([
     ['seconds', { 'retry-after': '120' }],
     ['a date', { date: 'Sun, 01 Mar 2026 12:00:00 GMT', 'retry-after': 'Sun, 01 Mar 2026 12:02:00 GMT' }],
-  ])('with Retry-After in %s sets the time of the next attempt', { tags: 'slow' }, async (_, headers) => {
+  ])('with Retry-After in %s sets the time of the next attempt', { tags: 'check' }, async (_, headers) => {
     const { url } = await openServer(status(503, headers));
     await test.setClock('2026-07-01T00:00:00Z');
     const { run } = await execute({ url });
@@ -244,7 +244,7 @@ describe('a hostile server', () => {
     await isClosed;
   });
 
-  it('trickles: the timeout covers the body', { tags: 'slow' }, async () => {
+  it('trickles: the timeout covers the body', { tags: 'check' }, async () => {
     const { url } = await openServer(response => {
       const timer = setInterval(() => response.write('.'), 20);
       response.on('close', () => clearInterval(timer));
@@ -267,7 +267,7 @@ describe('a hostile server', () => {
   it.each([
     ['to the address of a cloud’s metadata', 'http://169.254.169.254/latest/meta-data/'],
     ['to itself', '/elsewhere'],
-  ])('redirects %s: that is not followed, and the run ends', { tags: 'slow' }, async (_, location) => {
+  ])('redirects %s: that is not followed, and the run ends', { tags: 'check' }, async (_, location) => {
     const { url, got } = await openServer(status(302, { location }));
     const { run, message } = await execute({ url });
     expect(run).toMatchObject({ status: 'dead', attempts: 1 });
@@ -275,14 +275,14 @@ describe('a hostile server', () => {
     expect(got).toHaveLength(1);
   });
 
-  it('answers with headers of a megabyte, or with no HTTP at all', { tags: 'slow' }, async () => {
+  it('answers with headers of a megabyte, or with no HTTP at all', { tags: 'check' }, async () => {
     const { url } = await openServer(status(200, { 'x-large': 'x'.repeat(1_000_000) }));
     expect((await execute({ url })).message).toMatch(/no answer from .*overflow/i);
     const raw = await openServer(response => void response.socket?.end('SSH-2.0-OpenSSH\r\n\r\n'));
     expect((await execute({ url: raw.url })).message).toMatch(/no answer from .*Parse Error/);
   });
 
-  it('switches protocols: the run fails', { tags: 'slow' }, async () => {
+  it('switches protocols: the run fails', { tags: 'check' }, async () => {
     const { url } = await openServer(
       response =>
         void response.socket?.write(
@@ -309,7 +309,7 @@ describe('an address', () => {
   ];
 
   it('that is private is refused in each of its forms, at once, and nothing is connected to', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const { port, got } = await openServer(ok);
     for (const [url = ''] of forms(port)) {
@@ -379,7 +379,7 @@ describe('a URL that is computed', () => {
     ['with a password', 'https://user:hunter2@example.test/', /holds a user or a password/],
     ['of a file', 'file:///etc/passwd', /begins with "file:"/],
     ['that is none', 'example.test/path', /is no URL/],
-  ])('%s is refused, without what it holds', { tags: 'slow' }, async (_, url, expected) => {
+  ])('%s is refused, without what it holds', { tags: 'check' }, async (_, url, expected) => {
     const { run, message } = await execute({ url: () => url });
     expect(run.status).toBe('dead');
     expect(message).toMatch(expected);

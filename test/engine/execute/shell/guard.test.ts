@@ -40,7 +40,7 @@ describe.skipIf(!existsSync('/proc/self/environ'))('a guard whose pipe closes', 
     await isGone(second);
   });
 
-  it('kills what has its mark, if it was given no group yet', { tags: 'slow' }, async () => {
+  it('kills what has its mark, if it was given no group yet', { tags: 'check' }, async () => {
     const guard = startGuard();
     const other = await startCommand(startGuard().environment);
     const { second, ended } = await startCommand(guard.environment);

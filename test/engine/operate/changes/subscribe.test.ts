@@ -94,7 +94,7 @@ describe('subscriptions', () => {
   });
 
   it('go on where they were once the database is there again, also from the beginning', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     let failures = 2;
     fail = () => {

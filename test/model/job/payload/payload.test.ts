@@ -122,7 +122,7 @@ describe('checkPayload', () => {
   });
 
   it('either refuses a value with its code, or gives what JSON gives back unchanged', {
-    tags: 'slow',
+    tags: 'check',
   }, () => {
     const anything = fc.anything({
       withBigInt: true,
@@ -184,7 +184,7 @@ describe('payloadText', () => {
     expect(() => payloadText('äb', 4)).toThrow('the payload has 5 bytes, over the limit of 4');
   });
 
-  it('is one line, and the text of what checkPayload gives, or refused as that is', { tags: 'slow' }, () => {
+  it('is one line, and the text of what checkPayload gives, or refused as that is', { tags: 'check' }, () => {
     const text = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom('\n', '\0', '\ud800', '\u001b', '\\u0041'),

@@ -22,7 +22,7 @@ describe('describeLine', () => {
     expect(line('plain').body).toBe('"i","plain"]');
   });
 
-  it('is one line, whatever the text holds', { tags: 'slow' }, () => {
+  it('is one line, whatever the text holds', { tags: 'check' }, () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 300 }), text => {
         const { body, read } = line(text);

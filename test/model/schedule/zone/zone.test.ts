@@ -103,7 +103,7 @@ describe('segmentAt', () => {
   });
 
   it('does not depend on earlier calls, even after years and zones have left the cache', {
-    tags: 'slow',
+    tags: 'check',
   }, () => {
     const zone = findZone('America/New_York');
     const probes = Array.from({ length: 150 }, (_, index) => Date.UTC(1950 + index, index % 12, 10) / 1000);

@@ -85,7 +85,7 @@ describe('admitRuns', () => {
     expect(await runOf('5')).toMatchObject({ status: 'queued' });
   });
 
-  it('leaves alone what can no longer be claimed', { tags: 'slow' }, async () => {
+  it('leaves alone what can no longer be claimed', { tags: 'check' }, async () => {
     await test.tock.queues.pause('stopped');
     const ids = await addRuns(
       test,
@@ -239,7 +239,7 @@ describe('admitRuns', () => {
     expect(await blocked()).toEqual({});
   });
 
-  it('locks keys in one order, whatever order they are named in: no deadlock', { tags: 'slow' }, async () => {
+  it('locks keys in one order, whatever order they are named in: no deadlock', { tags: 'check' }, async () => {
     const [first, second] = await database.run<{ key: string }>(
       `select k as key from unnest('{job:a,job:b}'::text[]) k order by hashtextextended('tock.slots:' || k, 0)`,
     );
@@ -380,7 +380,7 @@ describe('runs of a definition that go one after another', () => {
     ['that may run beside others', { slot_keys: null, slot_limits: null }],
     ['that runs', { status: 'running', locked_by: WORKER, locked_until: NOW }],
     ['of the same time', { scheduled_for: AGO(1) }],
-  ])('do not wait for one %s', { tags: 'slow' }, async (_what, row) => {
+  ])('do not wait for one %s', { tags: 'check' }, async (_what, row) => {
     const [, id = ''] = await addRuns(test, serial(2, row), serial(1));
     expect(await admitted([id])).toEqual([id]);
   });
@@ -410,7 +410,7 @@ describe('many runs that need one slot', () => {
     );
   const KEYS = Array.from({ length: 50 }, (_, n) => `k${n}`);
 
-  it('are admitted by one statement, and start in their order', { tags: 'slow' }, async () => {
+  it('are admitted by one statement, and start in their order', { tags: 'check' }, async () => {
     const ids = await addMany(KEYS, MANY);
     let sent = 0;
     const run: Database['run'] = (...query) => {
@@ -425,7 +425,7 @@ describe('many runs that need one slot', () => {
     expect(await test.sql('select count(*)::int as taken from tock.job_slots')).toEqual([{ taken: MANY }]);
   });
 
-  it('keep to the limit of each key', { tags: 'slow' }, async () => {
+  it('keep to the limit of each key', { tags: 'check' }, async () => {
     const ids = await addMany(KEYS, 3);
     const first = await admitted(ids);
     expect(first).toEqual(ids.slice(0, 150));
@@ -552,7 +552,7 @@ describe('unblockRuns', () => {
     ['runs', { status: 'running', locked_by: WORKER, locked_until: NOW }],
     ['is blocked again', { blocked_on: 'job:y' }],
     ['comes after it', { priority: 1 }],
-  ])('unblocks a run though one that was unblocked %s', { tags: 'slow' }, async (_what, row) => {
+  ])('unblocks a run though one that was unblocked %s', { tags: 'check' }, async (_what, row) => {
     const [, id = ''] = await addRuns(
       test,
       keyed(1, { unblocked_on: 'job:x', run_at: AGO(9), ...row }),
@@ -691,7 +691,7 @@ describe('fixSlots', () => {
     expect(await blocked()).toEqual({ 4: 'job:a' });
   });
 
-  it('looks at every key once, however many runs wait under one', { tags: 'slow' }, async () => {
+  it('looks at every key once, however many runs wait under one', { tags: 'check' }, async () => {
     await test.sql(`insert into tock.job_runs_live (job, payload, status, slot_keys, slot_limits, blocked_on)
       select 'noop', '{}', 'queued', array['job:a'], '{1}', 'job:a' from generate_series(1, 10000) n`);
     await addRuns(test, { slot_keys: ['job:b'], slot_limits: [1], blocked_on: 'job:b' });
@@ -700,7 +700,7 @@ describe('fixSlots', () => {
     expect(Object.values(await blocked())).not.toContain('job:b');
   });
 
-  it('looks at all keys, so many at once', { tags: 'slow' }, async () => {
+  it('looks at all keys, so many at once', { tags: 'check' }, async () => {
     const rows = ['job:a', 'job:b', 'job:c', 'job:d', 'job:e'].map(key => ({
       slot_keys: [key],
       slot_limits: [1],

@@ -65,7 +65,7 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
     expect((await claim(1)).runs).toMatchObject([{ id, fence: 2, attempts: 2 }]);
   });
 
-  it('takes what is due, by time and id, as many as it is asked for', { tags: 'slow' }, async () => {
+  it('takes what is due, by time and id, as many as it is asked for', { tags: 'check' }, async () => {
     const ids = await addRuns(
       test,
       { run_at: AGO(1) },
@@ -85,7 +85,7 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
     expect([none.runs, none.needsAdmission, none.hasMore]).toEqual([[], [], false]);
   });
 
-  it('needs no index for its order', { tags: 'slow' }, async () => {
+  it('needs no index for its order', { tags: 'check' }, async () => {
     const ids = await addRuns(
       test,
       { run_at: AGO(1) },
@@ -98,7 +98,7 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
   });
 
   it('leaves what needs a slot as it was, and names it unless it asks in lanes only', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const [id = ''] = await addRuns(test, { slot_keys: ['job:x'], slot_limits: [1] });
     const needsAdmission = _way.startsWith('from') ? [id] : [];
@@ -106,7 +106,7 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
     expect(await rowOf(id)).toMatchObject({ status: 'queued', attempts: 0, fence: 0, locked_by: null });
   });
 
-  it('says where it left off: at the last one in that order, whatever its id', { tags: 'slow' }, async () => {
+  it('says where it left off: at the last one in that order, whatever its id', { tags: 'check' }, async () => {
     await addRuns(test, { run_at: AGO(1) }, { run_at: AGO(5) });
     const { lanes } = await claim(5);
     expect(lanes.filter(each => each.id !== null)).toMatchObject([
@@ -116,13 +116,13 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
     expect(await claim(1)).toMatchObject({ runs: [], hasMore: false });
   });
 
-  it('skips what another session has locked', { tags: 'slow' }, async () => {
+  it('skips what another session has locked', { tags: 'check' }, async () => {
     const [locked = '', free = ''] = await addRuns(test, { run_at: AGO(2) }, { run_at: AGO(1) });
     expect(idsOf(await whileLocked(test, [locked], () => claim(1)))).toEqual([free]);
     expect(idsOf(await claim(1))).toEqual([locked]);
   });
 
-  it('takes nothing of lanes that it does not visit', { tags: 'slow' }, async () => {
+  it('takes nothing of lanes that it does not visit', { tags: 'check' }, async () => {
     await addRuns(test, { queue: 'a' }, { priority: 1 }, { priority: -1 });
     const taken = idsOf(await claim(10));
     expect(taken).toEqual(_way.startsWith('from') ? ['3', '1', '2'] : []);
@@ -220,7 +220,7 @@ describe('a claim in lanes', () => {
     ['paused', () => test.tock.queues.pause('a')],
     ['limited', () => test.tock.queues.set('a', { concurrency: 9 })],
     ['relayed', () => test.sql(`insert into tock.job_queues (name, relayed_to) values ('a', 'broker')`)],
-  ])('takes nothing of a queue that has become %s', { tags: 'slow' }, async (_what, close) => {
+  ])('takes nothing of a queue that has become %s', { tags: 'check' }, async (_what, close) => {
     await addRuns(test, { queue: 'a' }, { queue: 'b' });
     await close();
     const claim = await goOn([mark('a', 0), mark('b', 0)]);
@@ -245,7 +245,7 @@ describe.each([
     ['without', (work: (database: Database) => Promise<Claim>) => withoutIndexes(test, work)],
   ])(
     'finds each queue and priority once, in which something is due, %s indexes',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (_what, run) => {
       await addRuns(
         test,
@@ -267,7 +267,7 @@ describe.each([
   );
 
   it('gives every queue of a priority its share, and goes to the next priority only when the first is exhausted', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await addRuns(
       test,
@@ -286,7 +286,7 @@ describe.each([
   });
 
   it('has more after an urgent run when it is full, though the backlog gave less than its share', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const urgent = { queue: 'a', priority: -10 };
     await addRuns(test, urgent, ...Array.from({ length: 6 }, () => ({ queue: 'a' })), urgent);
@@ -298,7 +298,7 @@ describe.each([
     expect([idsOf(second), second.hasMore]).toEqual([['4', '5', '6'], true]);
   });
 
-  it('stays where it was in a queue whose runs others have locked', { tags: 'slow' }, async () => {
+  it('stays where it was in a queue whose runs others have locked', { tags: 'check' }, async () => {
     const [locked = '', free = ''] = await addRuns(test, { queue: 'a' }, { queue: 'b' });
     const claim = await whileLocked(test, [locked], () => fromStart());
     expect(idsOf(claim)).toEqual([free]);
@@ -309,7 +309,7 @@ describe.each([
   });
 
   it('leaves the next priority alone while a queue of the first has more, though both give their share', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     const next = ['c', 'd', 'e'].flatMap(queue => [
       { queue, priority: 1 },
@@ -320,7 +320,7 @@ describe.each([
   });
 
   it('goes round the queues where it takes few of many, and names those it did not visit', {
-    tags: 'slow',
+    tags: 'check',
   }, async () => {
     await addRuns(test, ...['a', 'b', 'c', 'd'].flatMap(queue => [{ queue }, { queue }]), {
       queue: 'e',
@@ -355,14 +355,14 @@ describe.each([
     ]);
   });
 
-  it('takes only from the queues that it is asked for', { tags: 'slow' }, async () => {
+  it('takes only from the queues that it is asked for', { tags: 'check' }, async () => {
     await addRuns(test, { queue: 'a' }, { queue: 'b' }, { queue: 'c' });
     expect(idsOf(await fromStart(10, ['c', 'b']))).toEqual(['2', '3']);
     expect(idsOf(await fromStart(10, []))).toEqual([]);
     expect(idsOf(await fromStart(10))).toEqual(['1']);
   });
 
-  it('names what needs a slot, and leaves it as it was', { tags: 'slow' }, async () => {
+  it('names what needs a slot, and leaves it as it was', { tags: 'check' }, async () => {
     await addRuns(
       test,
       { queue: 'plain' },
@@ -382,7 +382,7 @@ describe.each([
     expect(await rowOf('3')).toMatchObject({ status: 'queued', attempts: 0, fence: 0, locked_by: null });
   });
 
-  it('takes no more of a queue than it has free slots', { tags: 'slow' }, async () => {
+  it('takes no more of a queue than it has free slots', { tags: 'check' }, async () => {
     await addRuns(test, ...Array.from({ length: 5 }, () => ({ queue: 'narrow' })), { queue: 'other' });
     await test.tock.queues.set('narrow', { concurrency: 3 });
     await test.sql(`insert into tock.job_slots (concurrency_key, slot, run_id, fence)
@@ -405,7 +405,7 @@ describe.each([
       `rate_count = null, rate_period_ms = null, rate_next_at = tock.now() + interval '1 hour'`,
       true,
     ],
-  ])('visits a queue that is %s, or not', { tags: 'slow' }, async (_what, change, isOpen) => {
+  ])('visits a queue that is %s, or not', { tags: 'check' }, async (_what, change, isOpen) => {
     await addRuns(test, { queue: 'mail' }, { queue: 'other' });
     await test.tock.queues.set('mail', { rate: { count: 5, per: '1m' } });
     await test.tock.queues.set('other', { rate: { count: 5, per: '1m' } });
@@ -424,7 +424,7 @@ describe.each([
     ['22:00-06:00', '05:00:00', false],
   ])(
     'keeps to the hours %s of a queue in Berlin: at %s UTC open is %s',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (window, time, isOpen) => {
       await test.setClock(`2026-03-02T${time}Z`);
       await addRuns(test, { queue: 'mail', run_at: AGO(9999) });
@@ -451,13 +451,13 @@ describe('the claim of one run', () => {
     ['is blocked', { blocked_on: 'job:x' }],
     ['runs', { status: 'running', locked_by: WORKER, locked_until: AGO(1) }],
     ['is in a queue that is paused', { queue: 'stopped' }],
-  ])('takes none that %s', { tags: 'slow' }, async (_what, row) => {
+  ])('takes none that %s', { tags: 'check' }, async (_what, row) => {
     await test.tock.queues.pause('stopped');
     const [id = ''] = await addRuns(test, row);
     expect(await claimOne(id)).toMatchObject({ runs: [], needsAdmission: [] });
   });
 
-  it('names it where it needs a slot', { tags: 'slow' }, async () => {
+  it('names it where it needs a slot', { tags: 'check' }, async () => {
     await test.tock.queues.set('narrow', { concurrency: 2 });
     await test.tock.queues.set('paced', { rate: { count: 5, per: '1m' } });
     await test.tock.queues.set('open', { window: '08:00-18:00' });

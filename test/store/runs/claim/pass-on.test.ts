@@ -119,7 +119,7 @@ describe('the slot of a run that ends', () => {
     ['of a queue with a rate', { queue: 'rated' }],
     ['of a queue that the worker does not serve', { queue: 'foreign' }],
     ['that is blocked on another key', { blocked_on: 'job:z' }],
-  ])('is freed, not passed on to a run %s', { tags: 'slow' }, async (_what, row) => {
+  ])('is freed, not passed on to a run %s', { tags: 'check' }, async (_what, row) => {
     await test.tock.queues.pause('paused');
     await test.tock.queues.set('narrow', { concurrency: 5 });
     await test.tock.queues.set('rated', { rate: { count: 5, per: '1s' } });

@@ -71,7 +71,7 @@ describe('reapRuns', () => {
     ['without', (work: (session: Database) => ReturnType<typeof reap>) => withoutIndexes(test, work)],
   ])(
     'takes as many as it is asked for, of each queue and priority those first that were due first, %s indexes',
-    { tags: 'slow' },
+    { tags: 'check' },
     async (_what, run) => {
       const rows = [1, 3, 2].map(minutes => expired({ run_at: AGO(minutes) }));
       await addRuns(
@@ -197,7 +197,7 @@ describe('reapRuns', () => {
       { job: 'noop', backoff: 'exponential', base: 7000, max: 90_000 },
       [7, 14, 28, 90],
     ],
-  ])('waits %s', { tags: 'slow' }, async (_what, policy, seconds) => {
+  ])('waits %s', { tags: 'check' }, async (_what, policy, seconds) => {
     const others: StoredBackoff = { job: 'other', backoff: 'fixed', base: 1, max: 1 };
     const ids = await addRuns(
       test,
@@ -300,7 +300,7 @@ describe('reapRuns', () => {
       `insert into tock.job_runs_live (job, payload, status, blocked_on)
         values ('noop', '{}', 'queued', 'job:x'), ('noop', '{}', 'queued', 'job:y')`,
     ],
-  ])('says that there are limits to look after where %s', { tags: 'slow' }, async (_what, text) => {
+  ])('says that there are limits to look after where %s', { tags: 'check' }, async (_what, text) => {
     expect([await isRemaining(), (await reap()).has_limits]).toEqual([false, false]);
     await test.sql(text);
     expect([await isRemaining(), (await reap()).has_limits]).toEqual([true, true]);
