@@ -103,7 +103,7 @@ describe('the page Now', () => {
     expect(words).toContain('lease expired');
   });
 
-  it('goes on showing what runs, after a count of what ended took long', async () => {
+  it('goes on showing what runs, after a count of what ended took long', { tags: 'check' }, async () => {
     const dashboard = createDashboard({
       tock: test.tock,
       authorize: () => ({ user: 'ann', role: 'admin' }),

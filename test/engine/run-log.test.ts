@@ -207,7 +207,7 @@ describe('a heartbeat', () => {
 });
 
 describe('an attempt that is released', () => {
-  it('keeps its log under its own fence, beside that of the next one', async () => {
+  it('keeps its log under its own fence, beside that of the next one', { tags: 'check' }, async () => {
     let hasBegun = false;
     const job = jobOf(async ({ log, fence, signal }) => {
       log.info({}, `fence ${fence}`);

@@ -40,7 +40,7 @@ const promtool = (...args: string[]) => {
 };
 
 describe('the alert rules', () => {
-  it.skipIf(PROMTOOL === null)('are valid', () => {
+  it.skipIf(PROMTOOL === null)('are valid', { tags: 'check' }, () => {
     expect(promtool('check', 'rules', RULES)).toMatchObject({ status: 0 });
   });
 
@@ -118,7 +118,7 @@ describe('the Grafana dashboard', () => {
       if (!name.startsWith('__')) expect(variables).toContain(name);
   });
 
-  it.skipIf(PROMTOOL === null)('has queries that Prometheus understands', () => {
+  it.skipIf(PROMTOOL === null)('has queries that Prometheus understands', { tags: 'check' }, () => {
     // promtool 2.42 checks expressions as those of rules.
     const expressions = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
     const rules = expressions.map((expr, index) => ({

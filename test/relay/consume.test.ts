@@ -201,7 +201,7 @@ describe('an answer', () => {
     ]);
   });
 
-  it('comes after the timeout of the job', async () => {
+  it('comes after the timeout of the job', { tags: 'check' }, async () => {
     const { broker } = await open([
       job(
         'a',
@@ -304,7 +304,9 @@ describe('the lease', () => {
     expect(last(broker)).toMatchObject({ kind: 'succeeded' });
   });
 
-  it('is lost if no extension is confirmed: the signal aborts, and nothing is answered', async () => {
+  it('is lost if no extension is confirmed: the signal aborts, and nothing is answered', {
+    tags: 'check',
+  }, async () => {
     let reason: unknown;
     const { broker, lines } = await open([
       job(

@@ -63,7 +63,9 @@ describe('a holder whose lease has expired', () => {
     expect(await test.tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: { by: 'test' } });
   });
 
-  it('learns it at once: its signal aborts and nothing of the attempt is kept', async () => {
+  it('learns it at once: its signal aborts and nothing of the attempt is kept', {
+    tags: 'check',
+  }, async () => {
     let begun = false;
     let reason: unknown;
     const holds = defineJob({
@@ -77,7 +79,7 @@ describe('a holder whose lease has expired', () => {
           });
         }),
     });
-    const worker = test.another({ jobs: [holds], lease: '1s', heartbeat: '50ms' });
+    const worker = test.another({ jobs: [holds], lease: '60s', heartbeat: '50ms' });
     const id = await worker.enqueue(holds);
     const ticking = worker.tick();
     await until(async () => begun, 'the handler to begin');
@@ -178,7 +180,9 @@ describe('reap', () => {
     expect(await test.sql('select host from tock.workers')).toEqual([]);
   });
 
-  it('counts the attempt: a run whose workers die is dead after its last one', { tags: 'check' }, async () => {
+  it('counts the attempt: a run whose workers die is dead after its last one', {
+    tags: 'check',
+  }, async () => {
     const id = await test.tock.enqueue(noop);
     await claim(FIRST);
     await test.advance('60s');

@@ -190,7 +190,9 @@ describe('a run', () => {
     });
   });
 
-  it('ends dead when it takes longer than its timeout, be its handler deaf or not', async () => {
+  it('ends dead when it takes longer than its timeout, be its handler deaf or not', {
+    tags: 'check',
+  }, async () => {
     const ids = await test.tock.enqueueMany([{ job: sleeps }, { job: deaf }]);
     await test.tock.tick();
     for (const id of ids)
@@ -243,7 +245,7 @@ describe('cancel', () => {
     await test.tock.tick();
   });
 
-  it('aborts the signal of a running one', async () => {
+  it('aborts the signal of a running one', { tags: 'check' }, async () => {
     let begun = false;
     const waits = defineJob({
       name: 'waits',

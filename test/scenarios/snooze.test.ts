@@ -194,7 +194,7 @@ describe('a run that is snoozed', () => {
     },
   );
 
-  it('is cancelled where an operator has asked for that meanwhile', async () => {
+  it('is cancelled where an operator has asked for that meanwhile', { tags: 'check' }, async () => {
     const id = await test.tock.enqueue(stops, { how: 'snooze' });
     const daemon = await test.tock.start();
     await until(async () => begun.has(id), 'the handler to begin');
@@ -207,7 +207,7 @@ describe('a run that is snoozed', () => {
     expect(run).toMatchObject({ status: 'cancelled', snoozes: 0 });
   });
 
-  it('has failed where it was out of time', async () => {
+  it('has failed where it was out of time', { tags: 'check' }, async () => {
     const id = await test.tock.enqueue(times, {});
     await test.tock.tick();
     const run = await test.tock.runs.get(id);

@@ -57,7 +57,9 @@ const rows = () =>
 const GIVEN_BACK = { status: 'queued', attempts: 0, releases: 1, slot_keys: ['isolated'], errors: 1 };
 
 describe('a crash', () => {
-  it('releases prefetched runs as if they had not been claimed, and keeps what has ended', async () => {
+  it('releases prefetched runs as if they had not been claimed, and keeps what has ended', {
+    tags: 'check',
+  }, async () => {
     const crashed: Promise<void>[] = [];
     let count = 0;
     const quick = defineJob({
@@ -157,7 +159,7 @@ describe('a lease that expires', () => {
 });
 
 describe('a library', () => {
-  it('installs nothing in the process of its app', async () => {
+  it('installs nothing in the process of its app', { tags: 'check' }, async () => {
     const listeners = () => process.eventNames().map(name => [name, process.listenerCount(name)]);
     // oxlint-disable-next-line typescript/unbound-method -- compared, not called
     const before = [listeners(), process.exit];

@@ -19,7 +19,9 @@ describe('a session that only reads', () => {
     expect(await reads.run('select 1 as one')).toEqual([{ one: 1 }]);
   });
 
-  it('has a limit of time, which the next user of the connection does not have', async () => {
+  it('has a limit of time, which the next user of the connection does not have', {
+    tags: 'check',
+  }, async () => {
     const reads = openReadSession(database, { statementTimeoutMs: 1000 });
     await expect(reads.run('select pg_sleep(30)')).rejects.toMatchObject({ code: '57014' });
     const [inside] = await reads.run<{ limit: string }>(
@@ -40,7 +42,7 @@ describe('a session that only reads', () => {
     await elsewhere.close();
   });
 
-  it('asks no more at once than it may, and lets the others come in turn', async () => {
+  it('asks no more at once than it may, and lets the others come in turn', { tags: 'check' }, async () => {
     const reads = openReadSession(database, { connections: 2 });
     const order: number[] = [];
     let running = 0;
@@ -64,7 +66,7 @@ describe('a session that only reads', () => {
     expect(await reads.run('select 1 as one')).toEqual([{ one: 1 }]);
   });
 
-  it('has connections of its own to a replica, and ends them', async () => {
+  it('has connections of its own to a replica, and ends them', { tags: 'check' }, async () => {
     const recorder = await openRecorder(test.url);
     const reads = openReadSession(database, { connectionString: recorder.url });
     await Promise.all([reads.run('select 1'), reads.run('select 2')]);

@@ -1,4 +1,5 @@
 // Daemon: where several go on claiming, one reaps for all; where there is reason to reap, each does.
+// In the check: the turn is kept by the clocks of two hosts.
 import { describe, expect, it } from 'vitest';
 import { FIRST_PLAN, type Plan } from '../../src/daemon/next-pass.js';
 import { createReapStep } from '../../src/daemon/reap-step.js';

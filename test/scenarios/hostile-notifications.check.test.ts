@@ -1,4 +1,5 @@
 // Notifications from a role that may connect and nothing else: they may make a worker check, and order nothing.
+// In the check: it counts what a daemon asks in real seconds.
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Daemon, defineJob } from '../../src/index.js';

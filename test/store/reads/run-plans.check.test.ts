@@ -1,5 +1,6 @@
 // Store: what people look for is found by an index, however many runs have ended: also a rare job, a misspelt one, and
 // the few dead among many that succeeded.
+// In the check: it depends on the planner and its statistics.
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunMatch, readRunMatch } from '../../../src/model/run/match/run-match.js';

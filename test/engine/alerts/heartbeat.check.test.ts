@@ -1,4 +1,5 @@
 // The heartbeat's URL: requested after each healthy tick or beat, never failing the tick nor delaying it beyond its time.
+// In the check: a server must answer before a real deadline.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type BeatAlerts, createBeatAlerts } from '../../../src/daemon/beat-alerts.js';
 import { sendHeartbeat } from '../../../src/engine/alerts/heartbeat.js';

@@ -1,4 +1,5 @@
 // Waiting for the end of a run. Where only a notification can end the wait, it never polls.
+// In the check: daemons, and polls by the real clock.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startDaemon } from '../../../src/daemon/daemon.js';
 import type { Engine } from '../../../src/engine/engine.js';

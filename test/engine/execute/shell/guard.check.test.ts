@@ -1,4 +1,5 @@
 // What becomes of a command when the process that has started it is killed.
+// In the check: it starts and kills processes.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';

@@ -1,4 +1,5 @@
 // The daemon counts ended runs with its beats.
+// In the check: a daemon that beats by the real clock.
 import { expect, it } from 'vitest';
 import { startDaemon } from '../../src/daemon/daemon.js';
 import { openDatabase } from '../../src/store/connection/database.js';

@@ -1,4 +1,5 @@
 // `tock run`: enqueues by hand, and sees a run through.
+// In the check: each command is a process, and some wait for one another.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,5 @@
 // What a consumer loads: neither the database's client nor the engine, since it has no database.
+// In the check: it starts a process and reads what that has loaded.
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,4 +1,5 @@
 // The daemon: woken by NOTIFY, by the clock and by polling; drained; and back after the database was away.
+// In the check: daemons that poll, sleep and wake by the real clock.
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startDaemon } from '../../src/daemon/daemon.js';

@@ -1,4 +1,5 @@
 // Engine: a command in a process group of its own.
+// In the check: it starts processes, and measures how far they get.
 import { describe, expect, it } from 'vitest';
 import { RunningCommand } from '../../../../src/engine/execute/shell/run-command.js';
 import { until } from '../../../support/until.js';

@@ -1,4 +1,5 @@
 // `tock migrate`, `tick`, `retry`, `cancel`: what they do, and what they say of it.
+// In the check: each command is a process, some with heartbeats of milliseconds.
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Client } from 'pg';

@@ -1,5 +1,6 @@
 // The beat: it goes on, and what node-cron has to say goes to our logger. Leaps of the clock:
 // test/chaos/clock.test.ts.
+// In the check: it beats by the real clock.
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Beat, startBeat } from '../../src/daemon/beat.js';
 import type { Logger } from '../../src/model/logger.js';

@@ -1,4 +1,5 @@
 // Engine: why a run that is there does not start: slots under a limit, windows, queues; and what took its place.
+// In the check: ticks that go on for as long as their handlers are held.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type AnyJob, defineJob, type JobSchedule, type Why } from '../../../src/index.js';
 import { openForEach } from '../../support/open.js';

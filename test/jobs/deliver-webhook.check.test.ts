@@ -1,3 +1,4 @@
+// In the check: it has leases of seconds.
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';

@@ -1,4 +1,5 @@
 // Runs on their way through a worker: prefetched, executed once, in order; or released.
+// In the check: what is prefetched depends on how quick the machine is.
 import { describe, expect, it } from 'vitest';
 import { openWorker } from '../../../src/engine/worker/worker.js';
 import { defineJob } from '../../../src/index.js';

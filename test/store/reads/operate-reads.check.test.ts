@@ -1,4 +1,5 @@
 // The reads of the pages Queues, Workers and Audit look at few rows, however many there are.
+// In the check: it depends on the planner and its statistics.
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Session } from '../../../src/store/connection/database.js';
 import { listAudit } from '../../../src/store/reads/audit.js';

@@ -1,4 +1,5 @@
 // A job module that cannot be loaded: one line that names the file, its line, and what to do.
+// In the check: each case is a process, and one waits for a deadline.
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,4 +1,5 @@
 // When a daemon looks for changes to deliver.
+// In the check: it looks again after a real second.
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { createWebhookLooks } from '../../src/daemon/webhook-looks.js';
 import { webhookJob } from '../../src/engine/webhooks/webhook-job.js';

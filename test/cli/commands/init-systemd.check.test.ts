@@ -1,4 +1,5 @@
 // The units that `tock init --systemd` writes, judged by systemd itself where it is installed.
+// In the check: it starts processes.
 import { spawnSync } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,5 @@
 // Each channel against a real server or program: what arrives, what is refused, and that no secret leaks.
+// In the check: programs and servers must answer before a real deadline.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -1,4 +1,5 @@
 // Engine: LISTEN, over a connection that may break.
+// In the check: connections that break, and are opened again after a real pause.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Listener, startListener } from '../../../src/engine/claim/listen.js';
 import type { Engine } from '../../../src/engine/engine.js';

@@ -1,4 +1,5 @@
 // `pg-tock/relay` in a process that only consumes: what importing it loads.
+// In the check: it starts a process and reads what that has loaded.
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
