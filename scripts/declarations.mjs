@@ -2,15 +2,18 @@
 import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-const FOLDER = path.join('dist', 'types');
-/** TypeScript takes a declaration for that of an ES module or of CommonJS by the nearest package.json. */
-const COMMON_JS = path.join('dist', 'types-cjs');
 const IMPORT = /(?:\bfrom|\bimport\(|^import)\s*['"](\.[^'"]+)\.js['"]/gm;
 
-/** @param entries their names in src/ */
-export async function finishDeclarations(entries) {
+/**
+ * @param out the folder of the build
+ * @param entries their names in src/
+ */
+export async function finishDeclarations(out, entries) {
+  const folder = path.join(out, 'types');
+  // TypeScript takes a declaration for that of an ES module or of CommonJS by the nearest package.json.
+  const commonJs = path.join(out, 'types-cjs');
   const reached = new Set();
-  const pending = entries.map(name => path.join(FOLDER, 'src', `${name}.d.ts`));
+  const pending = entries.map(name => path.join(folder, 'src', `${name}.d.ts`));
   for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
     if (reached.has(file)) continue;
     reached.add(file);
@@ -18,11 +21,11 @@ export async function finishDeclarations(entries) {
       pending.push(`${path.join(path.dirname(file), to)}.d.ts`);
   }
   // The others are of tests, jobs and inner parts, and name packages that users lack.
-  for (const name of await readdir(FOLDER, { recursive: true })) {
-    const file = path.join(FOLDER, name);
+  for (const name of await readdir(folder, { recursive: true })) {
+    const file = path.join(folder, name);
     if (name.endsWith('.d.ts') && !reached.has(file)) await rm(file);
   }
-  for (const name of ['test', 'jobs']) await rm(path.join(FOLDER, name), { recursive: true, force: true });
-  await cp(FOLDER, COMMON_JS, { recursive: true });
-  await writeFile(path.join(COMMON_JS, 'package.json'), `${JSON.stringify({ type: 'commonjs' })}\n`);
+  for (const name of ['test', 'jobs']) await rm(path.join(folder, name), { recursive: true, force: true });
+  await cp(folder, commonJs, { recursive: true });
+  await writeFile(path.join(commonJs, 'package.json'), `${JSON.stringify({ type: 'commonjs' })}\n`);
 }

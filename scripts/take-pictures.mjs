@@ -78,7 +78,7 @@ async function takeShots(folder) {
       '-t',
       'whole and free of barriers|as one types|fits each window',
     ],
-    { cwd: root, stdio: 'inherit', env: { ...process.env, TOCK_SHOTS: folder, TOCK_NEEDS_BROWSER: '1' } },
+    { cwd: root, stdio: 'inherit', env: { ...process.env, TOCK_SHOTS: folder } },
   );
   const code = await new Promise(resolve => child.on('exit', resolve));
   if (code !== 0) throw new Error(`the browser tests ended with exit code ${code}; no picture was changed`);

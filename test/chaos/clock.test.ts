@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { DoctorReport } from '../../src/index.js';
+import { lacks } from '../support/needs.js';
 import { killAfterEach, openForEach } from '../support/open.js';
 import { bundleJobs, CLI, startProcess, TICK } from '../support/processes.js';
 import { openTestTock, until } from '../support/test-tock.js';
@@ -72,7 +73,7 @@ async function farTimes(): Promise<string[]> {
   return rows.map(row => row.text);
 }
 
-describe.skipIf(LIBRARY === undefined)('13: the host’s clock is wrong (needs Debian’s faketime)', () => {
+describe.skipIf(lacks('faketime'))('13: the host’s clock is wrong (needs Debian’s faketime)', () => {
   it.each(['+1h', '-1h'])('a tick at %s of the time stores nothing that is shifted', async shift => {
     const first = await (await shifted(TICK, shift, ['--json'])).ended;
     expect(first).toMatchObject({ code: 0, stderr: '' });

@@ -1,7 +1,6 @@
 // Chaos: pgbouncer in transaction mode, Debian's 1.18. Each statement may go to another session: nothing that lives in
 // a session may matter.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,6 +11,7 @@ import { serverAccount } from '../../src/embedded/embedded-process.js';
 import { tickHandler } from '../../src/http.js';
 import { type AnyJob, type CheckCode, type Daemon, defineJob, type TockOptions } from '../../src/index.js';
 import { freePort } from '../support/free-port.js';
+import { lacks } from '../support/needs.js';
 import { killAfterEach, openForEach } from '../support/open.js';
 import { bundleJobs, startProcess, TICK } from '../support/processes.js';
 import { openTestTock, until } from '../support/test-tock.js';
@@ -86,7 +86,7 @@ const start = async (jobs: readonly AnyJob[], listen: boolean, options: Partial<
   daemons.push(await tock.start({ listen }));
   return tock;
 };
-describe.skipIf(!existsSync(PGBOUNCER))(
+describe.skipIf(lacks('pgbouncer'))(
   '20: behind pgbouncer in transaction mode (needs Debian’s pgbouncer)',
   () => {
     it('migrates; four ticks at once over 300 due definitions run each once', async () => {

@@ -8,10 +8,11 @@ import path from 'node:path';
 import { type Account, run, serverAccount } from '../../src/embedded/embedded-process.js';
 import { startEmbeddedServer } from '../../src/embedded/embedded-server.js';
 import { freePort } from '../support/free-port.js';
+import { lacks } from '../support/needs.js';
 import { until } from '../support/until.js';
 
 export const DEBIAN_BIN = '/usr/lib/postgresql/15/bin';
-export const hasDebianPostgres = existsSync(path.join(DEBIAN_BIN, 'pg_basebackup'));
+export const hasDebianPostgres = !lacks('postgresql-15');
 
 // A server that is killed must have its commits in the log's file; the disk itself is not what is tested.
 const SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: '100' };

@@ -3,10 +3,11 @@
 import { describe, expect, it } from 'vitest';
 import { createTock } from '../../src/index.js';
 import { expected, type MadeCron, scan } from '../model/schedule/oracle.js';
+import { lacks } from '../support/needs.js';
 import { bundleJobs, CLI, type Running, TICK } from '../support/processes.js';
 import { proveAll } from '../support/prove-all.js';
 import { until } from '../support/until.js';
-import { FAKETIME, type FastServer, openFastServer } from './fast-clock.js';
+import { type FastServer, openFastServer } from './fast-clock.js';
 import { jobs } from './summer-time-jobs.js';
 
 const ZONE = 'Europe/Berlin';
@@ -105,9 +106,7 @@ async function liveUntil(server: FastServer, jobs: string, end: string): Promise
   }
 }
 
-if (FAKETIME === undefined) console.warn('summer time at run time is not tested: faketime is not installed');
-
-describe.skipIf(FAKETIME === undefined)('a change of the clock at run time (needs Debian’s faketime)', () => {
+describe.skipIf(lacks('faketime'))('a change of the clock at run time (needs Debian’s faketime)', () => {
   it.concurrent.each(Object.entries(CHANGES))(
     '%s: no occurrence is lost, and none is doubled',
     async (_name, { crons, spans }) => {

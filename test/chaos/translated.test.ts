@@ -1,19 +1,16 @@
 // Chaos: a server whose messages are in another language. Nothing is decided, and nothing advised, by their text.
 // The embedded server has no translations.
-import { spawnSync } from 'node:child_process';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createTock, defineJob, type TockError } from '../../src/index.js';
 import { explainDatabaseError } from '../../src/store/connection/errors.js';
 import { openClient } from '../support/embedded-database.js';
+import { lacks } from '../support/needs.js';
 import { openOnce } from '../support/open.js';
 import { openDebianServer } from './debian-server.js';
-import { hasDebianPostgres } from './servers.js';
-
-const hasLocale = spawnSync('locale', ['-a'], { encoding: 'utf8' }).stdout?.includes('de_DE.utf8') ?? false;
 
 const job = defineJob({ name: 'plain', run: () => 'done' });
 
-describe.skipIf(!hasDebianPostgres || !hasLocale)(
+describe.skipIf(lacks('postgresql-15', 'locales-all'))(
   'a server in German (needs Debian’s PostgreSQL 15 and the locale de_DE.UTF-8)',
   { timeout: 180_000 },
   () => {

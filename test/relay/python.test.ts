@@ -1,21 +1,16 @@
 // The consumer in Python that the examples have, against RabbitMQ: the protocol is what its page says.
-import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Broker, type RelayAnswer, rabbitmq } from '../../src/relay.js';
-import {
-  type BrokerServers,
-  isMissing,
-  type KillableProcess,
-  startKillable,
-} from '../support/killable-process.js';
+import { type BrokerServers, type KillableProcess, startKillable } from '../support/killable-process.js';
+import { lacks } from '../support/needs.js';
 import { hasNoRabbitmq, startRabbitmq } from '../support/rabbitmq-server.js';
 import { until } from '../support/until.js';
 import { messageFor } from './fake-broker.js';
 
 const SCRIPT = path.join(import.meta.dirname, '..', '..', 'examples', 'consumers', 'python', 'consumer.py');
 const PYTHON = '/usr/bin/python3';
-const hasNoPika = () => isMissing('python3-pika', existsSync('/usr/lib/python3/dist-packages/pika'));
+const hasNoPika = () => lacks('python3-pika');
 
 describe.skipIf(hasNoRabbitmq() || hasNoPika())('examples/consumers/python/consumer.py', () => {
   let servers: BrokerServers;

@@ -1,33 +1,18 @@
 // Room: test support. A real browser, Debian's chromium, for tests of the dashboard's pages.
 // In: nothing. Out: pages in either theme and any width; what axe finds; what the browser complains of.
-import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-
-const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+import { lacks, programPath } from './needs.js';
 
 /** The browser's own bound of half a minute is for a machine that does nothing else. */
 const WITHIN_MS = 120_000;
 
-/** The browser's path; null where there is none. */
-export function browserPath(): string | null {
-  const path = process.env['TOCK_CHROMIUM'] ?? PLACES.find(place => existsSync(place)) ?? null;
-  if (path === null && process.env['TOCK_NEEDS_BROWSER'] !== undefined)
-    throw new Error(
-      'no chromium is installed, and TOCK_NEEDS_BROWSER asks for one: apt-get install chromium',
-    );
-  return path;
-}
+const browserPath = () =>
+  process.env['TOCK_CHROMIUM'] ??
+  ['chromium', 'chromium-browser', 'google-chrome'].map(programPath).find(found => found !== null);
 
-/** For `describe.skipIf`: says once why. */
-export function hasNoBrowser(): boolean {
-  const isMissing = browserPath() === null;
-  if (isMissing)
-    console.warn(
-      'skipped: no chromium in /usr/bin (apt-get install chromium, or set TOCK_CHROMIUM to its path)',
-    );
-  return isMissing;
-}
+/** For `describe.skipIf`. */
+export const hasNoBrowser = () => process.env['TOCK_CHROMIUM'] === undefined && lacks('chromium');
 
 export async function openBrowser(): Promise<Browser> {
   // Chromium refuses its sandbox to root, which tests often are.

@@ -101,12 +101,3 @@ export interface BrokerServers {
   readonly nodes: readonly KillableNode[];
   readonly remove: () => Promise<void>;
 }
-
-/** For `describe.skipIf`. Fails where TOCK_NEEDS_BROKERS asks for the servers. */
-export function isMissing(name: string, isThere: boolean): boolean {
-  if (isThere) return false;
-  if (process.env['TOCK_NEEDS_BROKERS'] !== undefined)
-    throw new Error(`no ${name} is installed, and TOCK_NEEDS_BROKERS asks for it: apt-get install ${name}`);
-  console.warn(`skipped: no ${name} here (apt-get install ${name})`);
-  return true;
-}

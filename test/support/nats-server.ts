@@ -1,23 +1,22 @@
 // Room: test support. Debian's nats-server with JetStream on the loopback: one server, or a cluster.
 // In: how many servers. Out: their URLs, kill -9 and restart of each. Nothing of it stays on the machine.
-import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import {
   type BrokerServers,
   freePorts,
-  isMissing,
   type KillableNode,
   type KillableProcess,
   startKillable,
   untilListening,
 } from './killable-process.js';
+import { lacks } from './needs.js';
 import { until } from './until.js';
 
 const BIN = '/usr/sbin/nats-server';
 
-export const hasNoNats = () => isMissing('nats-server', existsSync(BIN));
+export const hasNoNats = () => lacks('nats-server');
 
 export async function startNats(count = 1): Promise<BrokerServers> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tock-nats-'));

@@ -1,9 +1,9 @@
 // pg-boss and graphile-worker, whose tables the imports read. They ask for a newer Node than Tock does, so they are no
 // dependencies of its own: those of the benchmarks are used.
-import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { lacks } from './needs.js';
 
 type SchedulerName = 'pg-boss' | 'graphile-worker';
 
@@ -44,16 +44,9 @@ export interface GraphileWorker {
 }
 
 const FOLDER = path.resolve('bench');
-const REMEDY = '(cd bench && npm ci --omit=optional)';
 
-/** For `describe.skipIf`. Fails where TOCK_NEEDS_PEERS asks for it. */
-export function hasNoScheduler(name: SchedulerName): boolean {
-  if (existsSync(path.join(FOLDER, 'node_modules', name))) return false;
-  if (process.env['TOCK_NEEDS_PEERS'] !== undefined)
-    throw new Error(`${name} is not installed, and TOCK_NEEDS_PEERS asks for it: ${REMEDY}`);
-  console.warn(`skipped: no ${name} here ${REMEDY}`);
-  return true;
-}
+/** For `describe.skipIf`. */
+export const hasNoScheduler = () => lacks('bench packages');
 
 export const loadPgBoss = async () => (await load('pg-boss')) as PgBossModule;
 export const loadGraphileWorker = async () => (await load('graphile-worker')) as GraphileWorker;

@@ -1,25 +1,16 @@
 // Room: test support. Prometheus, its Alertmanager and promtool, where this machine has them.
 // In: configuration. Out: running servers; their paths, or null where they are not installed.
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { freePort } from './free-port.js';
+import { lacks, programPath } from './needs.js';
 import { until } from './until.js';
 
-const found = (name: string) => {
-  const file = path.join('/usr/bin', name);
-  if (existsSync(file)) return file;
-  console.warn(
-    `${name} is not installed (apt-get install prometheus prometheus-alertmanager): its tests are skipped`,
-  );
-  return null;
-};
-
-export const PROMTOOL = found('promtool');
-export const PROMETHEUS = found('prometheus');
-export const ALERTMANAGER = found('prometheus-alertmanager');
+export const PROMTOOL = lacks('prometheus') ? null : programPath('promtool');
+export const PROMETHEUS = programPath('prometheus');
+export const ALERTMANAGER = lacks('prometheus-alertmanager') ? null : programPath('prometheus-alertmanager');
 
 export interface MonitoringServer {
   readonly url: string;

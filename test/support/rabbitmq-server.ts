@@ -1,22 +1,21 @@
 // Room: test support. Debian's RabbitMQ on the loopback, as this user: one node, or a cluster.
 // In: how many nodes. Out: their URLs, kill -9 and restart of each. Nothing of it stays on the machine.
-import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import {
   type BrokerServers,
   freePorts,
-  isMissing,
   type KillableNode,
   type KillableProcess,
   startKillable,
   untilListening,
 } from './killable-process.js';
+import { lacks } from './needs.js';
 
 const BIN = '/usr/lib/rabbitmq/bin';
 
-export const hasNoRabbitmq = () => isMissing('rabbitmq-server', existsSync(`${BIN}/rabbitmq-server`));
+export const hasNoRabbitmq = () => lacks('rabbitmq-server');
 
 export async function startRabbitmq(count = 1): Promise<BrokerServers> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tock-rabbitmq-'));

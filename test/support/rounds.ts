@@ -1,5 +1,5 @@
-// Room: test support. How often a test tries: a few times in `npm test`, all of them in `npm run test:exhaustive` and
-// `npm run test:chaos` (vitest.config.ts).
+// Room: test support. How often a test tries: a few times in `npm test`, all of them in `npm run check -- exhaustive chaos`
+// (vitest.config.ts).
 
 /** Gives `few`, or `many` where the tests are exhaustive. */
 export const rounds = (few: number, many: number): number =>

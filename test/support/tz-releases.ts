@@ -1,10 +1,10 @@
 // Room: test support. The releases of the time zone database since 2020, from the packages in which they were published.
 // In: a release. Out: its offsets as the zone data of a process.
-import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import type { YearTable } from '../../src/model/schedule/zone/offset-table.js';
 import type { ZoneData } from '../../src/model/schedule/zone/zone-data.js';
+import { lacks } from './needs.js';
 
 /**
  * Releases, and a day at which hosts could have them, by which the test's clock goes. What was released between two of
@@ -54,16 +54,9 @@ export interface ReleaseData extends ZoneData {
 }
 
 const FOLDER = path.resolve('test/tz-releases');
-const REMEDY = '(cd test/tz-releases && npm ci)';
 
-/** For `it.skipIf`. Fails where TOCK_NEEDS_TZ_RELEASES asks for them. */
-export function lacksReleases(): boolean {
-  if (existsSync(path.join(FOLDER, 'node_modules'))) return false;
-  if (process.env['TOCK_NEEDS_TZ_RELEASES'] !== undefined)
-    throw new Error(`the releases of the time zone database are not installed: ${REMEDY}`);
-  console.warn(`skipped: no releases of the time zone database here ${REMEDY}`);
-  return true;
-}
+/** For `it.skipIf`. */
+export const lacksReleases = () => lacks('time zone releases');
 
 const load = createRequire(path.join(FOLDER, 'package.json'));
 const opened = new Map<string, ReleaseData>();

@@ -1,6 +1,5 @@
 // examples/serverless/pg-cron.sql, on Debian's server with its pg_cron: the request that the job sends makes a tick. What
 // Debian lacks, Supabase's vault and pg_net, stands in: it keeps the secret, and writes the request down.
-import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
@@ -8,10 +7,10 @@ import { expect, it } from 'vitest';
 import { tickHandler } from '../../src/http.js';
 import { createTock, defineJob } from '../../src/index.js';
 import { openDebianServer } from '../chaos/debian-server.js';
+import { lacks } from '../support/needs.js';
 import { openOnce } from '../support/open.js';
 
-const hasPgCron = existsSync('/usr/share/postgresql/15/extension/pg_cron.control');
-if (!hasPgCron && process.env['TOCK_NEEDS_PG_CRON']) throw new Error('there is no postgresql-15-cron');
+const hasPgCron = !lacks('postgresql-15-cron');
 
 const SECRET = 'correct-horse-battery-staple';
 const STAND_INS = `

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listNames } from '../../../src/cli/completion/list-names.js';
 import { RUN_STATUSES } from '../../../src/model/run/states.js';
 import { createTestDatabase, runAt } from '../../support/embedded-database.js';
+import { lacks } from '../../support/needs.js';
 import { openOnce } from '../../support/open.js';
-import { hasNoShell } from '../../support/shells.js';
 import { begin, openWarmCli, tock } from '../cli-harness.js';
 
 const warm = openWarmCli();
@@ -124,7 +124,7 @@ describe('the script', () => {
   });
 });
 
-describe.skipIf(hasNoShell('bash'))('in bash', () => {
+describe.skipIf(lacks('bash'))('in bash', () => {
   /** What a Tab offers after these words; `kind` is COMP_TYPE: 9 is the first Tab, 63 the second. */
   const offered = async (words: readonly string[], kind = 9, env: Record<string, string> = {}) => {
     const program = `source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_TYPE=${kind}; COLUMNS=100; _tock
@@ -188,7 +188,7 @@ describe.skipIf(hasNoShell('bash'))('in bash', () => {
   });
 });
 
-describe.skipIf(hasNoShell('zsh') || hasNoShell('script'))('in zsh', () => {
+describe.skipIf(lacks('zsh', 'script'))('in zsh', () => {
   it('completes at the key, as a file in $fpath and sourced', async () => {
     for (const begin of [
       `fpath=(${folder} $fpath); autoload -Uz compinit; compinit -u -D\n`,
@@ -234,7 +234,7 @@ describe.skipIf(hasNoShell('zsh') || hasNoShell('script'))('in zsh', () => {
   });
 });
 
-describe.skipIf(hasNoShell('fish'))('in fish', () => {
+describe.skipIf(lacks('fish'))('in fish', () => {
   const offered = async (line: string, env: Record<string, string> = {}) => {
     const home = await mkdtemp(path.join(tmpdir(), 'tock-fish-'));
     const program = `source ${path.join(folder, 'tock.fish')}; complete -C '${line}'`;

@@ -18,7 +18,7 @@ const CRONTAB = `# digests
 30 4 */10 * 1 clean
 `;
 
-const isMissing = hasNoScheduler('graphile-worker');
+const isMissing = hasNoScheduler();
 
 let theirs: GraphileWorker;
 const database = openOnce(createTestDatabase);

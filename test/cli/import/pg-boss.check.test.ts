@@ -8,7 +8,7 @@ import { openTestTock } from '../../support/test-tock.js';
 import { aroundSwitch } from './first-occurrence.js';
 import { copyIn, type ImportKit, openImportKit, textOf } from './import-kit.js';
 
-const isMissing = hasNoScheduler('pg-boss');
+const isMissing = hasNoScheduler();
 
 const database = openOnce(createTestDatabase);
 let boss: PgBoss;

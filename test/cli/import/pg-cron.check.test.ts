@@ -1,21 +1,17 @@
 // `tock import pg_cron`: jobs of the extension itself, on Debian's server with its package.
-import { existsSync } from 'node:fs';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { translatePgCronJob } from '../../../src/import/pg-cron/pg-cron-job.js';
 import { createTock } from '../../../src/index.js';
 import { openDebianServer } from '../../chaos/debian-server.js';
 import { createTestDatabase } from '../../support/embedded-database.js';
+import { lacks } from '../../support/needs.js';
 import { openOnce } from '../../support/open.js';
 import { until } from '../../support/until.js';
 import { aroundSwitch } from './first-occurrence.js';
 import { copyIn, type ImportKit, openImportKit, textOf } from './import-kit.js';
 
-const hasPgCron = existsSync('/usr/share/postgresql/15/extension/pg_cron.control');
-if (!hasPgCron) {
-  if (process.env['TOCK_NEEDS_PG_CRON']) throw new Error('there is no postgresql-15-cron');
-  console.warn('no postgresql-15-cron here: the import of pg_cron is not tested');
-}
+const hasPgCron = !lacks('postgresql-15-cron');
 
 describe('tock import pg_cron without pg_cron', () => {
   it('says that the server has none', async () => {

@@ -1,8 +1,7 @@
 // Asks business-oracle.py, which knows local times by Python's zoneinfo, and days by dateutil.
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { isMissing } from '../../support/killable-process.js';
+import { lacks } from '../../support/needs.js';
 
 /** A schedule in the oracle's words: one of `dates`, `weekdays`, `business` and `step`. */
 export interface OracleCase {
@@ -27,8 +26,7 @@ export interface OracleCase {
 const SCRIPT = path.join(import.meta.dirname, 'business-oracle.py');
 const PYTHON = '/usr/bin/python3';
 
-export const hasNoDateutil = () =>
-  isMissing('python3-dateutil', existsSync('/usr/lib/python3/dist-packages/dateutil'));
+export const hasNoDateutil = () => lacks('python3-dateutil');
 
 /** The instants of each, as ISO text. */
 export function askOracle(cases: readonly OracleCase[]): string[][] {
