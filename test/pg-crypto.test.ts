@@ -1,7 +1,7 @@
 // What the bundles have in place of pg's lib/crypto/utils.js gives the same results.
 import { createRequire } from 'node:module';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { fc } from './support/seed.js';
 
 interface Crypto {
   randomBytes(size: number): Buffer;

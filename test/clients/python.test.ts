@@ -64,7 +64,7 @@ describe.skipIf(hasNoPsycopg())('examples/consumers/sql/worker.py', () => {
     await role?.drop();
   });
 
-  it('answers with results, failures, and the end of a run', async () => {
+  it('answers with results, failures, and the end of a run', { tags: 'check' }, async () => {
     start();
     const sum = await enqueue('add-up', { amounts: [1, 2, 3.5] });
     const wrong = await enqueue('add-up', {});

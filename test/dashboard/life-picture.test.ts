@@ -1,10 +1,10 @@
 // The picture of a run's life: where its phases lie, and what it says without being seen.
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { positionOf, scaleLife } from '../../src/dashboard/pictures/life-scale.js';
 import { RunLifePicture } from '../../src/dashboard/pictures/run-life.js';
 import { Sparkline } from '../../src/dashboard/pictures/sparkline.js';
 import type { Phase, PhaseKind } from '../../src/model/run/run-life.js';
+import { fc } from '../support/seed.js';
 import { words } from './runs-kit.js';
 
 const KINDS: readonly PhaseKind[] = ['delay', 'wait', 'backoff', 'asleep', 'attempt', 'lost'];

@@ -50,7 +50,7 @@ describe('/metrics', () => {
     expect(await response.text()).not.toContain('# EOF');
   });
 
-  it('is shared by those who scrape at once', async () => {
+  it('is shared by those who scrape at once', { tags: 'check' }, async () => {
     let reads = 0;
     const count = () => reads++;
     const { pool } = await databaseOf(test.tock);

@@ -45,7 +45,7 @@ describe('the record of ticks', () => {
     expect(await ticks()).toEqual([]);
   });
 
-  it('has a daemon from its start on, and that it was stopped in order', async () => {
+  it('has a daemon from its start on, and that it was stopped in order', { tags: 'check' }, async () => {
     const daemon = await test.tock.start({ listen: false });
     expect(await ticks()).toMatchObject([{ kind: 'daemon', stopped: false }]);
     await daemon.stop();

@@ -1,7 +1,7 @@
 // Durations: what people write, and what they are shown.
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatDuration, MAX_DURATION_MS, parseDuration } from '../../src/model/duration.js';
+import { fc } from '../support/seed.js';
 
 describe('parseDuration', () => {
   it.each([

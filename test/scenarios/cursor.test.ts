@@ -63,7 +63,7 @@ const copies = defineJob({
 });
 
 const test = openOnce(
-  () => openTestTock([copies], { drain: '0s', grace: '30s', heartbeat: '100ms', lease: '1m' }),
+  () => openTestTock([copies], { drain: '0s', grace: '30s', lease: '1m' }),
   ({ setClock }) => setClock('2026-03-01T12:00:00Z'),
 );
 
@@ -101,7 +101,7 @@ describe('ctx.cursor', () => {
 
   it('is kept by a drain, with what was advanced until the handler stopped', { tags: 'check' }, async () => {
     const id = await start('drain');
-    const daemon = await test.tock.start();
+    const daemon = await test.another({ heartbeat: '100ms' }).start();
     await until(async () => (await kept(id)) === 50, 'the cursor to be written beside the handler');
     await daemon.stop();
     expect(await kept(id)).toBe(60);
@@ -111,7 +111,7 @@ describe('ctx.cursor', () => {
 
   it('is written neither late, nor by a worker that has lost the lease', { tags: 'check' }, async () => {
     const id = await start('live');
-    const daemon = await test.tock.start();
+    const daemon = await test.another({ heartbeat: '100ms' }).start();
     await until(async () => gate !== null, 'the handler');
     await until(async () => (await kept(id)) === 70, 'the cursor');
     const late = new Map([[`cursor:${id}:rows`, '{"n":0,"value":1}']]);

@@ -1,10 +1,10 @@
 // `prove` against an enumeration that knows nothing of src/model/schedule: each minute of the span, as Intl
 // shows it.
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
 import { openForEach } from '../support/open.js';
 import { rounds } from '../support/rounds.js';
+import { fc } from '../support/seed.js';
 import { reuseTestTock } from '../support/test-tock.js';
 
 const work = defineJob({ name: 'work', run: async () => undefined });

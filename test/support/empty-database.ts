@@ -18,17 +18,23 @@ const TABLES = `
 select string_agg(format('delete from tock.%I;', relname), ' ' order by relname) as emptied from pg_class
 where relnamespace = 'tock'::regnamespace and relkind in ('r', 'p') and not relispartition and relname <> all($1)`;
 
-const EMPTY = (emptied: string) => `
+/** Quicker than to truncate the tables, which hold few rows. */
+const EMPTY_TABLES = (emptied: string) => `
 set session_replication_role = replica;
 ${emptied}
 update tock.changes_head set position = 0, kept_after = 0;
+reset session_replication_role;
+select setval(c.oid, s.seqstart, false) from pg_sequence s join pg_class c on c.oid = s.seqrelid
+where c.relnamespace = 'tock'::regnamespace;`;
+
+/** What a test may have changed of the rows that are kept. */
+const RESET = `
+set session_replication_role = replica;
 delete from tock.upkeep; insert into tock.upkeep (kind) values ('partitions');
 update tock.test_clock set at = null;
 update tock.figures_progress p set final_until = n.minute, counted_until = n.minute, hours_until = date_bin('1 hour', n.minute, 'epoch'),
   watched_until = null, writers = '{}' from (select date_bin('1 minute', tock.now(), 'epoch') as minute) n;
-reset session_replication_role;
-select setval(c.oid, s.seqstart, false) from pg_sequence s join pg_class c on c.oid = s.seqrelid
-where c.relnamespace = 'tock'::regnamespace`;
+reset session_replication_role;`;
 
 /**
  * What there is, but for the partitions that a tick makes, and their indexes; settings of the database; which transactions
@@ -54,12 +60,23 @@ where datname = current_database() and backend_type = 'client backend' and pid <
   and not (pid = any($1) and state = 'idle')`;
 
 let original: string | null = null;
-let empty: string | null = null;
+let emptying: string | null = null;
 
 /** Notes what an unused copy's schema is, for `emptyDatabase`. */
 export async function noteSchema(pool: pg.Pool): Promise<void> {
   original ??= await readSchema(pool);
-  empty ??= EMPTY((await pool.query<{ emptied: string }>(TABLES, [KEPT])).rows[0]?.emptied ?? '');
+  await emptyingTables(reading(pool));
+}
+
+/**
+ * SQL that empties all tables, and begins with id 1 again. What came with the template stays, and so does the clock.
+ * @param read any database of these tests: their tables are the same
+ */
+export async function emptyingTables(
+  read: (text: string, values: unknown[]) => Promise<{ emptied: string }[]>,
+): Promise<string> {
+  emptying ??= EMPTY_TABLES((await read(TABLES, [KEPT]))[0]?.emptied ?? '');
+  return emptying;
 }
 
 /**
@@ -72,10 +89,13 @@ export async function emptyDatabase(pool: pg.Pool, kept: readonly pg.Pool[]): Pr
   const pids = kept.flatMap(pidsOf);
   await pool.query(awaitSessions(rows[0]?.name ?? '', pids));
   await pool.query(SESSIONS, [pids]);
-  if ((await readSchema(pool)) !== original || empty === null) return false;
-  await pool.query(empty);
+  if ((await readSchema(pool)) !== original) return false;
+  await pool.query((await emptyingTables(reading(pool))) + RESET);
   return true;
 }
+
+const reading = (pool: pg.Pool) => async (text: string, values: unknown[]) =>
+  (await pool.query<{ emptied: string }>(text, values)).rows;
 
 function pidsOf(pool: pg.Pool): number[] {
   const { _clients: clients } = pool as unknown as { _clients: { processID: number | null }[] };

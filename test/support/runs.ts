@@ -2,6 +2,7 @@
 // In: columns that matter. Out: ids; and a lock on rows, as another process would hold it.
 import pg from 'pg';
 import { type Database, openDatabase } from '../../src/store/connection/database.js';
+import { emptyingTables } from './empty-database.js';
 import { type TestTock, until } from './test-tock.js';
 
 /** Columns of `tock.job_runs_live`; the others are those of a run that is due, of the job `noop`. */
@@ -30,11 +31,9 @@ export async function expireLeases(test: TestTock): Promise<void> {
   );
 }
 
-/** Empties the tables of runs, queues and what goes with them, and begins with id 1 again: quicker than a new database. */
+/** Empties the tables, and begins with id 1 again, by the clock as it stands: quicker than a new database. */
 export async function emptyTables(test: TestTock): Promise<void> {
-  await test.sql(`truncate tock.job_runs, tock.job_successors, tock.job_occurrences, tock.job_keys, tock.job_slots, tock.fair_scopes, tock.key_settings, tock.fair_keys, tock.job_queues, tock.job_outbox, tock.job_hand_offs, tock.job_offers, tock.queue_roles, tock.job_effects, tock.job_waits, tock.job_awaited_runs, tock.job_events, tock.job_logs,
-    tock.workers, tock.job_definitions, tock.definition_versions restart identity cascade`);
-  await test.sql('alter sequence tock.job_runs_id_seq restart');
+  await test.sql(await emptyingTables(test.sql));
 }
 
 /**

@@ -1,8 +1,8 @@
 // Where malformed JSON is malformed.
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readJson } from '../../../src/cli/flags/json-place.js';
 import { rounds } from '../../support/rounds.js';
+import { fc } from '../../support/seed.js';
 
 /** The value, or that there is none; our errors name a place. */
 function outcomeOf(read: () => unknown): unknown {

@@ -399,7 +399,7 @@ describe('a run below the watermarks', () => {
   );
 
   it('is found at once elsewhere', async () => {
-    await claimAt10();
+    await claimAt10('stands');
     await add(1, { queue: 'other', run_at: at(1) });
     await add(1, { priority: 5, run_at: at(1) });
     expect(await claimer.claim()).toBe(2);

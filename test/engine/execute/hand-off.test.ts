@@ -2,6 +2,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { defineJob, type HandOff, type JobContext } from '../../../src/index.js';
 import { openOnce } from '../../support/open.js';
+import { emptyTables } from '../../support/runs.js';
 import { openTestTock } from '../../support/test-tock.js';
 
 /** What the next attempt of `pays` does instead. */
@@ -42,9 +43,7 @@ beforeEach(async () => {
   instead = null;
   sent.length = 0;
   hooks.length = 0;
-  await test.sql(
-    `truncate tock.job_runs, tock.job_slots, tock.job_hand_offs, tock.job_outbox, tock.workers cascade`,
-  );
+  await emptyTables(test);
   await test.setClock('2026-03-02T12:00:00Z');
   await test.tock.tick();
 });
@@ -251,7 +250,9 @@ describe('a run that is handed off', () => {
     expect(await run(id)).toMatchObject({ status: 'succeeded', output: 'done' });
   });
 
-  it('leaves its handoff on record, until retention deletes it with the keys', { tags: 'check' }, async () => {
+  it('leaves its handoff on record, until retention deletes it with the keys', {
+    tags: 'check',
+  }, async () => {
     const id = await handedOff();
     expect(await test.tock.complete(id, 1)).toBe(true);
     await test.tock.tick();

@@ -1,5 +1,4 @@
 // Engine: ended runs are counted by minute and hour; each end once, however late it is committed, retried or dropped.
-import fc from 'fast-check';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
@@ -11,6 +10,7 @@ import { watchWriters } from '../../../src/store/figures/roll-up.js';
 import { readOutcomes } from '../../../src/store/reads/metrics/rollup.js';
 import { dropBounds } from '../../support/bounds.js';
 import { openForEach } from '../../support/open.js';
+import { fc } from '../../support/seed.js';
 import { openTestTock } from '../../support/test-tock.js';
 import { until } from '../../support/until.js';
 import { countedSums, type OpenTransaction, openFiguresKit, START, sumsOf } from './figures-kit.js';

@@ -1,7 +1,7 @@
 // How runs grow, and when something ends: against sums made day by day.
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { daysUntilRate, daysUntilSum, growthOf } from '../../../src/model/capacity/growth.js';
+import { fc } from '../../support/seed.js';
 
 /** Weekdays and weekends, so that a line through days would be wrong. */
 const weekly = (day: number) => (day % 7 < 5 ? 1.2 : 0.5);

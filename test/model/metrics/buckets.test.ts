@@ -1,7 +1,7 @@
 // Buckets of durations, and percentiles estimated from them.
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BUCKET_BOUNDS, percentile } from '../../../src/model/metrics/buckets.js';
+import { fc } from '../../support/seed.js';
 
 /** As the database counts: the upper bound is included. */
 function countsOf(seconds: readonly number[]): number[] {

@@ -1,9 +1,9 @@
 // Metrics as text, in both formats.
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BUCKET_BOUNDS } from '../../../src/model/metrics/buckets.js';
 import { formatFor, type Metric, writeExposition } from '../../../src/model/metrics/exposition.js';
 import { readOpenMetrics } from '../../support/openmetrics-reader.js';
+import { fc } from '../../support/seed.js';
 
 const counter = (labels: Record<string, string>, value = 1): Metric => ({
   name: 'tock_runs_ended',

@@ -1,5 +1,4 @@
 // What the roll-up does next, decided from the clock and how far it is.
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   HOUR_MS,
@@ -8,6 +7,7 @@ import {
   type RollUpProgress,
   spanOfFigures,
 } from '../../../src/model/metrics/roll-up.js';
+import { fc } from '../../support/seed.js';
 
 const NOON = Date.UTC(2026, 2, 1, 12);
 const at = (minutes: number, seconds = 0) => NOON + minutes * MINUTE_MS + seconds * 1000;

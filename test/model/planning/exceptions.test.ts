@@ -1,5 +1,4 @@
 // Model: occurrences that are skipped or moved, among those of a schedule. Pure, so that many cases can be tried.
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { expectedBy } from '../../../src/model/alerts/expectations.js';
 import { type Exception, nextDue, nextRun, withoutExcepted } from '../../../src/model/planning/exceptions.js';
@@ -9,6 +8,7 @@ import {
   planOccurrences,
 } from '../../../src/model/planning/plan-occurrences.js';
 import { compileSchedule } from '../../../src/model/schedule/compile.js';
+import { fc } from '../../support/seed.js';
 
 const HOUR = 3_600_000;
 const START = Date.parse('2026-03-01T00:30:00Z');

@@ -1,5 +1,4 @@
 // Model: what becomes of occurrences that have come due. Pure, so that every case can be tried.
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   MAX_COUNTED,
@@ -9,6 +8,7 @@ import {
   planOccurrences,
 } from '../../../src/model/planning/plan-occurrences.js';
 import { type CompiledSchedule, compileSchedule } from '../../../src/model/schedule/compile.js';
+import { fc } from '../../support/seed.js';
 
 const at = (text: string) => Date.parse(`2026-03-${text}Z`);
 const hourly = compileSchedule({ cron: '0 * * * *' });

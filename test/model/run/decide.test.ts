@@ -1,5 +1,4 @@
 // What an attempt's end means for the run: each ending, each way to steer, each hostile error.
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Cancel, Dead, RetryLater } from '../../../src/model/errors.js';
 import {
@@ -12,6 +11,7 @@ import {
 import type { RetryPolicy } from '../../../src/model/run/retry.js';
 import { retryAfter, Snooze } from '../../../src/model/run/snooze.js';
 import { SKIP_REASONS, TRANSITIONS } from '../../../src/model/run/states.js';
+import { fc } from '../../support/seed.js';
 
 const FIRST = { attempt: 1, maxAttempts: 3 };
 const LAST = { attempt: 3, maxAttempts: 3 };

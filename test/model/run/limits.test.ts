@@ -1,5 +1,4 @@
 // Which run gets a slot under a limit.
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JobConcurrency } from '../../../src/model/job/fair/concurrency.js';
 import {
@@ -11,6 +10,7 @@ import {
   slotOf,
   type Taken,
 } from '../../../src/model/run/limits.js';
+import { fc } from '../../support/seed.js';
 
 const nobody: Taken = { slots: new Map(), tokens: new Map() };
 const candidate = (id: string, ...limits: [string, number][]): Candidate => ({

@@ -1,5 +1,4 @@
 // How long a failed run waits: within bounds for every policy, attempt and random number.
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MAX_DURATION_MS } from '../../../src/model/duration.js';
 import {
@@ -9,6 +8,7 @@ import {
   DEFAULT_MAX_ATTEMPTS,
   type RetryPolicy,
 } from '../../../src/model/run/retry.js';
+import { fc } from '../../support/seed.js';
 
 const MOST_ATTEMPTS = 1_000_000;
 const attempts = fc.integer({ min: 1, max: MOST_ATTEMPTS });

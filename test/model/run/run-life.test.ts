@@ -1,10 +1,10 @@
 // The phases of a run's life, told from its row.
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { cutLife, type LivedRun, lifeOf, type Phase } from '../../../src/model/run/run-life.js';
 import type { RunWait } from '../../../src/model/run/run-wait.js';
 import { RUN_STATUSES } from '../../../src/model/run/states.js';
 import type { DatedError } from '../../../src/model/run/stored-run.js';
+import { fc } from '../../support/seed.js';
 
 const T = Date.parse('2026-03-02T12:00:00Z');
 const at = (seconds: number) => new Date(T + seconds * 1000);

@@ -7,9 +7,10 @@ import { compileSchedule } from '../../../src/model/schedule/compile.js';
 import { occurrencesBetween } from '../../../src/model/schedule/occurrences.js';
 import type { ScheduleSpec } from '../../../src/model/schedule/spec.js';
 import { rounds } from '../../support/rounds.js';
+import { newSeed } from '../../support/seed.js';
 import { refusal } from './attempt.js';
 import { askOracle, hasNoDateutil, type OracleCase } from './business-oracle.js';
-import { newSeed, type Random, random } from './random.js';
+import { type Random, random } from './random.js';
 
 const WEEK = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
 /** Public holidays of all of Germany. */

@@ -1,12 +1,11 @@
 // What a field may hold is a field, also as the sixth; and a line of a crontab is told what its schedule is.
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { show } from '../../../src/model/schedule/bad-schedule.js';
 import { CRON_FIELDS, type CronFieldRule } from '../../../src/model/schedule/cron/cron-rules.js';
 import { readCronText } from '../../../src/model/schedule/cron/cron-text.js';
 import { rounds } from '../../support/rounds.js';
+import { fc, newSeed } from '../../support/seed.js';
 import { attempt, refusal } from './attempt.js';
-import { newSeed } from './random.js';
 
 type Text = fc.Arbitrary<string>;
 

@@ -4,8 +4,9 @@ import { compileSchedule } from '../../../src/model/schedule/compile.js';
 import { readCron } from '../../../src/model/schedule/cron/cron-fields.js';
 import { readCronText } from '../../../src/model/schedule/cron/cron-text.js';
 import { occurrencesBetween } from '../../../src/model/schedule/occurrences.js';
+import { newSeed } from '../../support/seed.js';
 import { makeCron, matches } from './oracle.js';
-import { newSeed, random } from './random.js';
+import { random } from './random.js';
 
 describe('cron’s language', () => {
   /** The fields between midnight and midnight of one day, or the days of a year. */

@@ -1,8 +1,7 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { rounds } from '../../support/rounds.js';
+import { fc, newSeed } from '../../support/seed.js';
 import { attempt, refusal } from './attempt.js';
-import { newSeed } from './random.js';
 
 /** Each with what its message must say: where it is wrong, and what would be right. */
 const REFUSED: readonly (readonly [cron: unknown, ...says: string[]])[] = [

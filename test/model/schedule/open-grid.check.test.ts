@@ -7,8 +7,9 @@ import { readCron } from '../../../src/model/schedule/cron/cron-fields.js';
 import { createDayGates, type DayGates } from '../../../src/model/schedule/day-gates.js';
 import { createOpenGrid } from '../../../src/model/schedule/open-grid.js';
 import { findZone, type Zone } from '../../../src/model/schedule/zone/zone.js';
+import { newSeed } from '../../support/seed.js';
 import { type MadeCron, makeCron, matches } from './oracle.js';
-import { newSeed, type Random, random } from './random.js';
+import { type Random, random } from './random.js';
 
 const ALL = readCron('* * * * * *');
 const DAY = 86_400;

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { CompiledSchedule } from '../../../src/model/schedule/compile.js';
+import { newSeed } from '../../support/seed.js';
 import { attempt } from './attempt.js';
 import { changes, expected, makeCron, scan } from './oracle.js';
-import { newSeed, random } from './random.js';
+import { random } from './random.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

@@ -5,10 +5,11 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { nextOccurrence, previousOccurrence } from '../../../src/model/schedule/occurrences.js';
 import { createTestDatabase, openClient } from '../../support/embedded-database.js';
 import { openOnce } from '../../support/open.js';
+import { newSeed } from '../../support/seed.js';
 import { attempt } from './attempt.js';
 import { expected, type MadeCron, type Minute, makeCron } from './oracle.js';
 import { agreesWithNode, type Change, changesBetween, type Span, scanSpans } from './postgres-clock.js';
-import { newSeed, type Random, random } from './random.js';
+import { type Random, random } from './random.js';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

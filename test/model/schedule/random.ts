@@ -27,9 +27,3 @@ export function random(seed: number): Random {
     chance: probability => unit() < probability,
   };
 }
-
-/** A seed for this run: TOCK_TEST_SEED when set, else a new one. */
-export function newSeed(): number {
-  const given = process.env['TOCK_TEST_SEED'];
-  return given === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(given);
-}

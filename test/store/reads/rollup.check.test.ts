@@ -1,5 +1,4 @@
 // Store: reads over the roll-up give what the runs themselves would, wherever a span begins; and read little.
-import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FINISHED_STATUSES } from '../../../src/model/run/states.js';
@@ -17,6 +16,7 @@ import { migrate } from '../../../src/store/schema/migrate.js';
 import { type End, openFiguresKit } from '../../engine/metrics/figures-kit.js';
 import { createTestDatabase } from '../../support/embedded-database.js';
 import { openForEach, openOnce } from '../../support/open.js';
+import { fc } from '../../support/seed.js';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -1,5 +1,4 @@
 // What may be stored as a payload: the corpus of bad inputs, and what must survive unchanged.
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   checkPayload,
@@ -8,6 +7,7 @@ import {
   resultText,
 } from '../../../../src/model/job/payload/payload.js';
 import { rounds } from '../../../support/rounds.js';
+import { fc } from '../../../support/seed.js';
 
 /** `levels` arrays, one in the other. */
 function nested(levels: number): unknown {

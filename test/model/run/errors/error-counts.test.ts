@@ -1,8 +1,8 @@
 // Errors counted by job, kind and time.
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { countErrors, type LastError } from '../../../../src/model/run/errors/error-counts.js';
 import { createNormalizer, normalizeMessage } from '../../../../src/model/run/errors/error-group.js';
+import { fc } from '../../../support/seed.js';
 
 const error = (id: string, at: number, message: string, more: Partial<LastError> = {}): LastError => ({
   id,

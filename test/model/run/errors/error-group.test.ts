@@ -1,5 +1,4 @@
 // Which errors belong together: a corpus of messages of drivers, services and hand-written ones.
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   groupOf,
@@ -7,6 +6,7 @@ import {
   literalStart,
   normalizeMessage,
 } from '../../../../src/model/run/errors/error-group.js';
+import { fc } from '../../../support/seed.js';
 
 const CORPUS: readonly (readonly [string, string])[] = [
   ['connect ECONNREFUSED 127.0.0.1:5432', 'connect ECONNREFUSED <address>'],

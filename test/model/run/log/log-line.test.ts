@@ -1,8 +1,8 @@
 // A line of a run's log: storable whatever was logged, bounded, without secrets, and read back as it was.
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LOG_LEVELS, type LogLevel } from '../../../../src/model/job/logs-option.js';
 import { describeLine, readLine } from '../../../../src/model/run/log/log-line.js';
+import { fc } from '../../../support/seed.js';
 
 const MAX = 65_536;
 const line = (text: string, fields: Record<string, unknown> = {}, level: LogLevel = 'info', max = MAX) => {

@@ -1,8 +1,8 @@
 // The log of one attempt: its first and last lines, to the byte, whatever comes between.
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { describeLine, readLine } from '../../../../src/model/run/log/log-line.js';
 import { RunLog } from '../../../../src/model/run/log/run-log.js';
+import { fc } from '../../../support/seed.js';
 
 const add = (log: RunLog, text: string, at = 0) => log.add(describeLine('info', text, {}, 1_048_576), at);
 const textsOf = (part: string) =>

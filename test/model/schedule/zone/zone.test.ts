@@ -4,9 +4,10 @@ import { compileSchedule } from '../../../../src/model/schedule/compile.js';
 import { readCron } from '../../../../src/model/schedule/cron/cron-fields.js';
 import { createDayGates } from '../../../../src/model/schedule/day-gates.js';
 import { findZone, type Zone } from '../../../../src/model/schedule/zone/zone.js';
+import { newSeed } from '../../../support/seed.js';
 import { attempt, refusal } from '../attempt.js';
 import { clockOf } from '../oracle.js';
-import { newSeed, random } from '../random.js';
+import { random } from '../random.js';
 
 const REFUSED: readonly (readonly [timezone: unknown, ...says: string[]])[] = [
   ['Mars/Phobos', '"Mars/Phobos" is not known'],

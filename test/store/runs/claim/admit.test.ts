@@ -148,7 +148,7 @@ describe('admitRuns', () => {
     const keys = Array.from({ length: 20 }, (_, n) => `job:${n}`);
     const ids = await addRuns(test, ...keys.map(key => keyed(1, { slot_keys: [key] })));
     const locks = await database.transaction(async session => {
-      const { admitted: runs } = await admitUnderOneKey(session, { ids, workerId: WORKER, leaseMs: 1 });
+      const { admitted: runs } = await admitUnderOneKey(session, { ids, workerId: WORKER, leaseMs: 60_000 });
       expect(runs.map(run => run.id)).toEqual(ids);
       return await session.run(`select from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()`);
     });
@@ -239,7 +239,9 @@ describe('admitRuns', () => {
     expect(await blocked()).toEqual({});
   });
 
-  it('locks keys in one order, whatever order they are named in: no deadlock', { tags: 'check' }, async () => {
+  it('locks keys in one order, whatever order they are named in: no deadlock', {
+    tags: 'check',
+  }, async () => {
     const [first, second] = await database.run<{ key: string }>(
       `select k as key from unnest('{job:a,job:b}'::text[]) k order by hashtextextended('tock.slots:' || k, 0)`,
     );

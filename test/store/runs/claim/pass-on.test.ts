@@ -70,7 +70,7 @@ describe('the slot of a run that ends', () => {
   it('comes with what executing the run needs', async () => {
     await addRuns(test, held('job:x'), waits('job:x', { payload: '{"n": 2}', idempotency_key: 'k' }));
     await takeSlot('job:x', 1, '1');
-    const passingOn = { limit: 1, leaseMs: 1000, queues: null, holdsSlot: () => true };
+    const passingOn = { limit: 1, leaseMs: 60_000, queues: null, holdsSlot: () => true };
     const { claimed } = await finalizeRuns(
       database,
       [{ id: '1', fence: 1, outcome: SUCCEED }],
