@@ -1,4 +1,5 @@
 // The worker in Python that the examples have, by clients/python/tock.py, as a role that may claim and answer only.
+// In the check: workers in Python as processes, with leases of seconds.
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Daemon } from '../../src/index.js';
