@@ -33,7 +33,9 @@ describe('the load', () => {
     expect(textOf(await pages.html('/load?jitter=0'))).toContain('as before');
   });
 
-  it('is drawn by the hours of the reader’s zone, or of one that they choose', { tags: 'check' }, async () => {
+  it('is drawn by the hours of the reader’s zone, or of one that they choose', {
+    tags: 'check',
+  }, async () => {
     await tenants(1);
     expect(await pages.html('/load?zone=Asia/Kolkata')).toContain(
       '<title>Tue 3 Mar 12:00: 1 start, at most 1 in one minute</title>',

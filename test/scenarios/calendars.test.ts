@@ -164,7 +164,9 @@ describe('a definition that names a calendar', () => {
 });
 
 describe('an edit of a calendar', () => {
-  it('materializes what came due by the old dates, and moves the future only', { tags: 'check' }, async () => {
+  it('materializes what came due by the old dates, and moves the future only', {
+    tags: 'check',
+  }, async () => {
     await test.tock.calendars.set('holidays', { dates: ['2027-03-03'] });
     await make();
     // The 2nd, 4th and 5th came due, and nothing has ticked.

@@ -154,7 +154,9 @@ describe('the settings of a key', () => {
     expect(started).toEqual(['a', 'a', 'a']);
   });
 
-  it('are reset without ending a rate that is not theirs, and that is logged', { tags: 'check' }, async () => {
+  it('are reset without ending a rate that is not theirs, and that is logged', {
+    tags: 'check',
+  }, async () => {
     const lines: unknown[] = [];
     const log = (fields: object) => void lines.push(fields);
     const logger: Logger = { debug: log, info: log, warn: log, error: log, child: () => logger };

@@ -331,7 +331,9 @@ describe('a receiver that is down', () => {
     ]);
   });
 
-  it('for longer, is told by each webhook that it has, with an id of its own', { tags: 'check' }, async () => {
+  it('for longer, is told by each webhook that it has, with an id of its own', {
+    tags: 'check',
+  }, async () => {
     const tock = test.another({ jobs: [charge, define({}, 'refund'), quiet, kept] });
     await tock.tick();
     receiver.answer(status(503));

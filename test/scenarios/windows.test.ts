@@ -74,7 +74,9 @@ describe('window', () => {
     expect(calls).toBe(2);
   });
 
-  it('skip at the claim: a run that comes too late for its window is skipped', { tags: 'check' }, async () => {
+  it('skip at the claim: a run that comes too late for its window is skipped', {
+    tags: 'check',
+  }, async () => {
     const tock = await open('skip', () => null, { jitter: 0 });
     await test.setClock('2026-07-01T03:30:00Z');
     await tock.queues.pause('default');

@@ -140,7 +140,9 @@ describe('alerts', () => {
     expect((await kit.get('/alerts?before=x', 'view')).status).toBe(400);
   });
 
-  it('mutes for a span or until a time, and ends it, with a row in the audit', { tags: 'check' }, async () => {
+  it('mutes for a span or until a time, and ends it, with a row in the audit', {
+    tags: 'check',
+  }, async () => {
     const muted = await kit.post('/alerts/mute', {
       name: 'nightly',
       until: '4h',

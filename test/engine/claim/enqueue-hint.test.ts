@@ -128,7 +128,9 @@ describe('a daemon', () => {
     expect(daemon.outcomeCounts).toMatchObject({ succeeded: 4, lost: 0 });
   });
 
-  it('claims a run in a queue with settings too, after the poll that follows', { tags: 'check' }, async () => {
+  it('claims a run in a queue with settings too, after the poll that follows', {
+    tags: 'check',
+  }, async () => {
     await test.tock.queues.set('mail', { concurrency: 1 });
     daemon = await test.another().start();
     const first = await test.tock.enqueue(quick);

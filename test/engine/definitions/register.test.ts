@@ -244,7 +244,9 @@ describe('register', () => {
     expect(await proveAll(old)).toEqual([]);
   });
 
-  it('leaves runs of new jobs to the newer version, in ticks of an older one', { tags: 'check' }, async () => {
+  it('leaves runs of new jobs to the newer version, in ticks of an older one', {
+    tags: 'check',
+  }, async () => {
     const once = { retry: { maxAttempts: 1 } };
     const known = defineJob({ name: 'known', schedule: { cron: '* * * * *' }, run: () => null });
     const added = defineJob({ name: 'added', schedule: { cron: '* * * * *' }, ...once, run: () => null });

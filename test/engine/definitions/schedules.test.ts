@@ -157,7 +157,9 @@ describe('upsert', () => {
     });
   });
 
-  it('lets one of two concurrent edits of a version win, and tells the other', { tags: 'check' }, async () => {
+  it('lets one of two concurrent edits of a version win, and tells the other', {
+    tags: 'check',
+  }, async () => {
     await test.tock.schedules.upsert(minutely);
     const other = test.another();
     for (let version = 1; version <= 5; version++) {

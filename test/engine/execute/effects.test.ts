@@ -152,7 +152,9 @@ describe('ctx.once', () => {
 });
 
 describe('ctx.step', () => {
-  it('keeps a result across the attempts of its run, and not for another run', { tags: 'check' }, async () => {
+  it('keeps a result across the attempts of its run, and not for another run', {
+    tags: 'check',
+  }, async () => {
     let calls = 0;
     const acting = job(async ctx => {
       const step = await ctx.step('fetch', () => ({ call: ++calls }));

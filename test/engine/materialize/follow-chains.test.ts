@@ -106,7 +106,9 @@ describe('after', () => {
     ]);
   });
 
-  it('two parents that end at the same moment in two processes start it once', { tags: 'check' }, async () => {
+  it('two parents that end at the same moment in two processes start it once', {
+    tags: 'check',
+  }, async () => {
     const parents = Array.from({ length: 6 }, (_, index) => parent(`part-${index}`));
     const jobs = [
       ...parents,
@@ -231,7 +233,9 @@ describe('after', () => {
     ]);
   });
 
-  it('may be stated at run time; circles and unknown names are refused there', { tags: 'check' }, async () => {
+  it('may be stated at run time; circles and unknown names are refused there', {
+    tags: 'check',
+  }, async () => {
     const idle = defineJob({ name: 'idle', run: () => null });
     const tock = await open(parent('load'), idle);
     await tock.schedules.upsert({ name: 'one', job: idle, after: 'load' });

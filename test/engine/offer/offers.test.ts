@@ -140,7 +140,9 @@ describe('a queue that is relayed to sql', () => {
     expect(await ids()).toEqual([second]);
   });
 
-  it('tries a run again whose worker is never heard of, under the next fence', { tags: 'check' }, async () => {
+  it('tries a run again whose worker is never heard of, under the next fence', {
+    tags: 'check',
+  }, async () => {
     const id = await send();
     await test.tock.tick();
     const [first] = await claim(1, '30 seconds');

@@ -203,21 +203,25 @@ describe('of two calls at once before the handoff', () => {
 });
 
 describe('the functions', () => {
-  it.each(CALLS)('%s holds under the run and its fence, and under no other', { tags: 'check' }, async text => {
-    const id = await handedOff();
-    const [run, note] = [await runOf(id), await noteOf(id)];
-    for (const [forgedId, fence] of [
-      [id, 2],
-      [id, 4],
-      [id, null],
-      [null, 3],
-      ['999999', 3],
-    ] as const)
-      expect(await call(text, [forgedId, fence])).toBe(false);
-    expect(await runOf(id)).toEqual(run);
-    expect(await noteOf(id)).toEqual(note);
-    expect(await call(text, [id, 3])).toBe(true);
-  });
+  it.each(CALLS)(
+    '%s holds under the run and its fence, and under no other',
+    { tags: 'check' },
+    async text => {
+      const id = await handedOff();
+      const [run, note] = [await runOf(id), await noteOf(id)];
+      for (const [forgedId, fence] of [
+        [id, 2],
+        [id, 4],
+        [id, null],
+        [null, 3],
+        ['999999', 3],
+      ] as const)
+        expect(await call(text, [forgedId, fence])).toBe(false);
+      expect(await runOf(id)).toEqual(run);
+      expect(await noteOf(id)).toEqual(note);
+      expect(await call(text, [id, 3])).toBe(true);
+    },
+  );
 
   it.each(CALLS)('%s is refused once the lease has ended, and counted', { tags: 'check' }, async text => {
     const id = await handedOff();

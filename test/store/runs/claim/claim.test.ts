@@ -106,7 +106,9 @@ describe.each(WAYS)('a claim %s', (_way, claim) => {
     expect(await rowOf(id)).toMatchObject({ status: 'queued', attempts: 0, fence: 0, locked_by: null });
   });
 
-  it('says where it left off: at the last one in that order, whatever its id', { tags: 'check' }, async () => {
+  it('says where it left off: at the last one in that order, whatever its id', {
+    tags: 'check',
+  }, async () => {
     await addRuns(test, { run_at: AGO(1) }, { run_at: AGO(5) });
     const { lanes } = await claim(5);
     expect(lanes.filter(each => each.id !== null)).toMatchObject([
