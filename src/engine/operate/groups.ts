@@ -28,7 +28,7 @@ const MAX_FAILURES = 100;
  * False: it does not wait. @throws TockError TOCK_NOT_FOUND
  */
 export async function continueGroup(engine: Engine, id: string): Promise<boolean> {
-  const { id: join } = await findRunOrPending(engine, id);
+  const { id: join } = await findRunOrPending(engine.database, id);
   return await engine.database.transaction(async session => {
     const isJoinedNow = await joinToMade(session, join);
     const members = await waitForCompletion.run(session, { join });
@@ -42,7 +42,7 @@ export async function continueGroup(engine: Engine, id: string): Promise<boolean
 
 /** The group of a join, or of a member. @throws TockError TOCK_NOT_FOUND */
 async function findGroup(engine: Engine, id: string): Promise<GroupRow> {
-  const { id: run } = await findRunOrPending(engine, id);
+  const { id: run } = await findRunOrPending(engine.database, id);
   const group = await readGroupRow.first(engine.database, { run });
   if (group) return group;
   throw new TockError('TOCK_NOT_FOUND', `run ${quote(run)} is neither the join nor a member of a group`);

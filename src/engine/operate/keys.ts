@@ -4,6 +4,7 @@ import { TockError } from '../../model/errors.js';
 import { checkKeyLimit, readKeyRate } from '../../model/job/fair/fair.js';
 import type { KeyRecord, KeySettings } from '../../model/job/fair/key-methods.js';
 import { isStorable, quote } from '../../model/names.js';
+import type { Session } from '../../store/connection/database.js';
 import {
   type KeyColumns,
   listKeys,
@@ -25,7 +26,11 @@ export async function keys(engine: Engine): Promise<KeyRecord[]> {
 
 /** @throws TockError TOCK_BAD_OPTION */
 export async function readKey(engine: Engine, key: string): Promise<KeyRecord> {
-  const [record] = await readKeys(engine.database, [checkFairKey(key)]);
+  return await recordOf(engine.database, checkFairKey(key));
+}
+
+async function recordOf(session: Session, key: string): Promise<KeyRecord> {
+  const [record] = await readKeys(session, [key]);
   return record ?? { key, weight: 1, limit: null, rate: null, states: [] };
 }
 
@@ -36,17 +41,18 @@ export async function readKey(engine: Engine, key: string): Promise<KeyRecord> {
 export async function limitKey(engine: Engine, key: string, settings: KeySettings): Promise<KeyRecord> {
   checkFairKey(key);
   const wanted = readSettings(settings);
-  await engine.database.transaction(async session => {
+  const record = await engine.database.transaction(async session => {
     const before = (await lockKeySettings.first(session, { key })) ?? UNSET;
     const after = { ...before, ...wanted };
     await setKey(session, key, after, isNewRate(before, after));
     const changes = changesBetween(shown(before), shown(after));
     const count = Object.keys(changes).length === 0 ? 0 : 1;
     await audit(session, engine, { action: 'keys.set', targets: [key], count, details: { changes } });
+    return await recordOf(session, key);
   });
   expectFair(engine);
   engine.logger.info({ event: 'key.limited', key, ...wanted }, `key ${quote(key)} has new settings`);
-  return await readKey(engine, key);
+  return record;
 }
 
 /** Removes the settings of a key. Returns whether it had any. */

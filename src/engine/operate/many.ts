@@ -29,8 +29,7 @@ import { isUniqueViolation } from '../../store/connection/errors.js';
 import { readPausedQueues } from '../../store/reads/queue-names.js';
 import { readMatch } from '../../store/reads/runs/read-match.js';
 import { countRuns, readMatchingRuns, readNewestRunId } from '../../store/reads/runs/run-list.js';
-import { getRun } from '../../store/reads/runs.js';
-import { readExecRuns } from '../../store/runs/exec/begin.js';
+import { EXEC_TRIGGER, readExecRuns } from '../../store/runs/exec/begin.js';
 import {
   type CancelledRuns,
   cancelRuns,
@@ -41,7 +40,7 @@ import { isDataError } from '../../store/runs/set-aside.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import { afterCommit } from '../finalize/after-commit.js';
-import { notRepeatable, retry } from './runs.js';
+import { notRepeatable, tryRetry } from './runs.js';
 
 const BATCH_SIZE = 200;
 /** Of runs that could not be retried, these many are named. */
@@ -91,14 +90,16 @@ export async function retryMany(
     let queued = 0;
     for (const id of ids) {
       try {
-        const more = options.attempts === undefined ? {} : { attempts: options.attempts };
-        await retry(engine, id, more, paceOf(done));
-        queued++;
-        done++;
+        const { done: isRetried, run } = await tryRetry(engine, id, attempts, paceOf(done));
+        if (isRetried) {
+          queued++;
+          done++;
+        } else if (run.trigger === EXEC_TRIGGER) failed(id, notRepeatable(id));
       } catch (error) {
         if (!(error instanceof TockError)) throw error;
-        const run = await getRun(engine.database, id);
-        if (run && TRANSITIONS.retry.from.some(status => status === run.status)) failed(id, error);
+        if (error.code === 'TOCK_BAD_STATE') failed(id, error);
+        // One that retention has removed meanwhile is passed over.
+        else if (error.code !== 'TOCK_NOT_FOUND') throw error;
       }
     }
     return { queued };

@@ -51,7 +51,7 @@ export async function limitQueue(
   if (until !== undefined && Object.keys(given).length === 0)
     throw new TockError('TOCK_BAD_OPTION', 'until is the end of what is set with it: give a limit too');
   const end = until === undefined ? null : readEndTime(until, await readNow(engine.database));
-  await engine.database.transaction(async session => {
+  const left = await engine.database.transaction(async session => {
     const row = await lockQueue(session, name, { isMade: true });
     if (end !== null)
       requireInCode(name, row, 'what is set in it cannot end by itself: set it without until');
@@ -61,13 +61,14 @@ export async function limitQueue(
     const count = isSame(before, after) ? 0 : 1;
     const details = { changes: changesOf(before, after), until: end?.toISOString() };
     await audit(session, engine, { action: 'queues.set', targets: [name], count, details });
+    return await lockQueue(session, name);
   });
   await notifyQueued(engine.database);
   engine.logger.info(
     { event: 'queue.limited', queue: name, ...given, until: end?.toISOString() },
     `queue ${name} has new limits`,
   );
-  return await readQueue(engine, name);
+  return await recordOf(engine, name, left);
 }
 
 /**
@@ -76,22 +77,22 @@ export async function limitQueue(
  */
 export async function resetQueue(engine: Engine, name: string): Promise<QueueRecord> {
   checkQueue(name);
-  const isChanged = await engine.database.transaction(async session => {
+  const { isChanged, left } = await engine.database.transaction(async session => {
     const row = await lockQueue(session, name);
     requireInCode(name, row, `to remove its limits: tock queue remove ${name}`);
     const before = layersOf(row);
     const after = withoutOverrides(before, () => true);
-    if (isSame(before, after)) return false;
+    if (isSame(before, after)) return { isChanged: false, left: row };
     await writeQueue(session, name, { before, after });
     const details = { changes: changesOf(before, after) };
     await audit(session, engine, { action: 'queues.reset', targets: [name], details });
-    return true;
+    return { isChanged: true, left: await lockQueue(session, name) };
   });
   if (isChanged) {
     await notifyQueued(engine.database);
     engine.logger.info({ event: 'queue.reset', queue: name }, `queue ${name} is as its code states again`);
   }
-  return await readQueue(engine, name);
+  return await recordOf(engine, name, left);
 }
 
 /**
@@ -105,7 +106,7 @@ export async function pause(
 ): Promise<QueueRecord> {
   const kept = storableNote(note);
   checkQueue(name);
-  await engine.database.transaction(async session => {
+  const left = await engine.database.transaction(async session => {
     const before = await lockQueue(session, name, { isMade: true });
     const end = until === undefined ? null : readEndTime(until, await readNow(session));
     await pauseQueue(session, name, kept, end);
@@ -120,9 +121,10 @@ export async function pause(
       count: wasPaused ? 0 : 1,
       details,
     });
+    return await lockQueue(session, name);
   });
   engine.logger.info({ event: 'queue.paused', queue: name, note: kept }, `queue ${name} is paused`);
-  return await readQueue(engine, name);
+  return await recordOf(engine, name, left);
 }
 
 /**
@@ -144,11 +146,11 @@ export async function resume(
       backlog: await readBacklog(engine.database, name),
     };
   }
-  const resumed = await engine.database.transaction(async session => {
+  const { left, ...resumed } = await engine.database.transaction(async session => {
     const before = await lockQueue(session, name);
     if (read !== null) requireNoRate(name, before);
     const backlog = await readBacklog(session, name);
-    if (!isStopped(before)) return { wasPaused: false, backlog };
+    if (!isStopped(before)) return { left: before, wasPaused: false, backlog };
     await resumeQueue(session, name);
     if (read !== null) {
       const layers = layersOf(before);
@@ -162,7 +164,7 @@ export async function resume(
       rate: read ?? undefined,
     };
     await audit(session, engine, { action: 'queues.resume', targets: [name], details });
-    return { wasPaused: true, backlog };
+    return { left: await lockQueue(session, name), wasPaused: true, backlog };
   });
   await notifyQueued(engine.database);
   if (resumed.wasPaused)
@@ -170,7 +172,7 @@ export async function resume(
       { event: 'queue.resumed', queue: name, rate: read ?? undefined },
       `queue ${name} is resumed`,
     );
-  return { ...(await readQueue(engine, name)), ...resumed };
+  return { ...(await recordOf(engine, name, left)), ...resumed };
 }
 
 /** By an operator, or by a handler. */
@@ -241,27 +243,36 @@ function pauseOf(before: QueueRow | null) {
   };
 }
 
+/** A queue without a row. */
+const UNSET: Omit<QueueRow, 'role'> = {
+  concurrency: null,
+  rate: null,
+  window: null,
+  timezone: 'UTC',
+  pausedAt: null,
+  pausedUntil: null,
+  pauseReason: null,
+  closedUntil: null,
+  fair: null,
+  relayedTo: null,
+  inCode: null,
+  overrides: {},
+};
+
 async function readQueue(engine: Engine, name: string): Promise<QueueRecord> {
   const [record] = await listQueues(engine.database, name);
-  return (
-    record ?? {
-      name,
-      concurrency: null,
-      rate: null,
-      window: null,
-      timezone: 'UTC',
-      pausedAt: null,
-      pausedUntil: null,
-      pauseReason: null,
-      closedUntil: null,
-      fair: null,
-      relayedTo: null,
-      inCode: null,
-      overrides: {},
-      waiting: 0,
-      running: 0,
-    }
-  );
+  return record ?? { name, ...UNSET, waiting: 0, running: 0 };
+}
+
+/**
+ * A queue as an act has left it, whatever others have set since. Its runs, of which there may be many, are
+ * counted without the lock of its row.
+ * @param left the row at the end of the act's transaction; null: it has none
+ */
+async function recordOf(engine: Engine, name: string, left: QueueRow | null): Promise<QueueRecord> {
+  const { waiting, running } = await readQueue(engine, name);
+  const { role: _, ...settings } = left ?? { ...UNSET, role: '' };
+  return { name, ...settings, waiting, running };
 }
 
 function checkQueue(name: string): string {

@@ -3,7 +3,8 @@ import { TockError } from '../../model/errors.js';
 import { quote, storableNote } from '../../model/names.js';
 import { checkMaxAttempts } from '../../model/run/retry.js';
 import type { RunRecord } from '../../model/run/run-record.js';
-import { TRANSITIONS } from '../../model/run/states.js';
+import { isFinished, TRANSITIONS } from '../../model/run/states.js';
+import type { Session } from '../../store/connection/database.js';
 import { isUniqueViolation } from '../../store/connection/errors.js';
 import { type PendingRun, pendingText, readPendingRun } from '../../store/reads/runs/successors.js';
 import { getRun } from '../../store/reads/runs.js';
@@ -16,13 +17,16 @@ import type { Engine } from '../engine.js';
 import { afterCommit } from '../finalize/after-commit.js';
 import { reasonOf } from '../materialize/broken-definition.js';
 
+/** How often an act is tried on a run that others are moving at the same time. */
+const MAX_TRIES = 3;
+
 /** A run, or the successor that will have this id. @throws TockError TOCK_NOT_FOUND */
-export async function findRunOrPending(engine: Engine, id: string): Promise<RunRecord | PendingRun> {
+export async function findRunOrPending(session: Session, id: string): Promise<RunRecord | PendingRun> {
   const found =
-    (await getRun(engine.database, id)) ??
-    (await readPendingRun(engine.database, id)) ??
+    (await getRun(session, id)) ??
+    (await readPendingRun(session, id)) ??
     // It may have become a run in between.
-    (await getRun(engine.database, id));
+    (await getRun(session, id));
   if (found) return found;
   throw new TockError(
     'TOCK_NOT_FOUND',
@@ -31,13 +35,36 @@ export async function findRunOrPending(engine: Engine, id: string): Promise<RunR
 }
 
 /** @throws TockError TOCK_NOT_FOUND */
-async function findRun(engine: Engine, id: string): Promise<RunRecord> {
-  const found = await findRunOrPending(engine, id);
+async function findRun(session: Session, id: string): Promise<RunRecord> {
+  const found = await findRunOrPending(session, id);
   if (!isPending(found)) return found;
   throw new TockError('TOCK_NOT_FOUND', `${pendingText(found)}; until then it is no run`);
 }
 
 export const isPending = (found: RunRecord | PendingRun): found is PendingRun => 'follows' in found;
+
+/** What an act did to a run, null: nothing; and the run as the act has left it. */
+interface Acted<Done> {
+  readonly done: Done | null;
+  readonly run: RunRecord;
+}
+
+/**
+ * Acts on a run and reads it in the same transaction: after the commit a worker may have been quicker. Tries
+ * again where nothing was done and the run, as it is read, could have been acted on: it has moved in between.
+ * @throws TockError TOCK_NOT_FOUND
+ */
+async function actOn<Done>(
+  session: Session,
+  id: string,
+  act: () => Promise<Done | null>,
+  isPossible: (run: RunRecord) => boolean,
+): Promise<Acted<Done>> {
+  for (let tries = 1; ; tries++) {
+    const acted = { done: await act(), run: await findRun(session, id) };
+    if (acted.done !== null || !isPossible(acted.run) || tries === MAX_TRIES) return acted;
+  }
+}
 
 /**
  * Puts a dead or cancelled run back into the queue, due now, with `attempts` more attempts (default: as many
@@ -48,18 +75,36 @@ export async function retry(
   engine: Engine,
   id: string,
   options: { readonly attempts?: number } = {},
-  pace: RetryPace | null = null,
 ): Promise<RunRecord> {
   const attempts = options.attempts === undefined ? null : checkMaxAttempts(options.attempts);
-  const before = await findRun(engine, id);
+  const { done, run } = await tryRetry(engine, id, attempts);
+  if (done) return run;
+  if (run.trigger === EXEC_TRIGGER) throw notRepeatable(id);
+  throw new TockError(
+    'TOCK_BAD_STATE',
+    `run ${id} is ${run.status}; only ${TRANSITIONS.retry.from.join(' and ')} runs can be retried`,
+  );
+}
+
+/**
+ * The same, which leaves a run that is neither dead nor cancelled, or was executed by `tock exec`.
+ * @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE for a run that cannot be live again
+ */
+export async function tryRetry(
+  engine: Engine,
+  id: string,
+  attempts: number | null,
+  pace: RetryPace | null = null,
+): Promise<Acted<true>> {
+  const before = await findRun(engine.database, id);
   try {
-    const isRetried = await engine.database.transaction(async session => {
-      if (!(await retryRun(session, before.id, attempts, pace))) return false;
+    return await engine.database.transaction(async session => {
+      const act = async () => (await retryRun(session, before.id, attempts, pace)) || null;
+      const acted = await actOn(session, before.id, act, isRetryable);
       const details = { job: before.job, attempts: attempts ?? undefined };
-      await audit(session, engine, { action: 'runs.retry', targets: [before.id], details });
-      return true;
+      if (acted.done) await audit(session, engine, { action: 'runs.retry', targets: [before.id], details });
+      return acted;
     });
-    if (isRetried) return await findRun(engine, id);
   } catch (error) {
     if (isDataError(error))
       throw new TockError(
@@ -74,13 +119,10 @@ export async function retry(
       { cause: error },
     );
   }
-  const now = await findRun(engine, id);
-  if (now.trigger === EXEC_TRIGGER) throw notRepeatable(id);
-  throw new TockError(
-    'TOCK_BAD_STATE',
-    `run ${id} is ${now.status}; only ${TRANSITIONS.retry.from.join(' and ')} runs can be retried`,
-  );
 }
+
+const isRetryable = ({ status, trigger }: RunRecord) =>
+  TRANSITIONS.retry.from.some(each => each === status) && trigger !== EXEC_TRIGGER;
 
 /** For a run of `tock exec`. */
 export function notRepeatable(id: string): TockError {
@@ -101,33 +143,37 @@ export async function cancel(
   options: { readonly reason?: string } = {},
 ): Promise<RunRecord> {
   const reason = storableNote(options.reason);
-  const found = await findRunOrPending(engine, id);
-  const isDone = isPending(found) && (await cancelPending(engine, found, reason));
-  const before = await findRun(engine, id);
-  if (isDone) return before;
-  const { result, freed, outboxWritten } = await engine.database.transaction(async session => {
-    const cancelled = await cancelRun(session, before.id, reason);
-    const isAsked = (cancelled.result === 'asked' && before.handOff === null) || undefined;
-    const details = { job: before.job, reason: reason ?? undefined, isAsked };
-    const count = cancelled.result === null ? 0 : 1;
-    await audit(session, engine, { action: 'runs.cancel', targets: [before.id], count, details });
-    return cancelled;
+  const found = await findRunOrPending(engine.database, id);
+  const withdrawn = isPending(found) ? await cancelPending(engine, found, reason) : null;
+  if (withdrawn) return withdrawn;
+  const { done, run } = await engine.database.transaction(async session => {
+    const act = async () => {
+      const cancelled = await cancelRun(session, found.id, reason);
+      return cancelled.result === null ? null : cancelled;
+    };
+    const acted = await actOn(session, found.id, act, each => !isFinished(each.status));
+    if (acted.done === null) return acted;
+    const isAsked = (acted.done.result === 'asked' && acted.run.handOff === null) || undefined;
+    const details = { job: found.job, reason: reason ?? undefined, isAsked };
+    await audit(session, engine, { action: 'runs.cancel', targets: [found.id], details });
+    return acted;
   });
-  await afterCommit(engine, { freed, outboxWritten, dead: [] });
-  if (result) return await findRun(engine, id);
-  const now = await findRun(engine, id);
-  throw new TockError('TOCK_BAD_STATE', `run ${id} is ${now.status} already; there is nothing to cancel`);
+  if (done === null)
+    throw new TockError('TOCK_BAD_STATE', `run ${id} is ${run.status} already; there is nothing to cancel`);
+  await afterCommit(engine, { freed: done.freed, outboxWritten: done.outboxWritten, dead: [] });
+  return run;
 }
 
+/** Null: it is a run by now. */
 async function cancelPending(
   engine: Engine,
   { id, job }: PendingRun,
   reason: string | null,
-): Promise<boolean> {
+): Promise<RunRecord | null> {
   return await engine.database.transaction(async session => {
-    const isCancelled = await cancelSuccessor(session, id, reason);
+    if (!(await cancelSuccessor(session, id, reason))) return null;
     const details = { job, reason: reason ?? undefined };
-    if (isCancelled) await audit(session, engine, { action: 'runs.cancel', targets: [id], details });
-    return isCancelled;
+    await audit(session, engine, { action: 'runs.cancel', targets: [id], details });
+    return await findRun(session, id);
   });
 }

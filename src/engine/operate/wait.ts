@@ -78,7 +78,7 @@ export async function waitForEnd(
     for (;;) {
       ends.requireOpen();
       if (signal?.aborted && last !== null) throw stoppedWaiting(id, last, signal);
-      const run = await findRunOrPending(engine, id);
+      const run = await findRunOrPending(engine.database, id);
       last = run;
       if (!isPending(run)) {
         onChange?.(run);
@@ -128,7 +128,7 @@ export async function executeOrWait(
   signal?.addEventListener('abort', worker.wake);
   try {
     for (;;) {
-      const run = await findRunOrPending(engine, id);
+      const run = await findRunOrPending(engine.database, id);
       if (!isPending(run)) {
         onChange?.(run);
         if (isFinished(run.status)) return run;
