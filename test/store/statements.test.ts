@@ -14,7 +14,9 @@ const STORE = path.join(import.meta.dirname, '../../src/store');
 for (const name of readdirSync(STORE, { recursive: true, encoding: 'utf8' }).sort())
   if (name.endsWith('.ts')) await import(path.join(STORE, name));
 
-const statements = [...definedStatements().values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+const statements = [...definedStatements().values()]
+  .filter(({ name }) => !name.startsWith('test: '))
+  .sort((a, b) => (a.name < b.name ? -1 : 1));
 
 interface Column {
   readonly name: string;

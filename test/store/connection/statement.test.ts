@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest';
 import type { Session } from '../../../src/store/connection/database.js';
 import { statement } from '../../../src/store/connection/statement.js';
 
+// All tests of a process share the statements that are defined: by these names, test/store/statements.test.ts leaves them out.
 let count = 0;
-const textOf = (sql: string) => statement(`test ${++count}`, sql).text;
+const textOf = (sql: string) => statement(`test: ${++count}`, sql).text;
 
 /** A session that answers with what it was asked. */
 const echo: Session = {
@@ -13,7 +14,7 @@ const echo: Session = {
 
 describe('statement', () => {
   it('numbers named parameters by their first occurrence', async () => {
-    const made = statement<{ b: number; a: string }, unknown[]>('by name', 'select :b, :a::text, :b');
+    const made = statement<{ b: number; a: string }, unknown[]>('test: by name', 'select :b, :a::text, :b');
     expect(made.text).toBe('select $1, $2::text, $1');
     expect(made.parameters).toEqual(['b', 'a']);
     expect(await made.first(echo, { a: 'x', b: 1 })).toEqual([made.text, [1, 'x']]);
@@ -31,14 +32,14 @@ describe('statement', () => {
   });
 
   it('asks for preparation where that was wanted', async () => {
-    const made = statement<{ a: number }, unknown[]>('prepared', 'select :a', { prepared: true });
+    const made = statement<{ a: number }, unknown[]>('test: prepared', 'select :a', { prepared: true });
     expect(await made.run(echo, { a: 0 })).toEqual([['select $1', [0], 'prepared']]);
   });
 
   it('refuses a missing value, numbered parameters, and a name that is taken', () => {
-    const made = statement<{ a: number | undefined }, unknown>('once', 'select :a');
-    expect(() => made.run(echo, { a: undefined })).toThrow('statement "once" needs a value for :a');
+    const made = statement<{ a: number | undefined }, unknown>('test: once', 'select :a');
+    expect(() => made.run(echo, { a: undefined })).toThrow('statement "test: once" needs a value for :a');
     expect(() => textOf('select :a, $1')).toThrow('has $1 among named parameters');
-    expect(() => statement('once', 'select 1')).toThrow('two statements named "once"');
+    expect(() => statement('test: once', 'select 1')).toThrow('two statements named "test: once"');
   });
 });
