@@ -243,7 +243,9 @@ describe('a ramp', () => {
     const thawed = await Promise.all(
       [tock, test.another(), test.another()].map(each => each.thaw({ ramp: '1h' })),
     );
-    expect(thawed.map(({ spread }) => spread).toSorted((a, b) => a - b)).toEqual([0, 0, 40]);
+    // The others have seen no freeze any more, or that it was ended meanwhile.
+    expect(thawed.filter(({ spread }) => spread === 40)).toHaveLength(1);
+    expect(thawed.filter(({ spread }) => spread === 0 || spread === null)).toHaveLength(2);
     expect(await test.sql(`select from tock.freezes where ended_at is not null`)).toHaveLength(1);
   });
 

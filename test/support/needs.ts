@@ -8,4 +8,6 @@ interface Needs {
   readonly programPath: (name: string) => string | null;
 }
 
-export const { lacks, programPath } = createRequire(import.meta.url)('../../scripts/support/needs.mjs') as Needs;
+export const { lacks, programPath } = createRequire(import.meta.url)(
+  '../../scripts/support/needs.mjs',
+) as Needs;

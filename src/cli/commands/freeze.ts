@@ -94,8 +94,9 @@ async function thaw(shell: Shell, { ramp }: ThawFlags): Promise<number> {
   });
 }
 
-function startsText(rampMs: number, spread: number): string {
+function startsText(rampMs: number, spread: number | null): string {
   if (rampMs === 0) return 'what waits starts now';
+  if (spread === null) return `what waits starts within the next ${formatDuration(rampMs)}`;
   if (spread === 0) return 'no run waits';
   const runs = spread === 1 ? '1 run that waits starts' : `${spread} runs that wait start`;
   return `${runs} within the next ${formatDuration(rampMs)}`;

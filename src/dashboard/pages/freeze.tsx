@@ -54,7 +54,7 @@ export function addFreezePage(app: App): void {
       const what =
         rampMs === 0
           ? 'What waits starts now.'
-          : `${numberText(spread)} waiting runs start within ${formatSpan(rampMs)}.`;
+          : `${spread === null ? 'What waits starts' : `${numberText(spread)} waiting runs start`} within ${formatSpan(rampMs)}.`;
       flash(c, ended === null ? 'Nothing was frozen.' : `Nothing is frozen any more. ${what}`);
     } catch (error) {
       if (!(error instanceof TockError) || !error.code.startsWith('TOCK_BAD_')) throw error;

@@ -97,12 +97,12 @@ export async function thaw(engine: Engine, { ramp }: ThawOptions = {}): Promise<
 /**
  * For who reaps, and who thaws with a ramp: ends a freeze that is over by its time. One of several at once
  * spreads what waits; the others leave it to that one, or wait for its end. Returns how many runs this call
- * has spread.
+ * has spread; null: it has ended no freeze.
  */
-export async function endFreeze(engine: Engine, { waits = false } = {}): Promise<number> {
+export async function endFreeze(engine: Engine, { waits = false } = {}): Promise<number | null> {
   const { database } = engine;
   const over = await readEndedFreeze(database);
-  if (over === null) return 0;
+  if (over === null) return null;
   if (over.rampMs > 0) await materialize(engine, { isThaw: true });
   const spread = await database.transaction(
     async session => {
@@ -116,7 +116,7 @@ export async function endFreeze(engine: Engine, { waits = false } = {}): Promise
     { mayTakeLong: true },
   );
   if (spread !== null) await reportThawed(engine, spread);
-  return spread ?? 0;
+  return spread;
 }
 
 /** Daemons that sleep claim, and ask what has come due. */

@@ -46,8 +46,8 @@ export interface Thawed {
   /** What has ended; null: nothing was frozen. */
   readonly ended: Freeze | null;
   readonly rampMs: number;
-  /** How many runs were spread over the ramp; 0 without one. */
-  readonly spread: number;
+  /** How many runs were spread over the ramp; 0 without one; null: another process has done it meanwhile. */
+  readonly spread: number | null;
 }
 
 /** Freeze and thaw: one act for all hosts, in place of a pause of each schedule and queue. */

@@ -1,6 +1,7 @@
 // Engine: what an act answers is what its transaction has done, however quick others are after the commit.
 // Regression: acts read again after their commit, so that beside an idle daemon most retries answered 'running' or 'succeeded'.
 import { describe, expect, it } from 'vitest';
+import { endFreeze, thaw } from '../../../src/engine/definitions/freeze.js';
 import type { Engine } from '../../../src/engine/engine.js';
 import { limitKey } from '../../../src/engine/operate/keys.js';
 import { retryMany } from '../../../src/engine/operate/many.js';
@@ -197,6 +198,17 @@ const ACTS: Readonly<Record<string, Act>> = {
     answer: { key: 'acme', weight: 2, limit: 3, rate: null, states: [] },
     read: key => test.tock.keys.get(key),
     later: { weight: 7, limit: null },
+  },
+  'a thaw with a ramp does not say that nothing waits, though what waited is spread since': {
+    id: async () => {
+      await test.tock.freeze({ until: '1h', note: 'move' });
+      return await add({ job: 'mail' })();
+    },
+    act: engine => thaw(engine, { ramp: '1h' }),
+    meanwhile: () => endFreeze(engineOver(database)),
+    answer: { ended: { note: 'move' }, rampMs: 3_600_000, spread: null },
+    read: () => test.tock.frozen().then(held => ({ held })),
+    later: { held: null },
   },
 };
 
