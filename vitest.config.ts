@@ -12,7 +12,7 @@ process.env['TMPDIR'] = temporaryFolder();
 /** No database. A project only where it is asked for: else processes that have loaded the same sources anyway execute them. */
 const UNIT = [
   'test/{model,import}/**/*.test.ts',
-  'test/{architecture,docs,planted-faults,types,exported-types}.test.ts',
+  'test/{architecture,docs,gate,planted-faults,types,exported-types}.test.ts',
   'test/cli/flags/*.test.ts',
   'test/dashboard/{access,assets,cached,text}.test.ts',
 ];
