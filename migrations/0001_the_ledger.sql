@@ -1556,6 +1556,9 @@ begin
   if enqueue.max_attempts not between 1 and 1000000 then
     raise exception 'max_attempts must be between 1 and 1000000' using errcode = 'invalid_parameter_value';
   end if;
+  if enqueue.priority < -2147483647 then
+    raise exception 'priority must be between -2147483647 and 2147483647; lower goes first' using errcode = 'invalid_parameter_value';
+  end if;
   if is_live and enqueue.idempotency_key is null then
     raise exception 'unique_live and debounce need an idempotency key: what must not be there twice' using errcode = 'invalid_parameter_value';
   end if;

@@ -208,6 +208,7 @@ describe('tock.enqueue in SQL', () => {
     [`select tock.enqueue('greet', run_at => '0044-03-15 BC')`, /years 0001 and 9999/],
     [`select tock.enqueue('greet', max_attempts => 0)`, /max_attempts/],
     [`select tock.enqueue('greet', max_attempts => 2147483647)`, /max_attempts/],
+    [`select tock.enqueue('greet', priority => -2147483648)`, /priority must be between -2147483647 and/],
     [`select tock.enqueue('greet', queue => '')`, /name of a queue/],
     [`select tock.enqueue('greet', queue => repeat('q', 201))`, /name of a queue/],
     [`select tock.enqueue('greet', queue => e'red\\x1b[31m')`, /name of a queue/],

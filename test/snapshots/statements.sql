@@ -211,7 +211,7 @@ returning set_config('synchronous_commit', 'off', true) as commit;
 
 -- awaited-jobs
 with recursive awaited as (
-  (select r.blocked_on as key, 1 as number from tock.job_runs_live r where r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1)
+  (select r.blocked_on as key, 1 as number from tock.job_runs_live r where r.blocked_on > $1 and r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1)
   union all
   select n.key, a.number + 1 from awaited a cross join lateral (
     select r.blocked_on as key from tock.job_runs_live r where r.blocked_on > a.key and r.blocked_on >= 'code:' and r.blocked_on < 'code;'
@@ -1939,7 +1939,8 @@ with recursive queue_lanes as (
       and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
     order by r.run_at, r.id limit 1) e)
   or exists (select w.id from (
-    select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
+    select id from tock.workers where seen_at < tock.now() - interval '10 minutes'
+    order by hashtext(id::text || to_char(tock.now(), 'HH24MI')) limit 10) w
   where 0 = (select count(*) from (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
@@ -2018,7 +2019,8 @@ with recursive queue_lanes as (
       and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
     order by r.run_at, r.id limit 1) e)
   or exists (select w.id from (
-    select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
+    select id from tock.workers where seen_at < tock.now() - interval '10 minutes'
+    order by hashtext(id::text || to_char(tock.now(), 'HH24MI')) limit 10) w
   where 0 = (select count(*) from (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
@@ -2560,7 +2562,8 @@ select
       and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
     order by r.run_at, r.id limit 1) e)
   or exists (select w.id from (
-    select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
+    select id from tock.workers where seen_at < tock.now() - interval '10 minutes'
+    order by hashtext(id::text || to_char(tock.now(), 'HH24MI')) limit 10) w
   where 0 = (select count(*) from (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
@@ -3907,7 +3910,7 @@ select * from (
 
 -- read-status
 with recursive awaited as (
-  (select r.blocked_on as key, 1 as number from tock.job_runs_live r where r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1)
+  (select r.blocked_on as key, 1 as number from tock.job_runs_live r where r.blocked_on > '' and r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1)
   union all
   select n.key, a.number + 1 from awaited a cross join lateral (
     select r.blocked_on as key from tock.job_runs_live r where r.blocked_on > a.key and r.blocked_on >= 'code:' and r.blocked_on < 'code;'
@@ -4310,7 +4313,8 @@ with recursive queue_lanes as (
 ), removed as (
   -- A dead process cannot remove its own row. One that was only cut off inserts its row again.
   delete from tock.workers w where w.id = any(array(select w.id from (
-    select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
+    select id from tock.workers where seen_at < tock.now() - interval '10 minutes'
+    order by hashtext(id::text || to_char(tock.now(), 'HH24MI')) limit 10) w
   where 0 = (select count(*) from (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
@@ -4420,7 +4424,8 @@ with recursive queue_lanes as (
 ), removed as (
   -- A dead process cannot remove its own row. One that was only cut off inserts its row again.
   delete from tock.workers w where w.id = any(array(select w.id from (
-    select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
+    select id from tock.workers where seen_at < tock.now() - interval '10 minutes'
+    order by hashtext(id::text || to_char(tock.now(), 'HH24MI')) limit 10) w
   where 0 = (select count(*) from (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()

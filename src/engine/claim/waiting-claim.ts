@@ -27,6 +27,11 @@ export function createWaitingClaim(
 ): WaitingClaim {
   const { database, settings } = engine;
   let hadTurn = false;
+  /**
+   * Where the last look ended. Looks go round: jobs that nobody here has, or whose queues are closed, keep no
+   * others waiting, however many they are.
+   */
+  let lookedAt: string | null = null;
   const waiting: WaitingClaim = {
     isExpected: false,
     takesTurn() {
@@ -38,12 +43,21 @@ export function createWaitingClaim(
       if (!waiting.isExpected || limit <= 0) return 0;
       // Before the statement: a run that is given back meanwhile sets it again.
       waiting.isExpected = false;
-      const jobs = (await readAwaitedJobs(database)).filter(job => canExecute(engine, job));
-      if (jobs.length === 0) return 0;
-      const sentAt = performance.now();
-      const claim = await claimWaitingRuns(database, jobs, { ...wanted, leaseMs: settings.leaseMs, limit });
-      if (claim.hasMore) waiting.isExpected = true;
-      return await accept(claim, sentAt);
+      let isLastRound = lookedAt === null;
+      for (;;) {
+        const awaited = await readAwaitedJobs(database, lookedAt);
+        lookedAt = awaited.next;
+        const jobs = awaited.jobs.filter(job => canExecute(engine, job));
+        const sentAt = performance.now();
+        const asked = { ...wanted, leaseMs: settings.leaseMs, limit };
+        const claim = jobs.length === 0 ? null : await claimWaitingRuns(database, jobs, asked);
+        if (claim !== null && claim.runs.length + claim.needsAdmission.length > 0) {
+          if (claim.hasMore || lookedAt !== null) waiting.isExpected = true;
+          return await accept(claim, sentAt);
+        }
+        if (lookedAt === null && isLastRound) return 0;
+        isLastRound ||= lookedAt === null;
+      }
     },
   };
   return waiting;

@@ -69,7 +69,10 @@ export class Watermarks {
     return false;
   }
 
-  /** A watermark has fallen since the last claim everywhere was sent, so another one must come. */
+  /**
+   * Since the last claim everywhere was sent, a watermark has fallen, or an answer did not count for some
+   * lane. So another one must come.
+   */
   get haveFallen(): boolean {
     return this.fallen;
   }
@@ -98,7 +101,7 @@ export class Watermarks {
   claimed({ lanes }: Claim, { watermarks, epoch }: Sent): void {
     const found = new Set(lanes.map(keyOf));
     const nothing = watermarks.filter(lane => !found.has(keyOf(lane))).map(lane => this.markOf(lane));
-    for (const mark of nothing) if (mark.epoch <= epoch) this.advance(mark, null);
+    for (const mark of nothing) if (this.isCurrent(mark, epoch)) this.advance(mark, null);
     // Lanes that were not visited come first the next time.
     const isTaken = ({ at }: ClaimedLane) => Number(at !== null);
     for (const lane of lanes.toSorted((one, other) => isTaken(one) - isTaken(other))) {
@@ -106,23 +109,30 @@ export class Watermarks {
       const mark = this.markOf({ queue, priority });
       // In a queue with a limit, runs that have long been due start when the limit lets them.
       if (lane.isLimited) this.marks.delete(keyOf(lane));
-      else if (mark.epoch <= epoch) this.advance(mark, lane);
+      else if (this.isCurrent(mark, epoch)) this.advance(mark, lane);
     }
     if (this.marks.size <= MAX_LANES) return;
+    // With them their epochs are forgotten.
+    this.forgottenIn = this.epoch;
     for (const [key, { hasMore }] of this.marks) if (!hasMore) this.marks.delete(key);
   }
 
-  /** Lowers the watermarks of these lanes, unless they are already lower. */
+  /**
+   * Lowers the watermarks of these lanes, unless they are already lower. In all of them, a claim under way
+   * may not have seen these runs, and yet go beyond them: its answer moves no watermark.
+   */
   lower(lanes: readonly Lowered[]): void {
+    if (lanes.length > 0) this.epoch++;
     for (const { queue, priority, at } of lanes) {
-      const mark = this.marks.get(keyOf({ queue, priority }));
-      const markMs = mark === undefined ? null : msOf(mark);
-      if (mark === undefined || markMs === null || Date.parse(at) > markMs) continue;
+      const mark = { ...this.markOf({ queue, priority }), epoch: this.epoch };
+      const markMs = msOf(mark);
+      if (markMs === null || Date.parse(at) > markMs) {
+        this.marks.set(keyOf(mark), mark);
+        continue;
+      }
       // A claim starts after its watermark.
       const baseMs = Math.min(mark.baseMs ?? Number.POSITIVE_INFINITY, Date.parse(at) - 1);
-      const epoch = ++this.epoch;
-      const lowered = { baseMs: baseMs > EARLIEST_MS ? baseMs : null, last: null, epoch };
-      this.marks.set(keyOf(mark), { ...mark, ...lowered });
+      this.marks.set(keyOf(mark), { ...mark, baseMs: baseMs > EARLIEST_MS ? baseMs : null, last: null });
       this.fallen = true;
     }
   }
@@ -132,6 +142,12 @@ export class Watermarks {
     this.fallen ||= this.marks.size > 0;
     this.forgottenIn = ++this.epoch;
     this.marks.clear();
+  }
+
+  /** Whether an answer counts for a lane. If not, another claim everywhere must come. */
+  private isCurrent(mark: Mark, epoch: number): boolean {
+    if (mark.epoch > epoch) this.fallen = true;
+    return mark.epoch <= epoch;
   }
 
   /** Moves a watermark past the runs that its lane gave. @param lane null: it gave none, and has no more */

@@ -191,6 +191,35 @@ describe('runs that have become claimable below', () => {
     expect(marks.haveFallen).toBe(true);
   });
 
+  it.each([
+    ['in a lane that has no watermark yet', B, at(1)],
+    ['above that of their lane', A, at(12)],
+  ])('%s are not passed over by a claim that was sent before', (_where, where, when) => {
+    const marks = new Watermarks();
+    answer(marks, lane(10));
+    const before = known(marks);
+    const sent = marks.everywhere();
+    marks.lower([{ ...where, at: when }]);
+    // So far nothing is missed.
+    expect(marks.haveFallen).toBe(false);
+    marks.claimed(claimOf(lane(20, where)), sent);
+    expect(known(marks)).toEqual(before);
+    expect(marks.haveFallen).toBe(true);
+    answer(marks, lane(21, where));
+    expect(known(marks)).toContain(at(20));
+    expect(marks.haveFallen).toBe(false);
+  });
+
+  it('in a lane whose watermark is forgotten, since there are too many, are not passed over either', () => {
+    const marks = new Watermarks();
+    const sent = marks.everywhere();
+    marks.lower([{ ...A, at: at(5) }]);
+    const others = Array.from({ length: 1001 }, (_, n) => lane(10, { queue: `other ${n}` }));
+    answer(marks, ...others);
+    marks.claimed(claimOf(lane(20)), sent);
+    expect(known(marks)).toEqual([]);
+  });
+
   it('nowhere in particular make claims start at the beginning, whatever was sent before', () => {
     const marks = new Watermarks();
     marks.forget();

@@ -52,7 +52,7 @@ export function addRun(program: Command): Command {
     .option('--wait', 'wait until it has ended; exit code 0 if it succeeded, otherwise 1')
     .option('--log', 'with --wait: print what its handler has logged')
     .option('--queue <queue>', 'overrides the job’s own')
-    .option('--priority <n>', 'lower goes first', count(-2_147_483_648, 2_147_483_647))
+    .option('--priority <n>', 'lower goes first', count(-2_147_483_647, 2_147_483_647))
     .option('--max-attempts <n>', 'overrides the job’s own', count(1, 1_000_000))
     .option('--tag <tag>', 'beside those of the job; may be repeated', tags)
     .addHelpText(

@@ -23,10 +23,11 @@ export const isExpired = (run: string, lane: string) =>
 /**
  * Ids of at most ten workers that were not seen for ten minutes and hold no run. `workers` is never analyzed,
  * so the planner expects hundreds: with a NOT EXISTS over all live runs, servers with JIT compiled the
- * statement each time.
+ * statement each time. Other ten are looked at each minute: some may hold long leases.
  */
 export const GONE_WORKERS = `select w.id from (
-    select id from tock.workers where seen_at < tock.now() - interval '10 minutes' order by seen_at limit 10) w
+    select id from tock.workers where seen_at < tock.now() - interval '10 minutes'
+    order by hashtext(id::text || to_char(tock.now(), 'HH24MI')) limit 10) w
   where 0 = (select count(*) from (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r
     where r.blocked_on is null and ${liesIn('r', 'p')} and r.run_at <= tock.now()

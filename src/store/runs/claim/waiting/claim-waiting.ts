@@ -25,12 +25,12 @@ export const isOfCode = (column: string) => `${column} >= 'code:' and ${column} 
 /** Whether some run waits for code. */
 export const WAITS_FOR_CODE = `((select r.blocked_on from tock.job_runs_live r where ${isOfCode('r.blocked_on')} order by r.blocked_on limit 1) is not null)`;
 
-/** At most so many jobs are read, of which runs wait. */
+/** At most so many jobs are read at once, of which runs wait. */
 const MAX_JOBS = 1000;
 
-/** CTE `awaited`: the keys that runs wait for, found by a loose index scan. */
-export const AWAITED_KEYS = `recursive awaited as (
-  (select r.blocked_on as key, 1 as number from tock.job_runs_live r where ${isOfCode('r.blocked_on')} order by r.blocked_on limit 1)
+/** CTE `awaited`: the keys after one that runs wait for, found by a loose index scan. */
+const awaitedKeysAfter = (after: string) => `recursive awaited as (
+  (select r.blocked_on as key, 1 as number from tock.job_runs_live r where r.blocked_on > ${after} and ${isOfCode('r.blocked_on')} order by r.blocked_on limit 1)
   union all
   select n.key, a.number + 1 from awaited a cross join lateral (
     select r.blocked_on as key from tock.job_runs_live r where r.blocked_on > a.key and ${isOfCode('r.blocked_on')}
@@ -38,16 +38,28 @@ export const AWAITED_KEYS = `recursive awaited as (
   where a.number < ${MAX_JOBS}
 )`;
 
-const READ_AWAITED = statement<object, { readonly key: string }>(
+/** The same, the first of all. */
+export const AWAITED_KEYS = awaitedKeysAfter(`''`);
+
+const READ_AWAITED = statement<{ readonly after: string }, { readonly key: string }>(
   'awaited-jobs',
   `
-with ${AWAITED_KEYS}
+with ${awaitedKeysAfter(':after')}
 select key from awaited`,
 );
 
-/** The jobs of the runs that wait for code. */
-export async function readAwaitedJobs(session: Session): Promise<string[]> {
-  return (await READ_AWAITED.run(session, {})).map(({ key }) => jobOfCodeKey(key) ?? key);
+/** Jobs for which runs wait, some of many. */
+export interface AwaitedJobs {
+  readonly jobs: readonly string[];
+  /** The last of them, where more may follow; null: these are the last. */
+  readonly next: string | null;
+}
+
+/** The jobs after one, by name, of the runs that wait for code. @param after null: from the first on */
+export async function readAwaitedJobs(session: Session, after: string | null = null): Promise<AwaitedJobs> {
+  const rows = await READ_AWAITED.run(session, { after: after === null ? '' : codeKey(after) });
+  const jobs = rows.map(({ key }) => jobOfCodeKey(key) ?? key);
+  return { jobs, next: rows.length < MAX_JOBS ? null : (jobs.at(-1) ?? null) };
 }
 
 type Parameters = Pick<ClaimOptions, 'limit' | 'workerId' | 'leaseMs' | 'queues'> & {
