@@ -1,5 +1,4 @@
 // Claims the runs that wait for this code: workers with other code did not know their jobs.
-import { performance } from 'node:perf_hooks';
 import { knownJob } from '../../model/job/registry.js';
 import type { Claim, ClaimOptions } from '../../store/runs/claim/claim.js';
 import { claimWaitingRuns, readAwaitedJobs } from '../../store/runs/claim/waiting/claim-waiting.js';
@@ -25,7 +24,7 @@ export function createWaitingClaim(
   engine: Engine,
   { room, accept, ...wanted }: WaitingClaimOptions,
 ): WaitingClaim {
-  const { database, settings } = engine;
+  const { clock, database, settings } = engine;
   let hadTurn = false;
   const waiting: WaitingClaim = {
     isExpected: false,
@@ -40,7 +39,7 @@ export function createWaitingClaim(
       waiting.isExpected = false;
       const jobs = (await readAwaitedJobs(database)).filter(job => canExecute(engine, job));
       if (jobs.length === 0) return 0;
-      const sentAt = performance.now();
+      const sentAt = clock.now();
       const claim = await claimWaitingRuns(database, jobs, { ...wanted, leaseMs: settings.leaseMs, limit });
       if (claim.hasMore) waiting.isExpected = true;
       return await accept(claim, sentAt);
