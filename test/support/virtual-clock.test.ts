@@ -21,7 +21,7 @@ describe('a virtual clock', () => {
   });
 
   it.each([
-    ['pass', (ms: number) => clock.pass(ms)],
+    ['pass', (ms: number) => Promise.resolve(clock.pass(ms))],
     ['advance', (ms: number) => clock.advance(ms)],
   ])('calls what comes due at its time, of two at once the first that was set, by %s', async (_how, move) => {
     clock.setTimeout(note('late'), 20);
@@ -72,12 +72,13 @@ describe('a virtual clock', () => {
         called.push(`moved to ${now}, ${isUnderWay ? 'too early' : 'in time'}`);
       },
     });
-    clock.setTimeout(async () => {
+    const work = async () => {
       isUnderWay = true;
       await turns(10);
       clock.setTimeout(note('what it has set'), 5);
       isUnderWay = false;
-    }, 10);
+    };
+    clock.setTimeout(() => void work(), 10);
     clock.setTimeout(note('other'), 10);
     await clock.advance(20);
     expect(called).toEqual([

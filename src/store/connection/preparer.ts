@@ -41,7 +41,7 @@ const GROWTH = 64;
  */
 export function createPreparer(
   readSizes: () => Promise<TableSizes | undefined>,
-  { now }: Pick<Clock, 'now'>,
+  clock: Pick<Clock, 'now'>,
 ): Prepare {
   const names = new Map<string, string>();
   const executions = new Map<string, number>();
@@ -61,7 +61,7 @@ export function createPreparer(
     return name;
   };
   const checkSizes = () => {
-    checkedAt = now();
+    checkedAt = clock.now();
     slow = 0;
     readSizes().then(
       sizes => {
@@ -81,7 +81,7 @@ export function createPreparer(
   const recordDuration = (name: string, ms: number) => {
     if (planned !== null || checkedAt > Number.NEGATIVE_INFINITY) {
       if (ms >= SLOW_MS) slow++;
-      if (slow >= SLOW_COUNT && now() - checkedAt >= CHECK_EVERY_MS) checkSizes();
+      if (slow >= SLOW_COUNT && clock.now() - checkedAt >= CHECK_EVERY_MS) checkSizes();
       return;
     }
     const count = (executions.get(name) ?? 0) + 1;
@@ -92,10 +92,10 @@ export function createPreparer(
   return async (text, run) => {
     if (!mayPrepare) return await run(null);
     const name = nameOf(text);
-    const began = now();
+    const began = clock.now();
     try {
       const answer = await run(name);
-      recordDuration(name, now() - began);
+      recordDuration(name, clock.now() - began);
       return answer;
     } catch (error) {
       if (isUnknownStatement(error)) mayPrepare = false;
