@@ -1,5 +1,6 @@
 // Room: test support. A pool of which a test knows when it has nothing to do.
 // In: a pool, before its first connection. Out: what resolves once all settles that is under way on it.
+import { callbackify } from 'node:util';
 import pg from 'pg';
 import { turns } from './virtual-clock.js';
 
@@ -48,10 +49,10 @@ export function watchPool(
   pool.connect = ((callback?: Parameters<typeof connect>[0]) => {
     const connected = count(connect());
     if (callback === undefined) return connected;
-    connected.then(
-      client => callback(undefined, client, client.release.bind(client)),
-      (error: Error) => callback(error, undefined, () => undefined),
-    );
+    callbackify(() => connected)((error, client) => {
+      if (error === null) callback(undefined, client, client.release.bind(client));
+      else callback(error, undefined, () => undefined);
+    });
     return undefined;
   }) as typeof pool.connect;
   pool.on('connect', client => {
