@@ -210,12 +210,13 @@ describe('packages', () => {
   });
 });
 
+/** Code without comments and without what stands in quotes. */
+const bare = (file: string) =>
+  read(file).replace(/'(?:[^'\\\n]|\\.)*'|\/\*[\s\S]*?\*\/|\/\/.*$/gm, part =>
+    part.startsWith("'") ? "''" : '',
+  );
+
 describe('time', () => {
-  /** Code without comments and without what stands in quotes. */
-  const bare = (file: string) =>
-    read(file)
-      .replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
-      .replace(/'(?:[^'\\\n]|\\.)*'/g, "''");
   const HOST_CLOCK = /\bDate\.now\(|\bnew Date\(\)|\bDate\(\)/;
 
   it('is not asked of the host in model, store, engine and answers', () => {
@@ -251,6 +252,36 @@ describe('time', () => {
     expect(sources.filter(file => roomOf(file) === 'model' && impure.test(bare(file)))).toEqual([]);
     const io = /^node:(?!crypto$)/;
     expect(told(imports.filter(({ from, to }) => roomOf(from) === 'model' && io.test(to)))).toEqual([]);
+  });
+});
+
+describe('steady time', () => {
+  // Each with the reason why real time has to pass there, whatever clock the engine has.
+  const REAL: Readonly<Record<string, string>> = {
+    'src/store/connection/hosts/': 'connections, which pg opens, for all that share a pool',
+    'src/store/connection/shares/': 'the same',
+    'src/engine/execute/shell/run-command.ts': 'the processes of a command, of which no engine is known',
+    'src/engine/alerts/channels/command.ts': 'the same',
+    'src/engine/execute/http/http-job.ts': 'a request to another server',
+    'src/engine/alerts/channels/send.ts': 'the same',
+    'src/engine/alerts/heartbeat.ts': 'the same',
+  };
+  const OWN =
+    /\bperformance\b|(?<!\bclock\.)\bset(?:Timeout|Interval)\b|\bclear(?:Timeout|Interval)\b|\bAbortSignal\.timeout\b/;
+  const SOURCES = /^node:(?:timers(?:\/promises)?|perf_hooks)$|\/system-clock\.ts$/;
+
+  it('and timers are those of the clock that the engine and the database are handed', () => {
+    const rooms = ['engine', 'daemon', 'store'];
+    // A relay is a daemon; brokers and their consumers are elsewhere.
+    const isHeld = (file: string) => rooms.includes(roomOf(file)) || path.dirname(file) === 'src/relay';
+    const found = [
+      ...sources.filter(file => OWN.test(bare(file))),
+      ...imports.filter(({ to }) => SOURCES.test(to)).map(({ from }) => from),
+    ].filter(isHeld);
+    const reasonOf = (file: string) => Object.keys(REAL).find(name => file.startsWith(name));
+    expect(found.filter(file => reasonOf(file) === undefined)).toEqual([]);
+    // A reason that has become needless goes.
+    expect(Object.keys(REAL).filter(name => !found.some(file => file.startsWith(name)))).toEqual([]);
   });
 });
 

@@ -1,5 +1,4 @@
 // The background work of a daemon, so that no run waits for it: figures, upkeep, alerts, webhooks.
-import { performance } from 'node:perf_hooks';
 import type { Engine } from '../engine/engine.js';
 import { createRollUp } from '../engine/metrics/roll-up.js';
 import { beginUpkeep, type Upkeep } from '../engine/retention/coming-partitions.js';
@@ -61,8 +60,8 @@ function hourlyUpkeep(engine: Engine, signal: AbortSignal) {
   let upkeep: Upkeep | null = null;
   return {
     async startIfDue() {
-      if (performance.now() < dueAt) return;
-      dueAt = performance.now() + UPKEEP_EVERY_MS;
+      if (engine.clock.now() < dueAt) return;
+      dueAt = engine.clock.now() + UPKEEP_EVERY_MS;
       await upkeep?.done;
       upkeep = await beginUpkeep(engine, signal);
     },

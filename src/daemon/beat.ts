@@ -3,6 +3,8 @@
 // follows the host's clock: if that is set back by an hour, the timer is silent for an hour; if it is set
 // ahead by a year, the timer first goes through each minute of that year, which takes 20 s.
 import cron, { type Logger as CronLogger } from 'node-cron';
+import type { Engine } from '../engine/engine.js';
+import type { Timer } from '../model/clock.js';
 import type { Logger } from '../model/logger.js';
 
 export interface Beat {
@@ -21,16 +23,16 @@ const EARLY_MS = 5;
 
 export function startBeat(
   onBeat: () => void,
-  logger: Logger,
+  { clock, logger }: Pick<Engine, 'clock' | 'logger'>,
   { expression = '* * * * *', maxPauseMs = 60_000 }: BeatOptions = {},
 ): Beat {
   // Keeps node-cron's log lines off the terminal.
   const task = cron.createTask(expression, onBeat, { timezone: 'UTC', logger: cronLogger(logger) });
-  let timer: NodeJS.Timeout;
+  let timer: Timer;
   const arm = () => {
     const turn = task.getNextRuns(1)[0]?.getTime() ?? 0;
     const pauseMs = Math.max(turn - Date.now(), 0) + EARLY_MS;
-    timer = setTimeout(beat, Math.min(pauseMs, maxPauseMs));
+    timer = clock.setTimeout(beat, Math.min(pauseMs, maxPauseMs));
   };
   const beat = () => {
     arm();
@@ -40,7 +42,7 @@ export function startBeat(
   arm();
   return {
     stop() {
-      clearTimeout(timer);
+      clock.clear(timer);
       void task.destroy();
     },
   };

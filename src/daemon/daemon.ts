@@ -112,7 +112,7 @@ export async function startDaemon(
     : null;
   const parts: Parts = { worker, passes, background, listener };
   // The beat computes its calendar while the first pass waits for the database.
-  const beat = startBeat(onBeatOf(engine, parts), engine.logger, beatOptions);
+  const beat = startBeat(onBeatOf(engine, parts), engine, beatOptions);
 
   const end = async () => {
     // Before the pass under way ends: it may wait for a claim, whose runs must not start any more.

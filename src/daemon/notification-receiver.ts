@@ -1,8 +1,10 @@
 // What each notification makes a daemon do. Notifications of runs that are due soon have a limiter of their
 // own: a stream of them leads to no claim, and must not hold up notifications of runs that are due.
+
 import type { EnqueueHint } from '../engine/claim/enqueue-hint.js';
 import { createNotificationLimiter } from '../engine/claim/notification-limiter.js';
 import type { Worker } from '../engine/worker/worker-interface.js';
+import type { Clock } from '../model/clock.js';
 import type { Notification } from '../store/connection/notifications.js';
 
 export interface NotificationReceiver {
@@ -14,6 +16,7 @@ export interface NotificationReceiver {
 }
 
 interface NotificationReceiverOptions {
+  readonly clock: Clock;
   readonly worker: Pick<Worker, 'checkCancel' | 'wake' | 'wakeNotified' | 'expectWaiting'>;
   readonly hint: EnqueueHint;
   /** There is something to reap. */
@@ -25,15 +28,16 @@ interface NotificationReceiverOptions {
 }
 
 export function createNotificationReceiver({
+  clock,
   worker,
   hint,
   onReap,
   onOutbox,
   onFair,
 }: NotificationReceiverOptions): NotificationReceiver {
-  const due = createNotificationLimiter(worker.wakeNotified);
-  const soon = createNotificationLimiter(worker.wake);
-  const code = createNotificationLimiter(() => worker.expectWaiting());
+  const due = createNotificationLimiter(clock, worker.wakeNotified);
+  const soon = createNotificationLimiter(clock, worker.wake);
+  const code = createNotificationLimiter(clock, () => worker.expectWaiting());
   return {
     receive(notification) {
       if (notification.kind === 'cancel') worker.checkCancel(notification.runId);

@@ -1,6 +1,5 @@
 // The passes of a daemon. Each does what is due and claims. It ends with a poll, which asks the database what
 // is due next, unless the daemon knows that.
-import { performance } from 'node:perf_hooks';
 import { createEnqueueHint, type EnqueueHint } from '../engine/claim/enqueue-hint.js';
 import { register } from '../engine/definitions/register.js';
 import type { Engine } from '../engine/engine.js';
@@ -67,10 +66,11 @@ export class Passes {
       this.relaysToSql = relaysToSql;
     });
     this.notifications = createNotificationReceiver({
+      clock: engine.clock,
       worker,
       hint: this.hint,
       onReap: () => {
-        this.plan = afterReapNotification(this.plan, performance.now());
+        this.plan = afterReapNotification(this.plan, this.engine.clock.now());
       },
       onOutbox: () => {
         this.mustResume = true;
@@ -90,7 +90,7 @@ export class Passes {
   async pass(): Promise<number> {
     const { worker, sleeper, pollMs } = this.options;
     this.engine.database.shares.requireOpen();
-    const startedAt = performance.now();
+    const startedAt = this.engine.clock.now();
     const isDue = Object.values(dueSteps(this.plan, startedAt)).includes(true);
     const steps = await this.prepare(startedAt);
     const prepared = { startedAt, materialized: steps.materializes, isRefused: !this.couldMaterialize };
@@ -99,16 +99,16 @@ export class Passes {
     const isClaiming = worker.hasMore || sleeper.isAwake;
     if (isClaiming) this.plan = whileClaiming(this.plan, done, pollMs);
     else if (isDue || needsPoll(this.plan, done) || !sleeper.isKnown) await this.poll(done);
-    return Math.min(sleepMs(this.plan, performance.now(), isClaiming), sleeper.maxSleepMs());
+    return Math.min(sleepMs(this.plan, this.engine.clock.now(), isClaiming), sleeper.maxSleepMs());
   }
 
   /** Sleeps for `ms`, or until there is reason for a pass. */
   async sleep(ms: number): Promise<void> {
     const { worker, sleeper } = this.options;
-    const until = performance.now() + ms;
+    const until = this.engine.clock.now() + ms;
     let cause = await worker.change(ms);
-    while (cause === 'idle' && this.plan.knowsAll && performance.now() < until)
-      cause = await worker.change(Math.ceil(until - performance.now()));
+    while (cause === 'idle' && this.plan.knowsAll && this.engine.clock.now() < until)
+      cause = await worker.change(Math.ceil(until - this.engine.clock.now()));
     const isWoken = cause === 'change' || (cause === 'idle' && !this.plan.knowsAll);
     if (sleeper.isAwake || isWoken) this.claimNext();
   }
@@ -168,7 +168,7 @@ export class Passes {
   private async poll(done: Omit<PassResult, 'hasRoom'>): Promise<void> {
     const { worker, sleeper, queues, isNotified, pollMs, offering } = this.options;
     await sleeper.beforePoll();
-    const askedAt = performance.now();
+    const askedAt = this.engine.clock.now();
     const checks = checksReaping(this.plan, askedAt);
     const due = await readNextDue(this.engine.database, queues, checks, worker.watermarks);
     if (due.isFairDue) worker.expectFair();
@@ -178,7 +178,7 @@ export class Passes {
       this.relaysToSql = true;
       offering?.start();
     }
-    const answer = { askedAt, answeredAt: performance.now(), due, isNotified };
+    const answer = { askedAt, answeredAt: this.engine.clock.now(), due, isNotified };
     this.plan = afterPoll(this.plan, answer, { ...done, hasRoom: worker.claimable > 0 }, pollMs);
   }
 }

@@ -1,6 +1,5 @@
 // The step that reaps: at once where there is reason to, in turn with other daemons where only time has
 // passed.
-import { performance } from 'node:perf_hooks';
 import { type Engine, expectFair, expectWaiting } from '../engine/engine.js';
 import { reap } from '../engine/reap.js';
 import { keepReapTurn, takeReapTurn } from '../store/runs/reap/reap-turn.js';
@@ -28,17 +27,17 @@ export function createReapStep(
     async () => onReaped((await reap(engine)).relays_to_sql),
   );
   return async plan => {
-    const { database } = engine;
+    const { database, clock } = engine;
     const inTurn = reapsInTurn(plan);
-    const startedAt = performance.now();
+    const startedAt = clock.now();
     const turn = inTurn ? await takeReapTurn(database, REAP_EVERY_MS) : null;
     if (turn !== null && turn.waitMs > 0) {
       if (turn.waitsForCode) expectWaiting(engine);
       if (turn.hasFair) expectFair(engine);
-      return afterOthersTurn(plan, performance.now() + turn.waitMs);
+      return afterOthersTurn(plan, clock.now() + turn.waitMs);
     }
     const isDone = await reapOrGoOn();
-    const endedAt = performance.now();
+    const endedAt = clock.now();
     const next = (isDone ? afterReap : afterFailedReap)(plan, startedAt, endedAt);
     if (inTurn && isDone) await keepReapTurn(database, next.checkReapAt - endedAt);
     return next;

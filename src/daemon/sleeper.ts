@@ -1,5 +1,4 @@
 // Announces whether this daemon may be asleep, and finds the runs of enqueuers that could not know it.
-import { performance } from 'node:perf_hooks';
 import type { Engine } from '../engine/engine.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
 import {
@@ -49,7 +48,7 @@ const POLL_MS = 1000;
  * @param workerId of a worker with a row in `workers`
  */
 export function createSleeper(
-  { database, logger }: Engine,
+  { database, logger, clock }: Engine,
   workerId: string,
   queues: readonly string[] | null,
 ): Sleeper {
@@ -62,7 +61,7 @@ export function createSleeper(
 
   const wakeUp = async () => {
     // Before the statement is sent: one that fails may have been executed.
-    state = afterWakingUp(state, performance.now());
+    state = afterWakingUp(state, clock.now());
     isAnnounced = false;
     await deleteSleeper.run(database, { id: workerId });
   };
@@ -73,7 +72,7 @@ export function createSleeper(
     try {
       if ((await insertSleeper.run(database, { id: workerId, queues })).length === 0) isAnnounced = false;
       horizon = (await newTransactionId.first(database, {}))?.id ?? null;
-      announcedAt = performance.now();
+      announcedAt = clock.now();
     } catch (error) {
       isAnnounced = false;
       throw error;
@@ -104,7 +103,7 @@ export function createSleeper(
       return isAnnounced && horizon === null;
     },
     async afterClaim(claimed, hasMore) {
-      const now = performance.now();
+      const now = clock.now();
       state = afterClaim(state, { now, claimed, hasMore });
       const step = nextStep(state, now);
       if (step === 'fallAsleep') state = afterFallingAsleep(state, now);
@@ -125,7 +124,7 @@ export function createSleeper(
       isAnnounced = false;
     },
     maxSleepMs() {
-      const now = performance.now();
+      const now = clock.now();
       if (state.isAwake) return maxSleepMs(state, now);
       const pollMs = isAnnounced && horizon === null ? Number.POSITIVE_INFINITY : POLL_MS;
       const pollAgainAt = POLL_AGAIN_MS.map(ms => announcedAt + ms).find(at => at > now);

@@ -1,10 +1,12 @@
 // When a daemon looks whether changes are to be delivered: when it is notified, at each beat, and after each
 // pass where no notification comes; and while a run delivers, each second. Without webhooks among its jobs,
 // never.
+
 import { createNotificationLimiter } from '../engine/claim/notification-limiter.js';
 import type { Engine } from '../engine/engine.js';
 import { lookForWebhooks } from '../engine/webhooks/look.js';
 import { webhooksOf } from '../model/changes/webhook.js';
+import type { Timer } from '../model/clock.js';
 
 export interface WebhookLooks {
   /** There may be changes. */
@@ -22,15 +24,16 @@ const AGAIN_MS = 1000;
 
 export function createWebhookLooks(engine: Engine, signal: AbortSignal): WebhookLooks {
   if (webhooksOf(engine.registry).length === 0) return NEVER;
+  const { clock } = engine;
   let looking: Promise<void> | null = null;
   let mustLookAgain = false;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
 
   const look = async () => {
     do {
       mustLookAgain = false;
       const { isBusy } = await lookForWebhooks(engine);
-      if (isBusy && !signal.aborted) timer = setTimeout(lookAgain, AGAIN_MS);
+      if (isBusy && !signal.aborted) timer = clock.setTimeout(lookAgain, AGAIN_MS);
     } while (mustLookAgain && timer === undefined && !signal.aborted);
     looking = null;
   };
@@ -43,15 +46,15 @@ export function createWebhookLooks(engine: Engine, signal: AbortSignal): Webhook
     timer = undefined;
     start();
   };
-  const limiter = createNotificationLimiter(start);
+  const limiter = createNotificationLimiter(clock, start);
 
   return {
     changed: () => limiter.notified(),
     async done() {
       limiter.close();
-      clearTimeout(timer);
+      clock.clear(timer);
       await looking;
-      clearTimeout(timer);
+      clock.clear(timer);
     },
   };
 }

@@ -3,6 +3,7 @@
 import { type Context, Hono } from 'hono';
 import { readPulse } from '../answers/now/figures.js';
 import type { Session } from '../answers/reads.js';
+import { systemClock } from '../environment/system-clock.js';
 import type { Logger } from '../model/logger.js';
 import { includesRole, type Operator } from '../model/operator.js';
 import { databaseOf, hearChanges } from '../tock/database-of.js';
@@ -60,6 +61,7 @@ export function createApp(options: AppOptions): App {
   requireSameOrigin(app, bare);
 
   const watch = createWatch({
+    clock: systemClock,
     look: async last => {
       // Throws once the Tock is closed, also where a replica is read.
       await databaseOf(options.tock);

@@ -1,6 +1,7 @@
 // What every part of the engine gets: the database, the jobs, the logger, the settings.
 
 import type { Alerting } from '../model/alerts/read-alerts.js';
+import type { Clock } from '../model/clock.js';
 import { checkDeploy } from '../model/deploys/deploys.js';
 import { type Duration, parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
@@ -22,6 +23,8 @@ import type { Tracing } from './tracing/tracing.js';
 import type { Worker } from './worker/worker-interface.js';
 
 export interface Engine {
+  /** All that the engine and the daemon know of time, but for the database's own. */
+  readonly clock: Clock;
   readonly database: Database;
   readonly registry: Registry;
   readonly logger: Logger;

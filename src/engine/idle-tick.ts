@@ -1,9 +1,11 @@
 // A tick with nothing to do: one statement, and one more where jobs have webhooks. The rest of the engine is
 // not loaded.
+
 import type * as pg from 'pg';
 import { processIdentity } from '../environment/process-identity.js';
 import { WEBHOOK_PREFIX } from '../model/changes/changes-option.js';
 import { webhooksOf } from '../model/changes/webhook.js';
+import type { Clock } from '../model/clock.js';
 import type { Registry } from '../model/job/registry.js';
 import { noOutcomes } from '../model/run/outcome-counts.js';
 import type { AlertLimits } from '../store/alerts/conditions.js';
@@ -18,6 +20,7 @@ import type { TickKind } from '../store/schema/tables.js';
 import type { TickSummary } from './run-tick.js';
 
 export interface IdleTickOptions {
+  readonly clock: Clock;
   readonly pool: pg.Pool;
   readonly schema: string;
   readonly registry: Registry;
@@ -40,13 +43,14 @@ const NOTHING = {
  * @throws when the database cannot be reached, because a full tick would only wait for it again
  */
 export async function askIdleTick(options: IdleTickOptions): Promise<TickSummary | null> {
-  const { pool, schema, registry, queues = null, alerts = null, statementTimeoutMs } = options;
+  const { clock, pool, schema, registry, queues = null, alerts = null, statementTimeoutMs } = options;
   // The full tick warns that there are no jobs.
   if (registry.definitions.length === 0) return null;
-  const startedAt = performance.now();
+  const startedAt = clock.now();
   const session = {
     run: async <Row>(text: string, values: readonly unknown[] = []) =>
       (await queryWithin(
+        clock,
         () => sharesOf(pool).kept.acquire(statementTimeoutMs),
         { name: null, text: inSchema(text, schema) },
         values,
@@ -64,5 +68,5 @@ export async function askIdleTick(options: IdleTickOptions): Promise<TickSummary
     if (isConnectionFailure(error)) throw error;
     return null;
   }
-  return { ...NOTHING, executed: noOutcomes(), durationMs: Math.round(performance.now() - startedAt) };
+  return { ...NOTHING, executed: noOutcomes(), durationMs: Math.round(clock.now() - startedAt) };
 }

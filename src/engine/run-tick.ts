@@ -1,5 +1,4 @@
 // One tick: register → reap → materialize → offer → claim → execute → finalize.
-import { performance } from 'node:perf_hooks';
 import { noOutcomes, type OutcomeCounts } from '../model/run/outcome-counts.js';
 import type { ReapedRuns } from '../store/runs/reap/reap.js';
 import { evaluateAlerts } from './alerts/evaluate.js';
@@ -49,7 +48,7 @@ const CLAIM_AGAIN_MS = 1000;
  * are unique by key, runs are claimed with SKIP LOCKED, outcomes are fenced.
  */
 export async function runTick(engine: Engine, options: TickOptions): Promise<TickSummary> {
-  const startedAt = performance.now();
+  const startedAt = engine.clock.now();
   const registered = await register(engine);
   const {
     waits_for_code: waitsForCode,
@@ -74,7 +73,7 @@ export async function runTick(engine: Engine, options: TickOptions): Promise<Tic
     reaped,
     materialized,
     ...execution,
-    durationMs: Math.round(performance.now() - startedAt),
+    durationMs: Math.round(engine.clock.now() - startedAt),
   };
 }
 
@@ -85,7 +84,7 @@ async function executeDue(
   { waitsForCode, hasFair }: { readonly waitsForCode: boolean; readonly hasFair: boolean },
 ): Promise<{ executed: OutcomeCounts; stoppedEarly: boolean }> {
   const until = startedAt + options.budgetMs;
-  const leftMs = () => Math.max(0, startedAt + (options.endMs ?? Infinity) - performance.now());
+  const leftMs = () => Math.max(0, startedAt + (options.endMs ?? Infinity) - engine.clock.now());
   const upkeep = await beginUpkeep(engine, options.signal);
   const worker = openWorker(engine, {
     kind: options.kind ?? 'tick',
@@ -96,7 +95,8 @@ async function executeDue(
   if (hasFair) worker.expectFair();
   const { signal } = options;
   const end = new AbortController();
-  const timer = options.endMs === undefined ? undefined : setTimeout(() => end.abort(), leftMs());
+  const timer =
+    options.endMs === undefined ? undefined : engine.clock.setTimeout(() => end.abort(), leftMs());
   signal?.addEventListener('abort', worker.wake);
   try {
     try {
@@ -116,7 +116,7 @@ async function executeDue(
       await Promise.race([worker.idle(), aborted(signal), aborted(end.signal)]);
     }
   } finally {
-    clearTimeout(timer);
+    engine.clock.clear(timer);
     signal?.removeEventListener('abort', worker.wake);
     await worker.stop(Math.min(engine.settings.drainMs, leftMs()));
     await upkeep?.done;
@@ -130,7 +130,7 @@ async function claimUntilIdle(
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   for (;;) {
-    if (signal?.aborted || performance.now() >= until || engine.database.shares.isEnding) return true;
+    if (signal?.aborted || engine.clock.now() >= until || engine.database.shares.isEnding) return true;
     // A run that ended during the claim may be due again, or have unblocked another, without the claim having
     // seen it; all the more if the claim was under way before.
     const wasBusy = worker.running > 0 || worker.isClaiming;
@@ -142,7 +142,7 @@ async function claimUntilIdle(
       continue;
     }
     if (worker.running > 0)
-      await worker.change(Math.min(CLAIM_AGAIN_MS, Math.max(1, until - performance.now())));
+      await worker.change(Math.min(CLAIM_AGAIN_MS, Math.max(1, until - engine.clock.now())));
   }
 }
 

@@ -1,5 +1,6 @@
 // A connection to the database of another scheduler. It need not have Tock's schema.
 import { sql } from 'kysely';
+import { systemClock } from '../environment/system-clock.js';
 import { type Database, openDatabase, type Session } from '../store/connection/database.js';
 import { firstRow } from '../store/connection/query.js';
 
@@ -8,7 +9,7 @@ export async function withSource<T>(
   connectionString: string,
   work: (database: Database) => Promise<T>,
 ): Promise<T> {
-  const database = openDatabase({ connectionString, connections: 1 });
+  const database = openDatabase({ clock: systemClock, connectionString, connections: 1 });
   try {
     return await work(database);
   } finally {

@@ -5,6 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { type IsolatedAttempt, openIsolatedAttempt } from '../engine/execute/isolate/child.js';
 import type { Answer, FromChild, Order, ToChild } from '../engine/execute/isolate/protocol.js';
 import { endOutput, surviveLostOutput } from '../environment/output.js';
+import { systemClock } from '../environment/system-clock.js';
 import { packError } from '../model/run/errors/error-data.js';
 import { loadJobs } from '../runtime/job-module.js';
 import { createTock } from '../tock/create-tock.js';
@@ -38,11 +39,16 @@ async function startWatch(): Promise<void> {
 }
 
 async function executeOrder(order: Order, watching: Promise<void>): Promise<void> {
-  attempt = openIsolatedAttempt(order, send, (pool, { schema, settings, appName, jobsModule }, jobs) => {
-    const { retry, maxPayloadBytes } = settings;
-    const operator = appName === null ? {} : { operator: appName };
-    return createTock({ pool, schema, jobs, jobsModule, retry, maxPayloadBytes, ...operator });
-  });
+  attempt = openIsolatedAttempt(
+    systemClock,
+    order,
+    send,
+    (pool, { schema, settings, appName, jobsModule }, jobs) => {
+      const { retry, maxPayloadBytes } = settings;
+      const operator = appName === null ? {} : { operator: appName };
+      return createTock({ pool, schema, jobs, jobsModule, retry, maxPayloadBytes, ...operator });
+    },
+  );
   answer(
     await attempt.execute(async () => {
       const [jobs] = await Promise.all([loadJobs(order.jobsModule), watching]);

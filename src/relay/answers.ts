@@ -1,6 +1,5 @@
 // Receives answers, and writes what they decide: an answer is acknowledged when its decision is committed.
 // Outcomes that are not written with it are written right afterwards.
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../engine/engine.js';
 import { writeDecided } from '../engine/finalize/decided.js';
 import { applyAnswers } from './apply-answers.js';
@@ -54,10 +53,26 @@ export class Answers {
             { event: 'relay.unsubscribed', broker: broker.name, error: String(error) },
             `answers of ${broker.name} cannot be received now: ${String(error)}; it is tried again`,
           );
-        await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
+        await this.pause(pauseMs, signal);
       }
     }
     return null;
+  }
+
+  /** Ends early when the signal aborts. The process may end meanwhile. */
+  private pause(ms: number, signal?: AbortSignal): Promise<null> {
+    const { clock } = this.options.engine;
+    return new Promise(resolve => {
+      const end = () => {
+        clock.clear(timer);
+        signal?.removeEventListener('abort', end);
+        resolve(null);
+      };
+      const timer = clock.setTimeout(end, ms);
+      timer.unref();
+      if (signal?.aborted) end();
+      signal?.addEventListener('abort', end, { once: true });
+    });
   }
 
   /** Resolves when what they decide is committed. */
@@ -129,7 +144,7 @@ export class Answers {
   async stop(): Promise<void> {
     this.stopping.abort();
     // One that the broker never answers must not hold up the stop; it is ended when it comes.
-    const subscription = await Promise.race([this.subscribing, sleep(1000, null, { ref: false })]);
+    const subscription = await Promise.race([this.subscribing, this.pause(1000)]);
     if (subscription === null) void this.subscribing.then(late => late?.stop());
     await subscription?.stop();
     await this.writing;

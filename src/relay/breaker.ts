@@ -1,4 +1,4 @@
-// Whether a broker seems to be away, and when it is tried again. Pure: times by performance.now().
+// Whether a broker seems to be away, and when it is tried again. Pure: times by the engine's clock.
 
 const FIRST_DELAY_MS = 1000;
 const MAX_DELAY_MS = 30_000;

@@ -1,5 +1,6 @@
 // How many runs are handed off and wait for an answer: counted in the database now and then, since leases
 // end and other relays hand off too, and kept in between by what this relay does.
+import type { Clock, Timer } from '../model/clock.js';
 import type { Logger } from '../model/logger.js';
 import type { Session } from '../store/connection/database.js';
 import { countHandedOff } from '../store/runs/hand-off/relayed.js';
@@ -7,6 +8,7 @@ import { countHandedOff } from '../store/runs/hand-off/relayed.js';
 const COUNT_EVERY_MS = 10_000;
 
 export interface OutstandingOptions {
+  readonly clock: Clock;
   readonly database: Session;
   readonly logger: Logger;
   readonly queues: readonly string[];
@@ -21,11 +23,11 @@ export class Outstanding {
   private counted = 0;
   private handedOffThen = 0;
   private answered = 0;
-  private readonly timer: NodeJS.Timeout;
+  private readonly timer: Timer;
 
   constructor(options: OutstandingOptions) {
     this.options = options;
-    this.timer = setInterval(() => void this.recount(), COUNT_EVERY_MS);
+    this.timer = options.clock.setInterval(() => void this.recount(), COUNT_EVERY_MS);
   }
 
   get count(): number {
@@ -58,6 +60,6 @@ export class Outstanding {
   }
 
   stop(): void {
-    clearInterval(this.timer);
+    this.options.clock.clear(this.timer);
   }
 }

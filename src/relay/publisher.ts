@@ -1,9 +1,9 @@
 // Publishes attempts in batches: those that become ready in the same turn go together. What no broker has
 // confirmed is given back, and published again under the next fence.
 
-import { performance } from 'node:perf_hooks';
 import type { ActiveRun } from '../engine/execute/active-run.js';
 import type { RelaySeam } from '../engine/execute/relay-seam.js';
+import type { Clock, Timer } from '../model/clock.js';
 import { TockError } from '../model/errors.js';
 import type { Json } from '../model/job/job.js';
 import type { Logger } from '../model/logger.js';
@@ -41,6 +41,7 @@ interface Entry {
 }
 
 export interface PublisherOptions {
+  readonly clock: Clock;
   readonly database: Database;
   readonly logger: Logger;
   readonly broker: Broker;
@@ -60,7 +61,7 @@ export class Publisher implements RelaySeam {
   private readonly options: PublisherOptions;
   private waiting: Entry[] = [];
   private breaker: Breaker = WORKING;
-  private retry: NodeJS.Timeout | undefined;
+  private retry: Timer | undefined;
   /** Ids of runs that are published, and whose handoff is not on record yet; and what waits for that. */
   private readonly unrecorded = new Map<string, (() => void)[]>();
 
@@ -74,7 +75,7 @@ export class Publisher implements RelaySeam {
 
   room(held: number): number {
     if (!this.isBrokerAway) return this.options.roomFor(held);
-    return isOpen(this.breaker, performance.now()) ? 0 : Math.max(0, PROBE - held);
+    return isOpen(this.breaker, this.options.clock.now()) ? 0 : Math.max(0, PROBE - held);
   }
 
   handOff(active: ActiveRun, payload: unknown): Promise<Ending> {
@@ -110,7 +111,7 @@ export class Publisher implements RelaySeam {
   }
 
   stop(): void {
-    clearTimeout(this.retry);
+    this.options.clock.clear(this.retry);
   }
 
   private flush(): void {
@@ -128,7 +129,7 @@ export class Publisher implements RelaySeam {
       const facts = await readBatchFacts(database, isOne ? [] : batch.map(({ active }) => active.run.id));
       const { nowMs } = facts;
       const queueOf = ({ active }: Entry) => (isOne ? only : facts.queues[active.run.id]) ?? null;
-      if (isOpen(this.breaker, performance.now())) return this.giveBack(batch, nowMs);
+      if (isOpen(this.breaker, this.options.clock.now())) return this.giveBack(batch, nowMs);
       const sent = batch.filter(entry => !entry.active.isLost && queueOf(entry) !== null);
       const messages = sent.map(entry =>
         messageOf(entry.active.run, {
@@ -169,18 +170,18 @@ export class Publisher implements RelaySeam {
 
   /** One answer for each message, whatever the broker does. */
   private async send(messages: readonly RelayMessage[]): Promise<readonly (Error | null)[]> {
-    const { broker, publishTimeoutMs = PUBLISH_TIMEOUT_MS } = this.options;
+    const { clock, broker, publishTimeoutMs = PUBLISH_TIMEOUT_MS } = this.options;
     if (messages.length === 0) return [];
-    let timer: NodeJS.Timeout | undefined;
+    let timer: Timer | undefined;
     const late = new Promise<readonly Error[]>(resolve => {
       const error = new Error(`${broker.name} has not answered within ${publishTimeoutMs}ms`);
-      timer = setTimeout(() => resolve(messages.map(() => error)), publishTimeoutMs);
+      timer = clock.setTimeout(() => resolve(messages.map(() => error)), publishTimeoutMs);
     });
     const asked = Promise.resolve()
       .then(() => broker.publish(messages))
       .catch((error: unknown) => messages.map(() => asError(error)));
     const errors = await Promise.race([asked, late]);
-    clearTimeout(timer);
+    clock.clear(timer);
     const missing = new Error(`${broker.name} said nothing of this message`);
     return messages.map((_, index) => {
       const error = errors[index];
@@ -189,21 +190,21 @@ export class Publisher implements RelaySeam {
   }
 
   private note(confirmed: number, error: Error | null): void {
-    const { logger, broker, onChange } = this.options;
+    const { clock, logger, broker, onChange } = this.options;
     if (confirmed > 0) {
       if (!this.isBrokerAway) return;
       this.breaker = WORKING;
-      clearTimeout(this.retry);
+      clock.clear(this.retry);
       logger.info({ event: 'relay.broker_back', broker: broker.name }, `${broker.name} is back`);
       onChange();
       return;
     }
     if (error === null) return;
     const before = this.breaker;
-    this.breaker = afterFailure(before, performance.now());
+    this.breaker = afterFailure(before, clock.now());
     if (this.breaker === before) return;
-    clearTimeout(this.retry);
-    this.retry = setTimeout(onChange, delayMs(this.breaker) + 1);
+    clock.clear(this.retry);
+    this.retry = clock.setTimeout(onChange, delayMs(this.breaker) + 1);
     if (before.failures === 0)
       logger.warn(
         { event: 'relay.broker_away', broker: broker.name, error: String(error) },

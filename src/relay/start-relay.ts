@@ -29,7 +29,7 @@ async function openRelay(
   { queues, broker, leaseMs, maxOutstanding, concurrency }: CheckedOptions,
   tuning: RelayTuning,
 ): Promise<Relay> {
-  const { database, logger } = base;
+  const { clock, database, logger } = base;
   await relayQueues(base, queues, broker.name);
   let daemon: Daemon | null = null;
   /** Room was asked for, and there was none. */
@@ -38,6 +38,7 @@ async function openRelay(
     for (const worker of base.workers) if (worker.id === daemon?.id) worker.wake();
   };
   const outstanding = new Outstanding({
+    clock,
     database,
     logger,
     queues,
@@ -47,6 +48,7 @@ async function openRelay(
     },
   });
   const publisher = new Publisher({
+    clock,
     database,
     logger,
     broker,

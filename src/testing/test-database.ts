@@ -1,5 +1,6 @@
 // The empty database of one test; or a schema, if the role may not create databases.
 import { randomBytes } from 'node:crypto';
+import { systemClock } from '../environment/system-clock.js';
 import { TockError } from '../model/errors.js';
 import { openDatabase } from '../store/connection/database.js';
 import { explainDatabaseError } from '../store/connection/errors.js';
@@ -78,7 +79,11 @@ function readUrl(text: string): URL {
 }
 
 async function runOn(server: string, statements: readonly string[]): Promise<void> {
-  const database = openDatabase({ connectionString: readUrl(server).href, connections: 1 });
+  const database = openDatabase({
+    clock: systemClock,
+    connectionString: readUrl(server).href,
+    connections: 1,
+  });
   try {
     for (const statement of statements) await database.run(statement);
   } finally {

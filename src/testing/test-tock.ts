@@ -2,6 +2,7 @@
 import { type Engine, readSettings } from '../engine/engine.js';
 import { reap } from '../engine/reap.js';
 import { openWorker } from '../engine/worker/worker.js';
+import { systemClock } from '../environment/system-clock.js';
 import { TockError } from '../model/errors.js';
 import type { EnqueueOptions } from '../model/job/enqueue-options.js';
 import type { AnyJob, JobReference, OutputFor, PayloadAndOptions } from '../model/job/job.js';
@@ -123,7 +124,11 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
 
   const place = await createTestPlace(await serverFor(given), schema);
   const reach = { connectionString: place.connectionString, schema: place.schema };
-  const database = openDatabase({ ...reach, ...(connections === undefined ? {} : { connections }) });
+  const database = openDatabase({
+    clock: systemClock,
+    ...reach,
+    ...(connections === undefined ? {} : { connections }),
+  });
   const tock = createTock({
     ...MAY_VANISH,
     ...rest,
@@ -153,6 +158,7 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
   const hooks = rest.hooks ?? {};
   const workers: Engine['workers'] = new Set();
   const engine: Engine = {
+    clock: systemClock,
     database,
     registry,
     logger,

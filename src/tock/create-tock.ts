@@ -10,6 +10,7 @@ import type { Tracing } from '../engine/tracing/tracing.js';
 import { webhookJob } from '../engine/webhooks/webhook-job.js';
 import { deployOf } from '../environment/deploy.js';
 import { isolatedEntry } from '../environment/paths.js';
+import { systemClock } from '../environment/system-clock.js';
 import { readAlerts } from '../model/alerts/read-alerts.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
@@ -66,6 +67,7 @@ export function assembleTock(
     },
   };
   const checked = {
+    clock: systemClock,
     registry,
     settings: readSettings({
       ...options,
@@ -135,9 +137,10 @@ export function assembleTock(
         parseDuration(budget, 'budget');
         checkConcurrency(concurrency);
         checkQueues(queues);
-        const { statementTimeoutMs } = checked;
+        const { clock, statementTimeoutMs } = checked;
         return options.pool
           ? await askIdleTick({
+              clock,
               pool: options.pool,
               schema,
               registry,

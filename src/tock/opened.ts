@@ -63,12 +63,13 @@ import { withStoredPayload } from './stored-payload.js';
 import type { OpenedTock } from './types.js';
 
 export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
-  const { registry, settings, statementTimeoutMs, isolation, logger, alerting, tracing } = read;
-  const database = openDatabase({ ...options, statementTimeoutMs });
+  const { clock, registry, settings, statementTimeoutMs, isolation, logger, alerting, tracing } = read;
+  const database = openDatabase({ ...options, clock, statementTimeoutMs });
   const hooks = options.hooks ?? {};
   const workers: Engine['workers'] = new Set();
   const appName = options.operator === undefined ? null : checkOperatorName(options.operator);
   const engine: Engine = {
+    clock,
     database,
     registry,
     logger,

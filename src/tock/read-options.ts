@@ -1,13 +1,16 @@
 // The options of createTock, read and checked.
+
 import type { Settings } from '../engine/engine.js';
 import type { Isolation } from '../engine/execute/isolate/isolation.js';
 import type { Tracing } from '../engine/tracing/tracing.js';
 import type { Alerting } from '../model/alerts/read-alerts.js';
+import type { Clock } from '../model/clock.js';
 import type { Registry } from '../model/job/registry.js';
 import type { Logger } from '../model/logger.js';
 
 /** What createTock has read and checked. */
 export interface ReadOptions {
+  readonly clock: Clock;
   readonly registry: Registry;
   readonly settings: Settings;
   readonly statementTimeoutMs: number;

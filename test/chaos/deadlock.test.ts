@@ -2,8 +2,8 @@
 // of the ids; by the heap it is the order in which they were written, here the reverse.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
-import { openDatabase } from '../../src/store/connection/database.js';
 import { renewLeases } from '../../src/store/runs/leases.js';
+import { openDatabase } from '../support/database.js';
 import { openForEach } from '../support/open.js';
 import { openTestTock } from '../support/test-tock.js';
 

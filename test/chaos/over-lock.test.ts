@@ -7,9 +7,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
 import type { Session } from '../../src/store/connection/database.js';
-import { openDatabase } from '../../src/store/connection/database.js';
 import { claimFreeRuns } from '../../src/store/runs/claim/claim.js';
 import { reapRuns } from '../../src/store/runs/reap/reap.js';
+import { openDatabase } from '../support/database.js';
 import { openForEach } from '../support/open.js';
 import { openTestTock } from '../support/test-tock.js';
 

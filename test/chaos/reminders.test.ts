@@ -1,9 +1,9 @@
 // Chaos: the project's reminder job, killed fifty times somewhere between a mail, its ledger row and the outcome.
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { openDatabase } from '../../src/store/connection/database.js';
 import { reapRuns } from '../../src/store/runs/reap/reap.js';
 import { openInbox } from '../jobs/inbox.js';
+import { openDatabase } from '../support/database.js';
 import { killAfterEach, openForEach } from '../support/open.js';
 import { bundleJobs, startProcess, TICK } from '../support/processes.js';
 import { openTestTock, until } from '../support/test-tock.js';

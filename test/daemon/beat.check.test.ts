@@ -3,6 +3,7 @@
 // In the check: it beats by the real clock.
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Beat, startBeat } from '../../src/daemon/beat.js';
+import { systemClock } from '../../src/environment/system-clock.js';
 import type { Logger } from '../../src/model/logger.js';
 import { until } from '../support/test-tock.js';
 
@@ -23,7 +24,7 @@ describe('startBeat', () => {
         count++;
         throw new Error(`beat ${count}`);
       },
-      logger,
+      { clock: systemClock, logger },
       { expression: '0 4 29 2 *', maxPauseMs: 20 },
     );
     await until(() => Promise.resolve(count >= 3 && lines.length >= 3), 'three beats');

@@ -2,7 +2,7 @@
 // In the check: a daemon that beats by the real clock.
 import { expect, it } from 'vitest';
 import { startDaemon } from '../../src/daemon/daemon.js';
-import { openDatabase } from '../../src/store/connection/database.js';
+import { openDatabase } from '../support/database.js';
 import { engineOver } from '../support/engine.js';
 import { reuseTestTock, until } from '../support/test-tock.js';
 

@@ -1,32 +1,24 @@
 // What notifications make a daemon do.
-import { performance } from 'node:perf_hooks';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createNotificationReceiver } from '../../src/daemon/notification-receiver.js';
 import { createEnqueueHint } from '../../src/engine/claim/enqueue-hint.js';
 import type { Notification } from '../../src/store/connection/notifications.js';
+import { createVirtualClock, type VirtualClock } from '../support/virtual-clock.js';
 
 const SOON: Notification = { kind: 'soon' };
 const QUEUED: Notification = { kind: 'queued', lane: null };
 
-let now: number;
+let clock: VirtualClock;
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  now = 0;
-  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  clock = createVirtualClock();
 });
-afterEach(() => {
-  vi.restoreAllMocks();
-  vi.useRealTimers();
-});
-const pass = (ms: number) => {
-  now += ms;
-  vi.advanceTimersByTime(ms);
-};
+const pass = (ms: number) => clock.pass(ms);
 
 function receiver(queues: readonly string[] | null = null) {
   const done: string[] = [];
   const hint = createEnqueueHint(queues);
   const notifications = createNotificationReceiver({
+    clock,
     worker: {
       wake: () => void done.push('wake'),
       wakeNotified: () => void done.push('claim'),

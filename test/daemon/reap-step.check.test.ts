@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { FIRST_PLAN, type Plan } from '../../src/daemon/next-pass.js';
 import { createReapStep } from '../../src/daemon/reap-step.js';
-import { openDatabase } from '../../src/store/connection/database.js';
+import { openDatabase } from '../support/database.js';
 import { engineOver } from '../support/engine.js';
 import { openForEach } from '../support/open.js';
 import { addRuns } from '../support/runs.js';

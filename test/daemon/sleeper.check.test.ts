@@ -5,15 +5,17 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.js';
 import { createSleeper, type Sleeper } from '../../src/daemon/sleeper.js';
 import { type Engine, readSettings } from '../../src/engine/engine.js';
+import { systemClock } from '../../src/environment/system-clock.js';
 import { defineJob } from '../../src/index.js';
 import { createRegistry } from '../../src/model/job/registry.js';
 import { silentLogger } from '../../src/model/logger.js';
-import { type Database, openDatabase } from '../../src/store/connection/database.js';
+import type { Database } from '../../src/store/connection/database.js';
 import {
   haveAllEndedBefore,
   isNotifyLockAwaited,
   newTransactionId,
 } from '../../src/store/runs/workers/sleepers.js';
+import { openDatabase } from '../support/database.js';
 import { noMethods } from '../support/engine.js';
 import { openForEach, stopAfterEach } from '../support/open.js';
 import { insertSleeper, insertWorker, SLEEPER_ID } from '../support/sleepers.js';
@@ -84,6 +86,7 @@ const isAwake = (id: string) => async () => !(await sleepers()).some(each => eac
 /** The texts of the statements that the engine sent by themselves. */
 const sent: string[] = [];
 const engineOf = (): Engine => ({
+  clock: systemClock,
   database: {
     ...database,
     async run<Row>(...statement: Parameters<Database['run']>) {

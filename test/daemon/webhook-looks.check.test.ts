@@ -5,7 +5,7 @@ import { createWebhookLooks } from '../../src/daemon/webhook-looks.js';
 import { webhookJob } from '../../src/engine/webhooks/webhook-job.js';
 import { defineJob } from '../../src/index.js';
 import { createRegistry } from '../../src/model/job/registry.js';
-import { openDatabase } from '../../src/store/connection/database.js';
+import { openDatabase } from '../support/database.js';
 import { engineOver } from '../support/engine.js';
 import { openForEach } from '../support/open.js';
 import { openRecorder } from '../support/recorded-connection.js';

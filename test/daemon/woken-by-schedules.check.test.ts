@@ -5,7 +5,7 @@ import type { PoolClient } from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startDaemon } from '../../src/daemon/daemon.js';
 import { defineJob } from '../../src/index.js';
-import { openDatabase } from '../../src/store/connection/database.js';
+import { openDatabase } from '../support/database.js';
 import { engineOver } from '../support/engine.js';
 import { openForEach, stopAfterEach } from '../support/open.js';
 import { insertSleeper } from '../support/sleepers.js';

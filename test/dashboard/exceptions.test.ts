@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openSchedule, readCalendar } from '../../src/answers/schedules/read-schedule.js';
 import { defineJob } from '../../src/index.js';
-import { openDatabase } from '../../src/store/connection/database.js';
+import { openDatabase } from '../support/database.js';
 import { openForEach } from '../support/open.js';
 import { reuseTestTock } from '../support/test-tock.js';
 import { openPages, textOf, titlesIn } from './page-text.js';

@@ -4,7 +4,7 @@ import { openSchedule, readCalendar } from '../../src/answers/schedules/read-sch
 import type { WhyVerdict } from '../../src/answers/why/why.js';
 import { defineJob, type JobSchedule } from '../../src/index.js';
 import type { OccurrenceState } from '../../src/model/occurrences/occurrence.js';
-import { openDatabase } from '../../src/store/connection/database.js';
+import { openDatabase } from '../support/database.js';
 import { openForEach } from '../support/open.js';
 import { reuseTestTock } from '../support/test-tock.js';
 import { openPages, textOf, titlesIn } from './page-text.js';

@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Pulse } from '../../src/answers/now/figures.js';
 import { createWatch, type Follower, type WatchTimes } from '../../src/dashboard/live/watch.js';
+import { systemClock } from '../../src/environment/system-clock.js';
 import { TockError } from '../../src/index.js';
 
 const NEVER_MS = 600_000;
@@ -17,6 +18,7 @@ function open(times: WatchTimes = {}) {
   let hears = 0;
   const watch = createWatch(
     {
+      clock: systemClock,
       look: async last =>
         await new Promise((resolve, reject) => {
           looks.push({ last, answer: read => (read instanceof Error ? reject(read) : resolve(read)) });

@@ -4,6 +4,7 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { askIdleTick } from '../../src/engine/idle-tick.js';
 import { packageVersion, projectFolder } from '../../src/environment/paths.js';
+import { systemClock } from '../../src/environment/system-clock.js';
 import { type AnyJob, defineJob } from '../../src/index.js';
 import { createRegistry } from '../../src/model/job/registry.js';
 import { openForEach } from '../support/open.js';
@@ -26,6 +27,7 @@ afterEach(async () => {
 });
 
 const QUESTION = {
+  clock: systemClock,
   schema: 'tock',
   registry: createRegistry(jobs),
   queues: undefined,
@@ -35,6 +37,7 @@ const QUESTION = {
 
 const look = (options: { jobs?: readonly AnyJob[]; schema?: string; queues?: readonly string[] } = {}) =>
   askIdleTick({
+    clock: systemClock,
     pool,
     schema: options.schema ?? 'tock',
     registry: createRegistry(options.jobs ?? jobs),
@@ -232,6 +235,7 @@ describe('askIdleTick', () => {
   it('says at once that the database is away', async () => {
     const away = new pg.Pool({ connectionString: 'postgres://nobody@127.0.0.1:1/none' });
     const asking = askIdleTick({
+      clock: systemClock,
       pool: away,
       schema: 'tock',
       registry: createRegistry(jobs),

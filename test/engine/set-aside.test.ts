@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Engine } from '../../src/engine/engine.js';
 import { admitDespiteBadRows } from '../../src/engine/set-aside.js';
-import { openDatabase, type Session } from '../../src/store/connection/database.js';
+import type { Session } from '../../src/store/connection/database.js';
+import { openDatabase } from '../support/database.js';
 import { engineOver } from '../support/engine.js';
 import { openForEach } from '../support/open.js';
 import { addRuns } from '../support/runs.js';

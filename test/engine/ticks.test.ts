@@ -3,8 +3,8 @@ import { hostname } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { noteOwnTick } from '../../src/engine/note-tick.js';
 import { defineJob } from '../../src/index.js';
-import { openDatabase } from '../../src/store/connection/database.js';
 import { arePartitionsDue } from '../../src/store/partitions/coming-partitions.js';
+import { openDatabase } from '../support/database.js';
 import { openForEach } from '../support/open.js';
 import { openTestTock } from '../support/test-tock.js';
 

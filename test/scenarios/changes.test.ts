@@ -2,8 +2,8 @@
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import { type Change, type ChangeSubscription, defineJob, Snooze, type Tock } from '../../src/index.js';
-import { openDatabase } from '../../src/store/connection/database.js';
 import { cancelRun } from '../../src/store/runs/operator-moves.js';
+import { openDatabase } from '../support/database.js';
 import { openForEach } from '../support/open.js';
 import { reuseTestTock, until } from '../support/test-tock.js';
 

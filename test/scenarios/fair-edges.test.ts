@@ -1,9 +1,9 @@
 // Fair keys at the edges: odd names, clocks and rates that are changed, ticks alone.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
-import { openDatabase } from '../../src/store/connection/database.js';
 import { fairKeysFromOutbox } from '../../src/store/runs/fair/arrive.js';
 import { claimFair } from '../../src/store/runs/fair/claim-fair.js';
+import { openDatabase } from '../support/database.js';
 import { openOnce } from '../support/open.js';
 import { emptyTables, whileLocked } from '../support/runs.js';
 import { openTestTock } from '../support/test-tock.js';

@@ -1,10 +1,10 @@
 // Fair keys: never more runs of a key at once than its limit, whoever claims them.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
-import { openDatabase } from '../../src/store/connection/database.js';
 import { fixSlots } from '../../src/store/runs/claim/unblock.js';
 import { fairKeysFromOutbox } from '../../src/store/runs/fair/arrive.js';
 import { claimFair } from '../../src/store/runs/fair/claim-fair.js';
+import { openDatabase } from '../support/database.js';
 import { openOnce } from '../support/open.js';
 import { emptyTables } from '../support/runs.js';
 import { openTestTock } from '../support/test-tock.js';

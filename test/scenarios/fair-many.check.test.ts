@@ -1,11 +1,12 @@
 // A hundred thousand fair keys: what people and claims read stays small.
 import { expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
-import { type Database, openDatabase } from '../../src/store/connection/database.js';
+import type { Database } from '../../src/store/connection/database.js';
 import { readNextDue } from '../../src/store/reads/next-due.js';
 import { readBlockingKeys, readQueueLoad } from '../../src/store/reads/queue-load.js';
 import { claimFair } from '../../src/store/runs/fair/claim-fair.js';
 import { listKeys, readKeys } from '../../src/store/runs/fair/key-settings.js';
+import { openDatabase } from '../support/database.js';
 import { openForEach } from '../support/open.js';
 import { openTestTock } from '../support/test-tock.js';
 

@@ -1,10 +1,10 @@
 // Fair keys: nobody saves up turns, nobody loses them, whatever else holds runs back.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
-import { openDatabase } from '../../src/store/connection/database.js';
 import { admitRuns } from '../../src/store/runs/claim/admit.js';
 import { fairKeysFromOutbox } from '../../src/store/runs/fair/arrive.js';
 import { claimFair } from '../../src/store/runs/fair/claim-fair.js';
+import { openDatabase } from '../support/database.js';
 import { openOnce } from '../support/open.js';
 import { emptyTables } from '../support/runs.js';
 import { openTestTock } from '../support/test-tock.js';

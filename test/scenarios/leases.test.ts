@@ -1,10 +1,10 @@
 // Engine: leases, the fence, and what becomes of runs whose worker is gone.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
-import { openDatabase } from '../../src/store/connection/database.js';
 import { claimFreeRuns } from '../../src/store/runs/claim/claim.js';
 import { finalizeRuns } from '../../src/store/runs/finalize.js';
 import { renewLeases } from '../../src/store/runs/leases.js';
+import { openDatabase } from '../support/database.js';
 import { openForEach } from '../support/open.js';
 import { reuseTestTock, until } from '../support/test-tock.js';
 

@@ -4,11 +4,11 @@ import pg from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
 import type { Outcome } from '../../src/model/run/decide.js';
-import { openDatabase } from '../../src/store/connection/database.js';
 import { claimFreeRuns } from '../../src/store/runs/claim/claim.js';
 import { finalizeRuns } from '../../src/store/runs/finalize.js';
 import { cancelRun } from '../../src/store/runs/operator-moves.js';
 import { reapRuns } from '../../src/store/runs/reap/reap.js';
+import { openDatabase } from '../support/database.js';
 import { openOnce } from '../support/open.js';
 import { openTestTock } from '../support/test-tock.js';
 

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { explainRun } from '../../src/answers/now/run-now.js';
 import { nextStep } from '../../src/cli/views/run-text.js';
 import { type AnyJob, defineJob, type JobSchedule } from '../../src/index.js';
-import { openDatabase } from '../../src/store/connection/database.js';
+import { openDatabase } from '../support/database.js';
 import { openForEach } from '../support/open.js';
 import { reuseTestTock, until } from '../support/test-tock.js';
 

@@ -7,9 +7,9 @@ import path from 'node:path';
 import type { ProvidedContext } from 'vitest';
 import type { TestProject } from 'vitest/node';
 import { startEmbeddedServer } from '../../src/embedded/embedded-server.js';
-import { openDatabase } from '../../src/store/connection/database.js';
 import { migrate } from '../../src/store/schema/migrate.js';
 import { clockStatements } from './clock.js';
+import { openDatabase } from './database.js';
 import { runAt } from './embedded-database.js';
 
 declare module 'vitest' {

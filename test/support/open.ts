@@ -2,7 +2,7 @@
 // In: how it is opened. Out: what stands for it in every test of the file, or of the `describe`.
 import { afterEach, beforeAll, beforeEach } from 'vitest';
 import type { Daemon } from '../../src/index.js';
-import { openDatabase } from '../../src/store/connection/database.js';
+import { openDatabase } from './database.js';
 import type { Running } from './processes.js';
 import { emptyTables } from './runs.js';
 import { reuseTestTock } from './test-tock.js';

@@ -1,7 +1,8 @@
 // Room: test support. Live runs as rows, for tests of the statements that move them.
 // In: columns that matter. Out: ids; and a lock on rows, as another process would hold it.
 import pg from 'pg';
-import { type Database, openDatabase } from '../../src/store/connection/database.js';
+import type { Database } from '../../src/store/connection/database.js';
+import { openDatabase } from './database.js';
 import { emptyingTables } from './empty-database.js';
 import { type TestTock, until } from './test-tock.js';
 

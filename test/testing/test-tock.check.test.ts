@@ -2,9 +2,9 @@
 import { afterEach, describe, expect, inject, it } from 'vitest';
 import { z } from 'zod';
 import { Dead, defineJob, RetryLater } from '../../src/index.js';
-import { openDatabase } from '../../src/store/connection/database.js';
 import { installClock } from '../../src/testing/test-clock.js';
 import { openTestTock, type TestTock, type TestTockOptions } from '../../src/testing.js';
+import { openDatabase } from '../support/database.js';
 import { createTestDatabase } from '../support/embedded-database.js';
 
 const NOON = '2026-03-09T12:00:00Z';

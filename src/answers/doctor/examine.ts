@@ -183,7 +183,7 @@ export async function examine(engine: Engine, options: DoctorOptions = {}): Prom
     clocks: once(() => compareClocks(database)),
     status: once(() => readSchedulerStatus(engine, { countsEnded: false, comparesZones: false })),
     facts: once(() => readServerFacts(database)),
-    notification: once(() => hearOwnNotification(database.pool)),
+    notification: once(() => hearOwnNotification(database)),
   };
   // First, and by itself: a statement that waits for a connection would look like a clock that is wrong.
   const at = isMigrated ? (await examination.clocks()).at : null;

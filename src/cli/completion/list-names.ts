@@ -2,6 +2,7 @@
 
 import { performance } from 'node:perf_hooks';
 import type { NameKind } from '../../answers/names.js';
+import { systemClock } from '../../environment/system-clock.js';
 import { isName } from '../../model/names.js';
 import type { Config } from '../../runtime/configuration.js';
 
@@ -26,5 +27,7 @@ export async function listNames(
 async function readFrom(databaseUrl: string, schema: string, kind: NameKind): Promise<string[]> {
   const { readNames } = await import('../../answers/names.js');
   // What else could be in a table must not reach the shell.
-  return (await readNames(databaseUrl, schema, kind)).filter(isName);
+  return (await readNames({ clock: systemClock, connectionString: databaseUrl, schema }, kind)).filter(
+    isName,
+  );
 }

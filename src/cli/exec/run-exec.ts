@@ -4,6 +4,7 @@ import type { OutputName } from '../../engine/execute/shell/run-command.js';
 import type { ExecBeginning } from '../../engine/operate/exec/begin-exec.js';
 import { type ExecEnvironment, executeCommand } from '../../engine/operate/exec/execute-command.js';
 import { StopRequests } from '../../engine/operate/exec/stop-requests.js';
+import { systemClock } from '../../environment/system-clock.js';
 import { TockError } from '../../model/errors.js';
 import type { ExecOptions, ExecPlan } from '../../model/shell/exec-options.js';
 import { judgeError } from '../../runtime/exit-codes.js';
@@ -24,7 +25,7 @@ export async function runExec(
   policy: ExecPolicy,
 ): Promise<number> {
   const stops = stopRequests();
-  const common = { stops, onOutput: passOn, note: (text: string) => shell.note(text) };
+  const common = { clock: systemClock, stops, onOutput: passOn, note: (text: string) => shell.note(text) };
   let exitCode: number | null = null;
   try {
     await withTock(shell, { needsJobs: false }, async ({ tock }) => {
@@ -63,7 +64,7 @@ async function executeBegun(
   plan: ExecPlan,
   { skipCode }: ExecPolicy,
   beginning: ExecBeginning,
-  common: Pick<ExecEnvironment, 'stops' | 'onOutput' | 'note'>,
+  common: Pick<ExecEnvironment, 'clock' | 'stops' | 'onOutput' | 'note'>,
 ): Promise<number> {
   if (beginning.kind !== 'begun') {
     // Cron mails whatever is printed: with the exit code 0, only a person at a terminal is to read this.

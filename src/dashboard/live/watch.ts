@@ -1,8 +1,10 @@
 // Tells open pages when they have something new to show: one look at the database for all of them, every two
 // seconds, and at once when changes of runs are notified. It looks only while a page is open.
+
 import type { Pulse } from '../../answers/now/figures.js';
 import { createNotificationLimiter } from '../../engine/claim/notification-limiter.js';
 import { createWakeup } from '../../engine/worker/wakeup.js';
+import type { Clock } from '../../model/clock.js';
 import { TockError } from '../../model/errors.js';
 
 export interface Watch {
@@ -21,6 +23,7 @@ export interface Follower {
 }
 
 export interface WatchOptions {
+  readonly clock: Clock;
   /** @param last what had been seen at the last look */
   readonly look: (last: string) => Promise<Pulse>;
   /** Calls `wake` when changes are notified. Resolves to a function that ends this. */
@@ -54,11 +57,11 @@ interface Told {
 
 /** Looks at nothing before the first page has joined. */
 export function createWatch(
-  { look, hear }: WatchOptions,
+  { clock, look, hear }: WatchOptions,
   { lookMs = LOOK_MS, writtenMs = WRITTEN_MS, quietMs = QUIET_MS, share = SHARE }: WatchTimes = {},
 ): Watch {
   const followers = new Set<Told>();
-  const { change, wake } = createWakeup();
+  const { change, wake } = createWakeup(clock);
   let version = 0;
   let seen = '';
   let isRunning = false;
@@ -68,13 +71,13 @@ export function createWatch(
     for (const follower of whom) follower.tell();
   };
   const run = async () => {
-    const limiter = createNotificationLimiter(wake);
+    const limiter = createNotificationLimiter(clock, wake);
     const hearing = hear(() => limiter.notified()).catch(() => () => undefined);
     let pulse: string | null = null;
-    let toldAt = performance.now();
+    let toldAt = clock.now();
     let isWritten = false;
     const tellAll = () => {
-      toldAt = performance.now();
+      toldAt = clock.now();
       isWritten = false;
       tell(followers);
     };
@@ -93,11 +96,11 @@ export function createWatch(
       if (isFirst) return tell([...followers].filter(follower => follower.seen !== seen));
       isWritten ||= !isSeen;
       const dueAt = toldAt + (isWritten ? writtenMs : quietMs);
-      if (isMoved || performance.now() >= dueAt) tellAll();
+      if (isMoved || clock.now() >= dueAt) tellAll();
     };
     seen = '';
     while (followers.size > 0) {
-      const beganAt = performance.now();
+      const beganAt = clock.now();
       try {
         note(await look(seen));
       } catch (error) {
@@ -105,12 +108,12 @@ export function createWatch(
         if (error instanceof TockError && error.code === 'TOCK_CLOSED') dismissAll();
         else tellAll();
       }
-      const endedAt = performance.now();
+      const endedAt = clock.now();
       const restMs = Math.min((endedAt - beganAt) / share, LONGEST_MS);
       let leftMs = Math.max(lookMs, restMs);
       while (followers.size > 0 && leftMs > 0) {
         await change(leftMs);
-        leftMs = endedAt + restMs - performance.now();
+        leftMs = endedAt + restMs - clock.now();
       }
     }
     limiter.close();

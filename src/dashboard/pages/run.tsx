@@ -5,7 +5,7 @@ import { readHoldingQueue } from '../../answers/queues.js';
 import { getRun, pendingText, readPayloadText, readPendingRun } from '../../answers/runs/lists.js';
 import { type ReadRun, readRun } from '../../answers/runs/read-run.js';
 import { TockError } from '../../model/errors.js';
-import { inexactNumber } from '../../model/exact-numbers.js';
+import { inexactNumber } from '../../model/job/payload/exact-numbers.js';
 import { receiverText } from '../../model/run/hand-off-record.js';
 import type { RunRecord } from '../../model/run/run-record.js';
 import { isFinished, TRANSITIONS } from '../../model/run/states.js';

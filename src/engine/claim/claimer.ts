@@ -1,5 +1,4 @@
 // Claims due runs in batches, as long as more are due and the worker has room.
-import { performance } from 'node:perf_hooks';
 import {
   type Claim,
   type ClaimOptions,
@@ -28,7 +27,7 @@ export interface ClaimerOptions {
   readonly claimable: () => number;
   /** While more is due, the next claim follows at once only if there is room for so many runs, or for 500. */
   readonly worthClaiming: () => number;
-  /** Accepts claimed runs. Returns how many. @param sentAt when the claim was sent, by performance.now() */
+  /** Accepts claimed runs. Returns how many. @param sentAt when the claim was sent, by the engine's clock */
   readonly accept: (claim: Claim, sentAt: number) => Promise<number>;
   /** More was due, and now nothing is. */
   readonly onExhausted: () => void;
@@ -50,7 +49,7 @@ const CONTINUE_MS_PER_LANE = 0.1;
 
 interface Answered {
   readonly claim: Claim;
-  /** By performance.now(). */
+  /** By the engine's clock. */
   readonly sentAt: number;
   readonly isEverywhere: boolean;
 }
@@ -222,7 +221,7 @@ export class Claimer {
 
   /** Claims in the lanes that had more a moment ago; else everywhere. */
   private async claimNext(limit: number): Promise<Answered> {
-    const sentAt = performance.now();
+    const sentAt = this.engine.clock.now();
     const mustBeEverywhere = sentAt >= this.everywhereAt || this.watermarks.haveFallen;
     const some = mustBeEverywhere ? null : this.watermarks.whereMore();
     if (some !== null) return { claim: await this.claimIn(some, limit), sentAt, isEverywhere: false };
@@ -238,7 +237,7 @@ export class Claimer {
   private async claimHinted(hint: QueueLane): Promise<number> {
     const limit = this.room;
     if (limit <= 0) return 0;
-    const sentAt = performance.now();
+    const sentAt = this.engine.clock.now();
     const claim = await this.claimIn(this.watermarks.in(hint), limit);
     this.foundMore ||= claim.hasMore;
     return await this.options.accept(claim, sentAt);

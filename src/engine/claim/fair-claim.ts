@@ -1,5 +1,4 @@
 // Claims the runs of fair keys, by turns with other runs.
-import { performance } from 'node:perf_hooks';
 import type { Claim, ClaimOptions } from '../../store/runs/claim/claim.js';
 import { claimFair } from '../../store/runs/fair/claim-fair.js';
 import type { Engine } from '../engine.js';
@@ -25,13 +24,13 @@ export interface FairClaimOptions extends Pick<ClaimOptions, 'workerId' | 'queue
 
 /** Nothing is expected yet. */
 export function createFairClaim(engine: Engine, { accept, ...wanted }: FairClaimOptions): FairClaim {
-  const { database, settings } = engine;
+  const { clock, database, settings } = engine;
   let expectedAt = Number.POSITIVE_INFINITY;
   let hadTurn = false;
   let isUsed = false;
   const fair: FairClaim = {
     get isExpected() {
-      return performance.now() >= expectedAt;
+      return clock.now() >= expectedAt;
     },
     get isUsed() {
       return isUsed;
@@ -51,9 +50,9 @@ export function createFairClaim(engine: Engine, { accept, ...wanted }: FairClaim
       if (!fair.isExpected || limit <= 0) return 0;
       // Before the statement: what comes meanwhile is expected again.
       expectedAt = Number.POSITIVE_INFINITY;
-      const sentAt = performance.now();
+      const sentAt = clock.now();
       const claim = await claimFair(database, { ...wanted, leaseMs: settings.leaseMs, limit });
-      const nextAt = claim.nextMs === null ? Number.POSITIVE_INFINITY : performance.now() + claim.nextMs;
+      const nextAt = claim.nextMs === null ? Number.POSITIVE_INFINITY : clock.now() + claim.nextMs;
       expectedAt = Math.min(expectedAt, claim.hasMore ? 0 : nextAt);
       return await accept(claim, sentAt);
     },

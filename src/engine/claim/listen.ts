@@ -1,5 +1,7 @@
 // LISTEN, so that a daemon wakes at once. It only makes runs start sooner: polls find everything too.
+
 import type { PoolClient } from 'pg';
+import type { Timer } from '../../model/clock.js';
 import { listenToSchema } from '../../store/connection/listen.js';
 import { type Notification, readNotification } from '../../store/connection/notifications.js';
 import type { Engine } from '../engine.js';
@@ -26,11 +28,11 @@ export function startListener(
   onNotification: (notification: Notification) => void,
   onListening: () => void = () => undefined,
 ): Listener {
-  const { database, logger } = engine;
+  const { clock, database, logger } = engine;
   let isStopped = false;
   let client: PoolClient | null = null;
   let isListening = false;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   let pauseMs = FIRST_PAUSE_MS;
   let attempts = 0;
 
@@ -72,15 +74,15 @@ export function startListener(
 
   const reconnect = () => {
     if (client) disconnect();
-    clearTimeout(timer);
+    clock.clear(timer);
     if (isStopped) return;
-    timer = setTimeout(() => void connect(), pauseMs);
+    timer = clock.setTimeout(() => void connect(), pauseMs);
     pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
   };
 
   const renew = () => {
     if (isStopped) return;
-    clearTimeout(timer);
+    clock.clear(timer);
     disconnect();
     pauseMs = FIRST_PAUSE_MS;
     void connect();
@@ -96,7 +98,7 @@ export function startListener(
     stop() {
       isStopped = true;
       ends();
-      clearTimeout(timer);
+      clock.clear(timer);
       disconnect();
     },
   };

@@ -1,6 +1,6 @@
 // Limits how often notifications make a worker check the database: every role that may connect can send any
 // number of them.
-import { performance } from 'node:perf_hooks';
+import type { Clock, Timer } from '../../model/clock.js';
 
 const FIRST_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 250;
@@ -15,15 +15,15 @@ export interface NotificationLimiter {
 }
 
 /** @param check must not throw */
-export function createNotificationLimiter(check: () => void): NotificationLimiter {
+export function createNotificationLimiter(clock: Clock, check: () => void): NotificationLimiter {
   let pauseMs = 0;
   let checkedAt = Number.NEGATIVE_INFINITY;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   let isClosed = false;
 
   const checkNow = () => {
     timer = undefined;
-    checkedAt = performance.now();
+    checkedAt = clock.now();
     pauseMs = Math.min(Math.max(pauseMs * 2, FIRST_PAUSE_MS), MAX_PAUSE_MS);
     check();
   };
@@ -31,16 +31,16 @@ export function createNotificationLimiter(check: () => void): NotificationLimite
   return {
     notified() {
       if (timer !== undefined || isClosed) return;
-      const waitMs = checkedAt + pauseMs - performance.now();
+      const waitMs = checkedAt + pauseMs - clock.now();
       if (waitMs <= 0) checkNow();
-      else timer = setTimeout(checkNow, waitMs);
+      else timer = clock.setTimeout(checkNow, waitMs);
     },
     found() {
       pauseMs = 0;
     },
     close() {
       isClosed = true;
-      clearTimeout(timer);
+      clock.clear(timer);
     },
   };
 }

@@ -1,5 +1,4 @@
 // Whether the slots of runs that end are passed on, to runs that this worker executes.
-import { performance } from 'node:perf_hooks';
 import type { PassingOn } from '../../store/runs/finalize.js';
 
 /** The longest time without a claim: only a claim sees more urgent runs of other keys and queues. */
@@ -12,10 +11,13 @@ export interface SlotPassing<Run> {
   readonly holdsSlot: (run: Run) => boolean;
   /** How many runs may come with outcomes that are being written. */
   readonly awaited: number;
-  /** @param sentAt by performance.now() */
+  /** @param sentAt by the engine's clock */
   recordClaim(sentAt: number): void;
-  /** Which of these runs may pass on their slots; null: none. To be ended by `end`. */
-  begin(ending: readonly Run[]): PassingOn<Run> | null;
+  /**
+   * Which of these runs may pass on their slots; null: none. To be ended by `end`.
+   * @param now by the engine's clock
+   */
+  begin(ending: readonly Run[], now: number): PassingOn<Run> | null;
   /** @param count how many runs got a slot */
   end(passingOn: PassingOn<Run>, count: number): void;
   /** Runs were waiting for slots that ended runs had held. */
@@ -48,8 +50,8 @@ export function createSlotPassing<Run>(options: SlotPassingOptions<Run>): SlotPa
     recordClaim(sentAt) {
       claimedAt = sentAt;
     },
-    begin(ending) {
-      if (inVain >= MAX_IN_VAIN || performance.now() - claimedAt > MAX_UNSEEN_MS) return null;
+    begin(ending, now) {
+      if (inVain >= MAX_IN_VAIN || now - claimedAt > MAX_UNSEEN_MS) return null;
       const count = ending.filter(holdsSlot).length;
       const limit = count === 0 ? 0 : Math.min(count, room());
       if (limit <= 0) return null;

@@ -1,4 +1,5 @@
 // Claimed runs that wait for free capacity in this process, first in, first out.
+import type { Clock, Timer } from '../../model/clock.js';
 
 export interface PrefetchBuffer<Run> {
   readonly length: number;
@@ -9,14 +10,18 @@ export interface PrefetchBuffer<Run> {
 }
 
 /** An empty buffer. Calls `onStalled` each time the same run has been first for `maxWaitMs`. */
-export function createPrefetchBuffer<Run>(maxWaitMs: number, onStalled: () => void): PrefetchBuffer<Run> {
+export function createPrefetchBuffer<Run>(
+  clock: Clock,
+  maxWaitMs: number,
+  onStalled: () => void,
+): PrefetchBuffer<Run> {
   let waiting: Run[] = [];
   let head = 0;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   const watch = () => {
     const first = waiting[head];
     if (first === undefined || timer !== undefined) return;
-    timer = setTimeout(() => {
+    timer = clock.setTimeout(() => {
       timer = undefined;
       if (waiting[head] === first) onStalled();
       watch();

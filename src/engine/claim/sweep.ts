@@ -1,6 +1,6 @@
 // Sweeps for claimable runs below the watermarks of a worker, beside its claims. The next claims then take
 // them.
-import { performance } from 'node:perf_hooks';
+import type { Timer } from '../../model/clock.js';
 import { isConnectionFailure } from '../../store/connection/errors.js';
 import { sweepBelowWatermarks } from '../../store/runs/claim/sweep.js';
 import type { Engine } from '../engine.js';
@@ -29,21 +29,22 @@ export interface SweepOptions {
 
 /** A sweep that fails is logged once, and tried again. */
 export class Sweep {
-  private readonly engine: Pick<Engine, 'database' | 'logger'>;
+  private readonly engine: Pick<Engine, 'clock' | 'database' | 'logger'>;
   private readonly options: SweepOptions;
-  private timer: NodeJS.Timeout | undefined;
+  private timer: Timer | undefined;
   private timerAt = Number.POSITIVE_INFINITY;
   private isStopped = false;
   private isFailing = false;
   private isUnderWay = false;
-  private sentAt = performance.now();
+  private sentAt: number;
   private tookMs = 0;
   /** A claim was answered since the last sweep was sent. */
   private hasClaimed = false;
 
-  constructor(engine: Pick<Engine, 'database' | 'logger'>, options: SweepOptions) {
+  constructor(engine: Pick<Engine, 'clock' | 'database' | 'logger'>, options: SweepOptions) {
     this.engine = engine;
     this.options = options;
+    this.sentAt = engine.clock.now();
   }
 
   /** A claim was answered: sweeps after a pause. @param foundNothing makes the pause shorter */
@@ -55,18 +56,18 @@ export class Sweep {
   /** Sweeps no more. A sweep that is under way is not waited for, and changes nothing. */
   stop(): void {
     this.isStopped = true;
-    clearTimeout(this.timer);
+    this.engine.clock.clear(this.timer);
   }
 
   private schedule(isSoon: boolean, leastMs = 0): void {
     const isWaiting = this.timer !== undefined && !isSoon;
     if (this.isStopped || this.isUnderWay || isWaiting || this.options.watermarks.known.length === 0) return;
-    const now = performance.now();
+    const now = this.engine.clock.now();
     const at = Math.max(this.sentAt + this.pauseMs(isSoon), now + leastMs);
     if (at >= this.timerAt) return;
-    clearTimeout(this.timer);
+    this.engine.clock.clear(this.timer);
     this.timerAt = at;
-    this.timer = setTimeout(() => void this.sweepAndGoOn(isSoon), at - now);
+    this.timer = this.engine.clock.setTimeout(() => void this.sweepAndGoOn(isSoon), at - now);
     this.timer.unref();
   }
 
@@ -84,14 +85,14 @@ export class Sweep {
     const { watermarks, takesTurns, onFound } = this.options;
     this.hasClaimed = false;
     const pauseMs = this.pauseMs(isSoon);
-    this.sentAt = performance.now();
+    this.sentAt = this.engine.clock.now();
     try {
       const { database } = this.engine;
       const found = await sweepBelowWatermarks(database, watermarks.known, takesTurns ? pauseMs : null);
       this.isFailing = false;
       // Another worker has just swept, and claims what it has found.
       if (this.isStopped || found === null) return;
-      this.tookMs = performance.now() - this.sentAt;
+      this.tookMs = this.engine.clock.now() - this.sentAt;
       watermarks.lower(found);
       if (found.length > 0) onFound();
     } catch (error) {

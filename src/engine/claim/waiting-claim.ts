@@ -1,5 +1,4 @@
 // Claims the runs that wait for this code: workers with other code did not know their jobs.
-import { performance } from 'node:perf_hooks';
 import { knownJob } from '../../model/job/registry.js';
 import type { Claim, ClaimOptions } from '../../store/runs/claim/claim.js';
 import { claimWaitingRuns, readAwaitedJobs } from '../../store/runs/claim/waiting/claim-waiting.js';
@@ -25,7 +24,7 @@ export function createWaitingClaim(
   engine: Engine,
   { room, accept, ...wanted }: WaitingClaimOptions,
 ): WaitingClaim {
-  const { database, settings } = engine;
+  const { clock, database, settings } = engine;
   let hadTurn = false;
   /**
    * Where the last look ended. Looks go round: jobs that nobody here has, or whose queues are closed, keep no
@@ -43,16 +42,18 @@ export function createWaitingClaim(
       if (!waiting.isExpected || limit <= 0) return 0;
       // Before the statement: a run that is given back meanwhile sets it again.
       waiting.isExpected = false;
-      let isLastRound = lookedAt === null;
+      const isFromFirst = lookedAt === null;
+      let isLastRound = isFromFirst;
       for (;;) {
         const awaited = await readAwaitedJobs(database, lookedAt);
         lookedAt = awaited.next;
         const jobs = awaited.jobs.filter(job => canExecute(engine, job));
-        const sentAt = performance.now();
+        const sentAt = clock.now();
         const asked = { ...wanted, leaseMs: settings.leaseMs, limit };
         const claim = jobs.length === 0 ? null : await claimWaitingRuns(database, jobs, asked);
         if (claim !== null && claim.runs.length + claim.needsAdmission.length > 0) {
-          if (claim.hasMore || lookedAt !== null) waiting.isExpected = true;
+          // There may be more of these jobs, of those after them, and of those before.
+          if (claim.hasMore || lookedAt !== null || !isFromFirst) waiting.isExpected = true;
           return await accept(claim, sentAt);
         }
         if (lookedAt === null && isLastRound) return 0;

@@ -1,5 +1,4 @@
 // A run while this process holds its lease: the state that execute, heartbeat and finalize share.
-import { performance } from 'node:perf_hooks';
 import { TockError } from '../../model/errors.js';
 import type { HandOff } from '../../model/job/hand-off.js';
 import { SUSPECTS } from '../../model/run/limits.js';
@@ -20,9 +19,9 @@ export interface ActiveRun {
   /** Its payload, if it is large, is there only while it executes. */
   run: ClaimedRun;
   readonly interrupt: Interrupt;
-  /** When the statement that last renewed the lease was sent, by performance.now(). */
+  /** When the statement that last renewed the lease was sent, by the engine's clock. */
   renewedAt: number;
-  /** When the attempt started, by performance.now(); null while the run is prefetched. */
+  /** When the attempt started, by the engine's clock; null while the run is prefetched. */
   startedAt: number | null;
   isIsolated: boolean;
   /** How many runs its handler was called with; 0: it is no handler of batches, or was not called. */
@@ -78,8 +77,8 @@ export function activeRun(run: ClaimedRun, claimedAt: number): ActiveRun {
 }
 
 /** Whether the lease still lasts, by our own clock. */
-export function isHeld({ isLost, renewedAt }: ActiveRun, leaseMs: number): boolean {
-  return !isLost && performance.now() - renewedAt < leaseMs;
+export function isHeld({ isLost, renewedAt }: ActiveRun, leaseMs: number, now: number): boolean {
+  return !isLost && now - renewedAt < leaseMs;
 }
 
 /** Whether a run may have ended a process before. Then it gets its own process, if isolation is possible. */

@@ -56,10 +56,11 @@ const MAX_OUTPUTS = 8 * 1024 * 1024;
 
 /** What became of a run's parents, by their names: `ctx.parents` of its handler. */
 async function readParentsOf(
-  { database }: Engine,
+  { clock, database }: Engine,
   { run, interrupt }: ActiveRun,
 ): Promise<Readonly<Record<string, EndedRun>>> {
   const rows = await retryUntil(
+    clock,
     () => readParents.run(database, { run: run.id, most: MAX_OUTPUTS }),
     error => isTransient(error) && !interrupt.isAborted,
   );

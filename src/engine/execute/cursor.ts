@@ -34,6 +34,7 @@ export function openCursors(engine: Engine, active: ActiveRun, workerId: string,
       throw new TockError('TOCK_BAD_STATE', `${what} is open already: keep what ctx.cursor returned`);
     names.add(name);
     const kept = await retryUntil(
+      engine.clock,
       () => readEffect.first(engine.database, { key }),
       error => isTransient(error) && !active.interrupt.isAborted,
     );

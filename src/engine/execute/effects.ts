@@ -1,5 +1,4 @@
 // Effects that happen once: ctx.step, ctx.once, ctx.transaction. The ledger row commits with the effect.
-import { performance } from 'node:perf_hooks';
 import { TockError } from '../../model/errors.js';
 import type { ChildOptions } from '../../model/job/enqueue-options.js';
 import type { AnyJob, NewRun } from '../../model/job/job.js';
@@ -58,7 +57,7 @@ export interface Effects {
  * now is retried until the handler must stop; but the handler's work is done once.
  */
 export function createEffects(engine: Engine, active: ActiveRun, workerId: string): Effects {
-  const { database } = engine;
+  const { clock, database } = engine;
   const open: OpenTransactions = new Map();
   /** Never retried: what the handler did outside of it would happen twice. */
   const inTransaction = async <T>(
@@ -82,10 +81,11 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
 
   /** Retries only the end of a handler's transaction, in a savepoint that keeps what the handler did. */
   const atEnd = async <T>(session: Session, work: () => Promise<T>): Promise<T> => {
-    const until = performance.now() + MAX_END_OF_TRANSACTION_MS;
+    const until = clock.now() + MAX_END_OF_TRANSACTION_MS;
     return await retryUntil(
+      engine.clock,
       () => inSavepoint(session, work),
-      error => canRetry(error) && !isConnectionFailure(error) && performance.now() < until,
+      error => canRetry(error) && !isConnectionFailure(error) && clock.now() < until,
     );
   };
 
@@ -119,7 +119,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
         }).catch((error: unknown) => refuse(error, effect));
         return valueOf(row) as T;
       });
-    return await retryUntil(attempt, error => !hasStarted && canRetry(error));
+    return await retryUntil(clock, attempt, error => !hasStarted && canRetry(error));
   };
 
   const succeed = async (session: Session, outcome: Outcome) => {
@@ -137,14 +137,18 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
     async step<T>(name: string, work: () => Promise<T> | T) {
       const key = `step:${id}:${checkEffectKey(name)}`;
       const effect = `step ${quote(name)}`;
-      const kept = await retryUntil(() => readEffect.first(database, { key }), canRetry);
+      const kept = await retryUntil(clock, () => readEffect.first(database, { key }), canRetry);
       if (kept) return valueOf(kept) as T;
       const result = resultText(await atWork(work), effect);
-      const row = await retryUntil(async () => {
-        const inserted = await keepStep.first(database, { ...holder, key, result });
-        // An earlier try may have kept it and lost the reply.
-        return inserted ?? (await readEffectIfHeld.first(database, { ...holder, key }));
-      }, canRetry).catch((error: unknown) => refuse(error, effect));
+      const row = await retryUntil(
+        clock,
+        async () => {
+          const inserted = await keepStep.first(database, { ...holder, key, result });
+          // An earlier try may have kept it and lost the reply.
+          return inserted ?? (await readEffectIfHeld.first(database, { ...holder, key }));
+        },
+        canRetry,
+      ).catch((error: unknown) => refuse(error, effect));
       if (!row) throw leaseLost(active);
       return valueOf(row) as T;
     },
@@ -157,7 +161,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
       refuseWait(active, null, 'ctx.child');
       const effect = `child ${quote(name)}`;
       const key = `child:${id}:${checkEffectKey(name)}`;
-      const kept = await retryUntil(() => readEffect.first(database, { key }), canRetry);
+      const kept = await retryUntil(clock, () => readEffect.first(database, { key }), canRetry);
       if (kept) return valueOf(kept) as string;
       const write = await enqueueing(engine, [{ ...checkChildOptions(job, options), job, payload }]);
       return await onceUnder(key, effect, async session => {
@@ -171,7 +175,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
     async addToGroup(name, runs) {
       refuseWait(active, null, 'ctx.group.add');
       const key = `group:${id}:${checkEffectKey(name)}`;
-      const kept = await retryUntil(() => readEffect.first(database, { key }), canRetry);
+      const kept = await retryUntil(clock, () => readEffect.first(database, { key }), canRetry);
       if (kept) return valueOf(kept) as string[];
       const write = await addingToGroup(engine, id, runs);
       return await onceUnder(key, `group.add ${quote(name)}`, async session => await write(session));
@@ -211,6 +215,7 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
 /** The COMMIT may have succeeded though its reply was lost: ask, never guess, never repeat the work. */
 async function readBack(engine: Engine, active: ActiveRun, workerId: string, cause: unknown): Promise<void> {
   const succeeded = await retryUntil(
+    engine.clock,
     () => readEndedAttempts(engine.database, [active.run], workerId),
     error => isTransient(error) && !active.interrupt.isAborted,
   ).catch(() => null);

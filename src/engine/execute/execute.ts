@@ -1,5 +1,7 @@
 // Executes one attempt of a claimed run whose lease is held.
+
 import { lossCount } from '../../environment/output.js';
+import type { Clock, Timer } from '../../model/clock.js';
 import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { type Isolate, readIsolate } from '../../model/job/isolate.js';
@@ -41,8 +43,8 @@ export function executeRun(
 
 /** A class, because closures would be allocated for each run. */
 class Attempt {
-  private timeout: NodeJS.Timeout | undefined;
-  private grace: NodeJS.Timeout | undefined;
+  private timeout: Timer | undefined;
+  private grace: Timer | undefined;
   private isOver = false;
   private readonly losses = lossCount();
   private readonly engine: Engine;
@@ -89,7 +91,8 @@ class Attempt {
     if (limits.length > 0) return queueMicrotask(() => this.finish({ kind: 'noSlot', limits }));
     // Its consumer parses it again, because the parsed value may not survive serialization.
     if (engine.relay) return this.handOff(engine.relay, payloadOf(engine, job, active));
-    if (job.timeout !== undefined) this.timeout = startTimeout(active, parseDuration(job.timeout));
+    if (job.timeout !== undefined)
+      this.timeout = startTimeout(engine.clock, active, parseDuration(job.timeout));
     // A child loads the project's jobs, not Tock's own.
     const canIsolate = engine.isolation !== null && engine.registry.jobs.has(job.name);
     const isolate = readIsolate(job.isolate) ?? (canIsolate && isSuspect(active) ? SUSPECT_ISOLATE : null);
@@ -121,7 +124,7 @@ class Attempt {
   private startGrace(): void {
     const { active, engine } = this;
     const abandon = () => this.fail(active.isLost ? leaseLost(active) : active.interrupt.reason);
-    this.grace = setTimeout(abandon, engine.settings.graceMs);
+    this.grace = engine.clock.setTimeout(abandon, engine.settings.graceMs);
   }
 
   private fail(error: unknown): void {
@@ -131,18 +134,19 @@ class Attempt {
   private finish(ending: Ending | null): void {
     if (this.isOver) return;
     this.isOver = true;
-    clearTimeout(this.timeout);
-    clearTimeout(this.grace);
+    const { clock } = this.engine;
+    clock.clear(this.timeout);
+    clock.clear(this.grace);
     onAbort(this.active.interrupt, null);
     keepLosses(this.engine, this.active, this.losses);
     this.onEnd(ending);
   }
 }
 
-function startTimeout(active: ActiveRun, timeoutMs: number): NodeJS.Timeout {
+function startTimeout(clock: Clock, active: ActiveRun, timeoutMs: number): Timer {
   const end = () => {
     active.isTimedOut = true;
     abort(active.interrupt, timeoutReason(timeoutMs));
   };
-  return setTimeout(end, Math.min(timeoutMs, MAX_TIMEOUT_MS));
+  return clock.setTimeout(end, Math.min(timeoutMs, MAX_TIMEOUT_MS));
 }

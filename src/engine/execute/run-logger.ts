@@ -1,5 +1,4 @@
 // The logger of an attempt: passes each line on to the engine's logger, and keeps it with the attempt.
-import { performance } from 'node:perf_hooks';
 import { format } from 'node:util';
 import { lossCount, lossSince } from '../../environment/output.js';
 import {
@@ -28,7 +27,7 @@ export function createRunLogger(engine: Engine, active: ActiveRun): Logger {
   const limits = limitsOf(engine, active);
   if (limits === null) return logger;
   const keep = (level: LogLevel, text: string, fields: Fields) =>
-    keepLine(active, describeLine(level, text, fields, limits.maxBytes), limits.maxBytes);
+    keepLine(engine, active, describeLine(level, text, fields, limits.maxBytes), limits.maxBytes);
   return keepingLogger(logger, limits.level, keep, NO_FIELDS);
 }
 
@@ -40,7 +39,7 @@ export function createBatchLogger(engine: Engine, job: string, actives: readonly
   if (limits === null) return logger;
   const keep = (level: LogLevel, text: string, fields: Fields) => {
     const line = describeLine(level, text, fields, limits.maxBytes);
-    for (const active of actives) if (!active.isFinalizing) keepLine(active, line, limits.maxBytes);
+    for (const active of actives) if (!active.isFinalizing) keepLine(engine, active, line, limits.maxBytes);
   };
   return keepingLogger(logger, limits.level, keep, NO_FIELDS);
 }
@@ -55,7 +54,7 @@ function limitsOf(engine: Engine, { run, batchSize }: ActiveRun): LogLimits | nu
 /** Keeps a line that the child process of an isolated attempt has sent. */
 export function keepSentLine(engine: Engine, active: ActiveRun, line: LogLine): void {
   const limits = limitsOf(engine, active);
-  if (limits !== null) keepLine(active, line, limits.maxBytes);
+  if (limits !== null) keepLine(engine, active, line, limits.maxBytes);
 }
 
 /**
@@ -69,13 +68,13 @@ export function keepLosses(engine: Engine, active: ActiveRun, losses: number): v
   if (limits === null) return;
   const lost = lossSince(losses);
   const text = `${lost}: some of what this process printed during the attempt is lost`;
-  keepLine(active, describeLine('warn', text, NO_FIELDS, limits.maxBytes), limits.maxBytes);
+  keepLine(engine, active, describeLine('warn', text, NO_FIELDS, limits.maxBytes), limits.maxBytes);
 }
 
 /** Adds a line to the attempt's log, which the next heartbeat, or the outcome, writes. */
-function keepLine(active: ActiveRun, line: LogLine, maxBytes: number): void {
+function keepLine({ clock }: Engine, active: ActiveRun, line: LogLine, maxBytes: number): void {
   active.log ??= new RunLog(maxBytes);
-  active.log.add(line, performance.now());
+  active.log.add(line, clock.now());
 }
 
 /** Inherits from the logger that it wraps, so that whatever else that one can do is there. */

@@ -43,7 +43,7 @@ export function createWaits(engine: Engine, active: ActiveRun, workerId: string)
   /** The wait that is being begun. */
   let opening: string | null = null;
   const retried = async <T>(work: () => Promise<T>): Promise<T> =>
-    await retryUntil(work, error => isTransient(error) && !active.interrupt.isAborted);
+    await retryUntil(engine.clock, work, error => isTransient(error) && !active.interrupt.isAborted);
 
   /**
    * Begins a wait, or comes past it if it is over. A wait that was begun by an earlier attempt keeps its

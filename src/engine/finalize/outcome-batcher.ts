@@ -1,5 +1,4 @@
 // Writes the outcomes of attempts, many in one statement.
-import { performance } from 'node:perf_hooks';
 import { isPoolEnded, isUnstorable, sqlState } from '../../store/connection/errors.js';
 import {
   type FailedPart,
@@ -34,7 +33,11 @@ export class OutcomeBatcher<Entry extends Finalization> {
     this.engine = engine;
     this.holder = holder;
     this.followUps = createFollowUps(engine);
-    this.gathering = createOutcomeGathering({ isAwaited: holder.slotPassing.holdsSlot, send: this.flush });
+    this.gathering = createOutcomeGathering({
+      clock: engine.clock,
+      isAwaited: holder.slotPassing.holdsSlot,
+      send: this.flush,
+    });
     this.rejected = new RejectedOutcomes(engine, holder, {
       take: () => this.gathering.take(MAX_BATCH),
       write: batch => this.write(batch),
@@ -69,7 +72,7 @@ export class OutcomeBatcher<Entry extends Finalization> {
     const entries = this.gathering.take(Number.POSITIVE_INFINITY);
     if (entries.length === 0) return;
     this.batchesUnderWay++;
-    const sentAt = performance.now();
+    const sentAt = this.engine.clock.now();
     void this.writeNew(entries).finally(() => {
       this.batchesUnderWay--;
       if (this.batchesUnderWay === 0) this.gathering.batchDone(entries.length, sentAt);
@@ -86,8 +89,8 @@ export class OutcomeBatcher<Entry extends Finalization> {
     const { entries, mayBeWritten, substitute } = batch;
     const { engine, holder } = this;
     const sent = substitute === null ? entries : entries.map(entry => ({ ...entry, outcome: substitute }));
-    const passingOn = mayBeWritten || substitute !== null ? null : holder.slotPassing.begin(entries);
-    const sentAt = performance.now();
+    const sentAt = engine.clock.now();
+    const passingOn = mayBeWritten || substitute !== null ? null : holder.slotPassing.begin(entries, sentAt);
     const { lost, failed, freed, outboxWritten, claimed } = await finalizeRuns(
       engine.database,
       sent,

@@ -1,5 +1,5 @@
 // Decides when waiting outcomes are sent: how many together, and how long they wait for others.
-import { performance } from 'node:perf_hooks';
+import type { Clock, Timer } from '../../model/clock.js';
 
 export const MAX_BATCH = 2000;
 const SEND_AFTER_MS = 3;
@@ -14,7 +14,7 @@ export interface OutcomeGathering<Entry> {
   add(entry: Entry, isFree: boolean): void;
   /** No other outcome is expected soon: the next batch follows at once on the one under way. */
   expectNoOther(): void;
-  /** Called when no batch is under way any more. @param sentAt of the last one, by performance.now() */
+  /** Called when no batch is under way any more. @param sentAt of the last one, by the engine's clock */
   batchDone(size: number, sentAt: number): void;
   /** Waits for no more outcomes, until the next one is added. */
   stopWaiting(): void;
@@ -23,6 +23,7 @@ export interface OutcomeGathering<Entry> {
 }
 
 export interface GatheringOptions<Entry> {
+  readonly clock: Clock;
   /** Other runs wait for this one to end. */
   readonly isAwaited: (entry: Entry) => boolean;
   /** Takes the waiting outcomes, and sends them. */
@@ -36,9 +37,9 @@ export interface GatheringOptions<Entry> {
  * cores.
  */
 export function createOutcomeGathering<Entry>(options: GatheringOptions<Entry>): OutcomeGathering<Entry> {
-  const { isAwaited, send } = options;
+  const { clock, isAwaited, send } = options;
   let waiting: Entry[] = [];
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   let isGathering = false;
   let isNoOtherExpected = false;
 
@@ -51,20 +52,20 @@ export function createOutcomeGathering<Entry>(options: GatheringOptions<Entry>):
     add(entry, isFree) {
       waiting.push(entry);
       if (waiting.length >= MAX_BATCH || (isGathering && isEnough([entry]))) send();
-      else if (isFree) timer ??= setTimeout(send, SEND_AFTER_MS);
+      else if (isFree) timer ??= clock.setTimeout(send, SEND_AFTER_MS);
     },
     expectNoOther() {
       isNoOtherExpected = true;
     },
     batchDone(size, sentAt) {
-      const waitMs = size < QUICK_BATCH ? 0 : GATHER_MS - (performance.now() - sentAt);
+      const waitMs = size < QUICK_BATCH ? 0 : GATHER_MS - (clock.now() - sentAt);
       // Sends all that have gathered meanwhile: the slower the database, the larger the batches.
       if (waitMs <= 0 || isNoOtherExpected || isEnough(waiting)) return send();
       isGathering = true;
-      timer = setTimeout(send, waitMs);
+      timer = clock.setTimeout(send, waitMs);
     },
     stopWaiting() {
-      clearTimeout(timer);
+      clock.clear(timer);
       timer = undefined;
       isGathering = false;
       isNoOtherExpected = false;

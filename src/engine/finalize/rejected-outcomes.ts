@@ -1,6 +1,5 @@
 // Keeps outcomes that the server has rejected, for whatever reason, and sends them again, with growing
 // pauses, for as long as their leases last.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { TockError } from '../../model/errors.js';
 import type { Outcome } from '../../model/run/decide.js';
 import { isConnectionFailure, isPoolEnded, sqlState } from '../../store/connection/errors.js';
@@ -34,7 +33,7 @@ export interface OutcomeHolder<Entry extends Finalization> {
    * slots became free with the batch, under whatever limit, and were not passed on.
    */
   readonly onWritten: (entry: Entry, isWritten: boolean, isSlotFree: boolean) => void;
-  /** Accepts runs to which slots were passed on. @param sentAt by performance.now() */
+  /** Accepts runs to which slots were passed on. @param sentAt by the engine's clock */
   readonly accept: (claimed: readonly ClaimedRun[], sentAt: number) => void;
   /** Called when no rejected outcome is left. */
   readonly onResumed: () => void;
@@ -103,7 +102,7 @@ export class RejectedOutcomes<Entry extends Finalization> {
     this.isResending = true;
     let pauseMs = FIRST_PAUSE_MS;
     while (this.batches.length > 0) {
-      await sleep(pauseMs);
+      await this.engine.clock.sleep(pauseMs);
       pauseMs = (await this.resendOnce()) ? FIRST_PAUSE_MS : Math.min(pauseMs * 2, MAX_PAUSE_MS);
     }
     this.isResending = false;

@@ -1,11 +1,12 @@
 // Repeats work that is safe to repeat.
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../../model/clock.js';
 
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1000;
 
 /** Repeats `work` with growing pauses until it succeeds, or fails with an error that `canRetry` rejects. */
 export async function retryUntil<T>(
+  clock: Clock,
   work: () => Promise<T>,
   canRetry: (error: unknown) => boolean,
 ): Promise<T> {
@@ -14,7 +15,7 @@ export async function retryUntil<T>(
       return await work();
     } catch (error) {
       if (!canRetry(error)) throw error;
-      await sleep(pauseMs);
+      await clock.sleep(pauseMs);
     }
   }
 }

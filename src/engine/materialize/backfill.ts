@@ -4,7 +4,6 @@
 // their runs twice. One that belongs to a skipped row is taken over, since what was skipped was never
 // executed.
 
-import { setImmediate } from 'node:timers/promises';
 import type { Details } from '../../model/audit.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
@@ -162,7 +161,7 @@ async function countIn(schedule: CompiledSchedule, window: Window): Promise<numb
         `the window has more than ${MAX_OCCURRENCES} occurrences; backfill a shorter one, then the next`,
       );
     // A million take seconds, in which this process has other things to do.
-    await setImmediate();
+    await new Promise(resolve => setImmediate(resolve));
   }
   return count;
 }

@@ -1,5 +1,4 @@
 // Keeps the figures of ended runs up to date: each process that ticks or beats counts a few minutes' runs.
-import { performance } from 'node:perf_hooks';
 import { nextRollUpStep, type RollUpStep } from '../../model/metrics/roll-up.js';
 import type { Database } from '../../store/connection/database.js';
 import { isConnectionFailure } from '../../store/connection/errors.js';
@@ -29,7 +28,8 @@ export async function rollUp(
   }: { readonly signal?: AbortSignal | undefined; readonly budgetMs?: number } = {},
 ): Promise<number> {
   if (!(await areFiguresDue(database))) return 0;
-  const until = performance.now() + budgetMs;
+  const { clock } = database;
+  const until = clock.now() + budgetMs;
   let maxMinutes = 1;
   let steps = 0;
   do {
@@ -38,7 +38,7 @@ export async function rollUp(
     steps++;
     // Where little ended, as in a night without ticks, it goes on in larger steps.
     if (taken.step.kind === 'count') maxMinutes = nextMaxMinutes(maxMinutes, taken.found);
-  } while (!signal?.aborted && performance.now() < until);
+  } while (!signal?.aborted && clock.now() < until);
   return steps;
 }
 

@@ -1,6 +1,7 @@
 // Receives notifications of the ends of runs for which this process waits, and of changes. It listens while
 // there are waits, and a little longer, since the next wait may come soon. With a pool that has no connection
 // to spare, a pooler, or a server that notifies nobody, the waits only poll.
+import type { Timer } from '../../model/clock.js';
 import { TockError } from '../../model/errors.js';
 import { startListener } from '../claim/listen.js';
 import type { Engine } from '../engine.js';
@@ -31,17 +32,18 @@ const LINGER_MS = 10_000;
 
 /** @param lingerMs for tests */
 export function createRunEnds(engine: Engine, lingerMs = LINGER_MS): RunEnds {
+  const { clock } = engine;
   const { shares } = engine.database;
   const waits = new Set<Wait>();
   let stop: (() => void) | null = null;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   let isClosed = false;
 
   const wakeAll = () => {
     for (const { wake } of waits) wake();
   };
   const listen = () => {
-    clearTimeout(timer);
+    clock.clear(timer);
     if (stop !== null || !shares.mayListen) return;
     const giveBack = shares.listen();
     const listener = startListener(
@@ -69,7 +71,7 @@ export function createRunEnds(engine: Engine, lingerMs = LINGER_MS): RunEnds {
       listen();
       return () => {
         waits.delete(wait);
-        if (waits.size === 0 && !isClosed) timer = setTimeout(() => stop?.(), lingerMs);
+        if (waits.size === 0 && !isClosed) timer = clock.setTimeout(() => stop?.(), lingerMs);
       };
     },
     requireOpen() {
@@ -77,7 +79,7 @@ export function createRunEnds(engine: Engine, lingerMs = LINGER_MS): RunEnds {
     },
     close() {
       isClosed = true;
-      clearTimeout(timer);
+      clock.clear(timer);
       stop?.();
       wakeAll();
     },

@@ -67,14 +67,14 @@ export async function waitForEnd(
   { onChange, signal }: Omit<WaitOptions, 'execute'> = {},
   pollAfter: (waitedMs: number) => number = nextPollMs,
 ): Promise<RunRecord> {
-  const { change, wake } = createWakeup();
+  const { change, wake } = createWakeup(engine.clock);
   const wait: Wait = { runId: null, wake: () => wake() };
   let last: RunRecord | PendingRun | null = null;
   /** Which end of which run sends a notification. */
   let awaited = '';
 
   const poll = async (): Promise<RunRecord> => {
-    const startedAt = performance.now();
+    const startedAt = engine.clock.now();
     for (;;) {
       ends.requireOpen();
       if (signal?.aborted && last !== null) throw stoppedWaiting(id, last, signal);
@@ -89,7 +89,7 @@ export async function waitForEnd(
       const runId = isPending(run) ? run.follows : run.id;
       const next = isPending(run) ? runId : `${runId}/${run.generation}`;
       if (awaited === next) {
-        await change(pollAfter(performance.now() - startedAt));
+        await change(pollAfter(engine.clock.now() - startedAt));
         continue;
       }
       awaited = next;

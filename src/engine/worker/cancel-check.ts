@@ -1,6 +1,5 @@
 // Checks whether runs are to be cancelled: soon after a notification, and with each poll, at most a few times
 // a second. The database decides, not the notification.
-import { performance } from 'node:perf_hooks';
 import { readHeld } from '../../store/runs/leases.js';
 import { createNotificationLimiter } from '../claim/notification-limiter.js';
 import type { Engine } from '../engine.js';
@@ -51,7 +50,7 @@ export function createCancelCheck(
       if (named.size > 0) limiter.notified();
     }
   };
-  const limiter = createNotificationLimiter(() => void checkNamed());
+  const limiter = createNotificationLimiter(engine.clock, () => void checkNamed());
 
   return {
     check(runId) {
@@ -59,7 +58,7 @@ export function createCancelCheck(
       limiter.notified();
     },
     checkOlderThan(ms) {
-      const now = performance.now();
+      const now = engine.clock.now();
       for (const { run, renewedAt } of activeRuns)
         if (now - renewedAt >= ms && named.size < MAX_NAMED) named.add(run.id);
       if (named.size > 0) limiter.notified();

@@ -1,6 +1,6 @@
 // Renews the leases of a worker's runs, and aborts handlers whose lease is lost or whose run is to be
 // cancelled. Writes progress.
-import { performance } from 'node:perf_hooks';
+import type { Timer } from '../../model/clock.js';
 import { renewLeases } from '../../store/runs/leases.js';
 import type { Engine } from '../engine.js';
 import { type ActiveRun, isHeld } from '../execute/active-run.js';
@@ -40,6 +40,7 @@ export function startHeartbeat(
   refreshRow: () => Promise<void>,
   { flushLogs, pollMs }: HeartbeatOptions = {},
 ): Heartbeat {
+  const { clock } = engine;
   const { leaseMs, heartbeatMs } = engine.settings;
   const cancelCheck = createCancelCheck(engine, workerId, activeRuns);
   let isBeating = false;
@@ -47,12 +48,12 @@ export function startHeartbeat(
   /** A series of failed beats is logged once. */
   let isFailing = false;
   let pauseMs = FIRST_PAUSE_MS;
-  let repetition: NodeJS.Timeout | undefined;
+  let repetition: Timer | undefined;
   let isStopped = false;
 
   /** Returns whether every lease that is still ours was renewed. */
   const beat = async (): Promise<boolean> => {
-    const sentAt = performance.now();
+    const sentAt = clock.now();
     // A finalized run needs its lease only if writing its outcome takes long.
     const held = [...activeRuns].filter(
       active =>
@@ -67,7 +68,7 @@ export function startHeartbeat(
     let areAllRenewed = true;
     for (const active of applyLeaseAnswer(engine, activeRuns, held, answer)) {
       if (renewed.has(active.run.id)) active.renewedAt = sentAt;
-      else if (isHeld(active, leaseMs)) areAllRenewed = false;
+      else if (isHeld(active, leaseMs, clock.now())) areAllRenewed = false;
       else loseLease(engine, active);
     }
     return areAllRenewed;
@@ -75,12 +76,12 @@ export function startHeartbeat(
 
   const loseExpired = () => {
     for (const active of activeRuns) {
-      if (!active.isCommitted && performance.now() - active.renewedAt >= leaseMs) loseLease(engine, active);
+      if (!active.isCommitted && clock.now() - active.renewedAt >= leaseMs) loseLease(engine, active);
     }
   };
 
   const repeat = () => {
-    if (!isStopped) repetition = setTimeout(() => void guardedBeat(), pauseMs);
+    if (!isStopped) repetition = clock.setTimeout(() => void guardedBeat(), pauseMs);
     pauseMs = Math.min(pauseMs * 2, heartbeatMs);
   };
 
@@ -88,7 +89,7 @@ export function startHeartbeat(
     // The previous beat hangs, so leases may have expired by our own clock.
     if (isBeating) return loseExpired();
     isBeating = true;
-    clearTimeout(repetition);
+    clock.clear(repetition);
     try {
       if (await beat()) pauseMs = FIRST_PAUSE_MS;
       else repeat();
@@ -123,7 +124,7 @@ export function startHeartbeat(
     isRefreshing = false;
   };
 
-  const beats = setInterval(() => {
+  const beats = clock.setInterval(() => {
     void guardedRefresh();
     void guardedBeat();
     void flushLogs?.();
@@ -132,17 +133,17 @@ export function startHeartbeat(
     void flushProgress(engine, workerId, activeRuns);
     void flushCursors(engine, workerId, activeRuns);
   };
-  const progress = setInterval(report, PROGRESS_EVERY_MS);
+  const progress = clock.setInterval(report, PROGRESS_EVERY_MS);
   const polls =
-    pollMs === undefined ? undefined : setInterval(() => cancelCheck.checkOlderThan(pollMs), pollMs);
+    pollMs === undefined ? undefined : clock.setInterval(() => cancelCheck.checkOlderThan(pollMs), pollMs);
   return {
     checkCancel: cancelCheck.check,
     stop() {
       isStopped = true;
-      clearTimeout(repetition);
-      clearInterval(beats);
-      clearInterval(progress);
-      clearInterval(polls);
+      clock.clear(repetition);
+      clock.clear(beats);
+      clock.clear(progress);
+      clock.clear(polls);
       cancelCheck.close();
     },
   };

@@ -1,6 +1,5 @@
 // Writes the lines that handlers have logged: with each heartbeat, and before an attempt's outcome. There is
 // one statement at a time, for all attempts that wait.
-import { performance } from 'node:perf_hooks';
 import type { UnwrittenLog } from '../../model/run/log/run-log.js';
 import { isPartitionMissing, isUnstorable } from '../../store/connection/errors.js';
 import { type LogEntry, writeLogs } from '../../store/runs/logs/write-logs.js';
@@ -68,7 +67,7 @@ export class LogWriter {
   private nextBatch(): { readonly entries: readonly Entry[]; readonly dones: readonly (() => void)[] } {
     const entries = new Map<string, Entry>();
     const dones: (() => void)[] = [];
-    const now = performance.now();
+    const now = this.engine.clock.now();
     let text = 0;
     while (this.waiting.length > 0 && entries.size < MAX_RUNS && text < MAX_TEXT) {
       const { active, done } = this.waiting[0] as Waiting;
@@ -109,7 +108,7 @@ export class LogWriter {
     if (isPartitionMissing(error) && !isRepeated) {
       const anew = entries.map(entry => {
         entry.active.log?.noteGone();
-        const unwritten = entry.active.log?.unwritten(performance.now()) ?? entry.unwritten;
+        const unwritten = entry.active.log?.unwritten(this.engine.clock.now()) ?? entry.unwritten;
         return { ...entry, segment: null, unwritten };
       });
       return await this.write(anew, isCommitted, true);

@@ -1,6 +1,5 @@
 // A run's way through this process. The methods are in the order of a run's life: claim → accept → prefetch →
 // start → ended → finish → onWritten; or release, if the run cannot start.
-import { performance } from 'node:perf_hooks';
 import type { Ending, Outcome } from '../../model/run/decide.js';
 import { noOutcomes, type OutcomeCounts } from '../../model/run/outcome-counts.js';
 import type { Claim, ClaimOptions } from '../../store/runs/claim/claim.js';
@@ -72,7 +71,7 @@ export class RunPipeline implements WorkerLoad {
       onEnd: (active, ending) => this.ended(active, ending),
       onLeft: (active, ending) => this.finish(active, ending),
       onFree: () => this.goOn(),
-      onStalled: () => this.throughput.reset(performance.now()),
+      onStalled: () => this.throughput.reset(engine.clock.now()),
     });
     this.claimer = new Claimer(engine, {
       workerId,
@@ -99,8 +98,7 @@ export class RunPipeline implements WorkerLoad {
     this.reports = new Reports(engine, workerId);
     this.outcomes = new OutcomeBatcher(engine, {
       workerId,
-      canWrite: ({ active }) =>
-        isHeld(active, engine.settings.leaseMs) && performance.now() < this.writesUntil,
+      canWrite: ({ active }) => this.canWrite(active),
       slotPassing: this.slotPassing,
       beforeResend: entries => this.reports.flush(entries.map(({ active }) => active)),
       onWritten: ({ active, outcome }, isWritten, isSlotFree) =>
@@ -132,7 +130,7 @@ export class RunPipeline implements WorkerLoad {
   }
 
   get prefetchTarget(): number {
-    return this.throughput.prefetchTarget(performance.now());
+    return this.throughput.prefetchTarget(this.engine.clock.now());
   }
 
   get claimable(): number {
@@ -149,19 +147,19 @@ export class RunPipeline implements WorkerLoad {
   /** Claims one run by its id, if it is due and free. */
   async claimOne(runId: string): Promise<boolean> {
     if (this.isStopping) return false;
-    const claimedAt = performance.now();
+    const claimedAt = this.engine.clock.now();
     const claimed = await claimById(this.engine, runId, this.lease);
     return claimed !== null && (await this.accept(claimed, claimedAt)) > 0;
   }
 
   private async accept({ runs, needsAdmission }: Claim, claimedAt: number): Promise<number> {
-    if (runs.length > 0) this.throughput.recordClaim(claimedAt, performance.now());
+    if (runs.length > 0) this.throughput.recordClaim(claimedAt, this.engine.clock.now());
     // Before the first handler starts: if the handler kills the process, the reaper can name the host.
     if (runs.length + needsAdmission.length > 0 && !this.options.row.isAnnounced)
       await this.options.row.announce();
     await this.acceptRuns(runs, claimedAt);
     if (needsAdmission.length === 0) return runs.length;
-    const admittedAt = performance.now();
+    const admittedAt = this.engine.clock.now();
     const { admitted, unblocked, failure, waitsForTurn } = await admitDespiteBadRows(
       this.engine,
       needsAdmission,
@@ -198,7 +196,7 @@ export class RunPipeline implements WorkerLoad {
   }
 
   private ended(active: ActiveRun, ending: Ending | null): void {
-    this.throughput.recordEnd(performance.now(), active.run.payload_length);
+    this.throughput.recordEnd(this.engine.clock.now(), active.run.payload_length);
     this.finish(active, ending);
   }
 
@@ -211,13 +209,18 @@ export class RunPipeline implements WorkerLoad {
 
   private finish(active: ActiveRun, ending: Ending | null): void {
     active.isFinalizing = true;
-    const elapsedMs = active.startedAt === null ? 0 : performance.now() - active.startedAt;
+    const elapsedMs = active.startedAt === null ? 0 : this.engine.clock.now() - active.startedAt;
     const outcome = ending && outcomeOf(this.engine, active.run, ending, elapsedMs, active.batchSize);
     active.span?.end(outcome, active.isCommitted);
     if (outcome?.transition === 'succeed') active.cursors = null;
     if (outcome === null || (active.progress ?? active.cursors ?? active.log ?? active.span) === null)
       return this.write(active, outcome);
     void this.reports.flush([active]).then(() => this.write(active, outcome));
+  }
+
+  private canWrite(active: ActiveRun): boolean {
+    const now = this.engine.clock.now();
+    return isHeld(active, this.engine.settings.leaseMs, now) && now < this.writesUntil;
   }
 
   private write(active: ActiveRun, outcome: Outcome | null): void {
@@ -230,7 +233,7 @@ export class RunPipeline implements WorkerLoad {
   private onWritten(active: ActiveRun, outcome: Outcome | null, isWritten: boolean, isSlotFree: boolean) {
     this.activeRuns.delete(active);
     this.engine.relay?.onWritten(active);
-    const durationMs = active.startedAt === null ? 0 : performance.now() - active.startedAt;
+    const durationMs = active.startedAt === null ? 0 : this.engine.clock.now() - active.startedAt;
     countOutcome(this.engine, this.outcomeCounts, active, outcome, isWritten, durationMs);
     if (isWritten && outcome) notifyOutcome(this.engine, active.run, outcome, durationMs);
     // The run may be due again at once.
@@ -268,7 +271,7 @@ export class RunPipeline implements WorkerLoad {
   abortAll(): void {
     for (const active of this.activeRuns) if (!active.isFinalizing) abort(active.interrupt, drainReason());
     const { graceMs, leaseMs } = this.engine.settings;
-    this.writesUntil = performance.now() + graceMs + leaseMs;
+    this.writesUntil = this.engine.clock.now() + graceMs + leaseMs;
   }
 
   /** Ends all attempts that have started, for an uncaught error that ends the process. */

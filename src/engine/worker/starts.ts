@@ -1,5 +1,4 @@
 // What a worker starts next: prefetched runs, and batches whose runs it has gathered, by turns.
-import { performance } from 'node:perf_hooks';
 import type { Ending } from '../../model/run/decide.js';
 import { createPrefetchBuffer, type PrefetchBuffer } from '../claim/prefetch-buffer.js';
 import type { Engine } from '../engine.js';
@@ -43,7 +42,7 @@ export class Starts {
     this.engine = engine;
     this.options = options;
     this.executor = createExecutor(engine, workerId);
-    this.prefetchBuffer = createPrefetchBuffer<ActiveRun>(MAX_PREFETCHED_MS, () => {
+    this.prefetchBuffer = createPrefetchBuffer<ActiveRun>(engine.clock, MAX_PREFETCHED_MS, () => {
       onStalled();
       this.release();
     });
@@ -124,7 +123,7 @@ export class Starts {
   }
 
   private begin(active: ActiveRun): void {
-    active.startedAt = performance.now();
+    active.startedAt = this.engine.clock.now();
     notifyStart(this.engine, active.run);
   }
 }

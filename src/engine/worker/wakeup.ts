@@ -1,4 +1,5 @@
 // A wait that ends when something has changed, even if that was before the wait began.
+import type { Clock } from '../../model/clock.js';
 
 /**
  * Why a wait has ended. `idle`: no run is left, and nothing else has changed. `notified`: runs were enqueued,
@@ -17,7 +18,7 @@ export interface Wakeup {
   readonly wake: (cause?: Change) => void;
 }
 
-export function createWakeup(): Wakeup {
+export function createWakeup(clock: Clock): Wakeup {
   const wakers = new Set<(cause: WakeCause) => void>();
   /** The change that came while nothing waited. */
   let missed: Change | null = null;
@@ -29,12 +30,12 @@ export function createWakeup(): Wakeup {
         return cause;
       }
       return await new Promise<WakeCause>(resolve => {
-        const end = (cause: WakeCause) => {
-          clearTimeout(timer);
+        const end = (cause: WakeCause = 'time') => {
+          clock.clear(timer);
           wakers.delete(end);
           resolve(cause);
         };
-        const timer = setTimeout(end, ms, 'time');
+        const timer = clock.setTimeout(end, ms);
         wakers.add(end);
       });
     },

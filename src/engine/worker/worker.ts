@@ -1,5 +1,4 @@
 // A worker: its run pipeline, its heartbeat, and its row in `workers`.
-import { performance } from 'node:perf_hooks';
 import { wakeSleepers } from '../../store/runs/workers/sleepers.js';
 import type { ClaimerOptions } from '../claim/claimer.js';
 import type { Engine } from '../engine.js';
@@ -19,7 +18,7 @@ const DEFAULT_CONCURRENCY = 10;
  */
 export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   const id = newWorkerId(engine);
-  const { change, wake } = createWakeup();
+  const { change, wake } = createWakeup(engine.clock);
   const capacity = options.concurrency ?? DEFAULT_CONCURRENCY;
   const row = workerRow(engine, id, { ...options, capacity });
   const { queues, pollMs } = options;
@@ -103,14 +102,14 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     },
     async stop(graceMs = 0) {
       pipeline.stop();
-      const until = performance.now() + graceMs;
+      const until = engine.clock.now() + graceMs;
       if (activeRuns.size > 0) await row.drain();
       let left = 0;
-      while (activeRuns.size > 0 && performance.now() < until) {
+      while (activeRuns.size > 0 && engine.clock.now() < until) {
         const { released, failed } = pipeline.outcomeCounts;
         if (released + failed > left) await wakeOthers();
         left = released + failed;
-        await change(Math.max(1, until - performance.now()));
+        await change(Math.max(1, until - engine.clock.now()));
       }
       pipeline.abortAll();
       await leave();

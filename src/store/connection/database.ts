@@ -1,7 +1,9 @@
 // The connection to PostgreSQL: one way to run a statement, one way to open a transaction. No statement waits
 // forever, and no lost client ends the process.
+
 import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely';
 import type * as pg from 'pg';
+import type { Clock } from '../../model/clock.js';
 import type { JobTransaction } from '../../model/job/job-database.js';
 import { checkSchemaName } from '../../model/names.js';
 import { DEFAULT_CONNECTIONS, openPoolTo, requireReachable } from './connection.js';
@@ -18,6 +20,7 @@ import { type PREPARED, type Session, statement } from './statement.js';
 export type { Session };
 
 export interface Database extends Session {
+  readonly clock: Clock;
   readonly pool: pg.Pool;
   readonly shares: PoolShares;
   readonly handlers: HandlerDatabase;
@@ -49,6 +52,7 @@ export interface Database extends Session {
 }
 
 export interface DatabaseOptions {
+  readonly clock: Clock;
   readonly connectionString?: string;
   /** The app's own pool; it stays open at `close`. */
   readonly pool?: pg.Pool;
@@ -73,6 +77,7 @@ const TABLE_SIZES = statement<object, TableSizes>(
 
 /** Connects on first use. */
 export function openDatabase(options: DatabaseOptions): Database {
+  const { clock } = options;
   const schema = checkSchemaName(options.schema === undefined ? 'tock' : options.schema);
   const deadlineMs = options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS;
   requireReachable(options);
@@ -93,20 +98,23 @@ export function openDatabase(options: DatabaseOptions): Database {
   const own = new Set<string>();
   const kyselyOver = (get: () => Promise<Checkout>, statementMs: number | null) =>
     new Kysely<object>({
-      dialect: new PostgresDialect({ pool: poolWithDeadlines(get, deadlineMs, statementMs, () => true) }),
+      dialect: new PostgresDialect({
+        pool: poolWithDeadlines(clock, get, deadlineMs, statementMs, () => true),
+      }),
     });
   const quick = kyselyOver(acquire, deadlineMs);
   const long = kyselyOver(async () => asIs(await connect()), null);
   const release = listenToClients(pool);
   const writer = watchWriter(pool);
   writer.onLost(() => shares.kept.renew());
-  const isolation = isolationProbe(acquire, deadlineMs);
-  const preparing = createPreparer(async () => await TABLE_SIZES.first(database, {}));
+  const isolation = isolationProbe(clock, acquire, deadlineMs);
+  const preparing = createPreparer(async () => await TABLE_SIZES.first(database, {}), clock);
 
   const database: Database = {
+    clock,
     pool,
     shares,
-    handlers: openHandlerDatabase(shares, deadlineMs, text => own.has(text)),
+    handlers: openHandlerDatabase(clock, shares, deadlineMs, text => own.has(text)),
     schema,
     rewrite,
     connect,
@@ -122,7 +130,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       if (!(await isolation())) return await database.transaction(session => session.run<Row>(text, values));
       const rewritten = rewrite(text);
       const run = (name: string | null) =>
-        queryWithin(acquire, { name, text: rewritten }, values, deadlineMs);
+        queryWithin(clock, acquire, { name, text: rewritten }, values, deadlineMs);
       return await retried(
         async () => (prepared ? await preparing(rewritten, run) : await run(null)) as Row[],
         MAX_RETRIES,
@@ -170,11 +178,15 @@ function listenToClients(pool: pg.Pool): () => void {
 }
 
 /** Whether lone statements run READ COMMITTED; asked once, and again if asking failed. */
-function isolationProbe(acquire: () => Promise<Checkout>, deadlineMs: number): () => Promise<boolean> {
+function isolationProbe(
+  clock: Clock,
+  acquire: () => Promise<Checkout>,
+  deadlineMs: number,
+): () => Promise<boolean> {
   let asked: Promise<boolean> | null = null;
   const ask = async () => {
     const text = `select current_setting('default_transaction_isolation') as isolation`;
-    const rows = (await queryWithin(acquire, { name: null, text }, [], deadlineMs)) as {
+    const rows = (await queryWithin(clock, acquire, { name: null, text }, [], deadlineMs)) as {
       isolation: string;
     }[];
     return rows[0]?.isolation === 'read committed';

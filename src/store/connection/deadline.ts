@@ -3,9 +3,11 @@
 // PostgreSQL's statement_timeout does not do: as a setting of the session it breaks behind pgbouncer, and its
 // error would not come through a dead network. The driver's query_timeout leaves a statement running on the
 // client, and the pool gives that client to the next caller, whose statement is never answered.
+
 import { createConnection } from 'node:net';
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from 'kysely';
 import type * as pg from 'pg';
+import type { Clock, Timer } from '../../model/clock.js';
 import { formatDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { isConnectionFailure } from './errors.js';
@@ -28,6 +30,7 @@ export type Acquire = () => Promise<Checkout>;
 
 /** Runs one statement on a client of its own. A client whose connection failed is destroyed, not returned. */
 export async function queryWithin(
+  clock: Clock,
   acquire: Acquire,
   statement: Statement,
   values: readonly unknown[],
@@ -36,7 +39,7 @@ export async function queryWithin(
   const checkout = await acquire();
   let failure: Error | undefined;
   try {
-    return (await race(checkout.client, asOwn(statement, values), deadlineMs)).rows;
+    return (await race(clock, checkout.client, asOwn(statement, values), deadlineMs)).rows;
   } catch (error) {
     if (isConnectionFailure(error)) failure = error as Error;
     throw error;
@@ -47,12 +50,13 @@ export async function queryWithin(
 
 /** Runs one statement on a client that the caller releases. */
 export async function queryClientWithin(
+  clock: Clock,
   client: pg.PoolClient,
   statement: Statement,
   values: readonly unknown[],
   deadlineMs: number,
 ): Promise<unknown[]> {
-  return (await race(client, asOwn(statement, values), deadlineMs)).rows;
+  return (await race(clock, client, asOwn(statement, values), deadlineMs)).rows;
 }
 
 const asOwn = ({ name, text }: Statement, values: readonly unknown[]): pg.QueryConfig => ({
@@ -70,13 +74,14 @@ const asOwn = ({ name, text }: Statement, values: readonly unknown[]): pg.QueryC
  * @param isOwn whether a statement is one of Tock's own, by its text
  */
 export function poolWithDeadlines(
+  clock: Clock,
   acquire: Acquire,
   edgeMs: number,
   deadlineMs: number | null,
   isOwn: (text: string) => boolean,
 ): PostgresPool {
   return {
-    connect: async () => withDeadlines(await acquire(), edgeMs, deadlineMs, isOwn),
+    connect: async () => withDeadlines(clock, await acquire(), edgeMs, deadlineMs, isOwn),
     // Whoever has opened the pool ends it.
     end: () => Promise.resolve(),
   };
@@ -86,6 +91,7 @@ const EDGE = /^\s*(?:begin|start transaction|commit|rollback)\b/i;
 const DONE = { command: 'SELECT', rowCount: 0, rows: [] } as const;
 
 function withDeadlines(
+  clock: Clock,
   checkout: Checkout,
   edgeMs: number,
   deadlineMs: number | null,
@@ -100,7 +106,7 @@ function withDeadlines(
     }
     try {
       const config = isOwn(text) ? asOwn({ name: null, text }, values) : { text, values: [...values] };
-      return await race(client, config, EDGE.test(text) ? edgeMs : deadlineMs);
+      return await race(clock, client, config, EDGE.test(text) ? edgeMs : deadlineMs);
     } catch (error) {
       if (isConnectionFailure(error)) failure = error as Error;
       throw error;
@@ -114,6 +120,7 @@ function withDeadlines(
 }
 
 async function race(
+  clock: Clock,
   client: pg.PoolClient,
   query: pg.QueryConfig,
   deadlineMs: number | null,
@@ -123,10 +130,10 @@ async function race(
     return result;
   });
   if (deadlineMs === null) return await answer;
-  if (await isAnswered(answer, deadlineMs)) return await answer;
+  if (await isAnswered(clock, answer, deadlineMs)) return await answer;
   for (let count = 0; count < MAX_CANCELS; count++) {
-    await askToCancel(client);
-    if (!(await isAnswered(answer, CANCEL_MS))) continue;
+    await askToCancel(clock, client);
+    if (!(await isAnswered(clock, answer, CANCEL_MS))) continue;
     // It may have been answered at the last moment.
     const done = await answer.catch((error: unknown) => {
       if (error instanceof TockError) throw error;
@@ -162,23 +169,23 @@ function requireReplicated(client: pg.PoolClient): void {
   );
 }
 
-async function isAnswered(answer: Promise<unknown>, withinMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
+async function isAnswered(clock: Clock, answer: Promise<unknown>, withinMs: number): Promise<boolean> {
+  let timer: Timer | undefined;
   const late = new Promise<false>(resolve => {
-    timer = setTimeout(resolve, withinMs, false);
+    timer = clock.setTimeout(() => resolve(false), withinMs);
   });
   const answered = answer.then(
     () => true,
     () => true,
   );
-  return await Promise.race([answered, late]).finally(() => clearTimeout(timer));
+  return await Promise.race([answered, late]).finally(() => clock.clear(timer));
 }
 
 /**
  * Asks the server, over another connection, to cancel what the client waits for. Otherwise a backend that
  * waits for a lock would keep waiting after its client has left, one more with each tick.
  */
-async function askToCancel(client: pg.PoolClient): Promise<void> {
+async function askToCancel(clock: Clock, client: pg.PoolClient): Promise<void> {
   const { processID, secretKey, host, port } = client as unknown as {
     readonly processID: number | null;
     readonly secretKey: number | null;
@@ -199,10 +206,10 @@ async function askToCancel(client: pg.PoolClient): Promise<void> {
       // The server closes it; ending it here would make pgbouncer drop the cancel.
       () => socket.write(request),
     );
-    const timer = setTimeout(() => socket.destroy(), CANCEL_MS);
+    const timer = clock.setTimeout(() => socket.destroy(), CANCEL_MS);
     socket.on('error', () => undefined);
     socket.on('close', () => {
-      clearTimeout(timer);
+      clock.clear(timer);
       resolve();
     });
     socket.resume();

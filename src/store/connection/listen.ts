@@ -1,6 +1,9 @@
 // LISTEN on the channel on which Tock notifies, named after the schema.
+
 import { randomBytes } from 'node:crypto';
 import type { ClientBase, Pool, PoolClient } from 'pg';
+import type { Clock, Timer } from '../../model/clock.js';
+import type { Database } from './database.js';
 import { queryClientWithin, queryWithin } from './deadline.js';
 import { asIs } from './shares/kept-connection.js';
 import { sharesOf } from './shares/pool-shares.js';
@@ -21,12 +24,15 @@ const WAIT_MS = 1000;
 const DEADLINE_MS = 10_000;
 
 /** Sends a notification over one connection and waits for it on another, on a channel of its own. */
-export async function hearOwnNotification(pool: Pool): Promise<HeardNotification> {
+export async function hearOwnNotification({
+  clock,
+  pool,
+}: Pick<Database, 'clock' | 'pool'>): Promise<HeardNotification> {
   const channel = `tock_doctor_${randomBytes(8).toString('hex')}`;
   const connect = () => sharesOf(pool).connect(DEADLINE_MS);
   const client = await connect();
   try {
-    return await hearOn(client, channel, pool, connect);
+    return await hearOn(clock, client, channel, pool, connect);
   } finally {
     // Destroyed, not returned: it listens.
     client.release(true);
@@ -34,6 +40,7 @@ export async function hearOwnNotification(pool: Pool): Promise<HeardNotification
 }
 
 async function hearOn(
+  clock: Clock,
   client: PoolClient,
   channel: string,
   pool: Pool,
@@ -44,19 +51,20 @@ async function hearOn(
       if (notification.channel === channel) resolve(true);
     });
   });
-  const ask = async (text: string) => await queryClientWithin(client, { name: null, text }, [], DEADLINE_MS);
+  const ask = async (text: string) =>
+    await queryClientWithin(clock, client, { name: null, text }, [], DEADLINE_MS);
   await ask(`listen ${channel}`);
   const [row] = (await ask('select pg_backend_pid() as pid')) as { pid: number }[];
   const isPooled = row?.pid !== (client as unknown as { readonly processID: number | null }).processID;
-  const sentAt = performance.now();
+  const sentAt = clock.now();
   const text = `notify ${channel}`;
   // A pool of one has no other connection to send it over.
   if ((pool.options.max ?? 2) < 2) await ask(text);
-  else await queryWithin(async () => asIs(await connect()), { name: null, text }, [], DEADLINE_MS);
-  let timer: NodeJS.Timeout | undefined;
+  else await queryWithin(clock, async () => asIs(await connect()), { name: null, text }, [], DEADLINE_MS);
+  let timer: Timer | undefined;
   const late = new Promise<false>(resolve => {
-    timer = setTimeout(resolve, WAIT_MS, false);
+    timer = clock.setTimeout(() => resolve(false), WAIT_MS);
   });
-  const isHeard = await Promise.race([heard, late]).finally(() => clearTimeout(timer));
-  return { heardMs: isHeard ? Math.round(performance.now() - sentAt) : null, isPooled };
+  const isHeard = await Promise.race([heard, late]).finally(() => clock.clear(timer));
+  return { heardMs: isHeard ? Math.round(clock.now() - sentAt) : null, isPooled };
 }

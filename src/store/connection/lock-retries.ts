@@ -1,5 +1,4 @@
 // Locks on tables that are in use.
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Database, Session } from './database.js';
 import { isLockTimeout } from './errors.js';
 
@@ -36,7 +35,7 @@ export async function withLockRetries<T>(
       if (!isLockTimeout(error)) throw error;
       const pauseMs = PAUSES_MS[attempt];
       if (pauseMs === undefined) return null;
-      await pause(pauseMs, undefined, signal ? { signal } : {});
+      await database.clock.sleep(pauseMs, signal);
     }
   }
 }

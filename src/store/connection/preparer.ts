@@ -1,7 +1,9 @@
 // Names of prepared statements, so that PostgreSQL plans each of them once for a connection.
 // In: a statement's text, and how to run it by name. Out: what it returned; other names once the tables have
 // grown.
+
 import { createHash } from 'node:crypto';
+import type { Clock } from '../../model/clock.js';
 import { isUnknownStatement, isUnsupported } from './errors.js';
 
 /** Runs a statement by the name that it is given, or without one. */
@@ -36,11 +38,10 @@ const GROWTH = 64;
  * most; if they have grown, all statements get other names, and with them new plans.
  *
  * @param readSizes of the tables now; an error means nothing
- * @param clock milliseconds, for durations
  */
 export function createPreparer(
   readSizes: () => Promise<TableSizes | undefined>,
-  clock: () => number = () => performance.now(),
+  clock: Pick<Clock, 'now'>,
 ): Prepare {
   const names = new Map<string, string>();
   const executions = new Map<string, number>();
@@ -60,7 +61,7 @@ export function createPreparer(
     return name;
   };
   const checkSizes = () => {
-    checkedAt = clock();
+    checkedAt = clock.now();
     slow = 0;
     readSizes().then(
       sizes => {
@@ -80,7 +81,7 @@ export function createPreparer(
   const recordDuration = (name: string, ms: number) => {
     if (planned !== null || checkedAt > Number.NEGATIVE_INFINITY) {
       if (ms >= SLOW_MS) slow++;
-      if (slow >= SLOW_COUNT && clock() - checkedAt >= CHECK_EVERY_MS) checkSizes();
+      if (slow >= SLOW_COUNT && clock.now() - checkedAt >= CHECK_EVERY_MS) checkSizes();
       return;
     }
     const count = (executions.get(name) ?? 0) + 1;
@@ -91,10 +92,10 @@ export function createPreparer(
   return async (text, run) => {
     if (!mayPrepare) return await run(null);
     const name = nameOf(text);
-    const began = clock();
+    const began = clock.now();
     try {
       const answer = await run(name);
-      recordDuration(name, clock() - began);
+      recordDuration(name, clock.now() - began);
       return answer;
     } catch (error) {
       if (isUnknownStatement(error)) mayPrepare = false;

@@ -1,7 +1,9 @@
 // A session that only reads: each statement in a read-only transaction of its own, with a deadline of the
 // server's, and not compiled. For pages, whose readers must never slow the scheduler down. Works behind
 // pgbouncer.
+
 import type * as pg from 'pg';
+import type { Clock } from '../../model/clock.js';
 import { openPoolTo } from './connection.js';
 import type { Database, Session } from './database.js';
 import { queryClientWithin } from './deadline.js';
@@ -38,7 +40,7 @@ export function openReadSession(database: Database, options: ReadOptions = {}): 
   return {
     run: async <Row>(text: string, values: readonly unknown[] = []) =>
       (await inTurn(() =>
-        readOnce(pool, begin, database.rewrite(text), values, statementTimeoutMs + GRACE_MS),
+        readOnce(database.clock, pool, begin, database.rewrite(text), values, statementTimeoutMs + GRACE_MS),
       )) as Row[],
     close: async () => {
       ending ??= own?.end();
@@ -48,6 +50,7 @@ export function openReadSession(database: Database, options: ReadOptions = {}): 
 }
 
 async function readOnce(
+  clock: Clock,
   pool: pg.Pool,
   begin: string,
   text: string,
@@ -56,7 +59,7 @@ async function readOnce(
 ): Promise<unknown[]> {
   const client = await sharesOf(pool).connect(deadlineMs);
   const ask = (sql: string, parameters: readonly unknown[] = []) =>
-    queryClientWithin(client, { name: null, text: sql }, parameters, deadlineMs);
+    queryClientWithin(clock, client, { name: null, text: sql }, parameters, deadlineMs);
   let failure: Error | undefined;
   try {
     await ask(begin);

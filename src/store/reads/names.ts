@@ -1,5 +1,5 @@
 // Names for the completion of shells.
-import { openDatabase } from '../connection/database.js';
+import { type DatabaseOptions, openDatabase } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 
 const MAX_NAMES = 500;
@@ -23,8 +23,11 @@ const STATEMENTS = {
 export type NameKind = keyof typeof STATEMENTS;
 
 /** The first 500, in order, over a connection of their own. */
-export async function readNames(connectionString: string, schema: string, kind: NameKind): Promise<string[]> {
-  const database = openDatabase({ connectionString, schema, connections: 1 });
+export async function readNames(
+  reach: Pick<DatabaseOptions, 'clock' | 'connectionString' | 'schema'>,
+  kind: NameKind,
+): Promise<string[]> {
+  const database = openDatabase({ ...reach, connections: 1 });
   try {
     return (await STATEMENTS[kind].run(database, {})).map(({ name }) => name);
   } finally {

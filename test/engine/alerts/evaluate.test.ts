@@ -5,7 +5,7 @@ import { evaluateAlerts } from '../../../src/engine/alerts/evaluate.js';
 import { alertLimits } from '../../../src/engine/alerts/limits.js';
 import { type AlertRule, defineJob } from '../../../src/index.js';
 import { readAlerts } from '../../../src/model/alerts/read-alerts.js';
-import { openDatabase } from '../../../src/store/connection/database.js';
+import { openDatabase } from '../../support/database.js';
 import { engineOver } from '../../support/engine.js';
 import { collectLines, type LineLog } from '../../support/lines.js';
 import { openForEach } from '../../support/open.js';

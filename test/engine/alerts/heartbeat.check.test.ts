@@ -5,8 +5,8 @@ import { type BeatAlerts, createBeatAlerts } from '../../../src/daemon/beat-aler
 import { sendHeartbeat } from '../../../src/engine/alerts/heartbeat.js';
 import { defineJob } from '../../../src/index.js';
 import { readAlerts } from '../../../src/model/alerts/read-alerts.js';
-import { openDatabase } from '../../../src/store/connection/database.js';
 import { capturingLogger, type LogLine } from '../../../src/testing/captured-logs.js';
+import { openDatabase } from '../../support/database.js';
 import { engineOver } from '../../support/engine.js';
 import { openForEach } from '../../support/open.js';
 import { reuseTestTock, type TestTock } from '../../support/test-tock.js';

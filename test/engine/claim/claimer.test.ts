@@ -2,9 +2,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Claimer, type ClaimerOptions } from '../../../src/engine/claim/claimer.js';
 import type { Engine } from '../../../src/engine/engine.js';
+import { systemClock } from '../../../src/environment/system-clock.js';
 import { silentLogger } from '../../../src/model/logger.js';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import type { Database } from '../../../src/store/connection/database.js';
 import type { Claim } from '../../../src/store/runs/claim/claim.js';
+import { openDatabase } from '../../support/database.js';
 import { openOnce } from '../../support/open.js';
 import { addRuns, emptyTables, type RunRow } from '../../support/runs.js';
 import { reuseTestTock, until } from '../../support/test-tock.js';
@@ -67,27 +69,30 @@ const open = (finds: ClaimerOptions['finds']) => {
   };
   const logger = { ...silentLogger, warn: ({ event }: { event?: unknown }) => warnings.push(event) };
   const settings = { leaseMs: 60_000 };
-  return new Claimer({ database: { ...database, run }, settings, logger } as unknown as Engine, {
-    workerId: WORKER,
-    queues: null,
-    finds,
-    claimable() {
-      asked++;
-      return Math.max(0, room);
+  return new Claimer(
+    { clock: systemClock, database: { ...database, run }, settings, logger } as unknown as Engine,
+    {
+      workerId: WORKER,
+      queues: null,
+      finds,
+      claimable() {
+        asked++;
+        return Math.max(0, room);
+      },
+      worthClaiming: () => worthClaiming,
+      async accept({ runs, needsAdmission }: Claim) {
+        await onAccept(runs.length);
+        taken.push([...runs.map(run => run.id), ...needsAdmission.map(id => `[${id}]`)].join(' '));
+        await onTaken[taken.length]?.();
+        return runs.length;
+      },
+      onExhausted: () => events.push('end'),
+      onIdle() {
+        events.push(claimer.isClaiming ? 'rest while claiming' : 'rest');
+        onIdle();
+      },
     },
-    worthClaiming: () => worthClaiming,
-    async accept({ runs, needsAdmission }: Claim) {
-      await onAccept(runs.length);
-      taken.push([...runs.map(run => run.id), ...needsAdmission.map(id => `[${id}]`)].join(' '));
-      await onTaken[taken.length]?.();
-      return runs.length;
-    },
-    onExhausted: () => events.push('end'),
-    onIdle() {
-      events.push(claimer.isClaiming ? 'rest while claiming' : 'rest');
-      onIdle();
-    },
-  });
+  );
 };
 afterEach(async () => {
   claimer.stop();

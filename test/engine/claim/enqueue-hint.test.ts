@@ -4,8 +4,8 @@ import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createEnqueueHint } from '../../../src/engine/claim/enqueue-hint.js';
 import { type Daemon, defineJob } from '../../../src/index.js';
-import { openDatabase } from '../../../src/store/connection/database.js';
 import { claimInLanes } from '../../../src/store/runs/claim/claim-in-lanes.js';
+import { openDatabase } from '../../support/database.js';
 import { openForEach } from '../../support/open.js';
 
 import { insertSleeper } from '../../support/sleepers.js';

@@ -3,8 +3,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Listener, startListener } from '../../../src/engine/claim/listen.js';
 import type { Engine } from '../../../src/engine/engine.js';
+import { systemClock } from '../../../src/environment/system-clock.js';
 import { silentLogger } from '../../../src/model/logger.js';
-import { openDatabase } from '../../../src/store/connection/database.js';
+import { openDatabase } from '../../support/database.js';
 import { openForEach } from '../../support/open.js';
 import { reuseTestTock, until } from '../../support/test-tock.js';
 
@@ -14,7 +15,7 @@ let listener: Listener;
 let heard: string[];
 beforeEach(async () => {
   heard = [];
-  listener = startListener({ database, logger: silentLogger } as Engine, notification =>
+  listener = startListener({ clock: systemClock, database, logger: silentLogger } as Engine, notification =>
     heard.push(notification.kind === 'queued' ? (notification.lane?.queue ?? 'anywhere') : notification.kind),
   );
   await until(async () => heard.includes('anywhere'), 'the first connection');

@@ -1,28 +1,20 @@
 // How often notifications make a worker check.
-import { performance } from 'node:perf_hooks';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   createNotificationLimiter,
   type NotificationLimiter,
 } from '../../../src/engine/claim/notification-limiter.js';
+import { createVirtualClock, type VirtualClock } from '../../support/virtual-clock.js';
 
 let limiter: NotificationLimiter;
 let checks: number;
-let now: number;
+let clock: VirtualClock;
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  [now, checks] = [0, 0];
-  vi.spyOn(performance, 'now').mockImplementation(() => now);
-  limiter = createNotificationLimiter(() => checks++);
+  checks = 0;
+  clock = createVirtualClock();
+  limiter = createNotificationLimiter(clock, () => checks++);
 });
-afterEach(() => {
-  vi.restoreAllMocks();
-  vi.useRealTimers();
-});
-const pass = (ms: number) => {
-  now += ms;
-  vi.advanceTimersByTime(ms);
-};
+const pass = (ms: number) => clock.pass(ms);
 
 describe('createNotificationLimiter', () => {
   it('checks at once, then after pauses that double up to a quarter of a second', () => {
@@ -58,6 +50,6 @@ describe('createNotificationLimiter', () => {
     limiter.close();
     limiter.notified();
     pass(1000);
-    expect([checks, vi.getTimerCount()]).toEqual([1, 0]);
+    expect([checks, clock.waiting()]).toEqual([1, 0]);
   });
 });

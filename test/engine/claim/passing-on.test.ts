@@ -1,13 +1,12 @@
 // Engine: when the slots of runs that end are passed on, and to how many runs.
-import { performance } from 'node:perf_hooks';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createSlotPassing, type SlotPassing } from '../../../src/engine/claim/passing-on.js';
+
+const NOW = 60_000;
 
 let room: number;
 let passing: SlotPassing<string>;
 beforeEach(() => {
-  // It counts in half seconds, which a busy machine may take for anything.
-  vi.spyOn(performance, 'now').mockReturnValue(60_000);
   room = 10;
   passing = createSlotPassing<string>({
     leaseMs: 60_000,
@@ -17,38 +16,36 @@ beforeEach(() => {
   });
 });
 
-afterEach(() => vi.restoreAllMocks());
-
 describe('slots of runs that end', () => {
   it('are passed on after a claim, and no longer than half a second without another', () => {
-    expect(passing.begin(['limited'])).toBeNull();
-    passing.recordClaim(performance.now() - 501);
-    expect(passing.begin(['limited'])).toBeNull();
-    passing.recordClaim(performance.now());
-    expect(passing.begin(['limited'])).toMatchObject({ limit: 1, leaseMs: 60_000, queues: ['mail'] });
+    expect(passing.begin(['limited'], NOW)).toBeNull();
+    passing.recordClaim(NOW - 501);
+    expect(passing.begin(['limited'], NOW)).toBeNull();
+    passing.recordClaim(NOW);
+    expect(passing.begin(['limited'], NOW)).toMatchObject({ limit: 1, leaseMs: 60_000, queues: ['mail'] });
   });
 
   it('are passed on to as many runs as hold one, within the room that is left', () => {
-    passing.recordClaim(performance.now());
-    expect(passing.begin(['free', 'free'])).toBeNull();
-    const first = passing.begin(['limited 1', 'free', 'limited 2']);
+    passing.recordClaim(NOW);
+    expect(passing.begin(['free', 'free'], NOW)).toBeNull();
+    const first = passing.begin(['limited 1', 'free', 'limited 2'], NOW);
     expect(first?.limit).toBe(2);
     room = 3;
-    const second = passing.begin(['limited 3', 'limited 4']);
+    const second = passing.begin(['limited 3', 'limited 4'], NOW);
     expect(second?.limit).toBe(1);
     expect(passing.awaited).toBe(3);
-    expect(passing.begin(['limited 5'])).toBeNull();
+    expect(passing.begin(['limited 5'], NOW)).toBeNull();
     if (first !== null) passing.end(first, 2);
     expect(passing.awaited).toBe(1);
-    expect(passing.begin(['limited 5'])?.limit).toBe(1);
+    expect(passing.begin(['limited 5'], NOW)?.limit).toBe(1);
   });
 
   it('are kept after a hundred in a row were passed on in vain, until a run has waited for one', () => {
     const slots = Array.from({ length: 50 }, (_, index) => `limited ${index}`);
     room = 50;
     const passOnTo = (count: number) => {
-      passing.recordClaim(performance.now());
-      const passingOn = passing.begin(slots);
+      passing.recordClaim(NOW);
+      const passingOn = passing.begin(slots, NOW);
       if (passingOn !== null) passing.end(passingOn, count);
       return passingOn !== null;
     };

@@ -1,15 +1,16 @@
 // Claimed runs that wait for free capacity.
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { createPrefetchBuffer, type PrefetchBuffer } from '../../../src/engine/claim/prefetch-buffer.js';
+import { createVirtualClock, type VirtualClock } from '../../support/virtual-clock.js';
 
+let clock: VirtualClock;
 let buffer: PrefetchBuffer<number>;
 let stalls: number;
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  clock = createVirtualClock();
   stalls = 0;
-  buffer = createPrefetchBuffer<number>(300, () => stalls++);
+  buffer = createPrefetchBuffer<number>(clock, 300, () => stalls++);
 });
-afterEach(() => vi.useRealTimers());
 
 describe('createPrefetchBuffer', () => {
   it('returns runs in their order, also beyond a thousand', () => {
@@ -30,21 +31,21 @@ describe('createPrefetchBuffer', () => {
   it('calls back each time the same run has been first for 300 ms', () => {
     buffer.push(1);
     buffer.push(2);
-    vi.advanceTimersByTime(299);
+    clock.pass(299);
     expect(stalls).toBe(0);
-    vi.advanceTimersByTime(1);
+    clock.pass(1);
     expect(stalls).toBe(1);
-    vi.advanceTimersByTime(300);
+    clock.pass(300);
     expect(stalls).toBe(2);
   });
 
   it('does not while runs leave, nor when it is empty', () => {
     for (const run of [1, 2, 3]) buffer.push(run);
     for (let round = 0; round < 3; round++) {
-      vi.advanceTimersByTime(200);
+      clock.pass(200);
       buffer.shift();
     }
-    vi.advanceTimersByTime(1000);
-    expect([stalls, vi.getTimerCount()]).toEqual([0, 0]);
+    clock.pass(1000);
+    expect([stalls, clock.waiting()]).toEqual([0, 0]);
   });
 });

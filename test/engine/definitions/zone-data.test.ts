@@ -4,8 +4,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { defineJob } from '../../../src/index.js';
 import { findProblems } from '../../../src/model/problems.js';
 import { zoneDifferences } from '../../../src/model/schedule/zone/zone-agreement.js';
-import { openDatabase } from '../../../src/store/connection/database.js';
 import { readZoneOffsets } from '../../../src/store/definitions/zones/zone-offsets.js';
+import { openDatabase } from '../../support/database.js';
 import { openOnce } from '../../support/open.js';
 import { reuseTestTock } from '../../support/test-tock.js';
 

@@ -3,11 +3,12 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type Engine, readSettings } from '../../../src/engine/engine.js';
 import { openWorker } from '../../../src/engine/worker/worker.js';
 import type { Worker } from '../../../src/engine/worker/worker-interface.js';
+import { systemClock } from '../../../src/environment/system-clock.js';
 import { type AnyJob, defineJob } from '../../../src/index.js';
 import { createRegistry } from '../../../src/model/job/registry.js';
 import { silentLogger } from '../../../src/model/logger.js';
 import { SUSPECTS } from '../../../src/model/run/limits.js';
-import { openDatabase } from '../../../src/store/connection/database.js';
+import { openDatabase } from '../../support/database.js';
 import { noMethods } from '../../support/engine.js';
 import { openForEach } from '../../support/open.js';
 import { reuseTestTock, until } from '../../support/test-tock.js';
@@ -31,6 +32,7 @@ beforeEach(() => {
 });
 
 const engineWith = (jobs: readonly AnyJob[], isolation: Engine['isolation'] = null): Engine => ({
+  clock: systemClock,
   database,
   registry: createRegistry(jobs),
   logger: silentLogger,

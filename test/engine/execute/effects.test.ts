@@ -3,10 +3,12 @@ import { describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
 import { activeRun } from '../../../src/engine/execute/active-run.js';
 import { createEffects } from '../../../src/engine/execute/effects.js';
+import { systemClock } from '../../../src/environment/system-clock.js';
 import { type AnyJob, defineJob, type JobContext } from '../../../src/index.js';
 import { silentLogger } from '../../../src/model/logger.js';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import type { Database } from '../../../src/store/connection/database.js';
 import type { ClaimedRun } from '../../../src/store/runs/claim/claimed-run.js';
+import { openDatabase } from '../../support/database.js';
 import { openForEach } from '../../support/open.js';
 import { addRuns, WAITING_FOR_A_LOCK } from '../../support/runs.js';
 import { reuseTestTock, until } from '../../support/test-tock.js';
@@ -382,8 +384,8 @@ describe('a transaction whose commit was lost on the way', () => {
       },
       run: () => Promise.reject(Object.assign(new Error('permission denied'), { code: '42501' })),
     };
-    const engine = { database: cutOff, logger: silentLogger } as unknown as Engine;
-    const active = activeRun({ id, fence: 1, job: 'acts' } as ClaimedRun, performance.now());
+    const engine = { clock: systemClock, database: cutOff, logger: silentLogger } as unknown as Engine;
+    const active = activeRun({ id, fence: 1, job: 'acts' } as ClaimedRun, systemClock.now());
     const { transaction } = createEffects(engine, active, workerId);
     await expect(transaction(() => 'done')).rejects.toMatchObject({
       code: 'TOCK_OUTCOME_UNKNOWN',

@@ -4,6 +4,7 @@ import { type Engine, readSettings } from '../../../src/engine/engine.js';
 import { abort, signalOf } from '../../../src/engine/execute/abort.js';
 import { type ActiveRun, activeRun } from '../../../src/engine/execute/active-run.js';
 import { drainReason, executeRun } from '../../../src/engine/execute/execute.js';
+import { systemClock } from '../../../src/environment/system-clock.js';
 import { type AnyJob, Cancel, defineJob, type JobContext } from '../../../src/index.js';
 import { createRegistry } from '../../../src/model/job/registry.js';
 import { silentLogger } from '../../../src/model/logger.js';
@@ -52,6 +53,7 @@ function execute(
 ): Attempt {
   const acts = defineJob({ name: 'acts', ...job, run: handler }) as AnyJob;
   const engine = {
+    clock: systemClock,
     registry: createRegistry([acts]),
     settings: readSettings({ grace: '20ms' }),
     logger: silentLogger,

@@ -4,8 +4,8 @@ import type { Socket } from 'node:net';
 import pg from 'pg';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob } from '../../../src/index.js';
-import { openDatabase } from '../../../src/store/connection/database.js';
 import { claimFreeRuns } from '../../../src/store/runs/claim/claim.js';
+import { openDatabase } from '../../support/database.js';
 import { openForEach } from '../../support/open.js';
 import { reuseTestTock } from '../../support/test-tock.js';
 

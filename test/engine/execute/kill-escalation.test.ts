@@ -1,7 +1,7 @@
 // How a child process is made to end. With real processes: test/processes/isolate-endings.check.test.ts.
-import { performance } from 'node:perf_hooks';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ABANDON_MS, KillEscalation, TERM_MS } from '../../../src/engine/execute/isolate/kill-escalation.js';
+import { createVirtualClock, type VirtualClock } from '../../support/virtual-clock.js';
 
 const GRACE_MS = 10_000;
 
@@ -9,11 +9,9 @@ let sent: string[];
 let controller: AbortController;
 let escalation: KillEscalation;
 let isAbandoned: boolean;
-let now: number;
+let clock: VirtualClock;
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  now = 0;
-  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  clock = createVirtualClock();
   sent = [];
   isAbandoned = false;
   controller = new AbortController();
@@ -22,26 +20,19 @@ beforeEach(() => {
     allow: (ms: number) => void sent.push(`allow ${ms}`),
     kill: (name: string) => void sent.push(name),
   };
-  escalation = new KillEscalation(child, controller.signal, GRACE_MS);
+  escalation = new KillEscalation(clock, child, controller.signal, GRACE_MS);
   void escalation.abandoned.then(({ signal }) => {
     isAbandoned = signal === 'SIGKILL';
   });
 });
-afterEach(() => {
-  escalation.stop();
-  vi.restoreAllMocks();
-  vi.useRealTimers();
-});
+afterEach(() => escalation.stop());
 
-const pass = (ms: number) => {
-  now += ms;
-  return vi.advanceTimersByTimeAsync(ms);
-};
+const pass = (ms: number) => clock.advance(ms);
 
 describe('KillEscalation', () => {
   it('does nothing to a child whose signal has not aborted', async () => {
     await pass(1_000_000);
-    expect([sent, escalation.remainingMs(), vi.getTimerCount()]).toEqual([[], null, 0]);
+    expect([sent, escalation.remainingMs(), clock.waiting()]).toEqual([[], null, 0]);
   });
 
   it('aborts, sends SIGTERM after the grace, SIGKILL a second later, and then gives the child up', async () => {
@@ -83,7 +74,7 @@ describe('KillEscalation', () => {
     escalation.expectEnd();
     sent = [];
     escalation.stop();
-    expect(vi.getTimerCount()).toBe(0);
+    expect(clock.waiting()).toBe(0);
     await pass(1_000_000);
     expect([sent, isAbandoned]).toEqual([[], false]);
   });
@@ -92,6 +83,6 @@ describe('KillEscalation', () => {
     escalation.stop();
     controller.abort();
     await pass(1_000_000);
-    expect([sent, vi.getTimerCount()]).toEqual([[], 0]);
+    expect([sent, clock.waiting()]).toEqual([[], 0]);
   });
 });

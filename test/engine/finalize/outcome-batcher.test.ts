@@ -4,9 +4,11 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
 import { OutcomeBatcher } from '../../../src/engine/finalize/outcome-batcher.js';
+import { systemClock } from '../../../src/environment/system-clock.js';
 import type { Outcome } from '../../../src/model/run/decide.js';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import type { Database } from '../../../src/store/connection/database.js';
 import type { Finalization } from '../../../src/store/runs/finalize.js';
+import { openDatabase } from '../../support/database.js';
 import { collectLines, type LineLog } from '../../support/lines.js';
 import { storeTest } from '../../support/open.js';
 import { addRuns } from '../../support/runs.js';
@@ -56,7 +58,12 @@ beforeEach(async () => {
       return rows;
     },
   };
-  const engine = { database: watched, logger: log.logger, workers: new Set() } as unknown as Engine;
+  const engine = {
+    clock: systemClock,
+    database: watched,
+    logger: log.logger,
+    workers: new Set(),
+  } as unknown as Engine;
   batcher = new OutcomeBatcher<Finalization>(engine, {
     workerId: WORKER,
     canWrite: entry => canWrite(entry.id),

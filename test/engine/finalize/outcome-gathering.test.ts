@@ -1,9 +1,10 @@
 // When gathered outcomes are sent.
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   createOutcomeGathering,
   type OutcomeGathering,
 } from '../../../src/engine/finalize/outcome-gathering.js';
+import { createVirtualClock, type VirtualClock } from '../../support/virtual-clock.js';
 
 interface Entry {
   readonly isAwaited: boolean;
@@ -14,31 +15,22 @@ let gathering: OutcomeGathering<Entry>;
 let sent: string[];
 let isFree: boolean;
 let startedAt: number;
-let now: number;
+let clock: VirtualClock;
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  vi.spyOn(performance, 'now').mockImplementation(() => now);
-  [sent, isFree, now, startedAt] = [[], true, 1000, 1000];
+  [sent, isFree, startedAt] = [[], true, 1000];
+  clock = createVirtualClock({ startsAt: startedAt });
   gathering = createOutcomeGathering<Entry>({
+    clock,
     isAwaited: entry => entry.isAwaited,
     send() {
       gathering.stopWaiting();
-      sent.push(`${gathering.take(Number.POSITIVE_INFINITY).length} at ${now - startedAt}`);
+      sent.push(`${gathering.take(Number.POSITIVE_INFINITY).length} at ${clock.now() - startedAt}`);
       isFree = false;
     },
   });
 });
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-});
 
-const pass = (ms: number) => {
-  for (let n = 0; n < ms; n++) {
-    now++;
-    vi.advanceTimersByTime(1);
-  }
-};
+const pass = (ms: number) => clock.pass(ms);
 
 const add = (count: number, isAwaited = false) => {
   for (let n = 0; n < count; n++) gathering.add({ isAwaited }, isFree);
@@ -65,7 +57,7 @@ describe('outcomes are sent', () => {
     add(10);
     pass(100);
     expect(sent).toEqual([]);
-    startedAt = now;
+    startedAt = clock.now();
     done(49, 5);
     expect(sent).toEqual(['10 at 5']);
   });
@@ -80,7 +72,7 @@ describe('outcomes are sent', () => {
     add(5);
     pass(1);
     expect(sent).toEqual(['20 at 30']);
-    expect(vi.getTimerCount()).toBe(0);
+    expect(clock.waiting()).toBe(0);
   });
 
   it('at once after a large batch that took as long', () => {
@@ -136,7 +128,7 @@ describe('outcomes are sent', () => {
     pass(25);
     add(1, true);
     expect(sent).toEqual(['10 at 30']);
-    startedAt = now;
+    startedAt = clock.now();
     done(10, 1);
     expect(sent).toEqual(['10 at 30', '1 at 1']);
   });

@@ -2,7 +2,8 @@
 import { expect, it } from 'vitest';
 import { followUp } from '../../../src/engine/materialize/follow-chains.js';
 import type { Worker } from '../../../src/engine/worker/worker-interface.js';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import type { Database } from '../../../src/store/connection/database.js';
+import { openDatabase } from '../../support/database.js';
 import { engineOver } from '../../support/engine.js';
 import { openForEach } from '../../support/open.js';
 import { reuseTestTock } from '../../support/test-tock.js';

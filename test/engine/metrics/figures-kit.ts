@@ -3,8 +3,9 @@ import pg from 'pg';
 import { expect } from 'vitest';
 import { rollUp } from '../../../src/engine/metrics/roll-up.js';
 import type { FinishedStatus } from '../../../src/model/run/states.js';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import type { Database } from '../../../src/store/connection/database.js';
 import { createTotalsReader, readTotals } from '../../../src/store/reads/metrics/totals.js';
+import { openDatabase } from '../../support/database.js';
 import { reuseTestTock, type TestTock } from '../../support/test-tock.js';
 
 export const START = '2026-03-01T12:00:00Z';

@@ -7,8 +7,8 @@ import { createRunEnds, type RunEnds } from '../../../src/engine/operate/run-end
 import { nextPollMs, type WaitOptions, waitForEnd } from '../../../src/engine/operate/wait.js';
 import { defineJob } from '../../../src/index.js';
 import type { RunRecord } from '../../../src/model/run/run-record.js';
-import { openDatabase } from '../../../src/store/connection/database.js';
 import { cancelRun, retryRun } from '../../../src/store/runs/operator-moves.js';
+import { openDatabase } from '../../support/database.js';
 import { engineOver } from '../../support/engine.js';
 import { openForEach, stopAfterEach } from '../../support/open.js';
 import { reuseTestTock, until } from '../../support/test-tock.js';

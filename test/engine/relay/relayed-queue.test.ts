@@ -1,8 +1,8 @@
 // A relayed queue: who claims from it, and what is said of it.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineJob, findProblems } from '../../../src/index.js';
-import { openDatabase } from '../../../src/store/connection/database.js';
 import { readNextDue } from '../../../src/store/reads/next-due.js';
+import { openDatabase } from '../../support/database.js';
 import { openForEach } from '../../support/open.js';
 import { reuseTestTock, until } from '../../support/test-tock.js';
 

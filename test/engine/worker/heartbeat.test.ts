@@ -1,16 +1,18 @@
 // Engine: the beats of a worker, one by one: timers are the test's, the database is real.
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
 import { signalOf } from '../../../src/engine/execute/abort.js';
 import { type ActiveRun, activeRun } from '../../../src/engine/execute/active-run.js';
 import { type Heartbeat, startHeartbeat } from '../../../src/engine/worker/heartbeat.js';
 import { flushProgress } from '../../../src/engine/worker/progress.js';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import type { Database } from '../../../src/store/connection/database.js';
 import type { ClaimedRun } from '../../../src/store/runs/claim/claimed-run.js';
+import { openDatabase } from '../../support/database.js';
 import { collectLines, type LineLog } from '../../support/lines.js';
 import { storeTest } from '../../support/open.js';
 import { addRuns, type RunRow, whileLocked } from '../../support/runs.js';
+import { createVirtualClock, type VirtualClock } from '../../support/virtual-clock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const WORKER = '00000000-0000-4000-8000-000000000001';
@@ -20,6 +22,7 @@ const BEAT_MS = 15_000;
 const { test } = storeTest(NOW);
 let pool: pg.Pool;
 let database: Database;
+let clock: VirtualClock;
 let log: LineLog;
 let active: Set<ActiveRun>;
 let heartbeat: Heartbeat | undefined;
@@ -32,14 +35,13 @@ let answered: () => unknown;
 let seen: number;
 let refreshRow: () => Promise<void>;
 beforeAll(async () => {
-  // Without idle timers, so that the only timers are those of the code under test.
-  pool = new pg.Pool({ connectionString: test.url, idleTimeoutMillis: 0 });
+  pool = new pg.Pool({ connectionString: test.url });
   database = openDatabase({ pool });
   await database.run('select 1');
 });
 beforeEach(() => {
   // Leases are judged by this clock too, which a busy machine must not move.
-  vi.spyOn(performance, 'now').mockReturnValue(1_000_000);
+  clock = createVirtualClock({ startsAt: 1_000_000 });
   log = collectLines();
   active = new Set();
   [sent, seen, underWay] = [0, 0, 0];
@@ -52,8 +54,6 @@ beforeEach(() => {
 afterEach(() => {
   heartbeat?.stop();
   heartbeat = undefined;
-  vi.useRealTimers();
-  vi.restoreAllMocks();
 });
 afterAll(async () => {
   await database.close();
@@ -74,18 +74,18 @@ const watched = (): Database => ({
 });
 const engine = () =>
   ({
+    clock,
     database: watched(),
     logger: log.logger,
     settings: { leaseMs: LEASE_MS, heartbeatMs: BEAT_MS },
   }) as unknown as Engine;
 const start = (pollMs?: number) => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
   heartbeat = startHeartbeat(engine(), WORKER, active, () => refreshRow(), { pollMs });
   return heartbeat;
 };
 /** Advances the timers, and waits for the answers to what they sent. */
 const pass = async (ms: number) => {
-  vi.advanceTimersByTime(ms);
+  clock.pass(ms);
   await rest();
 };
 /** Nothing new has happened for a while; the answers of the database take real time. */
@@ -107,7 +107,7 @@ const hold = async (row: RunRow = {}, more: Partial<ActiveRun> = {}): Promise<Ac
     locked_until: '2026-03-02T12:00:30Z',
     ...row,
   });
-  const each = activeRun({ id, fence: 3, job: 'noop' } as ClaimedRun, performance.now() - 1000);
+  const each = activeRun({ id, fence: 3, job: 'noop' } as ClaimedRun, clock.now() - 1000);
   active.add(Object.assign(each, more));
   return each;
 };
@@ -126,7 +126,7 @@ describe('a beat', () => {
     start();
     await pass(BEAT_MS - 1);
     expect([sent, seen]).toEqual([0, 0]);
-    const at = performance.now();
+    const at = clock.now();
     await pass(1);
     expect([sent, seen, await renewed()]).toEqual([1, 1, [one.run.id, two.run.id]]);
     expect(Math.min(one.renewedAt, two.renewedAt)).toBeGreaterThanOrEqual(at);
@@ -143,14 +143,14 @@ describe('a beat', () => {
     await hold({}, { isCommitted: true });
     await hold({}, { isTimedOut: true });
     await hold({}, { isFinalizing: true });
-    await hold({}, { isFinalizing: true, renewedAt: performance.now() - LEASE_MS / 2 + 25_000 });
+    await hold({}, { isFinalizing: true, renewedAt: clock.now() - LEASE_MS / 2 + 25_000 });
     start();
     await pass(BEAT_MS);
     expect([sent, seen, await renewed()]).toEqual([0, 1, []]);
   });
 
   it('renews what waits long to be written, once half its lease is over', async () => {
-    const old = { isFinalizing: true, renewedAt: performance.now() - LEASE_MS / 2 };
+    const old = { isFinalizing: true, renewedAt: clock.now() - LEASE_MS / 2 };
     const ids = [await hold({}, old), await hold({}, { ...old, isTimedOut: true })].map(each => each.run.id);
     start();
     await pass(BEAT_MS);
@@ -207,7 +207,7 @@ describe('a beat', () => {
       expect(sent).toBe(1);
       await pass(1);
       expect([sent, locked.isLost]).toEqual([2, false]);
-      locked.renewedAt = performance.now() - LEASE_MS;
+      locked.renewedAt = clock.now() - LEASE_MS;
       await pass(200);
       expect([sent, locked.isLost]).toEqual([3, true]);
     });
@@ -258,9 +258,9 @@ describe('a beat that fails', () => {
   });
 
   it('loses the runs whose leases are over by our own clock, and no others', async () => {
-    const over = await hold({}, { renewedAt: performance.now() - LEASE_MS });
-    const settled = await hold({}, { renewedAt: performance.now() - LEASE_MS, isCommitted: true });
-    const lasts = await hold({}, { renewedAt: performance.now() - LEASE_MS + 30_000 });
+    const over = await hold({}, { renewedAt: clock.now() - LEASE_MS });
+    const settled = await hold({}, { renewedAt: clock.now() - LEASE_MS, isCommitted: true });
+    const lasts = await hold({}, { renewedAt: clock.now() - LEASE_MS + 30_000 });
     before = fail;
     start();
     await pass(BEAT_MS);
@@ -277,7 +277,7 @@ describe('a beat that fails', () => {
     await pass(BEAT_MS);
     await pass(BEAT_MS);
     expect([sent, each.isLost]).toEqual([1, false]);
-    each.renewedAt = performance.now() - LEASE_MS;
+    each.renewedAt = clock.now() - LEASE_MS;
     await pass(BEAT_MS);
     expect([sent, each.isLost]).toEqual([1, true]);
     go();
@@ -321,7 +321,7 @@ describe('stop', () => {
     const [asked, shown] = [sent, seen];
     each.progress = { fraction: 0.5, stage: null, events: 1 };
     await pass(10 * BEAT_MS);
-    expect([sent, seen, vi.getTimerCount()]).toEqual([asked, shown, 0]);
+    expect([sent, seen, clock.waiting()]).toEqual([asked, shown, 0]);
   });
 
   it('also of a beat that is under way: it is not repeated', async () => {
@@ -333,7 +333,7 @@ describe('stop', () => {
     started.stop();
     fail(new Error('no'));
     await rest();
-    expect([sent, vi.getTimerCount()]).toEqual([1, 0]);
+    expect([sent, clock.waiting()]).toEqual([1, 0]);
   });
 });
 
@@ -431,7 +431,7 @@ describe('a poll', () => {
   it('asks nothing if no run is at work, nor of runs that were claimed or renewed since the last one', async () => {
     start(1000);
     await pass(5000);
-    await hold({}, { renewedAt: performance.now() + 60_000 });
+    await hold({}, { renewedAt: clock.now() + 60_000 });
     await pass(1000);
     expect(sent).toBe(0);
   });

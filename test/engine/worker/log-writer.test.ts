@@ -1,6 +1,6 @@
 // Engine: how the logs of attempts are written: many in one statement, under their fence, and before their outcome.
 // The database is real, with a look at what is sent.
-import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
 import { type ActiveRun, activeRun } from '../../../src/engine/execute/active-run.js';
 import { LogWriter } from '../../../src/engine/worker/log-writer.js';
@@ -12,18 +12,21 @@ import type { ClaimedRun } from '../../../src/store/runs/claim/claimed-run.js';
 import { collectLines, type LineLog } from '../../support/lines.js';
 import { storeTest } from '../../support/open.js';
 import { addRuns, type RunRow } from '../../support/runs.js';
+import { createVirtualClock, type VirtualClock } from '../../support/virtual-clock.js';
 
 const NOW = '2026-03-02T12:00:00Z';
 const WORKER = '00000000-0000-4000-8000-000000000001';
 const OTHER = '00000000-0000-4000-8000-000000000002';
 
 const { test, database } = storeTest(NOW);
+let clock: VirtualClock;
 let log: LineLog;
 let writer: LogWriter;
 /** How many logs each statement held, and what happens before it is sent. */
 let sent: number[];
 let before: () => unknown;
 beforeEach(async () => {
+  clock = createVirtualClock({ startsAt: 60_000 });
   log = collectLines();
   sent = [];
   before = () => undefined;
@@ -35,10 +38,7 @@ beforeEach(async () => {
       return await database.run<Row>(...statement);
     },
   };
-  writer = new LogWriter({ database: watched, logger: log.logger } as unknown as Engine, WORKER);
-});
-afterEach(() => {
-  vi.restoreAllMocks();
+  writer = new LogWriter({ clock, database: watched, logger: log.logger } as unknown as Engine, WORKER);
 });
 
 /** A run that WORKER holds under fence 3, in the database and here. */
@@ -49,7 +49,7 @@ const hold = async (row: RunRow = {}): Promise<ActiveRun> => {
 };
 const add = (active: ActiveRun, text: string, maxBytes = 1024) => {
   active.log ??= new RunLog(maxBytes);
-  active.log.add(describeLine('info', text, {}, maxBytes), performance.now());
+  active.log.add(describeLine('info', text, {}, maxBytes), clock.now());
 };
 const textsOf = async ({ run }: ActiveRun) =>
   (await readLog(database, run.id)).map(each => each.lines.map(line => line.text));
@@ -107,8 +107,7 @@ describe('what handlers have logged', () => {
   it('has the database’s time: that of the first line, and what has passed since', async () => {
     const active = await hold();
     active.log = new RunLog(1024);
-    vi.spyOn(performance, 'now').mockReturnValue(60_000);
-    const start = performance.now() - 5000;
+    const start = clock.now() - 5000;
     for (const [text, ms] of [
       ['one', 0],
       ['two', 1500],

@@ -3,7 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import { openWorker } from '../../../src/engine/worker/worker.js';
 import { defineJob } from '../../../src/index.js';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import type { Database } from '../../../src/store/connection/database.js';
+import { openDatabase } from '../../support/database.js';
 import { engineOver } from '../../support/engine.js';
 import { openForEach } from '../../support/open.js';
 import { rounds } from '../../support/rounds.js';

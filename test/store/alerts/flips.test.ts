@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { judge } from '../../../src/model/alerts/judge.js';
 import { readAlertStates } from '../../../src/store/alerts/evaluation.js';
 import { enqueueDeliveries, type WrittenChange, writeChanges } from '../../../src/store/alerts/flips.js';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import type { Database } from '../../../src/store/connection/database.js';
+import { openDatabase } from '../../support/database.js';
 import { openForEach } from '../../support/open.js';
 import { reuseTestTock } from '../../support/test-tock.js';
 

@@ -2,7 +2,8 @@
 import { Kysely, Transaction } from 'kysely';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import loader from '../../../src/store/connection/apps-kysely/load-kysely.cjs';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import type { Database } from '../../../src/store/connection/database.js';
+import { openDatabase } from '../../support/database.js';
 import { openTestTock, type TestTock } from '../../support/test-tock.js';
 
 let test: TestTock;

@@ -1,7 +1,7 @@
 // Store: a statement that does not come back, and what becomes of its connection.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { openDatabase } from '../../../src/store/connection/database.js';
 import { openProxy } from '../../chaos/tcp-proxy.js';
+import { openDatabase } from '../../support/database.js';
 import { createTestDatabase } from '../../support/embedded-database.js';
 import { openForEach } from '../../support/open.js';
 

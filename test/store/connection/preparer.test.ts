@@ -1,10 +1,11 @@
 // Store: prepared statements get new plans once the tables have grown, and no names where a pooler lacks them.
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
-import { openDatabase } from '../../../src/store/connection/database.js';
+import { systemClock } from '../../../src/environment/system-clock.js';
 import { createPreparer } from '../../../src/store/connection/preparer.js';
 import { finalizeRuns } from '../../../src/store/runs/finalize.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
+import { openDatabase } from '../../support/database.js';
 import { createTestDatabase } from '../../support/embedded-database.js';
 import { until } from '../../support/until.js';
 
@@ -21,7 +22,7 @@ function preparing() {
       looks++;
       return { ...sizes };
     },
-    () => now,
+    { now: () => now },
   );
   const made = {
     sizes,
@@ -103,7 +104,7 @@ describe('the preparer', () => {
   });
 
   it('keeps the names if the sizes cannot be read', async () => {
-    const prepare = createPreparer(() => Promise.reject(new Error('away')));
+    const prepare = createPreparer(() => Promise.reject(new Error('away')), systemClock);
     const names = [];
     for (let execution = 0; execution < 8; execution++)
       names.push(await prepare('select 1', async name => name));
@@ -111,7 +112,7 @@ describe('the preparer', () => {
   });
 
   it('stops to name statements where a pooler has given the connection to others', async () => {
-    const prepare = createPreparer(async () => undefined);
+    const prepare = createPreparer(async () => undefined, systemClock);
     const names: (string | null)[] = [];
     const run = async (name: string | null) => {
       names.push(name);

@@ -1,6 +1,5 @@
 // Queries of Kysely's builder: they go the way of all statements, in whatever schema is configured.
 import { describe, expect, it } from 'vitest';
-import { openDatabase } from '../../../src/store/connection/database.js';
 import {
   db,
   firstRow,
@@ -10,6 +9,7 @@ import {
   runQuery,
   selectedInstant,
 } from '../../../src/store/connection/query.js';
+import { openDatabase } from '../../support/database.js';
 import { openOnce } from '../../support/open.js';
 import { openTestTock } from '../../support/test-tock.js';
 

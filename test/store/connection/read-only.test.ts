@@ -1,7 +1,7 @@
 // The session of the pages: it changes nothing, waits for nothing long, and leaves the workers' connections alone.
 import { describe, expect, it } from 'vitest';
-import { openDatabase } from '../../../src/store/connection/database.js';
 import { openReadSession } from '../../../src/store/connection/read-only.js';
+import { openDatabase } from '../../support/database.js';
 import { openForEach } from '../../support/open.js';
 import { openRecorder } from '../../support/recorded-connection.js';
 import { openTestTock } from '../../support/test-tock.js';

@@ -2,9 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { defineJob } from '../../../src/index.js';
 import type { Session } from '../../../src/store/connection/database.js';
-import { openDatabase } from '../../../src/store/connection/database.js';
 import { forgetComing, readExceptions } from '../../../src/store/definitions/occurrences/exceptions.js';
 import { deleteKeys } from '../../../src/store/partitions/partitions.js';
+import { openDatabase } from '../../support/database.js';
 import { openForEach } from '../../support/open.js';
 import { reuseTestTock } from '../../support/test-tock.js';
 

@@ -1,7 +1,7 @@
 // Store: the reads of the calendar, of the strips and of the pages of definitions, and the indexes that they use.
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openDatabase, type Session } from '../../../src/store/connection/database.js';
+import type { Session } from '../../../src/store/connection/database.js';
 import {
   pageAfter,
   readDefinitionNames,
@@ -15,6 +15,7 @@ import {
   readRecentOccurrences,
 } from '../../../src/store/reads/occurrences.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
+import { openDatabase } from '../../support/database.js';
 import { createTestDatabase } from '../../support/embedded-database.js';
 import { openOnce } from '../../support/open.js';
 

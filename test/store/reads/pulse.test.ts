@@ -1,9 +1,9 @@
 // Whether anything has happened that pages show, by one small statement.
 import { describe, expect, it } from 'vitest';
 import { defineJob } from '../../../src/index.js';
-import { openDatabase } from '../../../src/store/connection/database.js';
 import { readFrame } from '../../../src/store/reads/now/frame.js';
 import { readPulse } from '../../../src/store/reads/now/pulse.js';
+import { openDatabase } from '../../support/database.js';
 import { openForEach } from '../../support/open.js';
 import { openTestTock, until } from '../../support/test-tock.js';
 

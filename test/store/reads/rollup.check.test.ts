@@ -2,7 +2,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FINISHED_STATUSES } from '../../../src/model/run/states.js';
-import { openDatabase, type Session } from '../../../src/store/connection/database.js';
+import type { Session } from '../../../src/store/connection/database.js';
 import { OWN_TYPES } from '../../../src/store/connection/values/own-types.js';
 import { takeStep } from '../../../src/store/figures/roll-up.js';
 import {
@@ -14,6 +14,7 @@ import { readOutcomes } from '../../../src/store/reads/metrics/rollup.js';
 import { readTotals } from '../../../src/store/reads/metrics/totals.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
 import { type End, openFiguresKit } from '../../engine/metrics/figures-kit.js';
+import { openDatabase } from '../../support/database.js';
 import { createTestDatabase } from '../../support/embedded-database.js';
 import { openForEach, openOnce } from '../../support/open.js';
 import { fc } from '../../support/seed.js';

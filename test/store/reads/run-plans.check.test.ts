@@ -4,12 +4,13 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunMatch, readRunMatch } from '../../../src/model/run/match/run-match.js';
-import { openDatabase, type Session } from '../../../src/store/connection/database.js';
+import type { Session } from '../../../src/store/connection/database.js';
 import { OWN_TYPES } from '../../../src/store/connection/values/own-types.js';
 import { readLastErrors } from '../../../src/store/reads/runs/last-errors.js';
 import { readEffects } from '../../../src/store/reads/runs/run-detail.js';
 import { countRuns, listRunPage, readMatchingRuns } from '../../../src/store/reads/runs/run-list.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
+import { openDatabase } from '../../support/database.js';
 import { createTestDatabase } from '../../support/embedded-database.js';
 import { openOnce } from '../../support/open.js';
 

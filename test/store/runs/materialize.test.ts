@@ -1,8 +1,9 @@
 // Store: the statement that inserts the runs and skips of occurrences.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { occurrenceKey } from '../../../src/engine/materialize/occurrence-rows.js';
-import { openDatabase, type Session } from '../../../src/store/connection/database.js';
+import type { Session } from '../../../src/store/connection/database.js';
 import { insertAndMove, insertOccurrences, type NewRow } from '../../../src/store/runs/materialize.js';
+import { openDatabase } from '../../support/database.js';
 import { openOnce } from '../../support/open.js';
 import { emptyTables } from '../../support/runs.js';
 import { reuseTestTock, until } from '../../support/test-tock.js';

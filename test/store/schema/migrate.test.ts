@@ -2,10 +2,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import type { Database } from '../../../src/store/connection/database.js';
 import { inSchema } from '../../../src/store/connection/schema-name.js';
 import { migrate, requireMigrated } from '../../../src/store/schema/migrate.js';
 import { MIGRATION_TEXTS } from '../../../src/store/schema/migration-texts.js';
+import { openDatabase } from '../../support/database.js';
 import { createTestDatabase, type TestDatabase } from '../../support/embedded-database.js';
 import { describeSchema } from '../../support/schema-snapshot.js';
 

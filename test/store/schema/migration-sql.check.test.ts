@@ -6,13 +6,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../../src/store/connection/database.js';
+import type { Database } from '../../../src/store/connection/database.js';
 import {
   readAppliedChecksums,
   describeSchema as readSchema,
 } from '../../../src/store/schema/describe-schema.js';
 import { lockMigrations, migrate, missingOf, readMigrations } from '../../../src/store/schema/migrate.js';
 import { type MigrationSqlOptions, migrationSql } from '../../../src/store/schema/migration-sql.js';
+import { openDatabase } from '../../support/database.js';
 import { createTestDatabase, runAt, type TestDatabase } from '../../support/embedded-database.js';
 import { describeSchema } from '../../support/schema-snapshot.js';
 

@@ -2,8 +2,9 @@
 import { createHash } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openDatabase, type Session } from '../../../src/store/connection/database.js';
+import type { Session } from '../../../src/store/connection/database.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
+import { openDatabase } from '../../support/database.js';
 import { createTestDatabase } from '../../support/embedded-database.js';
 import { openOnce } from '../../support/open.js';
 import { FILL_LARGE, HOT } from './hot-statements.js';

@@ -2,13 +2,14 @@
 // on tables that are large, and whatever the statistics say.
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openDatabase, type Session } from '../../../src/store/connection/database.js';
+import type { Session } from '../../../src/store/connection/database.js';
 import { readNextDue } from '../../../src/store/reads/next-due.js';
 import { claimFreeRuns } from '../../../src/store/runs/claim/claim.js';
 import { claimInLanes } from '../../../src/store/runs/claim/claim-in-lanes.js';
 import { blockFloods } from '../../../src/store/runs/claim/floods.js';
 import type { Watermark } from '../../../src/store/runs/claim/queue-lanes.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
+import { openDatabase } from '../../support/database.js';
 import { createTestDatabase } from '../../support/embedded-database.js';
 import { openOnce } from '../../support/open.js';
 import { claim, FILL_LARGE, HOT } from './hot-statements.js';

@@ -1,8 +1,8 @@
 // Store: the schema is dropped as a whole or not at all, and nothing that Tock has not made goes with it.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { openDatabase } from '../../../src/store/connection/database.js';
 import { migrate } from '../../../src/store/schema/migrate.js';
 import { previewUninstall, uninstall } from '../../../src/store/schema/uninstall.js';
+import { openDatabase } from '../../support/database.js';
 import { createTestDatabase, runAt } from '../../support/embedded-database.js';
 import { openForEach } from '../../support/open.js';
 

@@ -1,5 +1,4 @@
 // ctx.transaction of a batch: what the handler writes is committed with the success of its runs, or nothing.
-import { performance } from 'node:perf_hooks';
 import { TockError } from '../../../model/errors.js';
 import type { BatchContext } from '../../../model/job/batch/batch-job.js';
 import type { Outcome } from '../../../model/run/decide.js';
@@ -31,7 +30,7 @@ export function batchTransaction(
   workerId: string,
   { actives, isInterrupted, outputs, keep, onLeaseLost }: BatchToCommit,
 ): BatchContext['transaction'] {
-  const { database } = engine;
+  const { clock, database } = engine;
   const loseLeases = (ids: readonly string[]): never => {
     const error = leasesLost(ids);
     onLeaseLost(error);
@@ -50,10 +49,11 @@ export function batchTransaction(
 
   /** Retries only the end of the transaction, in a savepoint that keeps what the handler did. */
   const atEnd = async (session: Session, outcomes: readonly Finalization[]) => {
-    const until = performance.now() + MAX_END_OF_TRANSACTION_MS;
+    const until = clock.now() + MAX_END_OF_TRANSACTION_MS;
     return await retryUntil(
+      engine.clock,
       () => inSavepoint(session, () => succeed(session, outcomes)),
-      error => canRetry(error) && !isConnectionFailure(error) && performance.now() < until,
+      error => canRetry(error) && !isConnectionFailure(error) && clock.now() < until,
     );
   };
 
@@ -130,6 +130,7 @@ async function readBack(
 ): Promise<void> {
   if (written.length === 0) return;
   const succeeded = await retryUntil(
+    engine.clock,
     () =>
       readEndedAttempts(
         engine.database,

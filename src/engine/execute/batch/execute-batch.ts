@@ -1,5 +1,7 @@
 // Executes the attempts of a batch: one call of the handler, and an ending for each of its runs.
+
 import { lossCount } from '../../../environment/output.js';
+import type { Timer } from '../../../model/clock.js';
 import { parseDuration } from '../../../model/duration.js';
 import type { AnyJob } from '../../../model/job/job.js';
 import type { Ending } from '../../../model/run/decide.js';
@@ -57,19 +59,20 @@ function callTogether(
   members: readonly Member[],
   { onReturned, onEnd, onOver }: BatchEnds,
 ): void {
+  const { clock } = engine;
   const actives = members.map(({ active }) => active);
   const batch = new BatchCall(engine, workerId, members);
   const interrupt = createInterrupt();
   const losses = lossCount();
-  let timeout: NodeJS.Timeout | undefined;
-  let grace: NodeJS.Timeout | undefined;
+  let timeout: Timer | undefined;
+  let grace: Timer | undefined;
   let isOver = false;
 
   const finish = (thrown: { readonly error: unknown } | null) => {
     if (isOver) return;
     isOver = true;
-    clearTimeout(timeout);
-    clearTimeout(grace);
+    clock.clear(timeout);
+    clock.clear(grace);
     batch.close();
     onAbort(interrupt, null);
     onReturned();
@@ -88,13 +91,13 @@ function callTogether(
         abort(active.interrupt, timeoutReason(timeoutMs));
       }
     };
-    timeout = setTimeout(end, Math.min(timeoutMs, MAX_TIMEOUT_MS));
+    timeout = clock.setTimeout(end, Math.min(timeoutMs, MAX_TIMEOUT_MS));
   }
   const abortIfAll = ({ interrupt: { reason } }: ActiveRun) => {
     if (actives.every(active => active.interrupt.isAborted)) abort(interrupt, reason);
   };
   onAbort(interrupt, () => {
-    grace = setTimeout(() => finish({ error: interrupt.reason }), engine.settings.graceMs);
+    grace = clock.setTimeout(() => finish({ error: interrupt.reason }), engine.settings.graceMs);
   });
   for (const active of actives) onAbort(active.interrupt, () => abortIfAll(active));
   const span = traceBatch(engine, workerId, job, actives);

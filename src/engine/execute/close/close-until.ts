@@ -27,6 +27,7 @@ export async function closeUntil(
   const isQueue = options.queue === true;
   const close = isQueue ? closeQueue : closeKey;
   const closed = await retryUntil(
+    engine.clock,
     () => close.first(engine.database, { id, fence, workerId, ...time }),
     error => isTransient(error) && !active.interrupt.isAborted,
   );

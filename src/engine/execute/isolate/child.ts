@@ -1,5 +1,7 @@
 // Executes one attempt in a child process: the child's side.
+
 import type pg from 'pg';
+import type { Clock, Timer } from '../../../model/clock.js';
 import type { AnyJob } from '../../../model/job/job.js';
 import type { LogLevel } from '../../../model/job/logs-option.js';
 import { createRegistry, findJob } from '../../../model/job/registry.js';
@@ -35,8 +37,13 @@ const MAX_CONNECTIONS = 4;
 const CLOSE_MS = 500;
 
 /** Its effects have the worker's fence and id. The first use of the database connects to it. */
-export function openIsolatedAttempt(order: Order, send: Send, openMethods: OpenMethods): IsolatedAttempt {
-  const active = reportedRun(order, send);
+export function openIsolatedAttempt(
+  clock: Clock,
+  order: Order,
+  send: Send,
+  openMethods: OpenMethods,
+): IsolatedAttempt {
+  const active = reportedRun(clock, order, send);
   return {
     abort: reason => {
       const error = unpackError(reason);
@@ -52,7 +59,8 @@ export function openIsolatedAttempt(order: Order, send: Send, openMethods: OpenM
         const jobs = await loadJobs();
         let methods: HandlerMethods | undefined;
         const engine: Engine = {
-          database: openDatabase({ pool, schema }),
+          clock,
+          database: openDatabase({ clock, pool, schema }),
           registry: createRegistry(jobs),
           logger: forwardingLogger(send, {}),
           settings,
@@ -76,7 +84,7 @@ export function openIsolatedAttempt(order: Order, send: Send, openMethods: OpenM
         return { kind: 'threw', error: packError(endingOfThrown(active, error).error) };
       } finally {
         active.flush();
-        await Promise.race([pool.end(), new Promise(resolve => setTimeout(resolve, CLOSE_MS))]);
+        await Promise.race([pool.end(), clock.sleep(CLOSE_MS)]);
       }
     },
   };
@@ -96,9 +104,9 @@ async function loadTracing(): Promise<Tracing> {
 const PROGRESS_EVERY_MS = 250;
 
 /** The run for createContext and createEffects. Whatever they write to it is sent to the worker. */
-function reportedRun({ run }: Order, send: Send): ActiveRun & { readonly flush: () => void } {
+function reportedRun(clock: Clock, { run }: Order, send: Send): ActiveRun & { readonly flush: () => void } {
   let progress: ActiveRun['progress'] = null;
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   const flush = () => {
     if (progress !== null) send({ kind: 'progress', ...progress });
     progress = null;
@@ -115,7 +123,7 @@ function reportedRun({ run }: Order, send: Send): ActiveRun & { readonly flush: 
       progress = reported;
       if (timer !== undefined) return;
       flush();
-      timer = setTimeout(() => {
+      timer = clock.setTimeout(() => {
         timer = undefined;
         flush();
       }, PROGRESS_EVERY_MS);

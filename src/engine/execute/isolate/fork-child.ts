@@ -1,7 +1,9 @@
 // Starts the child process of one isolated attempt.
+
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { noteLoss, type OutputName, writeOutput } from '../../../environment/output.js';
+import type { Clock } from '../../../model/clock.js';
 import { type FromChild, LIFELINE_FD, type ToChild } from './protocol.js';
 
 export interface ChildEnd {
@@ -28,6 +30,7 @@ const CLOSE_WITHIN_MS = 1000;
 
 /** The child's output goes to this process's output. */
 export function forkChild(
+  clock: Clock,
   entry: string,
   memoryMb: number | null,
   onMessage: (message: FromChild) => void,
@@ -56,7 +59,7 @@ export function forkChild(
       if (lifeline?.writable && !lifeline.writableNeedDrain) lifeline.write(`${Math.round(ms)}\n`);
     },
     kill: signal => killGroup(child, signal),
-    ended: endOf(child),
+    ended: endOf(clock, child),
   };
 }
 
@@ -65,7 +68,7 @@ function passOn(name: OutputName, chunk: Buffer): void {
   if (lost !== null) noteLoss(name, lost);
 }
 
-async function endOf(child: ChildProcess): Promise<ChildEnd> {
+async function endOf(clock: Clock, child: ChildProcess): Promise<ChildEnd> {
   let tail = '';
   let sawFullHeap = false;
   child.stdout?.on('data', (chunk: Buffer) => passOn('stdout', chunk));
@@ -85,7 +88,7 @@ async function endOf(child: ChildProcess): Promise<ChildEnd> {
     child.on('exit', (code, signal) => {
       // Processes that the handler started in this group end with the attempt.
       killGroup(child, 'SIGKILL');
-      setTimeout(end, CLOSE_WITHIN_MS, code, signal, null).unref();
+      clock.setTimeout(() => end(code, signal, null), CLOSE_WITHIN_MS).unref();
     });
     // Comes after the last message and the end of its output.
     child.on('close', (code, signal) => end(code, signal, null));

@@ -1,5 +1,5 @@
 // How a child process is made to end: abort, SIGTERM, SIGKILL; then the attempt goes on without it.
-import { performance } from 'node:perf_hooks';
+import type { Clock, Timer } from '../../../model/clock.js';
 import { packError } from '../../../model/run/errors/error-data.js';
 import type { Child, ChildEnd } from './fork-child.js';
 
@@ -17,14 +17,21 @@ const ABANDONED: ChildEnd = { code: null, signal: 'SIGKILL', isOutOfMemory: fals
 export class KillEscalation {
   /** Resolves when the child has survived SIGKILL; otherwise never. */
   readonly abandoned: Promise<ChildEnd>;
+  private readonly clock: Clock;
   private readonly child: Pick<Child, 'send' | 'allow' | 'kill'>;
   private readonly signal: AbortSignal;
   private readonly graceMs: number;
-  private readonly timers: NodeJS.Timeout[] = [];
+  private readonly timers: Timer[] = [];
   private abandon!: (end: ChildEnd) => void;
   private killsAt: number | null = null;
 
-  constructor(child: Pick<Child, 'send' | 'allow' | 'kill'>, signal: AbortSignal, graceMs: number) {
+  constructor(
+    clock: Clock,
+    child: Pick<Child, 'send' | 'allow' | 'kill'>,
+    signal: AbortSignal,
+    graceMs: number,
+  ) {
+    this.clock = clock;
     this.child = child;
     this.signal = signal;
     this.graceMs = graceMs;
@@ -41,25 +48,25 @@ export class KillEscalation {
 
   /** How long until SIGKILL; null before the signal has aborted. */
   remainingMs(): number | null {
-    return this.killsAt === null ? null : Math.max(0, this.killsAt - performance.now());
+    return this.killsAt === null ? null : Math.max(0, this.killsAt - this.clock.now());
   }
 
   stop(): void {
     this.signal.removeEventListener('abort', this.onAbort);
-    for (const timer of this.timers) clearTimeout(timer);
+    for (const timer of this.timers) this.clock.clear(timer);
   }
 
   private readonly onAbort = (): void => {
     const killInMs = this.graceMs + TERM_MS;
-    this.killsAt = performance.now() + killInMs;
+    this.killsAt = this.clock.now() + killInMs;
     this.child.allow(killInMs);
     this.child.send({ kind: 'abort', reason: packError(this.signal.reason) });
-    this.timers.push(setTimeout(() => this.child.kill('SIGTERM'), this.graceMs));
+    this.timers.push(this.clock.setTimeout(() => this.child.kill('SIGTERM'), this.graceMs));
     this.killAfter(killInMs);
   };
 
   private killAfter(ms: number): void {
-    this.timers.push(setTimeout(() => this.child.kill('SIGKILL'), ms));
-    this.timers.push(setTimeout(() => this.abandon(ABANDONED), ms + ABANDON_MS));
+    this.timers.push(this.clock.setTimeout(() => this.child.kill('SIGKILL'), ms));
+    this.timers.push(this.clock.setTimeout(() => this.abandon(ABANDONED), ms + ABANDON_MS));
   }
 }

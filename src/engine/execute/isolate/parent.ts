@@ -1,5 +1,4 @@
 // Executes one attempt in a child process: the worker's side. The worker holds and renews the lease.
-import { performance } from 'node:perf_hooks';
 import { TockError } from '../../../model/errors.js';
 import { HandOff } from '../../../model/job/hand-off.js';
 import type { Isolate } from '../../../model/job/isolate.js';
@@ -28,35 +27,35 @@ export async function executeIsolated(
   workerId: string,
   isolate: Isolate,
 ): Promise<unknown> {
-  const { isolation, settings } = engine;
+  const { clock, isolation, settings } = engine;
   const signal = signalOf(active.interrupt);
   if (isolation === null)
     throw new TockError('TOCK_BAD_OPTION', 'an isolated job needs jobsModule; pass it to createTock');
   signal.throwIfAborted();
 
   const received: { answer: Answer | null } = { answer: null };
-  const child = forkChild(isolation.entry, isolate.memoryMb, message => {
+  const child = forkChild(clock, isolation.entry, isolate.memoryMb, message => {
     if (message.kind === 'returned' || message.kind === 'handedOff' || message.kind === 'threw') {
       received.answer ??= message;
       escalation.expectEnd();
     } else onReport(engine, active, message);
   });
-  const escalation = new KillEscalation(child, signal, settings.graceMs);
+  const escalation = new KillEscalation(clock, child, signal, settings.graceMs);
   let allowedUntil = Number.POSITIVE_INFINITY;
   let isOverdue = false;
   const allow = () => {
     const ms = escalation.remainingMs() ?? leaseLeft(engine, active);
-    isOverdue ||= performance.now() > allowedUntil;
-    allowedUntil = performance.now() + ms;
+    isOverdue ||= clock.now() > allowedUntil;
+    allowedUntil = clock.now() + ms;
     child.allow(ms);
   };
-  const beats = setInterval(allow, settings.heartbeatMs / 2);
+  const beats = clock.setInterval(allow, settings.heartbeatMs / 2);
   allow();
   child.send({ kind: 'begin', order: orderOf(engine, active, workerId, isolation) });
   const end = await Promise.race([child.ended, escalation.abandoned]);
-  clearInterval(beats);
+  clock.clear(beats);
   escalation.stop();
-  isOverdue ||= performance.now() > allowedUntil;
+  isOverdue ||= clock.now() > allowedUntil;
   const { answer } = received;
   if (answer === null && (await hasCommitted(engine, active, workerId, end))) return null;
   if (answer === null) {
@@ -82,10 +81,10 @@ function orderOf(engine: Engine, { run, span }: ActiveRun, workerId: string, iso
   };
 }
 
-function leaseLeft({ settings }: Engine, active: ActiveRun): number {
+function leaseLeft({ clock, settings }: Engine, active: ActiveRun): number {
   // A run that has succeeded has no lease any more.
   if (active.isCommitted) return settings.leaseMs;
-  return Math.max(0, settings.leaseMs - (performance.now() - active.renewedAt));
+  return Math.max(0, settings.leaseMs - (clock.now() - active.renewedAt));
 }
 
 function onReport(engine: Engine, active: ActiveRun, message: Exclude<FromChild, Answer>): void {
@@ -106,8 +105,9 @@ async function hasCommitted(
 ): Promise<boolean> {
   if (active.isCommitted || end.error !== null) return active.isCommitted;
   const succeeded = await retryUntil(
+    engine.clock,
     () => readEndedAttempts(engine.database, [active.run], workerId),
-    error => isTransient(error) && isHeld(active, engine.settings.leaseMs),
+    error => isTransient(error) && isHeld(active, engine.settings.leaseMs, engine.clock.now()),
   ).catch(() => null);
   active.isCommitted = succeeded?.has(active.run.id) === true;
   return active.isCommitted;

@@ -56,8 +56,8 @@ export function createChangeFeed(engine: Engine, ends: RunEnds, pollMs = POLL_MS
       }
   };
   const run = async () => {
-    const { change, wake } = createWakeup();
-    const limiter = createNotificationLimiter(wake);
+    const { change, wake } = createWakeup(engine.clock);
+    const limiter = createNotificationLimiter(engine.clock, wake);
     const leave = ends.join({ runId: null, changes: true, wake: () => limiter.notified() });
     let failures = 0;
     try {
@@ -126,7 +126,7 @@ export function createChangeFeed(engine: Engine, ends: RunEnds, pollMs = POLL_MS
       settle();
     },
     async pause(ms, signal) {
-      const { change, wake } = createWakeup();
+      const { change, wake } = createWakeup(engine.clock);
       const leave = ends.join({ runId: null, wake });
       const stop = () => wake();
       signal.addEventListener('abort', stop, { once: true });

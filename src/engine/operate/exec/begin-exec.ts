@@ -1,7 +1,5 @@
 // Begins a run of `tock exec`, unless another process has this occurrence, or an earlier run is still live.
 import { hostname } from 'node:os';
-import { performance } from 'node:perf_hooks';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { parseDuration } from '../../../model/duration.js';
 import { DEFAULT_BASE, DEFAULT_MAX } from '../../../model/run/retry.js';
 import { redact } from '../../../model/run/sanitize.js';
@@ -126,16 +124,16 @@ async function cancelLive(
   stop: AbortSignal,
 ): Promise<void> {
   if (liveId === null) return;
-  const { database, settings } = engine;
+  const { clock, database, settings } = engine;
   const reason = `tock exec ${options.name} was called again, with --overlap cancel_other`;
   const { freed, outboxWritten } = await database.transaction(session => cancelRun(session, liveId, reason));
   await afterCommit(engine, { freed, outboxWritten, dead: [] });
-  const until = performance.now() + 2 * settings.leaseMs;
-  while (performance.now() < until && !stop.aborted) {
+  const until = clock.now() + 2 * settings.leaseMs;
+  while (clock.now() < until && !stop.aborted) {
     const now = await lookForExec(database, options.name, options.key);
     if (now.liveId !== liveId) return;
     await reapExpired(engine, now.expired);
-    await sleep(POLL_EVERY_MS);
+    await clock.sleep(POLL_EVERY_MS);
   }
 }
 

@@ -1,8 +1,8 @@
 // A run of `tock exec` in the ledger, while this process executes its command: its lease, log, progress,
 // attempts and outcome. Its command goes on whatever becomes of the database.
-import { performance } from 'node:perf_hooks';
-import { setTimeout as sleep } from 'node:timers/promises';
+
 import { lossCount } from '../../../environment/output.js';
+import type { Timer } from '../../../model/clock.js';
 import type { Ending } from '../../../model/run/decide.js';
 import { describeLine } from '../../../model/run/log/log-line.js';
 import { RunLog } from '../../../model/run/log/run-log.js';
@@ -39,7 +39,7 @@ export class ExecRun {
   private readonly workerId: string;
   private readonly row: WorkerRow;
   private readonly reports: Reports;
-  private readonly beats: NodeJS.Timeout;
+  private readonly beats: Timer;
   private active: ActiveRun;
   private beating: Promise<void> | null = null;
   private isCancelled = false;
@@ -52,8 +52,8 @@ export class ExecRun {
     this.workerId = workerId;
     this.row = row;
     this.reports = new Reports(engine, workerId);
-    this.active = activeRun(run, performance.now());
-    this.beats = setInterval(() => {
+    this.active = activeRun(run, engine.clock.now());
+    this.beats = engine.clock.setInterval(() => {
       this.beating ??= this.beat().finally(() => {
         this.beating = null;
       });
@@ -77,7 +77,7 @@ export class ExecRun {
     if (logs === null) return;
     const fields = name === 'stderr' ? { stream: name } : {};
     this.active.log ??= new RunLog(logs.maxBytes);
-    this.active.log.add(describeLine('info', text, fields, logs.maxBytes), performance.now());
+    this.active.log.add(describeLine('info', text, fields, logs.maxBytes), this.engine.clock.now());
   }
 
   progress(fraction: number, stage: string | null): void {
@@ -108,16 +108,16 @@ export class ExecRun {
       await this.beating;
       const fence = await beginNextAttempt(database, run, this.workerId, settings.leaseMs);
       if (fence === null) return;
-      this.active = activeRun({ ...run, fence, attempts: run.attempts + 1 }, performance.now());
+      this.active = activeRun({ ...run, fence, attempts: run.attempts + 1 }, this.engine.clock.now());
     });
   }
 
   /** Writes the outcome. Tries for as long as a lease lasts; or until `signal` aborts. Never rejects. */
   async end(ending: Ending, signal: AbortSignal): Promise<Recorded> {
-    clearInterval(this.beats);
+    this.engine.clock.clear(this.beats);
     this.isEnding = true;
     const { active, engine, workerId } = this;
-    const until = performance.now() + engine.settings.leaseMs;
+    const until = engine.clock.now() + engine.settings.leaseMs;
     // Whether another attempt follows was decided before.
     const outcome = outcomeOf(engine, { ...active.run, max_attempts: active.run.attempts }, ending, 0);
     const entry = { id: active.run.id, fence: active.run.fence, outcome };
@@ -141,8 +141,8 @@ export class ExecRun {
       if (signal.aborted) giveUp();
       signal.addEventListener('abort', giveUp, { once: true });
     });
-    const mayRetry = (error: unknown) => isTransient(error) && performance.now() < until && !signal.aborted;
-    const written = retryUntil(write, mayRetry).catch(
+    const mayRetry = (error: unknown) => isTransient(error) && engine.clock.now() < until && !signal.aborted;
+    const written = retryUntil(engine.clock, write, mayRetry).catch(
       (reason: unknown): Recorded => ({ kind: 'unwritten', reason }),
     );
     const recorded = await Promise.race([written, stopped]);
@@ -181,9 +181,12 @@ export class ExecRun {
 
   /** Null if the server cannot be reached for a few seconds. */
   private async quickly<T>(work: () => Promise<T>): Promise<T | null> {
-    const until = performance.now() + MAX_ATTEMPT_WAIT_MS;
-    const late = sleep(MAX_ATTEMPT_WAIT_MS, null, { ref: false });
-    const done = retryUntil(work, error => isTransient(error) && performance.now() < until);
+    const { clock } = this.engine;
+    const until = clock.now() + MAX_ATTEMPT_WAIT_MS;
+    const late = new Promise<null>(resolve => {
+      clock.setTimeout(() => resolve(null), MAX_ATTEMPT_WAIT_MS).unref();
+    });
+    const done = retryUntil(clock, work, error => isTransient(error) && clock.now() < until);
     return await Promise.race([done.catch(() => null), late]);
   }
 }

@@ -1,7 +1,8 @@
 // Executes the command of `tock exec`, with its retries: with a run in the ledger, or without one where the
 // database is away.
+
 import { constants } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../../../model/clock.js';
 import { formatDuration } from '../../../model/duration.js';
 import type { TockError } from '../../../model/errors.js';
 import type { Ending } from '../../../model/run/decide.js';
@@ -22,6 +23,7 @@ import type { ExecRun, Recorded } from './exec-run.js';
 import type { StopRequests } from './stop-requests.js';
 
 export interface ExecEnvironment {
+  readonly clock: Clock;
   /** Null: without a run. */
   readonly run: ExecRun | null;
   readonly key: string | null;
@@ -87,7 +89,7 @@ function stoppedBefore(name: NodeJS.Signals, attempt: number): Ending {
 
 async function executeAttempt(
   plan: ExecPlan,
-  { run, key, minute, stops, onOutput }: ExecEnvironment,
+  { clock, run, key, minute, stops, onOutput }: ExecEnvironment,
   attempt: number,
   cancelled: AbortSignal,
 ): Promise<AttemptEnd> {
@@ -120,7 +122,7 @@ async function executeAttempt(
   const timer =
     plan.timeoutMs === null
       ? undefined
-      : setTimeout(
+      : clock.setTimeout(
           () => {
             isTimedOut = !command.hasExited;
             command.stop(plan.graceMs);
@@ -134,7 +136,7 @@ async function executeAttempt(
   const end = await command.ended;
   cancelled.removeEventListener('abort', cancel);
   stops.listen(null);
-  clearTimeout(timer);
+  clock.clear(timer);
   output.end();
   return judge(plan, end, {
     isTimedOut,
@@ -184,7 +186,7 @@ function judge(
 /** Waits for the next attempt. False: it is not to come. */
 async function waitForNext(
   plan: ExecPlan,
-  { run, stops, note }: ExecEnvironment,
+  { clock, run, stops, note }: ExecEnvironment,
   attempt: number,
   error: TockError,
   cancelled: AbortSignal,
@@ -194,7 +196,7 @@ async function waitForNext(
   note(waits);
   await run?.noteFailure(error, waits);
   const isWoken = AbortSignal.any([stops.signal, cancelled]);
-  await sleep(waitMs, null, { signal: isWoken }).catch(() => undefined);
+  await clock.sleep(waitMs, isWoken).catch(() => undefined);
   if (isWoken.aborted) return false;
   await run?.beginNextAttempt();
   return true;

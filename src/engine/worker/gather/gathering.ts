@@ -2,6 +2,7 @@
 //
 //   take → (read if large; ask about if tried before) → its batch, with others of the same job and key
 //   → ready, once full, or `within` is over, or no more will come → shift, once a handler may be called
+import type { Timer } from '../../../model/clock.js';
 import { type Batch, batchKey, batchLimit, readBatch } from '../../../model/job/batch/batch-option.js';
 import type { AnyJob } from '../../../model/job/job.js';
 import { knownJob } from '../../../model/job/registry.js';
@@ -40,7 +41,7 @@ export interface GatheredBatch {
 interface OpenBatch extends GatheredBatch {
   readonly members: Gathered[];
   readonly limit: number;
-  timer: NodeJS.Timeout | undefined;
+  timer: Timer | undefined;
 }
 
 /** Ready batches that wait for longer, because handlers have become slow, are released to other workers. */
@@ -105,7 +106,7 @@ export class Gathering {
   shift(): GatheredBatch | undefined {
     const batch = this.ready.shift();
     if (batch === undefined) return undefined;
-    clearTimeout(batch.timer);
+    this.engine.clock.clear(batch.timer);
     this.held -= batch.members.length;
     return batch;
   }
@@ -180,7 +181,7 @@ export class Gathering {
     let gathering = this.open.get(key);
     if (gathering === undefined) {
       const opened: OpenBatch = { job, limit, members: [], timer: undefined };
-      opened.timer = setTimeout(() => {
+      opened.timer = this.engine.clock.setTimeout(() => {
         this.finish(key, opened);
         this.options.onReady();
       }, batch.withinMs);
@@ -197,10 +198,10 @@ export class Gathering {
 
   /** A batch gathers no more. */
   private finish(key: string, batch: OpenBatch): void {
-    clearTimeout(batch.timer);
+    this.engine.clock.clear(batch.timer);
     this.open.delete(key);
     this.ready.push(batch);
-    batch.timer = setTimeout(() => {
+    batch.timer = this.engine.clock.setTimeout(() => {
       this.ready = this.ready.filter(each => each !== batch);
       this.options.onStalled();
       this.giveBack(batch);
@@ -208,7 +209,7 @@ export class Gathering {
   }
 
   private giveBack({ timer, members }: OpenBatch): void {
-    clearTimeout(timer);
+    this.engine.clock.clear(timer);
     for (const { active, unload } of members) {
       unload();
       this.leave(active, NOT_STARTED);

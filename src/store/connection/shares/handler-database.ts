@@ -1,6 +1,8 @@
 // What handlers use of the database: Kysely, whose connections are taken in turn. It is loaded when it is
 // first asked for.
+
 import type { ConnectionProvider, Kysely } from 'kysely';
+import type { Clock } from '../../../model/clock.js';
 import type { JobDatabase, JobTransaction } from '../../../model/job/job-database.js';
 import { loadAppsKysely } from '../apps-kysely/apps-kysely.js';
 import { poolWithDeadlines } from '../deadline.js';
@@ -19,13 +21,14 @@ export interface HandlerDatabase {
  * @param isOwn whether a statement in such a transaction is one of Tock's own
  */
 export function openHandlerDatabase(
+  clock: Clock,
   shares: PoolShares,
   deadlineMs: number,
   isOwn: (text: string) => boolean,
 ): HandlerDatabase {
   let opened: JobDatabase | undefined;
   const open = () => {
-    opened ??= openKysely(shares, deadlineMs, isOwn) as JobDatabase;
+    opened ??= openKysely(clock, shares, deadlineMs, isOwn) as JobDatabase;
     return opened;
   };
   return {
@@ -42,6 +45,7 @@ export function openHandlerDatabase(
 }
 
 function openKysely(
+  clock: Clock,
   shares: PoolShares,
   deadlineMs: number,
   isOwn: (text: string) => boolean,
@@ -63,7 +67,7 @@ function openKysely(
       throw error;
     }
   };
-  const dialect = new PostgresDialect({ pool: poolWithDeadlines(acquire, deadlineMs, null, isOwn) });
+  const dialect = new PostgresDialect({ pool: poolWithDeadlines(clock, acquire, deadlineMs, null, isOwn) });
   const driver = dialect.createDriver();
   const ready = driver.init();
   const provider: ConnectionProvider = {

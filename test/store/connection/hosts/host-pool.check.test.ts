@@ -1,8 +1,9 @@
 // Store: a pool over several hosts takes the one that is what the URL wants, and says of each other why it did not.
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
+import type { Database } from '../../../../src/store/connection/database.js';
 import { explainDatabaseError, isConnectionFailure } from '../../../../src/store/connection/errors.js';
 import { openProxy, type TcpProxy } from '../../../chaos/tcp-proxy.js';
+import { openDatabase } from '../../../support/database.js';
 import { createTestDatabase } from '../../../support/embedded-database.js';
 import { openForEach } from '../../../support/open.js';
 import { openRecorder } from '../../../support/recorded-connection.js';

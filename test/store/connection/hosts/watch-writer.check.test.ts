@@ -3,9 +3,11 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Listener, startListener } from '../../../../src/engine/claim/listen.js';
 import type { Engine } from '../../../../src/engine/engine.js';
+import { systemClock } from '../../../../src/environment/system-clock.js';
 import { silentLogger } from '../../../../src/model/logger.js';
-import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
+import type { Database } from '../../../../src/store/connection/database.js';
 import { openProxy, type TcpProxy } from '../../../chaos/tcp-proxy.js';
+import { openDatabase } from '../../../support/database.js';
 import { createTestDatabase } from '../../../support/embedded-database.js';
 import { openForEach } from '../../../support/open.js';
 import { until } from '../../../support/until.js';
@@ -99,10 +101,12 @@ describe('after a statement has failed', () => {
   it('LISTEN goes on over another connection, and what is sent is heard', async () => {
     watch(openDatabase({ connectionString: test.url, connections: 4 }));
     const heard: string[] = [];
-    const listener: Listener = startListener({ database, logger: silentLogger } as Engine, notification =>
-      heard.push(
-        notification.kind === 'queued' ? (notification.lane?.queue ?? 'anywhere') : notification.kind,
-      ),
+    const listener: Listener = startListener(
+      { clock: systemClock, database, logger: silentLogger } as Engine,
+      notification =>
+        heard.push(
+          notification.kind === 'queued' ? (notification.lane?.queue ?? 'anywhere') : notification.kind,
+        ),
     );
     ends.push(() => listener.stop());
     const listening = async () => {

@@ -1,7 +1,8 @@
 // Store: the connection that is kept for Tock, and what is said of a pool that has none to give.
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
+import type { Database } from '../../../../src/store/connection/database.js';
+import { openDatabase } from '../../../support/database.js';
 import { createTestDatabase } from '../../../support/embedded-database.js';
 import { openForEach } from '../../../support/open.js';
 import { until } from '../../../support/until.js';

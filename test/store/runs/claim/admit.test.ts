@@ -1,11 +1,12 @@
 // Store: runs that need a slot under a limit: which are admitted, which are blocked, and which are unblocked.
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../../../src/store/connection/database.js';
+import type { Database } from '../../../../src/store/connection/database.js';
 import { admitRuns } from '../../../../src/store/runs/claim/admit.js';
 import { admitUnderOneKey } from '../../../../src/store/runs/claim/admit-one-key.js';
 import { fixSlots, unblockRuns } from '../../../../src/store/runs/claim/unblock.js';
 import { cancelRun } from '../../../../src/store/runs/operator-moves.js';
+import { openDatabase } from '../../../support/database.js';
 import { storeTest } from '../../../support/open.js';
 import {
   addRuns,

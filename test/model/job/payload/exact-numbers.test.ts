@@ -1,6 +1,6 @@
 // Which numbers of a JSON text survive JavaScript.
 import { describe, expect, it } from 'vitest';
-import { inexactNumber } from '../../src/model/exact-numbers.js';
+import { inexactNumber } from '../../../../src/model/job/payload/exact-numbers.js';
 
 describe('inexactNumber', () => {
   it.each([

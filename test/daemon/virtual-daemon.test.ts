@@ -1,0 +1,81 @@
+// A whole daemon in virtual time: the process's and the database's move together, and no real time has to pass.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Daemon, type DaemonOptions, startDaemon } from '../../src/daemon/daemon.js';
+import { defineJob } from '../../src/index.js';
+import { openForEach } from '../support/open.js';
+import { reuseTestTock } from '../support/test-tock.js';
+import { openVirtualProcess } from '../support/virtual-process.js';
+
+const START = '2026-03-02T12:00:00Z';
+/** When the minute turns is read off the host's clock: so late that only its longest pause makes it beat. */
+const BEAT = { expression: '0 0 29 2 *' };
+
+/** When attempts have begun, in milliseconds of the clock. */
+let begun: number[];
+const noted = defineJob({
+  name: 'noted',
+  retry: { backoff: () => '20s', maxAttempts: 2 },
+  run: (_ctx, { fails = false }: { fails?: boolean }) => {
+    begun.push(virtual.clock.now());
+    if (fails) throw new Error('failed');
+  },
+});
+const test = openForEach(() => reuseTestTock([noted]));
+const virtual = openForEach(() => openVirtualProcess(test, START, [noted]));
+let daemon: Daemon;
+const start = async (options: DaemonOptions = {}) => {
+  daemon = await startDaemon(virtual.engine, options, undefined, BEAT);
+  await virtual.clock.advance(0);
+};
+beforeEach(() => {
+  begun = [];
+});
+afterEach(async () => {
+  const stopped = daemon.stop();
+  // Only where a test has failed, there is a run to be waited for.
+  await virtual.clock.advance(60_000);
+  await stopped;
+});
+
+const at = (ms: number) => new Date(Date.parse(START) + ms).toISOString();
+const statusOf = async (id: string) => (await test.tock.runs.get(id))?.status;
+const polls = () => virtual.sent.filter(({ text }) => text.includes('as "isFairDue"')).map(each => each.at);
+const everySecond = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, n) => (from + n) * 1000);
+
+describe('a daemon in virtual time', () => {
+  it('that does not listen polls each second, and starts a run when its time has come', async () => {
+    await start({ listen: false });
+    const id = await test.tock.enqueue('noted', {}, { runAt: at(30_500) });
+    await virtual.clock.advance(30_499);
+    expect([polls(), begun, await statusOf(id)]).toEqual([everySecond(0, 30), [], 'queued']);
+    await virtual.clock.advance(1);
+    expect(begun).toEqual([30_500]);
+    expect([await statusOf(id), daemon.outcomeCounts.succeeded]).toEqual(['succeeded', 1]);
+  });
+
+  it('that listens polls every five seconds, and starts a run when its time has come', async () => {
+    await start();
+    const id = await test.tock.enqueue('noted', {}, { runAt: at(30_000) });
+    await virtual.clock.advance(29_999);
+    expect([begun, await statusOf(id)]).toEqual([[], 'queued']);
+    // At first it polls more often, while transactions last that may not know that it sleeps: also those of others.
+    const pauses = polls().map((ms, n, all) => (all[n + 1] ?? 29_999) - ms);
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(5000);
+    await virtual.clock.advance(1);
+    expect(begun).toEqual([30_000]);
+    expect([await statusOf(id), daemon.outcomeCounts.succeeded]).toEqual(['succeeded', 1]);
+  });
+
+  it('starts a run at once of which it is notified, and tries it again when its backoff is over', async () => {
+    await start();
+    await virtual.clock.advance(10_000);
+    const id = await test.tock.enqueue('noted', { fails: true });
+    await virtual.clock.advance(0);
+    expect([begun, await statusOf(id)]).toEqual([[10_000], 'failed']);
+    await virtual.clock.advance(19_999);
+    expect(begun).toEqual([10_000]);
+    await virtual.clock.advance(1);
+    expect([begun, await statusOf(id)]).toEqual([[10_000, 30_000], 'dead']);
+  });
+});
