@@ -15,6 +15,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -43,10 +44,12 @@ process.chdir(root);
 mkdirSync(logs, { recursive: true });
 /** Marks the processes of this check, so that those that outlive their part are found. */
 const mark = randomUUID();
-/** Of the tests: removed with what an interrupted one has left. */
-const temporary = mkdtempSync(path.join(temporaryFolder(), 'tc-'));
-chmodSync(temporary, 0o755);
-process.on('exit', () => rmSync(temporary, { recursive: true, force: true }));
+/** Of the tests, and of the scripts: removed with what an interrupted one has left. Servers are found by them. */
+const temporary = [temporaryFolder(), tmpdir()].map(folder => mkdtempSync(path.join(folder, 'tc-')));
+for (const folder of temporary) chmodSync(folder, 0o755);
+process.on('exit', () => {
+  for (const folder of temporary) rmSync(folder, { recursive: true, force: true });
+});
 let current = null;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
   process.once(signal, () => {
@@ -147,7 +150,7 @@ async function tryPart(part) {
       const reporters = part.vitest
         ? ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
         : [];
-      const env = { TOCK_CHECK_LACKS: noted, ...(part.vitest ? { TMPDIR: temporary } : {}) };
+      const env = { TOCK_CHECK_LACKS: noted, TMPDIR: temporary[part.vitest ? 0 : 1] };
       const code = await execute(command, [...args, ...reporters], log, env);
       result.left += endMarked();
       if (code === NOT_INSTALLED) {
@@ -234,8 +237,7 @@ function endMarked() {
     ? readdirSync('/proc').filter(name => /^\d+$/.test(name))
     : []) {
     try {
-      if (Number(pid) === process.pid || !readFileSync(`/proc/${pid}/environ`, 'utf8').includes(mark))
-        continue;
+      if (Number(pid) === process.pid || !isMarked(pid)) continue;
       process.kill(Number(pid), 'SIGKILL');
       count++;
     } catch {
@@ -243,6 +245,13 @@ function endMarked() {
     }
   }
   return count;
+}
+
+/** By its environment; a server, which gets none, by the folder of its data. */
+function isMarked(pid) {
+  if (readFileSync(`/proc/${pid}/environ`, 'utf8').includes(mark)) return true;
+  const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  return temporary.some(folder => command.includes(`${folder}/`));
 }
 
 /** Another Node, from npm: installed once. */
