@@ -38,6 +38,7 @@ const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 const logs = path.join(root, '.check');
 /** What ends a script that lacks something (EX_UNAVAILABLE). */
 const NOT_INSTALLED = 69;
+const WHAT_THE_LOG_SAYS = 'what its log says';
 
 const { asked, install, strict } = readArguments();
 process.chdir(root);
@@ -75,7 +76,7 @@ const lacking = [...new Set(results.flatMap(({ lacking }) => lacking))].toSorted
 );
 if (lacking.length > 0) {
   console.log('\nNot installed (npm run check -- --install does it):');
-  for (const name of lacking) console.log(`  ${name}: ${NEEDS[name].get}`);
+  for (const name of lacking) console.log(`  ${name}${name in NEEDS ? `: ${NEEDS[name].get}` : ''}`);
 }
 process.exit(results.some(({ failed }) => failed > 0) || (strict && lacking.length > 0) ? 1 : 0);
 
@@ -131,17 +132,8 @@ async function tryPart(part) {
   const noted = path.join(logs, `${part.name}.lacks`);
   writeFileSync(log, '');
   writeFileSync(noted, '');
-  const result = {
-    name: part.name,
-    passed: 0,
-    failed: 0,
-    skipped: 0,
-    failures: [],
-    lacking: [],
-    left: 0,
-    log,
-  };
-  result.lacking = (part.needs ?? []).filter(name => !isInstalled(name));
+  const lacking = (part.needs ?? []).filter(name => !isInstalled(name));
+  const result = { name: part.name, passed: 0, failed: 0, failures: [], lacking, left: 0, log };
   if (result.lacking.length === 0) {
     const node = part.node === undefined ? process.execPath : otherNode(part.node);
     for (const commandOf of part.run) {
@@ -154,7 +146,7 @@ async function tryPart(part) {
       const code = await execute(command, [...args, ...reporters], log, env);
       result.left += endMarked();
       if (code === NOT_INSTALLED) {
-        result.lacking.push(...(part.needs ?? []));
+        result.lacking.push(WHAT_THE_LOG_SAYS);
         break;
       }
       const failedBefore = result.failed;
@@ -168,13 +160,8 @@ async function tryPart(part) {
       if (code !== 0 && !part.vitest) break;
     }
   }
-  result.lacking.push(
-    ...new Set(
-      readFileSync(noted, 'utf8')
-        .split('\n')
-        .filter(name => name !== ''),
-    ),
-  );
+  const notedNames = readFileSync(noted, 'utf8').split('\n').filter(Boolean);
+  result.lacking = [...new Set([...result.lacking, ...notedNames])];
   rmSync(noted);
   rmSync(report, { force: true });
   result.seconds = Math.round((Date.now() - began) / 1000);
@@ -186,11 +173,9 @@ function countTests(result, { testResults }) {
     const file = path.relative(root, name);
     for (const test of assertionResults) {
       if (test.status === 'passed') result.passed++;
-      else if (test.status !== 'failed') result.skipped++;
-      else {
-        result.failed++;
-        result.failures.push(`${file} › ${test.fullName}`);
-      }
+      if (test.status !== 'failed') continue;
+      result.failed++;
+      result.failures.push(`${file} › ${test.fullName}`);
     }
     if (status !== 'failed' || assertionResults.some(test => test.status === 'failed')) continue;
     result.failed++;
@@ -275,7 +260,7 @@ function otherNode(version) {
 
 function saidOf({ passed, failed, lacking, seconds, left }) {
   const words = [`${passed} passed, ${failed} failed`];
-  if (lacking.length > 0) words.push(`not installed: ${[...new Set(lacking)].join(', ')}`);
+  if (lacking.length > 0) words.push(`not installed: ${lacking.join(', ')}`);
   if (left > 0) words.push(`${left} processes were left running, and ended`);
   return `${words.join('; ')} (${seconds} s)`;
 }
@@ -287,7 +272,7 @@ function tableOf(all) {
       each.name,
       `${each.passed}`,
       `${each.failed}`,
-      [...new Set(each.lacking)].join(', '),
+      each.lacking.join(', '),
       `${each.seconds}`,
       path.relative(root, each.log),
     ]),

@@ -38,5 +38,9 @@ function succeeded() {
     encoding: 'utf8',
     env: cleanEnvironment,
   });
-  return stdout === '' ? [] : JSON.parse(stdout).runs.filter(({ trigger }) => trigger === 'cron');
+  return stdout === ''
+    ? []
+    : JSON.parse(stdout).runs.filter(
+        ({ trigger, finishedAt }) => trigger === 'cron' && Date.parse(finishedAt) > began,
+      );
 }

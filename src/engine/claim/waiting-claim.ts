@@ -27,8 +27,8 @@ export function createWaitingClaim(
   const { clock, database, settings } = engine;
   let hadTurn = false;
   /**
-   * Where the last look ended. Looks go round: jobs that nobody here has, or whose queues are closed, keep no
-   * others waiting, however many they are.
+   * Up to which job the list was read last; null: to its end. It is read in a circle, so that jobs that
+   * nobody here has, or whose queues are closed, keep no others waiting, however many they are.
    */
   let lookedAt: string | null = null;
   const waiting: WaitingClaim = {

@@ -101,7 +101,7 @@ export class Watermarks {
   claimed({ lanes }: Claim, { watermarks, epoch }: Sent): void {
     const found = new Set(lanes.map(keyOf));
     const nothing = watermarks.filter(lane => !found.has(keyOf(lane))).map(lane => this.markOf(lane));
-    for (const mark of nothing) if (this.isCurrent(mark, epoch)) this.advance(mark, null);
+    for (const mark of nothing) this.answered(mark, epoch, null);
     // Lanes that were not visited come first the next time.
     const isTaken = ({ at }: ClaimedLane) => Number(at !== null);
     for (const lane of lanes.toSorted((one, other) => isTaken(one) - isTaken(other))) {
@@ -109,7 +109,7 @@ export class Watermarks {
       const mark = this.markOf({ queue, priority });
       // In a queue with a limit, runs that have long been due start when the limit lets them.
       if (lane.isLimited) this.marks.delete(keyOf(lane));
-      else if (this.isCurrent(mark, epoch)) this.advance(mark, lane);
+      else this.answered(mark, epoch, lane);
     }
     if (this.marks.size <= MAX_LANES) return;
     // With them their epochs are forgotten.
@@ -144,10 +144,10 @@ export class Watermarks {
     this.marks.clear();
   }
 
-  /** Whether an answer counts for a lane. If not, another claim everywhere must come. */
-  private isCurrent(mark: Mark, epoch: number): boolean {
+  /** An answer from before the lane's epoch does not count: another claim everywhere must come. */
+  private answered(mark: Mark, epoch: number, lane: ClaimedLane | null): void {
     if (mark.epoch > epoch) this.fallen = true;
-    return mark.epoch <= epoch;
+    else this.advance(mark, lane);
   }
 
   /** Moves a watermark past the runs that its lane gave. @param lane null: it gave none, and has no more */

@@ -23,7 +23,7 @@ export const isExpired = (run: string, lane: string) =>
 /**
  * Ids of at most ten workers that were not seen for ten minutes and hold no run. `workers` is never analyzed,
  * so the planner expects hundreds: with a NOT EXISTS over all live runs, servers with JIT compiled the
- * statement each time. Other ten are looked at each minute: some may hold long leases.
+ * statement each time. Each minute it may be another ten: some of the oldest may hold long leases.
  */
 export const GONE_WORKERS = `select w.id from (
     select id from tock.workers where seen_at < tock.now() - interval '10 minutes'
