@@ -4555,6 +4555,7 @@ select id from renamed;
 -- renew-leases
 with mine as materialized (
   select r.id, r.cancel_requested_at is not null as is_asked from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running')
+  order by r.id
 ), held as materialized (
   select r.id from tock.job_runs_live r where r.id = any($1::bigint[]) and ($2::integer[])[width_bucket(r.id, $1::bigint[])] = r.fence and r.locked_by = $3 and r.status in ('running')
   order by r.id

@@ -20,6 +20,7 @@ const RENEW = statement<FencedBatch & { readonly leaseMs: number }, Renewed>(
   `
 with mine as materialized (
   select r.id, r.cancel_requested_at is not null as is_asked from tock.job_runs_live r where ${isHeld('r', 'succeed')}
+  order by r.id
 ), held as materialized (
   select r.id from tock.job_runs_live r where ${isHeld('r', 'succeed')}
   order by r.id
@@ -41,7 +42,10 @@ export interface Renewal {
   readonly cancel_requested: boolean;
 }
 
-/** Renews a worker's leases in one statement. A run that the answer lacks is lost. Waits for no lock. */
+/**
+ * Renews a worker's leases in one statement, and waits for no lock.
+ * @returns by id; a run that is lacking is lost
+ */
 export async function renewLeases(
   session: Session,
   held: readonly Held[],
