@@ -235,13 +235,11 @@ describe('time', () => {
         other.test(read(file).replace(/^\s*(?:\/\/|\*).*$/gm, '')),
     );
     // The bookkeeping of migrations is there before tock.now() is; a snapshot's age, a replica's lag, the age of the
-    // server's statistics, how long ago a worker looked for what was left behind or reaped, and how long a claim looked are
-    // not the scheduler's time.
+    // server's statistics, and how long ago a worker reaped are not the scheduler's time.
     expect(asking).toEqual([
       path.join('src', 'store', 'reads', 'capacity.ts'),
       path.join('src', 'store', 'reads', 'figures.ts'),
       path.join('src', 'store', 'reads', 'replica-lag.ts'),
-      path.join('src', 'store', 'runs', 'claim', 'sweep.ts'),
       path.join('src', 'store', 'runs', 'reap', 'reap-turn.ts'),
       path.join('src', 'store', 'schema', 'migrate.ts'),
     ]);

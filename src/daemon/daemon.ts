@@ -71,7 +71,6 @@ export async function startDaemon(
     kind: 'daemon',
     ...options,
     pollMs,
-    isNotified,
     onRowRestored() {
       sleeper.announceAgain();
       worker.wake();

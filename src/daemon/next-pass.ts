@@ -12,7 +12,7 @@ export interface Plan {
   readonly reapTookMs: number;
   /** How soon to claim again when overdue runs could not be claimed. */
   readonly retryMs: number;
-  /** When the next poll is due, even if nothing else is. */
+  /** When the next poll is due, even if nothing else is, and while the worker goes on claiming. */
   readonly pollBy: number;
   /**
    * The last poll has answered what is due, there was room for it, and a notification names whatever else
@@ -24,6 +24,12 @@ export interface Plan {
 /** The shortest time between two reapings by the clock, and the shortest turn to reap. */
 export const REAP_EVERY_MS = 5000;
 const REAP_NOTIFIED_MS = 500;
+/**
+ * Polls of a daemon that goes on claiming are so far apart, and take 1/20 of the time of one daemon at most,
+ * for all daemons together. Such a poll is needed for runs that its claims have passed.
+ */
+export const BUSY_POLL_MS = 5000;
+const BUSY_POLL_SHARE = 20;
 /** Checks for reaping read all due runs, so they may take at most 1/20 of the time. */
 const REAP_SHARE = 20;
 const FIRST_RETRY_MS = 5;
@@ -36,7 +42,7 @@ export const FIRST_PLAN: Plan = {
   checkReapAt: 0,
   reapTookMs: 0,
   retryMs: FIRST_RETRY_MS,
-  pollBy: 0,
+  pollBy: Number.POSITIVE_INFINITY,
   knowsAll: false,
 };
 
@@ -60,6 +66,8 @@ export interface PassResult {
   readonly claimedEverywhere: boolean;
   readonly claimed: number;
   readonly hasRoom: boolean;
+  /** The worker goes on claiming by itself. */
+  readonly isClaiming: boolean;
 }
 
 export interface Poll {
@@ -110,8 +118,9 @@ export function afterFailedReap(plan: Plan, startedAt: number, endedAt: number):
 }
 
 /**
- * While the worker goes on claiming, the daemon does not poll: it reaps and materializes by the clock. The
- * first reaping waits too. Otherwise several workers that start with a backlog would all read it at once.
+ * While the worker goes on claiming, the daemon seldom polls: it reaps and materializes by the clock. The
+ * first reaping and the first poll wait too. Otherwise several workers that start with a backlog would all
+ * read it at once.
  */
 export function whileClaiming(
   plan: Plan,
@@ -129,7 +138,7 @@ export function whileClaiming(
       pass.materialized ? Number.POSITIVE_INFINITY : plan.materializeAt,
       pass.startedAt + pollMs,
     ),
-    pollBy: pass.startedAt + pollMs,
+    pollBy: plan.pollBy === FIRST_PLAN.pollBy ? pass.startedAt + BUSY_POLL_MS : plan.pollBy,
     knowsAll: false,
   };
 }
@@ -154,15 +163,16 @@ export function afterPoll(
     due.occurrenceMs ?? Number.POSITIVE_INFINITY,
     pass.isRefused ? pollMs : afterPassMs,
   );
+  const busyPollMs = Math.max(BUSY_POLL_MS, pollMs, BUSY_POLL_SHARE * due.daemons * (answeredAt - askedAt));
   return {
     reapAt: due.needsReaping ? askedAt : plan.reapAt,
     materializeAt: answeredAt + materializeInMs,
     claimAt: hasRuns ? answeredAt + claimInMs : Number.POSITIVE_INFINITY,
     checkReapAt: plan.checkReapAt,
     reapTookMs: plan.reapTookMs,
-    ...(checksReaping(plan, askedAt) && nextCheck(plan, askedAt, answeredAt)),
+    ...(!pass.isClaiming && checksReaping(plan, askedAt) && nextCheck(plan, askedAt, answeredAt)),
     retryMs,
-    pollBy: answeredAt + pollMs,
+    pollBy: answeredAt + (pass.isClaiming ? busyPollMs : pollMs),
     knowsAll: isNotified && pass.hasRoom,
   };
 }

@@ -97,8 +97,11 @@ export class Passes {
     const done = { ...prepared, ...(await this.claim(steps)) };
     await sleeper.afterClaim(done.claimed, worker.hasMore);
     const isClaiming = worker.hasMore || sleeper.isAwake;
+    const polls = isClaiming
+      ? startedAt >= this.plan.pollBy
+      : isDue || needsPoll(this.plan, done) || !sleeper.isKnown;
+    if (polls) await this.poll({ ...done, isClaiming });
     if (isClaiming) this.plan = whileClaiming(this.plan, done, pollMs);
-    else if (isDue || needsPoll(this.plan, done) || !sleeper.isKnown) await this.poll(done);
     return Math.min(sleepMs(this.plan, this.engine.clock.now(), isClaiming), sleeper.maxSleepMs());
   }
 
@@ -167,10 +170,12 @@ export class Passes {
   /** Asks what is due next. */
   private async poll(done: Omit<PassResult, 'hasRoom'>): Promise<void> {
     const { worker, sleeper, queues, isNotified, pollMs, offering } = this.options;
-    await sleeper.beforePoll();
+    if (!done.isClaiming) await sleeper.beforePoll();
     const askedAt = this.engine.clock.now();
-    const checks = checksReaping(this.plan, askedAt);
-    const due = await readNextDue(this.engine.database, queues, checks, worker.watermarks);
+    const checks = !done.isClaiming && checksReaping(this.plan, askedAt);
+    const due = await readNextDue(this.engine.database, queues, checks);
+    // Whatever watermarks, sweeps and notifications have missed, the next claim finds.
+    if (due.isOverdue) worker.watermarks.forget();
     if (due.isFairDue) worker.expectFair();
     // Not with reaping alone, which may be put off for long.
     if (due.waitsForCode) worker.expectWaiting();

@@ -58,7 +58,7 @@ export type HandlerMethods = Pick<
  * Runs have become claimable in these lanes: no later claim of a worker of this process starts after them.
  */
 export function lowerWatermarks({ workers }: Engine, lanes: readonly Lowered[]): void {
-  for (const worker of workers) worker.lowerWatermarks(lanes);
+  for (const worker of workers) worker.watermarks.lower(lanes);
 }
 
 /** Runs may wait for this code: the workers of this process claim those whose jobs it has. */

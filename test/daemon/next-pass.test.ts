@@ -66,6 +66,7 @@ describe('after a poll', () => {
     waitsForCode: false,
     isOfferDue: false,
     needsReaping: false,
+    daemons: 1,
   };
   const POLLED_ONLY: PassResult = {
     startedAt: NOW - 30,
@@ -74,6 +75,7 @@ describe('after a poll', () => {
     claimedEverywhere: false,
     claimed: 0,
     hasRoom: true,
+    isClaiming: false,
   };
   const CLAIMED: PassResult = { ...POLLED_ONLY, claimedEverywhere: true };
 
@@ -183,6 +185,7 @@ describe('a pass for which nothing was due', () => {
     waitsForCode: false,
     isOfferDue: false,
     needsReaping: false,
+    daemons: 1,
   };
   const done = {
     startedAt: NOW,
@@ -191,6 +194,7 @@ describe('a pass for which nothing was due', () => {
     claimedEverywhere: false,
     claimed: 1,
     hasRoom: true,
+    isClaiming: false,
   };
   const poll = { askedAt: NOW, answeredAt: NOW, due: NOTHING, isNotified: true };
 
@@ -234,6 +238,26 @@ describe('after a reaping', () => {
 });
 
 describe('while a worker goes on claiming', () => {
+  const NOTHING_DUE: NextDue = {
+    occurrenceMs: null,
+    runMs: null,
+    isOverdue: false,
+    isFairDue: false,
+    waitsForCode: false,
+    isOfferDue: false,
+    needsReaping: false,
+    daemons: 1,
+  };
+  const CLAIMING: PassResult = {
+    startedAt: NOW,
+    materialized: false,
+    isRefused: false,
+    claimedEverywhere: true,
+    claimed: 0,
+    hasRoom: true,
+    isClaiming: true,
+  };
+
   it('reaping is due without a poll, and materializing once in a poll', () => {
     const pass = { startedAt: NOW, materialized: true };
     const claiming = { reapAt: RESTING.checkReapAt, materializeAt: NOW + POLL_MS };
@@ -262,28 +286,28 @@ describe('while a worker goes on claiming', () => {
     expect(reapsInTurn(afterReapNotification(claiming, NOW))).toBe(false);
     expect(reapsInTurn(afterError(claiming))).toBe(false);
     expect(reapsInTurn(afterError(FIRST_PLAN))).toBe(false);
-    const due = {
-      occurrenceMs: null,
-      runMs: null,
-      isOverdue: false,
-      isFairDue: false,
-      waitsForCode: false,
-      isOfferDue: false,
-      needsReaping: true,
-    };
-    const done = {
-      startedAt: NOW,
-      materialized: false,
-      isRefused: false,
-      claimedEverywhere: true,
-      claimed: 0,
-      hasRoom: true,
-    };
-    expect(
-      reapsInTurn(
-        afterPoll(claiming, { askedAt: NOW, answeredAt: NOW + 1, due, isNotified: false }, done, POLL_MS),
-      ),
-    ).toBe(false);
+    const due = { ...NOTHING_DUE, needsReaping: true };
+    const poll = { askedAt: NOW, answeredAt: NOW + 1, due, isNotified: false };
+    expect(reapsInTurn(afterPoll(claiming, poll, { ...CLAIMING, isClaiming: false }, POLL_MS))).toBe(false);
+  });
+
+  it('the first poll waits for five seconds, and no other is put off', () => {
+    const pass = { startedAt: NOW, materialized: false };
+    const first = whileClaiming(FIRST_PLAN, pass, POLL_MS);
+    expect(first.pollBy).toBe(NOW + 5000);
+    expect(whileClaiming(first, { ...pass, startedAt: NOW + 4000 }, POLL_MS).pollBy).toBe(NOW + 5000);
+  });
+
+  it.each([
+    ['comes after five seconds', 10, 1, 5000],
+    ['leaves 19/20 of the time to other work', 500, 1, 10_000],
+    ['comes more rarely where there are more daemons', 10, 50, 10_000],
+  ])('the next poll %s, and checks no reaping', (_how, tookMs, daemons, afterMs) => {
+    const due = { ...NOTHING_DUE, isOverdue: true, daemons };
+    const poll = { askedAt: NOW, answeredAt: NOW + tookMs, due, isNotified: true };
+    const plan = { ...RESTING, checkReapAt: NOW };
+    const polled = afterPoll(plan, poll, { ...CLAIMING, startedAt: NOW - 30 }, POLL_MS);
+    expect([polled.pollBy, polled.checkReapAt]).toEqual([NOW + tookMs + afterMs, NOW]);
   });
 
   it('a beat of the minute during a pass is kept', () => {

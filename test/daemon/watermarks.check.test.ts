@@ -42,7 +42,7 @@ const start = async (listen: boolean) => {
     await ended();
   }
   await until(
-    () => Promise.resolve([...workers].some(worker => worker.watermarks.length > 0)),
+    () => Promise.resolve([...workers].some(worker => worker.watermarks.known.length > 0)),
     'claims to start at watermarks',
   );
 };
@@ -62,7 +62,8 @@ describe.each([
     await start(listens);
     await test.tock.enqueue(noop, null, { runAt: HOUR_AGO() });
     await ended();
-    expect(sent).toContain('sweep');
+    // Who polls finds it so.
+    if (listens) expect(sent).toContain('sweep');
   });
 
   it('executes what is enqueued while sweeps find old runs, and then comes to rest', async () => {

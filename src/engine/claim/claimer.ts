@@ -18,11 +18,10 @@ export interface ClaimerOptions {
   /** Only these; null: all. */
   readonly queues: readonly string[] | null;
   /**
-   * How runs below the watermarks are found. `notified`: a worker that is notified of each run sweeps after
-   * claims. `polling`: a worker that polls sweeps all the time. `ending`: a tick ends when nothing is left,
-   * so it keeps no watermarks and claims everywhere.
+   * Whether the worker goes on when nothing is left. Then its claims start at watermarks, and sweeps look
+   * below them. A tick ends, so it keeps no watermarks and claims everywhere.
    */
-  readonly finds: 'notified' | 'polling' | 'ending';
+  readonly goesOn: boolean;
   /** How many more runs the worker may claim. */
   readonly claimable: () => number;
   /** While more is due, the next claim follows at once only if there is room for so many runs, or for 500. */
@@ -71,13 +70,12 @@ export class Claimer {
 
   /** A claimer that has claimed nothing yet. */
   constructor(engine: Engine, options: ClaimerOptions) {
-    const { workerId, queues, finds, accept } = options;
+    const { workerId, queues, goesOn, accept } = options;
     this.engine = engine;
     this.options = options;
-    this.watermarks = new Watermarks(finds !== 'ending');
+    this.watermarks = new Watermarks(goesOn);
     this.sweep = new Sweep(engine, {
       watermarks: this.watermarks,
-      isEndless: finds === 'polling',
       takesTurns: queues === null,
       canClaim: () => options.claimable() > 0,
       onFound: () => {
@@ -252,13 +250,13 @@ export class Claimer {
     limit: number,
     send: (wanted: ClaimOptions) => Promise<Claim>,
   ): Promise<Claim> {
-    const { workerId, queues, finds } = this.options;
+    const { workerId, queues, goesOn } = this.options;
     const { leaseMs } = this.engine.settings;
     const wanted = { limit, workerId, leaseMs, queues, afterQueue: this.afterQueue };
     const claim = await claimDespiteBadRows(this.engine, wanted, () => send(wanted));
     this.watermarks.claimed(claim, sent);
     this.afterQueue = claim.lanes.findLast(lane => lane.at !== null)?.queue ?? this.afterQueue;
-    if (finds !== 'ending') this.sweep.begin(claim.runs.length + claim.needsAdmission.length === 0);
+    if (goesOn) this.sweep.begin(claim.runs.length + claim.needsAdmission.length === 0);
     return claim;
   }
 }

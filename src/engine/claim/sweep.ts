@@ -12,6 +12,8 @@ const MIN_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 5000;
 /** The pause is shorter after a claim that found nothing, and longer after a sweep of half a second. */
 const SHORT_PAUSE_FACTOR = 20;
+/** The server counts whole milliseconds. */
+const SERVER_MS = 1;
 /** The pause before a full worker is asked again whether it has room. */
 const NO_ROOM_PAUSE_MS = 20;
 
@@ -19,8 +21,6 @@ export interface SweepOptions {
   readonly watermarks: Watermarks;
   /** Whether the worker could claim what it finds. */
   readonly canClaim: () => boolean;
-  /** Whether sweeps go on without claims: for a worker that polls, since nothing else finds these runs. */
-  readonly isEndless: boolean;
   /** Whether one worker sweeps for all that claim from all queues. */
   readonly takesTurns: boolean;
   /** Watermarks have fallen. */
@@ -36,20 +36,21 @@ export class Sweep {
   private isStopped = false;
   private isFailing = false;
   private isUnderWay = false;
-  private sentAt: number;
+  /** When the last sweep was answered: pauses count from then, as by the server, which times turns. */
+  private answeredAt: number;
   private tookMs = 0;
-  /** A claim was answered since the last sweep was sent. */
-  private hasClaimed = false;
+  /** A claim was answered since the last sweep that was answered was sent. */
+  private isOwed = false;
 
   constructor(engine: Pick<Engine, 'clock' | 'database' | 'logger'>, options: SweepOptions) {
     this.engine = engine;
     this.options = options;
-    this.sentAt = engine.clock.now();
+    this.answeredAt = engine.clock.now();
   }
 
   /** A claim was answered: sweeps after a pause. @param foundNothing makes the pause shorter */
   begin(foundNothing: boolean): void {
-    this.hasClaimed = true;
+    this.isOwed = true;
     this.schedule(foundNothing);
   }
 
@@ -63,7 +64,7 @@ export class Sweep {
     const isWaiting = this.timer !== undefined && !isSoon;
     if (this.isStopped || this.isUnderWay || isWaiting || this.options.watermarks.known.length === 0) return;
     const now = this.engine.clock.now();
-    const at = Math.max(this.sentAt + this.pauseMs(isSoon), now + leastMs);
+    const at = Math.max(this.answeredAt + this.pauseMs(isSoon), now + leastMs);
     if (at >= this.timerAt) return;
     this.engine.clock.clear(this.timer);
     this.timerAt = at;
@@ -78,31 +79,37 @@ export class Sweep {
     this.isUnderWay = true;
     await this.sweep(isSoon);
     this.isUnderWay = false;
-    if (this.hasClaimed || this.options.isEndless) this.schedule(false);
+    if (this.isOwed) this.schedule(false);
   }
 
   private async sweep(isSoon: boolean): Promise<void> {
     const { watermarks, takesTurns, onFound } = this.options;
-    this.hasClaimed = false;
-    const pauseMs = this.pauseMs(isSoon);
-    this.sentAt = this.engine.clock.now();
+    this.isOwed = false;
+    const { clock, database } = this.engine;
+    const turnMs = takesTurns ? this.pauseMs(isSoon) - SERVER_MS : null;
+    const sentAt = clock.now();
     try {
-      const { database } = this.engine;
-      const found = await sweepBelowWatermarks(database, watermarks.known, takesTurns ? pauseMs : null);
+      const found = await sweepBelowWatermarks(database, watermarks.known, turnMs);
+      this.answeredAt = clock.now();
       this.isFailing = false;
-      // Another worker has just swept, and claims what it has found.
-      if (this.isStopped || found === null) return;
-      this.tookMs = this.engine.clock.now() - this.sentAt;
+      if (this.isStopped) return;
+      // Another worker has just swept. It may have no room for what it has found, or other watermarks.
+      if (found === null) {
+        this.isOwed = true;
+        return;
+      }
+      this.tookMs = this.answeredAt - sentAt;
       watermarks.lower(found);
       if (found.length > 0) onFound();
     } catch (error) {
-      this.hasClaimed = true;
+      this.answeredAt = clock.now();
+      this.isOwed = true;
       // Without a connection the claims fail too, and that is reported.
       if (this.isStopped || this.isFailing || isConnectionFailure(error)) return;
       this.isFailing = true;
       this.engine.logger.warn(
         { event: 'claim.unswept', error: String(error) },
-        `cannot search for runs that were given back or enqueued for the past, so they wait: ${String(error)}; tock doctor names sessions whose snapshots keep ended runs from being vacuumed`,
+        `cannot search for runs that were given back or enqueued for the past, so they wait for the next poll: ${String(error)}; tock doctor names sessions whose snapshots keep ended runs from being vacuumed`,
       );
     }
   }

@@ -30,7 +30,7 @@ export interface PipelineOptions extends Pick<WorkerOptions, 'queues'> {
   readonly workerId: string;
   readonly capacity: number;
   readonly row: WorkerRow;
-  readonly finds: ClaimerOptions['finds'];
+  readonly goesOn: ClaimerOptions['goesOn'];
   /** Called when something changed that a tick or daemon may wait for. */
   readonly onChange: (cause?: 'idle') => void;
 }
@@ -58,7 +58,7 @@ export class RunPipeline implements WorkerLoad {
   /** A drain does not wait forever for a server that renews leases but accepts no outcomes. */
   private writesUntil = Number.POSITIVE_INFINITY;
   constructor(engine: Engine, options: PipelineOptions) {
-    const { workerId, queues, finds, onChange } = options;
+    const { workerId, queues, goesOn, onChange } = options;
     this.engine = engine;
     this.options = options;
     this.lease = { workerId, leaseMs: engine.settings.leaseMs };
@@ -66,8 +66,7 @@ export class RunPipeline implements WorkerLoad {
     this.starts = new Starts(engine, {
       workerId,
       capacity: options.capacity,
-      mayMore: () =>
-        !this.isClosed && (finds !== 'ending' || this.claimer.isClaiming || this.claimer.hasMore),
+      mayMore: () => !this.isClosed && (goesOn || this.claimer.isClaiming || this.claimer.hasMore),
       onEnd: (active, ending) => this.ended(active, ending),
       onLeft: (active, ending) => this.finish(active, ending),
       onFree: () => this.goOn(),
@@ -76,7 +75,7 @@ export class RunPipeline implements WorkerLoad {
     this.claimer = new Claimer(engine, {
       workerId,
       queues: queues ?? null,
-      finds,
+      goesOn,
       claimable: () => this.claimable,
       worthClaiming: () => this.prefetchTarget / 2,
       accept: (claim, sentAt) => {

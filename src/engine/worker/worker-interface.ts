@@ -3,8 +3,7 @@
 import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
 import type { QueueLane } from '../../store/runs/claim/claim.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
-import type { Watermark } from '../../store/runs/claim/queue-lanes.js';
-import type { Lowered } from '../claim/watermarks.js';
+import type { Watermarks } from '../claim/watermarks.js';
 import type { WakeCause } from './wakeup.js';
 
 export interface WorkerOptions {
@@ -17,8 +16,6 @@ export interface WorkerOptions {
    * How often it asks whether runs are to be cancelled. Default: with heartbeats, and after a notification.
    */
   readonly pollMs?: number;
-  /** Whether it is notified of each run that is enqueued. Default false: it polls. */
-  readonly isNotified?: boolean;
   /**
    * Called when its row in `workers` was gone, with all rows that refer to it, and has been inserted again.
    */
@@ -59,10 +56,8 @@ export interface Worker {
   expectFair(): void;
   /** Whether fair keys were ever expected. */
   readonly usesFair: boolean;
-  /** Where its claims start. In lanes without a watermark they start at the first run. */
-  readonly watermarks: readonly Watermark[];
-  /** Runs have become claimable in these lanes: its next claim starts before them. */
-  lowerWatermarks(lanes: readonly Lowered[]): void;
+  /** Where its claims start. */
+  readonly watermarks: Watermarks;
   /** Releases those of its prefetched runs for which `shares` is true, without counting the attempt. */
   releasePrefetched(shares: (run: ClaimedRun) => boolean): void;
   /** Claims no more. The runs it holds are executed. */

@@ -1,6 +1,5 @@
 // A worker: its run pipeline, its heartbeat, and its row in `workers`.
 import { wakeSleepers } from '../../store/runs/workers/sleepers.js';
-import type { ClaimerOptions } from '../claim/claimer.js';
 import type { Engine } from '../engine.js';
 import { runsAtWork } from '../execute/endings.js';
 import { startHeartbeat } from './heartbeat.js';
@@ -29,7 +28,7 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     capacity,
     row,
     queues,
-    finds: findsOf(options),
+    goesOn: options.kind === 'daemon' || options.kind === 'relay',
     onChange: wake,
   });
   const { activeRuns } = pipeline;
@@ -74,15 +73,12 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     get hasMore() {
       return pipeline.claimer.hasMore;
     },
-    get watermarks() {
-      return pipeline.claimer.watermarks.known;
-    },
+    watermarks: pipeline.claimer.watermarks,
     expectWaiting: () => pipeline.claimer.expectWaiting(),
     expectFair: () => pipeline.claimer.expectFair(),
     get usesFair() {
       return pipeline.claimer.usesFair;
     },
-    lowerWatermarks: lanes => pipeline.claimer.watermarks.lower(lanes),
     releasePrefetched: shares => pipeline.releasePrefetched(shares),
     close: () => pipeline.close(),
     beginStop: () => pipeline.stop(),
@@ -119,9 +115,4 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
   };
   engine.workers.add(worker);
   return worker;
-}
-
-function findsOf({ kind, isNotified = false }: WorkerOptions): ClaimerOptions['finds'] {
-  if (kind !== 'daemon' && kind !== 'relay') return 'ending';
-  return isNotified ? 'notified' : 'polling';
 }

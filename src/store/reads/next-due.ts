@@ -7,15 +7,7 @@ import { opaqueToPlanner, statement } from '../connection/statement.js';
 import { msBetween } from '../connection/values/readable-instant.js';
 import { FROZEN_UNTIL, IS_FROZEN, NOT_BEFORE } from '../definitions/freeze/frozen.js';
 import { noteTickFrom, type Ticker } from '../definitions/ticks.js';
-import {
-  liesIn,
-  openQueueLanes,
-  QUEUE_LANES,
-  QUEUE_LANES_WITH_WATERMARKS,
-  type Watermark,
-  type WatermarkParameters,
-  watermarkParameters,
-} from '../runs/claim/queue-lanes.js';
+import { liesIn, openQueueLanes, QUEUE_LANES } from '../runs/claim/queue-lanes.js';
 import { WAITS_FOR_CODE } from '../runs/claim/waiting/claim-waiting.js';
 import { IS_FAIR_DUE, NEXT_FAIR, READY_SCOPES } from '../runs/fair/ready.js';
 import { HAS_OFFERABLE } from '../runs/hand-off/offers.js';
@@ -30,10 +22,10 @@ interface PollQuestion {
   readonly checksReaping: boolean;
 }
 
-const NEXT_DUE = statement<PollQuestion & WatermarkParameters, NextDue>(
+const NEXT_DUE = statement<PollQuestion, NextDue>(
   'next-due',
   `
-with ${QUEUE_LANES_WITH_WATERMARKS}, ${READY_SCOPES}, ${openQueueLanes('1', true)}, fair as materialized (select ${IS_FAIR_DUE} as is_due)
+with ${QUEUE_LANES}, ${READY_SCOPES}, ${openQueueLanes('1')}, fair as materialized (select ${IS_FAIR_DUE} as is_due)
 select
   ${msFromNow(`greatest((select min(next_at) from tock.job_definitions where ${IS_PLANNED}), ${NOT_BEFORE})`)} as "occurrenceMs",
   ${msFromNow(`least((select min(f.run_at) from queue_lanes p cross join lateral (
@@ -45,7 +37,8 @@ select
     (select min(q.closed_until) from tock.job_queues q where q.closed_until > tock.now()), ${NEXT_FAIR}, ${FROZEN_UNTIL})`)} as "runMs",
   exists (select from open) or (select is_due from fair) as "isOverdue", (select is_due from fair) as "isFairDue", ${WAITS_FOR_CODE} as "waitsForCode",
   case when ${opaqueToPlanner('queues', 'text[]')} is null then ${HAS_OFFERABLE} else false end as "isOfferDue",
-  case when ${opaqueToPlanner('checksReaping', 'boolean')} then ${NEEDS_REAPING} else false end as "needsReaping"`,
+  case when ${opaqueToPlanner('checksReaping', 'boolean')} then ${NEEDS_REAPING} else false end as "needsReaping",
+  (select count(*)::integer from tock.workers where kind in ('daemon', 'relay')) as daemons`,
   { prepared: true },
 );
 
@@ -65,21 +58,21 @@ export interface NextDue {
   readonly isOfferDue: boolean;
   /** Reaping would find an expired lease, or what a dead process left undone. False if not checked. */
   readonly needsReaping: boolean;
+  /** How many daemons have a row in `workers`. */
+  readonly daemons: number;
 }
 
 /**
- * One index look-up for the occurrences, and a few for each queue lane. Locks nothing.
+ * One index look-up for the occurrences, and a few for each queue lane, from its first run: it knows of no
+ * watermark, so it finds whatever a worker's claims passed. Locks nothing.
  * @param checksReaping whether to check for work to reap too: a few look-ups more, over all due runs
- * @param watermarks due runs below them are not counted
  */
 export async function readNextDue(
   session: Session,
   queues: readonly string[] | null,
   checksReaping: boolean,
-  watermarks: readonly Watermark[] = [],
 ): Promise<NextDue> {
-  const question = { queues, checksReaping };
-  const due = await NEXT_DUE.first(session, { ...question, ...watermarkParameters(watermarks) });
+  const due = await NEXT_DUE.first(session, { queues, checksReaping });
   return (
     due ?? {
       occurrenceMs: null,
@@ -89,6 +82,7 @@ export async function readNextDue(
       waitsForCode: false,
       isOfferDue: false,
       needsReaping: false,
+      daemons: 0,
     }
   );
 }

@@ -179,14 +179,14 @@ describe('the watermarks of claims', () => {
     { tags: 'check' },
     async kind => {
       const worker = await used(kind);
-      expect(worker.watermarks).toEqual([]);
+      expect(worker.watermarks.known).toEqual([]);
       await worker.stop();
     },
   );
 
   it.each(['daemon', 'relay'] as const)('are kept by one of the kind %s', { tags: 'check' }, async kind => {
     const worker = await used(kind);
-    expect(worker.watermarks).toMatchObject([{ queue: 'default', priority: 0 }]);
+    expect(worker.watermarks.known).toMatchObject([{ queue: 'default', priority: 0 }]);
     await worker.stop();
   });
 
@@ -194,9 +194,9 @@ describe('the watermarks of claims', () => {
     const worker = await used('daemon');
     await add(6);
     await worker.claim();
-    expect(worker.watermarks).toHaveLength(1);
+    expect(worker.watermarks.known).toHaveLength(1);
     await worker.stop();
-    expect(worker.watermarks).toEqual([]);
+    expect(worker.watermarks.known).toEqual([]);
     expect(await test.sql(`select count(*)::int as count from tock.job_runs_live`)).toEqual([{ count: 6 }]);
   });
 });

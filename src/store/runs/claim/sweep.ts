@@ -19,8 +19,7 @@ interface Row {
 }
 
 // The turn is only a hint: two workers may get it at the same instant, since it is read and set outside of
-// transactions. So the commit does not wait for the disk. Turns are timed by the server's own clock, because
-// they say how much work is done, not what is due.
+// transactions. So the commit does not wait for the disk.
 //
 // Queues with a limit have no watermark.
 const SWEEP = statement<WatermarkParameters & { readonly pauseMs: number | null }, Row>(
@@ -29,7 +28,7 @@ const SWEEP = statement<WatermarkParameters & { readonly pauseMs: number | null 
 with turn as materialized (
   select ${opaqueToPlanner('pauseMs', 'float8')} is null or case when now.ms >= last.last_value + :pauseMs::float8 or now.ms < last.last_value
     then setval('tock.swept_at', now.ms) is not null else false end as is_mine
-  from tock.swept_at last, (select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms) now
+  from tock.swept_at last, (select (extract(epoch from tock.now()) * 1000)::bigint as ms) now
 ), missed as materialized (
   select m.queue, m.priority, b.run_at, b.id
   from turn t cross join ${WATERMARKS} left join tock.job_queues q on q.name = m.queue
