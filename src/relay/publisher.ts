@@ -1,7 +1,7 @@
 // Publishes attempts in batches: those that become ready in the same turn go together. What no broker has
 // confirmed is given back, and published again under the next fence.
 
-import type { ActiveRun } from '../engine/execute/active-run.js';
+import { type ActiveRun, mayBegin } from '../engine/execute/active-run.js';
 import type { RelaySeam } from '../engine/execute/relay-seam.js';
 import type { Clock, Timer } from '../model/clock.js';
 import { TockError } from '../model/errors.js';
@@ -46,7 +46,10 @@ export interface PublisherOptions {
   readonly logger: Logger;
   readonly broker: Broker;
   readonly queues: readonly string[];
+  /** How long consumers have. */
   readonly leaseMs: number;
+  /** How long the relay's own lease lasts, until a run is handed off. */
+  readonly claimLeaseMs: number;
   /** How many more runs may be handed off, while so many are claimed and not handed off. */
   readonly roomFor: (held: number) => number;
   /** There may be room for claims again. */
@@ -122,15 +125,18 @@ export class Publisher implements RelaySeam {
 
   /** Ends each attempt of the batch. Never rejects. */
   private async publish(batch: readonly Entry[]): Promise<void> {
-    const { database, broker, queues, leaseMs } = this.options;
+    const { clock, database, broker, queues, leaseMs, claimLeaseMs } = this.options;
     const [only] = queues;
     try {
       const isOne = queues.length === 1;
       const facts = await readBatchFacts(database, isOne ? [] : batch.map(({ active }) => active.run.id));
       const { nowMs } = facts;
       const queueOf = ({ active }: Entry) => (isOne ? only : facts.queues[active.run.id]) ?? null;
-      if (isOpen(this.breaker, this.options.clock.now())) return this.giveBack(batch, nowMs);
-      const sent = batch.filter(entry => !entry.active.isLost && queueOf(entry) !== null);
+      if (isOpen(this.breaker, clock.now())) return this.giveBack(batch, nowMs);
+      const now = clock.now();
+      const sent = batch.filter(
+        entry => mayBegin(entry.active, claimLeaseMs, now) && queueOf(entry) !== null,
+      );
       const messages = sent.map(entry =>
         messageOf(entry.active.run, {
           queue: queueOf(entry) ?? '',

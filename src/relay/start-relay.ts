@@ -54,6 +54,7 @@ async function openRelay(
     broker,
     queues,
     leaseMs,
+    claimLeaseMs: base.settings.leaseMs,
     roomFor: held => {
       const room = Math.max(0, maxOutstanding - outstanding.count - held);
       isFull = room === 0;

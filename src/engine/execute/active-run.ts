@@ -81,6 +81,16 @@ export function isHeld({ isLost, renewedAt }: ActiveRun, leaseMs: number, now: n
   return !isLost && now - renewedAt < leaseMs;
 }
 
+/** A handler begins only within so much of a lease, so that the first renewal comes in time. */
+const BEGINS_WITHIN = 0.9;
+
+/**
+ * Whether a handler may begin, by our own clock. The answer to a claim may come after the lease is over, when
+ * others execute the run, or hold its slot.
+ */
+export const mayBegin = (active: ActiveRun, leaseMs: number, now: number) =>
+  isHeld(active, BEGINS_WITHIN * leaseMs, now);
+
 /** Whether a run may have ended a process before. Then it gets its own process, if isolation is possible. */
 export const isSuspect = ({ run }: ActiveRun) => run.slot_keys?.includes(SUSPECTS.key) === true;
 

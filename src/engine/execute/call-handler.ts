@@ -12,6 +12,7 @@ import { retryUntil } from '../finalize/retry-until.js';
 import type { ActiveRun } from './active-run.js';
 import { callWithOne } from './batch/call-batch.js';
 import { createContext } from './context.js';
+import { isLeaseOld, leaseOld } from './endings.js';
 
 /** The run's payload, parsed by the job's schema. @throws TockError TOCK_BAD_PAYLOAD */
 export function readPayload(engine: Engine, job: AnyJob, active: ActiveRun): unknown {
@@ -48,6 +49,7 @@ async function callChild(
   const parents = await readParentsOf(engine, active);
   // Cancelled, drained or timed out meanwhile.
   if (active.interrupt.isAborted) throw active.interrupt.reason;
+  if (isLeaseOld(engine, active)) throw leaseOld;
   return await job.run(createContext(engine, active, workerId, parents), payload);
 }
 

@@ -4,12 +4,19 @@ import { windowIn } from '../../model/planning/window.js';
 import { endingAtCrash } from '../../model/run/crash.js';
 import type { Ending } from '../../model/run/decide.js';
 import { isWait } from '../../model/run/snooze.js';
+import type { Engine } from '../engine.js';
 import type { RunAtWork } from '../worker/worker-interface.js';
-import { type ActiveRun, isSuspect } from './active-run.js';
+import { type ActiveRun, isSuspect, mayBegin } from './active-run.js';
 import { endingOfThrown } from './suspend.js';
 
+/** A run is given back as it was claimed: its handler was not called, and the attempt does not count. */
+export const NOT_STARTED: Ending = { kind: 'noSlot', limits: [] };
+
+/** What is thrown in place of calling the handler, if {@link isLeaseOld}. */
+export const leaseOld = new Error('the lease is too old for the handler to be called');
+
 /** How the attempt ends without its handler being called; undefined if the handler is to be called. */
-export function endingBefore(active: ActiveRun): Ending | null | undefined {
+export function endingBefore(engine: Engine, active: ActiveRun): Ending | null | undefined {
   const { run } = active;
   if (run.is_late) return { kind: 'late' };
   if (run.window) {
@@ -22,13 +29,26 @@ export function endingBefore(active: ActiveRun): Ending | null | undefined {
       };
   }
   // Cancelled or drained while it was prefetched.
-  return active.interrupt.isAborted ? endingOf(active, active.interrupt.reason) : undefined;
+  if (active.interrupt.isAborted) return endingOf(active, active.interrupt.reason);
+  return isLeaseOld(engine, active) ? NOT_STARTED : undefined;
+}
+
+/** Whether the lease is too old for the handler to be called. Logs that it is. */
+export function isLeaseOld({ clock, logger, settings }: Engine, active: ActiveRun): boolean {
+  if (mayBegin(active, settings.leaseMs, clock.now())) return false;
+  const { id, job, fence } = active.run;
+  logger.warn(
+    { event: 'run.lease_old', run_id: id, job, fence },
+    'the lease was over, or nearly, before the handler could be called; the run is given back, uncounted',
+  );
+  return true;
 }
 
 /** How the attempt ends whose handler threw, or was stopped; null if its lease is lost. */
 export function endingOf(active: ActiveRun, error: unknown): Ending | null {
   if (active.isLost) return null;
   if (active.cancelRequested) return { kind: 'cancelled' };
+  if (error === leaseOld) return NOT_STARTED;
   const { reason } = active.interrupt;
   if (reason instanceof TockError) {
     // A wait that began meanwhile is kept.

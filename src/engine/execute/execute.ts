@@ -62,7 +62,7 @@ class Attempt {
   start(): void {
     const { engine, active } = this;
     try {
-      const early = endingBefore(active);
+      const early = endingBefore(engine, active);
       // Deferred, because `onEnd` may start the next run.
       if (early !== undefined) return queueMicrotask(() => this.finish(early));
       const job = knownJob(engine.registry, active.run.job);
@@ -70,7 +70,7 @@ class Attempt {
       // An isolated job's child parses it again, because the parsed value may not survive serialization.
       const payload = readPayload(engine, job, active);
       if (payload instanceof Promise)
-        payload.then(read => this.call(job, read)).catch((error: unknown) => this.fail(error));
+        payload.then(read => this.callLater(job, read)).catch((error: unknown) => this.fail(error));
       else this.call(job, payload);
     } catch (error) {
       queueMicrotask(() => this.fail(error));
@@ -82,6 +82,13 @@ class Attempt {
     const { engine, active } = this;
     if (engine.relay) this.handOff(engine.relay, active.run.payload ?? {});
     else queueMicrotask(() => this.finish({ kind: 'unknownJob', job: active.run.job }));
+  }
+
+  /** Its schema took time, in which the run may have been cancelled, or its lease have become too old. */
+  private callLater(job: AnyJob, payload: unknown): void {
+    const early = endingBefore(this.engine, this.active);
+    if (early === undefined) this.call(job, payload);
+    else this.finish(early);
   }
 
   private call(job: AnyJob, payload: unknown): void {

@@ -8,6 +8,7 @@ import { isTransient } from '../../store/connection/errors.js';
 import { type LargePayload, readLargePayload } from '../../store/runs/large-payload.js';
 import type { Engine } from '../engine.js';
 import type { ActiveRun } from './active-run.js';
+import { NOT_STARTED } from './endings.js';
 import { executeRun } from './execute.js';
 import { createRoom } from './room.js';
 
@@ -67,7 +68,7 @@ export function createExecutor(engine: Engine, workerId: string): Executor {
       return { unload };
     } catch (error) {
       // A database that is away says nothing about the run: it is given back.
-      return without(isTransient(error) ? { kind: 'noSlot', limits: [] } : { kind: 'threw', error });
+      return without(isTransient(error) ? NOT_STARTED : { kind: 'threw', error });
     }
   };
 

@@ -3,6 +3,7 @@ import type { Ending } from '../../model/run/decide.js';
 import { createPrefetchBuffer, type PrefetchBuffer } from '../claim/prefetch-buffer.js';
 import type { Engine } from '../engine.js';
 import type { ActiveRun } from '../execute/active-run.js';
+import { NOT_STARTED } from '../execute/endings.js';
 import { createExecutor, type Executor } from '../execute/executor.js';
 import { notifyStart } from '../finalize/hooks.js';
 import { type Batches, openBatches } from './gather/batches.js';
@@ -90,7 +91,7 @@ export class Starts {
   /** Releases prefetched runs. @param which default: all */
   release(which: (active: ActiveRun) => boolean = () => true): void {
     for (const active of this.prefetchBuffer.drain())
-      if (which(active)) this.options.onLeft(active, { kind: 'noSlot', limits: [] });
+      if (which(active)) this.options.onLeft(active, NOT_STARTED);
       else this.prefetchBuffer.push(active);
   }
 

@@ -1,9 +1,9 @@
 // How many attempts ended in which way.
 
 /**
- * `waiting`: the handler ended to wait. `deferred`: claimed outside the window, or without a slot under a
- * limit. `handedOver`: another system is to complete it. `lost`: the lease had expired before the outcome
- * could be written.
+ * `waiting`: the handler ended to wait. `deferred`: claimed outside the window, without a slot under a limit,
+ * or too long before its handler could be called. `handedOver`: another system is to complete it. `lost`: the
+ * lease had expired before the outcome could be written.
  */
 export type OutcomeCounts = Record<
   | 'claimed'

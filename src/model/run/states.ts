@@ -105,7 +105,7 @@ export const TRANSITIONS = {
     from: ['running'],
     to: 'queued',
     by: 'holder',
-    when: 'it was claimed outside its window, or needs a slot under a limit first, or its job is not in the worker’s code, or its message was not confirmed; the attempt is given back',
+    when: 'it was claimed outside its window, or needs a slot under a limit first, or its job is not in the worker’s code, or its message was not confirmed, or its handler could not be called in time; the attempt is given back',
   },
   reapToFailed: {
     name: 'reap',

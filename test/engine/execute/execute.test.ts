@@ -60,7 +60,7 @@ function execute(
     isolation: null,
     hooks: {},
   } as unknown as Engine;
-  const active = activeRun(run(row), 0);
+  const active = activeRun(run(row), systemClock.now());
   before?.(active);
   const endings: (Ending | null)[] = [];
   let isReturned = false;

@@ -23,8 +23,8 @@ export interface BatchEnds {
 
 /**
  * Executes the handler of a batch, and later calls `onReturned`, `onEnd` once for each run, and
- * `onOver`. Never throws. Runs that are late, outside their hours, or cancelled meanwhile do not reach the
- * handler.
+ * `onOver`. Never throws. Runs that are late, outside their hours, cancelled meanwhile, or whose lease is too
+ * old do not reach the handler.
  *
  * The handler's signal aborts on timeout, and once the signal of every run has aborted (cancel, drain, lost
  * lease). From then on it has `graceMs` to stop, as the handler of a single run has.
@@ -39,7 +39,7 @@ export function executeBatch(
   const early: [ActiveRun, Ending | null][] = [];
   const called: Member[] = [];
   for (const member of members) {
-    const ending = endingBeforeCall(member.active);
+    const ending = endingBeforeCall(engine, member.active);
     if (ending === undefined) called.push(member);
     else early.push([member.active, ending]);
   }
@@ -123,9 +123,9 @@ function traceBatch({ tracing }: Engine, workerId: string, job: AnyJob, actives:
   return first.span;
 }
 
-function endingBeforeCall(active: ActiveRun): Ending | null | undefined {
+function endingBeforeCall(engine: Engine, active: ActiveRun): Ending | null | undefined {
   try {
-    return endingBefore(active);
+    return endingBefore(engine, active);
   } catch (error) {
     return endingOf(active, error);
   }

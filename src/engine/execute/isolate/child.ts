@@ -136,7 +136,8 @@ function reportedRun(clock: Clock, { run }: Order, send: Send): ActiveRun & { re
     },
   };
   return Object.defineProperties(
-    activeRun(run, 0),
+    // The worker watches over the lease.
+    activeRun(run, Number.POSITIVE_INFINITY),
     Object.getOwnPropertyDescriptors(accessors),
   ) as ActiveRun & typeof accessors;
 }

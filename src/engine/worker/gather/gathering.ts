@@ -13,6 +13,7 @@ import type { Engine } from '../../engine.js';
 import { type ActiveRun, isSuspect } from '../../execute/active-run.js';
 import type { Member } from '../../execute/batch/call-batch.js';
 import { readPayload } from '../../execute/call-handler.js';
+import { NOT_STARTED } from '../../execute/endings.js';
 import type { Executor } from '../../execute/executor.js';
 
 export interface GatheringOptions {
@@ -46,7 +47,6 @@ interface OpenBatch extends GatheredBatch {
 
 /** Ready batches that wait for longer, because handlers have become slow, are released to other workers. */
 const MAX_READY_MS = 300;
-const NOT_STARTED: Ending = { kind: 'noSlot', limits: [] };
 const nothing = () => undefined;
 
 export class Gathering {
