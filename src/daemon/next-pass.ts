@@ -12,8 +12,13 @@ export interface Plan {
   readonly reapTookMs: number;
   /** How soon to claim again when overdue runs could not be claimed. */
   readonly retryMs: number;
-  /** When the next poll is due, even if nothing else is, and while the worker goes on claiming. */
+  /** When the next poll is due, even if nothing else is. */
   readonly pollBy: number;
+  /**
+   * From then on, a poll asks from the first run of each lane, whatever claims have passed; also while the
+   * worker goes on claiming.
+   */
+  readonly completeAt: number;
   /**
    * The last poll has answered what is due, there was room for it, and a notification names whatever else
    * becomes due. So neither a claim after a notification nor the end of a run needs another poll.
@@ -24,12 +29,9 @@ export interface Plan {
 /** The shortest time between two reapings by the clock, and the shortest turn to reap. */
 export const REAP_EVERY_MS = 5000;
 const REAP_NOTIFIED_MS = 500;
-/**
- * Polls of a daemon that goes on claiming are so far apart, and take 1/20 of the time of one daemon at most,
- * for all daemons together. Such a poll is needed for runs that its claims have passed.
- */
-export const BUSY_POLL_MS = 5000;
-const BUSY_POLL_SHARE = 20;
+/** The shortest time between complete polls. Those of all daemons take 1/20 of the time of one at most. */
+export const COMPLETE_EVERY_MS = 5000;
+const COMPLETE_SHARE = 20;
 /** Checks for reaping read all due runs, so they may take at most 1/20 of the time. */
 const REAP_SHARE = 20;
 const FIRST_RETRY_MS = 5;
@@ -42,7 +44,8 @@ export const FIRST_PLAN: Plan = {
   checkReapAt: 0,
   reapTookMs: 0,
   retryMs: FIRST_RETRY_MS,
-  pollBy: Number.POSITIVE_INFINITY,
+  pollBy: 0,
+  completeAt: 0,
   knowsAll: false,
 };
 
@@ -74,6 +77,8 @@ export interface Poll {
   readonly askedAt: number;
   readonly answeredAt: number;
   readonly due: NextDue;
+  /** It asked from the first run of each lane. */
+  readonly isComplete: boolean;
   /** Whether the daemon is notified of each run that is enqueued. */
   readonly isNotified: boolean;
 }
@@ -118,8 +123,8 @@ export function afterFailedReap(plan: Plan, startedAt: number, endedAt: number):
 }
 
 /**
- * While the worker goes on claiming, the daemon seldom polls: it reaps and materializes by the clock. The
- * first reaping and the first poll wait too. Otherwise several workers that start with a backlog would all
+ * While the worker goes on claiming, only complete polls are made: the daemon reaps and materializes by the
+ * clock. The first of them wait too. Otherwise several workers that start with a backlog would all
  * read it at once.
  */
 export function whileClaiming(
@@ -138,7 +143,8 @@ export function whileClaiming(
       pass.materialized ? Number.POSITIVE_INFINITY : plan.materializeAt,
       pass.startedAt + pollMs,
     ),
-    pollBy: plan.pollBy === FIRST_PLAN.pollBy ? pass.startedAt + BUSY_POLL_MS : plan.pollBy,
+    pollBy: pass.startedAt + pollMs,
+    completeAt: isFirst ? pass.startedAt + COMPLETE_EVERY_MS : plan.completeAt,
     knowsAll: false,
   };
 }
@@ -146,7 +152,7 @@ export function whileClaiming(
 /** Plans the next pass from the answer of a poll. */
 export function afterPoll(
   plan: Plan,
-  { askedAt, answeredAt, due, isNotified }: Poll,
+  { askedAt, answeredAt, due, isComplete, isNotified }: Poll,
   pass: PassResult,
   pollMs: number,
 ): Plan {
@@ -163,7 +169,8 @@ export function afterPoll(
     due.occurrenceMs ?? Number.POSITIVE_INFINITY,
     pass.isRefused ? pollMs : afterPassMs,
   );
-  const busyPollMs = Math.max(BUSY_POLL_MS, pollMs, BUSY_POLL_SHARE * due.daemons * (answeredAt - askedAt));
+  const tookMs = COMPLETE_SHARE * due.daemons * (answeredAt - askedAt);
+  const completeAt = isComplete ? answeredAt + Math.max(COMPLETE_EVERY_MS, tookMs) : plan.completeAt;
   return {
     reapAt: due.needsReaping ? askedAt : plan.reapAt,
     materializeAt: answeredAt + materializeInMs,
@@ -172,8 +179,9 @@ export function afterPoll(
     reapTookMs: plan.reapTookMs,
     ...(!pass.isClaiming && checksReaping(plan, askedAt) && nextCheck(plan, askedAt, answeredAt)),
     retryMs,
-    pollBy: answeredAt + (pass.isClaiming ? busyPollMs : pollMs),
-    knowsAll: isNotified && pass.hasRoom,
+    pollBy: Math.min(answeredAt + pollMs, completeAt),
+    completeAt,
+    knowsAll: isNotified && pass.hasRoom && !pass.isClaiming,
   };
 }
 
@@ -192,7 +200,7 @@ export const checksReaping = (plan: Plan, now: number): boolean => now >= plan.c
  */
 export function sleepMs(plan: Plan, now: number, isClaiming: boolean): number {
   const claimAt = isClaiming ? Number.POSITIVE_INFINITY : plan.claimAt;
-  const at = Math.min(plan.reapAt, plan.materializeAt, claimAt, plan.pollBy);
+  const at = Math.min(plan.reapAt, plan.materializeAt, claimAt, isClaiming ? plan.completeAt : plan.pollBy);
   return Math.max(1, Math.ceil(at - now));
 }
 

@@ -97,11 +97,11 @@ export class Passes {
     const done = { ...prepared, ...(await this.claim(steps)) };
     await sleeper.afterClaim(done.claimed, worker.hasMore);
     const isClaiming = worker.hasMore || sleeper.isAwake;
+    if (isClaiming) this.plan = whileClaiming(this.plan, done, pollMs);
     const polls = isClaiming
-      ? startedAt >= this.plan.pollBy
+      ? startedAt >= this.plan.completeAt
       : isDue || needsPoll(this.plan, done) || !sleeper.isKnown;
     if (polls) await this.poll({ ...done, isClaiming });
-    if (isClaiming) this.plan = whileClaiming(this.plan, done, pollMs);
     return Math.min(sleepMs(this.plan, this.engine.clock.now(), isClaiming), sleeper.maxSleepMs());
   }
 
@@ -173,9 +173,11 @@ export class Passes {
     if (!done.isClaiming) await sleeper.beforePoll();
     const askedAt = this.engine.clock.now();
     const checks = !done.isClaiming && checksReaping(this.plan, askedAt);
-    const due = await readNextDue(this.engine.database, queues, checks);
+    const isComplete = askedAt >= this.plan.completeAt;
+    const watermarks = isComplete ? [] : worker.watermarks.known;
+    const due = await readNextDue(this.engine.database, queues, checks, watermarks);
     // Whatever watermarks, sweeps and notifications have missed, the next claim finds.
-    if (due.isOverdue) worker.watermarks.forget();
+    if (isComplete && due.isOverdue) worker.watermarks.forget();
     if (due.isFairDue) worker.expectFair();
     // Not with reaping alone, which may be put off for long.
     if (due.waitsForCode) worker.expectWaiting();
@@ -183,7 +185,7 @@ export class Passes {
       this.relaysToSql = true;
       offering?.start();
     }
-    const answer = { askedAt, answeredAt: this.engine.clock.now(), due, isNotified };
+    const answer = { askedAt, answeredAt: this.engine.clock.now(), due, isComplete, isNotified };
     this.plan = afterPoll(this.plan, answer, { ...done, hasRoom: worker.claimable > 0 }, pollMs);
   }
 }

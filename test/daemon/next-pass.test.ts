@@ -32,6 +32,7 @@ const RESTING: Plan = {
   reapTookMs: 400,
   retryMs: 5,
   pollBy: NOW + POLL_MS,
+  completeAt: NOW + 5000,
   knowsAll: false,
 };
 
@@ -158,7 +159,13 @@ describe('after a poll', () => {
     ['a reaping that is due stays due', {}, POLLED_ONLY, { reapAt: NOW }, { reapAt: NOW }],
   ])('%s', (_what, due, pass, plan, expected) => {
     const before = { ...RESTING, ...plan };
-    const poll = { askedAt: NOW - 10, answeredAt: NOW, due: { ...NOTHING, ...due }, isNotified: false };
+    const poll = {
+      askedAt: NOW - 10,
+      answeredAt: NOW,
+      due: { ...NOTHING, ...due },
+      isComplete: true,
+      isNotified: false,
+    };
     expect(afterPoll(before, poll, pass, POLL_MS)).toEqual({ ...before, retryMs: 5, ...expected });
   });
 
@@ -169,7 +176,13 @@ describe('after a poll', () => {
     ['at once, if it took longer than that', 9000, 9000],
   ])('checks whether there is anything to reap again %s after a check', (_what, tookMs, afterMs) => {
     const plan = { ...RESTING, checkReapAt: NOW };
-    const poll = { askedAt: NOW, answeredAt: NOW + tookMs, due: NOTHING, isNotified: false };
+    const poll = {
+      askedAt: NOW,
+      answeredAt: NOW + tookMs,
+      due: NOTHING,
+      isComplete: true,
+      isNotified: false,
+    };
     expect(checksReaping(plan, NOW)).toBe(true);
     expect(afterPoll(plan, poll, POLLED_ONLY, POLL_MS).checkReapAt).toBe(NOW + afterMs);
     expect(checksReaping(plan, NOW - 1)).toBe(false);
@@ -196,7 +209,14 @@ describe('a pass for which nothing was due', () => {
     hasRoom: true,
     isClaiming: false,
   };
-  const poll = { askedAt: NOW, answeredAt: NOW, due: NOTHING, isNotified: true };
+  const poll = { askedAt: NOW, answeredAt: NOW, due: NOTHING, isComplete: true, isNotified: true };
+
+  it('that polls above the watermarks only puts off no complete poll', () => {
+    const later = { ...poll, askedAt: NOW + 3000, answeredAt: NOW + 3000 };
+    const plan = afterPoll(RESTING, { ...later, isComplete: false }, done, POLL_MS);
+    expect(plan).toMatchObject({ completeAt: NOW + 5000, pollBy: NOW + 5000 });
+    expect(afterPoll(RESTING, later, done, POLL_MS).completeAt).toBe(NOW + 8000);
+  });
 
   it('ends without a poll where a notification has named what it found, until the next poll', () => {
     const plan = afterPoll(RESTING, poll, done, POLL_MS);
@@ -207,7 +227,11 @@ describe('a pass for which nothing was due', () => {
   it.each<[string, Plan, number]>([
     ['it found nothing', afterPoll(RESTING, poll, done, POLL_MS), 0],
     ['the last poll was without room', afterPoll(RESTING, poll, { ...done, hasRoom: false }, POLL_MS), 1],
-    ['notifications do not come', afterPoll(RESTING, { ...poll, isNotified: false }, done, POLL_MS), 1],
+    [
+      'notifications do not come',
+      afterPoll(RESTING, { ...poll, isComplete: true, isNotified: false }, done, POLL_MS),
+      1,
+    ],
     ['the worker went on claiming', whileClaiming(afterPoll(RESTING, poll, done, POLL_MS), done, POLL_MS), 1],
   ])('ends with one where %s', (_when, plan, claimed) => {
     expect(needsPoll(plan, { startedAt: NOW, claimed })).toBe(true);
@@ -287,15 +311,16 @@ describe('while a worker goes on claiming', () => {
     expect(reapsInTurn(afterError(claiming))).toBe(false);
     expect(reapsInTurn(afterError(FIRST_PLAN))).toBe(false);
     const due = { ...NOTHING_DUE, needsReaping: true };
-    const poll = { askedAt: NOW, answeredAt: NOW + 1, due, isNotified: false };
+    const poll = { askedAt: NOW, answeredAt: NOW + 1, due, isComplete: true, isNotified: false };
     expect(reapsInTurn(afterPoll(claiming, poll, { ...CLAIMING, isClaiming: false }, POLL_MS))).toBe(false);
   });
 
   it('the first poll waits for five seconds, and no other is put off', () => {
     const pass = { startedAt: NOW, materialized: false };
     const first = whileClaiming(FIRST_PLAN, pass, POLL_MS);
-    expect(first.pollBy).toBe(NOW + 5000);
-    expect(whileClaiming(first, { ...pass, startedAt: NOW + 4000 }, POLL_MS).pollBy).toBe(NOW + 5000);
+    expect(first.completeAt).toBe(NOW + 5000);
+    expect(sleepMs({ ...first, materializeAt: NEVER }, NOW + 4000, true)).toBe(1000);
+    expect(whileClaiming(first, { ...pass, startedAt: NOW + 4000 }, POLL_MS).completeAt).toBe(NOW + 5000);
   });
 
   it.each([
@@ -304,10 +329,10 @@ describe('while a worker goes on claiming', () => {
     ['comes more rarely where there are more daemons', 10, 50, 10_000],
   ])('the next poll %s, and checks no reaping', (_how, tookMs, daemons, afterMs) => {
     const due = { ...NOTHING_DUE, isOverdue: true, daemons };
-    const poll = { askedAt: NOW, answeredAt: NOW + tookMs, due, isNotified: true };
+    const poll = { askedAt: NOW, answeredAt: NOW + tookMs, due, isComplete: true, isNotified: true };
     const plan = { ...RESTING, checkReapAt: NOW };
     const polled = afterPoll(plan, poll, { ...CLAIMING, startedAt: NOW - 30 }, POLL_MS);
-    expect([polled.pollBy, polled.checkReapAt]).toEqual([NOW + tookMs + afterMs, NOW]);
+    expect(polled).toMatchObject({ completeAt: NOW + tookMs + afterMs, checkReapAt: NOW, knowsAll: false });
   });
 
   it('a beat of the minute during a pass is kept', () => {

@@ -2489,36 +2489,53 @@ select pg_current_xact_id()::text as id;
 update tock.changes_head set origin = default;
 
 -- next-due
-with recursive queue_lanes as (
-  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
-  union all
-  select n.queue, n.priority from queue_lanes p cross join lateral (
+with recursive watermarks as materialized (
+  select m.queue collate "C" as queue, m.priority, m.after_at, m.after_id from unnest((select $1::text[]), (select $2::integer[]),
+    (select $3::timestamptz[]), (select $4::bigint[])) with ordinality as m(queue, priority, after_at, after_id, turn)
+), gaps as materialized (
+  select b.queue, b.priority, lead(b.queue, 1, '~') over borders as before_queue, lead(b.priority, 1, 0) over borders as before_priority
+  from (select '' collate "C" as queue, 0 as priority union all select w.queue, w.priority from watermarks w) b
+  window borders as (order by b.queue, b.priority)
+), others as (
+  select n.queue, n.priority, g.before_queue, g.before_priority
+  from gaps g cross join lateral (
     select r.queue, r.priority from tock.job_runs_live r
-    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+    where r.blocked_on is null and (r.queue, r.priority) > (g.queue, g.priority) and (r.queue, r.priority) < (g.before_queue, g.before_priority)
+    order by r.queue, r.priority limit 1) n
+  union all
+  select n.queue, n.priority, p.before_queue, p.before_priority
+  from others p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) and (r.queue, r.priority) < (p.before_queue, p.before_priority)
+    order by r.queue, r.priority limit 1) n
+), queue_lanes as (
+  select w.* from watermarks w
+  union all
+  select o.queue, o.priority, timestamptz '-infinity', 0 from others o
 ), ready_scopes as (
   (select k.queue, k.job from tock.fair_keys k where k.is_ready order by k.queue, k.job limit 1)
   union all
   select n.queue, n.job from ready_scopes s cross join lateral (select k.queue, k.job from tock.fair_keys k where k.is_ready and (k.queue, k.job) > (s.queue, s.job) order by k.queue, k.job limit 1) n
 ), open as materialized (
-  select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
+  select p.queue, p.priority, case when (q.concurrency is not null or q.rate_count is not null) then timestamptz '-infinity' else p.after_at end as after_at, p.after_id, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_lanes p left join tock.job_queues q on q.name = p.queue
-  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else p.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $5::text[]) is null then q.relayed_to is null else p.queue = any($5) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
     and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
-    and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+    and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and (r.run_at, r.id) > (case when (q.concurrency is not null or q.rate_count is not null) then timestamptz '-infinity' else p.after_at end, p.after_id)
       order by r.run_at, r.id limit 1)
-), fair as materialized (select (exists (select from ready_scopes s left join tock.job_queues q on q.name = s.queue where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else s.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+), fair as materialized (select (exists (select from ready_scopes s left join tock.job_queues q on q.name = s.queue where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.queue = 'tock:alerts') and case when (select $5::text[]) is null then q.relayed_to is null else s.queue = any($5) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and coalesce(case when (q.concurrency is not null or q.rate_count is not null) then least(q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name), case when q.rate_count is not null then greatest(0, floor((extract(epoch from tock.now() - greatest(case when not q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end, tock.now() - (greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) - 1) * (q.rate_period_ms::float8 / q.rate_count) * interval '1 millisecond')) * 1000)::float8 / (q.rate_period_ms::float8 / q.rate_count) + 1))::integer end) - (select count(*) from (
     select from tock.job_runs_live r where r.unblocked_on >= '~' || q.name || '/' and r.unblocked_on < '~' || q.name || '0'
       and r.blocked_on is null and r.status in ('queued', 'failed') limit 1000) s) end > 0, true))
   or exists (select from tock.fair_keys k left join tock.job_queues q on q.name = k.queue
-    where not k.is_ready and k.ready_at <= tock.now() and (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or k.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else k.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    where not k.is_ready and k.ready_at <= tock.now() and (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or k.queue = 'tock:alerts') and case when (select $5::text[]) is null then q.relayed_to is null else k.queue = any($5) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and coalesce(case when (q.concurrency is not null or q.rate_count is not null) then least(q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name), case when q.rate_count is not null then greatest(0, floor((extract(epoch from tock.now() - greatest(case when not q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end, tock.now() - (greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) - 1) * (q.rate_period_ms::float8 / q.rate_count) * interval '1 millisecond')) * 1000)::float8 / (q.rate_period_ms::float8 / q.rate_count) + 1))::integer end) - (select count(*) from (
@@ -2529,18 +2546,18 @@ select
   ((extract(epoch from least((select min(f.run_at) from queue_lanes p cross join lateral (
     select r.run_at from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority
       and r.run_at > tock.now()
-    order by r.run_at, r.id limit 1) f where case when (select $1::text[]) is null
-      then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to <> 'sql') else p.queue = any($1) end),
+    order by r.run_at, r.id limit 1) f where case when (select $5::text[]) is null
+      then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to <> 'sql') else p.queue = any($5) end),
     (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()),
     (select min(q.closed_until) from tock.job_queues q where q.closed_until > tock.now()), (select min(k.ready_at) from tock.fair_keys k where not k.is_ready and k.ready_at > tock.now()), (select f.until from tock.freezes f where f.ended_at is null and f.until > tock.now()))) - extract(epoch from tock.now())) * 1000)::float8 as "runMs",
   exists (select from open) or (select is_due from fair) as "isOverdue", (select is_due from fair) as "isFairDue", ((select r.blocked_on from tock.job_runs_live r where r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1) is not null) as "waitsForCode",
-  case when (select $1::text[]) is null then exists (select from tock.job_queues s where not (s.relayed_to is distinct from 'sql' or not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.name = 'tock:alerts') or not (s.paused_at is null and coalesce(s.closed_until <= tock.now(), true) and (s.active_window is null or case when split_part(s.active_window, '-', 1) < split_part(s.active_window, '-', 2)
+  case when (select $5::text[]) is null then exists (select from tock.job_queues s where not (s.relayed_to is distinct from 'sql' or not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.name = 'tock:alerts') or not (s.paused_at is null and coalesce(s.closed_until <= tock.now(), true) and (s.active_window is null or case when split_part(s.active_window, '-', 1) < split_part(s.active_window, '-', 2)
     then (tock.now() at time zone s.timezone)::time >= split_part(s.active_window, '-', 1)::time and (tock.now() at time zone s.timezone)::time < split_part(s.active_window, '-', 2)::time
     else (tock.now() at time zone s.timezone)::time >= split_part(s.active_window, '-', 1)::time or (tock.now() at time zone s.timezone)::time < split_part(s.active_window, '-', 2)::time end))) and (
     exists (select from queue_lanes p cross join lateral (
       select r.id from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') order by r.run_at, r.id limit 1) d where p.queue = s.name)
     or exists (select from tock.fair_keys k where k.queue = s.name and (k.is_ready or k.ready_at <= tock.now())))) else false end as "isOfferDue",
-  case when (select $2::boolean) then (exists (select from queue_lanes p cross join lateral (
+  case when (select $6::boolean) then (exists (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
     order by r.run_at, r.id limit 1) e)

@@ -7,7 +7,15 @@ import { opaqueToPlanner, statement } from '../connection/statement.js';
 import { msBetween } from '../connection/values/readable-instant.js';
 import { FROZEN_UNTIL, IS_FROZEN, NOT_BEFORE } from '../definitions/freeze/frozen.js';
 import { noteTickFrom, type Ticker } from '../definitions/ticks.js';
-import { liesIn, openQueueLanes, QUEUE_LANES } from '../runs/claim/queue-lanes.js';
+import {
+  liesIn,
+  openQueueLanes,
+  QUEUE_LANES,
+  QUEUE_LANES_WITH_WATERMARKS,
+  type Watermark,
+  type WatermarkParameters,
+  watermarkParameters,
+} from '../runs/claim/queue-lanes.js';
 import { WAITS_FOR_CODE } from '../runs/claim/waiting/claim-waiting.js';
 import { IS_FAIR_DUE, NEXT_FAIR, READY_SCOPES } from '../runs/fair/ready.js';
 import { HAS_OFFERABLE } from '../runs/hand-off/offers.js';
@@ -22,10 +30,10 @@ interface PollQuestion {
   readonly checksReaping: boolean;
 }
 
-const NEXT_DUE = statement<PollQuestion, NextDue>(
+const NEXT_DUE = statement<PollQuestion & WatermarkParameters, NextDue>(
   'next-due',
   `
-with ${QUEUE_LANES}, ${READY_SCOPES}, ${openQueueLanes('1')}, fair as materialized (select ${IS_FAIR_DUE} as is_due)
+with ${QUEUE_LANES_WITH_WATERMARKS}, ${READY_SCOPES}, ${openQueueLanes('1', true)}, fair as materialized (select ${IS_FAIR_DUE} as is_due)
 select
   ${msFromNow(`greatest((select min(next_at) from tock.job_definitions where ${IS_PLANNED}), ${NOT_BEFORE})`)} as "occurrenceMs",
   ${msFromNow(`least((select min(f.run_at) from queue_lanes p cross join lateral (
@@ -63,16 +71,18 @@ export interface NextDue {
 }
 
 /**
- * One index look-up for the occurrences, and a few for each queue lane, from its first run: it knows of no
- * watermark, so it finds whatever a worker's claims passed. Locks nothing.
+ * One index look-up for the occurrences, and a few for each queue lane. Locks nothing.
  * @param checksReaping whether to check for work to reap too: a few look-ups more, over all due runs
+ * @param watermarks due runs below them are not counted. None: whatever claims have passed is found too
  */
 export async function readNextDue(
   session: Session,
   queues: readonly string[] | null,
   checksReaping: boolean,
+  watermarks: readonly Watermark[] = [],
 ): Promise<NextDue> {
-  const due = await NEXT_DUE.first(session, { queues, checksReaping });
+  const question = { queues, checksReaping };
+  const due = await NEXT_DUE.first(session, { ...question, ...watermarkParameters(watermarks) });
   return (
     due ?? {
       occurrenceMs: null,

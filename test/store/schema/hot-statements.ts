@@ -143,6 +143,7 @@ export const HOT: readonly [string, (session: Session) => Promise<unknown>, read
     [CLAIM_INDEX, PRIMARY_KEY],
   ],
   ['a sweep below watermarks', s => sweepBelowWatermarks(s, WATERMARKS), [CLAIM_INDEX]],
+  ['when the next run is due, above watermarks', s => readNextDue(s, null, true, WATERMARKS), [CLAIM_INDEX]],
   ['one in one lane', s => claimInLanes(s, claim, WATERMARKS.slice(0, 1)), [CLAIM_INDEX, PRIMARY_KEY]],
   [
     'a small one in one lane',

@@ -3,6 +3,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Session } from '../../../src/store/connection/database.js';
+import { readNextDue } from '../../../src/store/reads/next-due.js';
 import { claimFreeRuns } from '../../../src/store/runs/claim/claim.js';
 import { claimInLanes } from '../../../src/store/runs/claim/claim-in-lanes.js';
 import { blockFloods } from '../../../src/store/runs/claim/floods.js';
@@ -196,6 +197,7 @@ describe('a claim', () => {
       const ways: ((session: Session, watermarks: Watermark[]) => Promise<unknown>)[] = [
         (session, watermarks) => claimInLanes(session, { ...claim, limit: 2 }, watermarks),
         (session, watermarks) => claimFreeRuns(session, { ...claim, limit: 2 }, watermarks),
+        (session, watermarks) => readNextDue(session, null, false, watermarks),
       ];
       for (const way of ways) {
         expect(await pagesOf(session => way(session, [half]))).toBeLessThan(250);
