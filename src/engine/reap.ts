@@ -107,6 +107,7 @@ async function reapBatch(engine: Engine, options: ReapOptions): Promise<ReapedBa
     await readExpired(database, options.limit),
     id => reapOnly({ ids: [id] }),
     ({ failed, dead, cancelled }) => failed + dead + cancelled > 0,
+    count => readExpired(database, count),
   );
   if (failure !== null)
     engine.logger.error(
