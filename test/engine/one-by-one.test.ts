@@ -6,6 +6,7 @@ import { claimDespiteBadRows } from '../../src/engine/set-aside.js';
 import { claimFreeRuns } from '../../src/store/runs/claim/claim.js';
 import { openDatabase } from '../support/database.js';
 import { engineOver } from '../support/engine.js';
+import { collectLines } from '../support/lines.js';
 import { openForEach } from '../support/open.js';
 import { openTestTock } from '../support/test-tock.js';
 
@@ -62,5 +63,23 @@ describe('runs whose rows nothing can change', () => {
     await test.sql(`alter table tock.job_runs_finished add constraint cursed check (job <> 'cursed')`);
     await reap(engine);
     expect(await statuses('plain')).toEqual(['failed']);
+  });
+
+  it('do not hold up those that wait for other slots', async () => {
+    const columns = ', slot_keys, slot_limits, blocked_on';
+    for (const job of ['cursed', 'plain'])
+      await test.sql(
+        `insert into tock.job_runs_live (job, status${columns}) values ($1::text, 'queued', array['job:' || $1::text], '{1}', 'job:' || $1::text)`,
+        [job],
+      );
+    await test.sql(
+      `alter table tock.job_runs_live add constraint cursed check (job <> 'cursed' or blocked_on is not null)`,
+    );
+    const lines = collectLines();
+    await reap({ ...engine, logger: lines.logger });
+    expect(await test.sql('select job from tock.job_runs_live where blocked_on is null')).toEqual([
+      { job: 'plain' },
+    ]);
+    expect(lines.lines).toMatchObject([{ event: 'unblock.refused', key: 'job:cursed' }]);
   });
 });

@@ -19,7 +19,9 @@ export interface LongRun {
   readonly maxMs: number;
 }
 
-/** One for each subject: the one that has been running for longest. Of many subjects some, others each minute. */
+/**
+ * One for each subject: the one that has been running for longest. Of many subjects some, others each minute.
+ */
 export const readLongRuns = statement<{ readonly limit: number }, LongRun>(
   'read-long-runs',
   `

@@ -35,15 +35,15 @@ const isLongDue = (run: string) =>
   `${isClaimable(run)} and ${run}.run_at <= ${PAST} and ${run}.created_at <= ${PAST} and ${run}.unblocked_on is null and ${run}.releases = 0`;
 
 /**
- * Whether the first run of its lane needs no slot. Claims may be at work on many that do: they take each, find
- * that it has no slot, and block it.
+ * Whether the first run of its lane needs no slot. Claims may be at work on many that do: they take each,
+ * find that it has no slot, and block it.
  */
 const isBehindNoLimit = (run: string) => `(select a.slot_keys is null from tock.job_runs_live a
     where ${liesIn('a', run)} and ${isClaimable('a')} order by a.run_at, a.id limit 1)`;
 
 /** Whether an attempt of a run that is not running has ended since {@link PAST}: it failed, or waits. */
 const hasJustEnded = (run: string) => `(${run}.started_at > ${PAST}
-    or ${run}.errors -> -1 ->> 'at' collate "C" > ${isoText(PAST)} collate "C"
+    or (${run}.errors -> -1 ->> 'at') collate "C" > ${isoText(PAST)} collate "C"
     or exists (select from tock.job_waits w where w.run_id = ${run}.id and w.created_at > ${PAST}))`;
 
 /**
