@@ -48,7 +48,7 @@ export function checkJobs({ jobs, definitions, runs }: Orphans): Finding {
     found.push(
       wrong(
         'warning',
-        `this code lacks the job of live runs, which wait for a worker that has it: ${listed(runs.map(each => `${each.count} of ${each.job}`))}`,
+        `this code lacks the job of live runs: ${listed(runs.map(each => `${each.count} of ${each.job}`))}`,
         `Add the job to the code, or cancel them: ${command}`,
         command,
       ),
