@@ -240,6 +240,7 @@ export type {
   QueueSetting,
   QueueSettings,
 } from './model/queue/queue-limits.js';
+export type { AwaitedJob, BlockedRuns, OverlookedRun } from './model/queue/waiting-runs.js';
 export type {
   PauseOptions,
   QueueBacklog,
@@ -295,8 +296,6 @@ export type {
   ZonesReport,
 } from './model/schedule/zone/zones-report.js';
 export type {
-  AwaitedJob,
-  BlockedRuns,
   Keep,
   LastTick,
   MissedOccurrences,

@@ -60,7 +60,8 @@ export async function reap(
     });
     await notifyDead(engine, batch.dead_ids);
     if (batch.has_decided) await writeDecided(engine);
-    if (batch.has_limits) lowerWatermarks(engine, await fixSlots(engine.database));
+    if (batch.has_limits)
+      lowerWatermarks(engine, await fixSlots(engine.database, { onRefused: logRefused(engine) }));
     waitsForCode ||= batch.waits_for_code;
     hasFair ||= batch.has_fair;
     hasEnded ||= batch.has_ended;
@@ -85,6 +86,14 @@ export async function reap(
   return { ...total, waits_for_code: waitsForCode, has_fair: hasFair, relays_to_sql: relaysToSql };
 }
 
+const logRefused =
+  ({ logger }: Engine) =>
+  (key: string, error: unknown) =>
+    logger.error(
+      { event: 'unblock.refused', key, error: String(error) },
+      `the runs that wait for ${key} cannot be unblocked: ${String(error)}; they stay as they are`,
+    );
+
 /**
  * Reaps a batch; if a row's data make it fail, one run at a time. What cannot be reaped even so is logged and
  * left, because the tick has more to do.
@@ -107,6 +116,7 @@ async function reapBatch(engine: Engine, options: ReapOptions): Promise<ReapedBa
     await readExpired(database, options.limit),
     id => reapOnly({ ids: [id] }),
     ({ failed, dead, cancelled }) => failed + dead + cancelled > 0,
+    count => readExpired(database, count),
   );
   if (failure !== null)
     engine.logger.error(

@@ -15,6 +15,8 @@ import { reasonOf } from './materialize/broken-definition.js';
 
 /** Few, because the leases of the first run while the others are claimed; the next claim is for all again. */
 const MAX_CLAIMED_SINGLY = 100;
+/** Where none of the first can be moved, others may follow that can. */
+const MAX_TRIED = 1000;
 
 /** Ends a run dead whose row makes statements fail. False if the run is gone, or its row is not to blame. */
 export async function setAside(engine: Engine, id: string, blame: Blame): Promise<boolean> {
@@ -36,22 +38,31 @@ export interface OneByOne<T> {
  * Does `work` for one run at a time, and sets aside those whose data make it fail. A run that cannot even be
  * set aside stays as it is.
  * @param hasMoved whether the work changed the run
+ * @param readFirst reads so many of the first runs, those of `ids` among them: where none of these moves,
+ * what lies behind them is tried too
  */
 export async function oneByOne<T>(
   engine: Engine,
   ids: readonly string[],
   work: (id: string) => Promise<T>,
   hasMoved: (done: T) => boolean,
+  readFirst?: (count: number) => Promise<readonly string[]>,
 ): Promise<OneByOne<T>> {
   const done: T[] = [];
   const failed: { readonly id: string; readonly error: unknown }[] = [];
-  for (const id of ids) {
-    try {
-      done.push(await work(id));
-    } catch (error) {
-      if (!isDataError(error)) throw error;
-      failed.push({ id, error });
+  const tried = new Set<string>();
+  for (let next = ids; next.length > 0; ) {
+    for (const id of next) {
+      tried.add(id);
+      try {
+        done.push(await work(id));
+      } catch (error) {
+        if (!isDataError(error)) throw error;
+        failed.push({ id, error });
+      }
     }
+    if (readFirst === undefined || done.some(hasMoved) || tried.size >= MAX_TRIED) break;
+    next = (await readFirst(tried.size + ids.length)).filter(id => !tried.has(id));
   }
   const isToBlame = done.some(hasMoved);
   let isExplained = isToBlame || failed.length === 0;
@@ -89,13 +100,15 @@ export async function claimDespiteBadRows(
   }
   const paused = await pauseBadQueues(engine);
   const limit = Math.min(options.limit, MAX_CLAIMED_SINGLY);
-  const ids = await readClaimable(database, { limit, queues: options.queues });
+  const read = (count: number) => readClaimable(database, { limit: count, queues: options.queues });
+  const ids = await read(limit);
   if (ids.length === 0 && paused === 0) throw cause;
   const { done: claims, failure } = await oneByOne(
     engine,
     ids,
     id => claimFreeRun(database, id, options),
     ({ runs }) => runs.length > 0,
+    read,
   );
   if (failure !== null) throw failure.error;
   return {

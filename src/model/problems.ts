@@ -1,6 +1,7 @@
 // What is wrong with a scheduler, and how to fix it.
 import { awaitedJobs, unknownJobs } from './explain/awaited.js';
 import { blockedRuns, lateQueue, longWait, moreLateQueues, pausedQueue } from './explain/late-queues.js';
+import { overlookedRun } from './explain/overlooked.js';
 import { LATE_MS } from './explain/queue-state.js';
 import { needsRelay, relayAway } from './explain/relayed.js';
 import { frozenWords } from './freeze/frozen-words.js';
@@ -36,6 +37,7 @@ export type ProblemCode =
   | 'silent-host'
   | 'nothing-known'
   | 'stuck-runs'
+  | 'overlooked-run'
   | 'long-wait'
   | 'blocked-runs'
   | 'paused-queue'
@@ -130,8 +132,12 @@ export function findProblems(status: SchedulerStatus, limits: Partial<ProblemLim
   report('stuck-runs', 'warning', runs.stuck > 0 && runs.stuck >= limit.stuckRuns, () =>
     stuckRuns(runs.stuck),
   );
+  for (const run of status.overlooked)
+    report('overlooked-run', 'failing', true, () => overlookedRun(run, status.at));
+  // More workers would not help where one has room.
+  const overlookedIn = new Set(status.overlooked.map(({ queue }) => queue));
   const late = status.queues
-    .filter(each => isOpen(each) && each.oldestWaitMs > limit.oldestWaitMs)
+    .filter(each => isOpen(each) && !overlookedIn.has(each.queue) && each.oldestWaitMs > limit.oldestWaitMs)
     .sort((a, b) => b.oldestWaitMs - a.oldestWaitMs);
   for (const queue of late.slice(0, MAX_LATE))
     report('long-wait', queue.isClaimed ? 'warning' : 'failing', true, () =>
@@ -143,7 +149,10 @@ export function findProblems(status: SchedulerStatus, limits: Partial<ProblemLim
   report(
     'long-wait',
     workers.length === 0 && pausedQueues.length === 0 ? 'failing' : 'warning',
-    late.length === 0 && blocked.length === 0 && status.oldestWaitMs > limit.oldestWaitMs,
+    late.length === 0 &&
+      blocked.length === 0 &&
+      overlookedIn.size === 0 &&
+      status.oldestWaitMs > limit.oldestWaitMs,
     () => longWait(status, pausedQueues.length > 0),
   );
   report('paused-queue', 'warning', pausedQueues.length > 0, () =>

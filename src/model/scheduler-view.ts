@@ -1,6 +1,7 @@
 // The scheduler as a job, the app and `tock status` see it.
 import type { Duration } from './duration.js';
 import type { Freeze } from './freeze/freeze.js';
+import type { AwaitedJob, BlockedRuns, OverlookedRun } from './queue/waiting-runs.js';
 
 /** Figures of the scheduler at one moment. Times in milliseconds. */
 export interface SchedulerStatus {
@@ -83,6 +84,8 @@ export interface SchedulerStatus {
    * at most.
    */
   readonly awaitedJobs: readonly AwaitedJob[];
+  /** Runs that a worker should have taken, one of each queue and priority: the longest due, 5 at most. */
+  readonly overlooked: readonly OverlookedRun[];
   /** What became of the runs that relays have handed off in the last 24 hours, by queue. */
   readonly handOffs: readonly QueueHandOffs[];
   /** The oldest snapshot that any session of this database holds, and that session's pid. */
@@ -100,30 +103,6 @@ export interface SchedulerStatus {
   };
   /** Zones in use whose offsets differ between this process and the server within the next 400 days. */
   readonly zoneDisagreements: readonly ZoneDisagreement[];
-}
-
-/** The runs that wait for a slot under one key. */
-export interface BlockedRuns {
-  /** What is limited: `job:load/tenant-7`, `definition:12`. */
-  readonly key: string;
-  /** The name of the definition that the key stands for; null: it stands for something else. */
-  readonly definition: string | null;
-  readonly runs: number;
-  /** How long the longest-waiting of them has been due. */
-  readonly waitMs: number;
-}
-
-/** A job that runs wait for. */
-export interface AwaitedJob {
-  readonly job: string;
-  /** How many runs; at most 1,000 are counted. */
-  readonly runs: number;
-  /** There are more than `runs`. */
-  readonly isCapped: boolean;
-  /** How long the longest-waiting of them has been due. */
-  readonly waitMs: number;
-  /** The code in force has the job, so that some worker should. */
-  readonly isKnown: boolean;
 }
 
 /** Runs of a relayed queue that were handed off: the first figure is the sum of the next four. */

@@ -74,6 +74,23 @@ describe('findProblems', () => {
     ],
     ['paused-queue', { queues: [QUEUE] }, /^the paused queue reports holds back.*tock queue resume reports$/],
     [
+      'overlooked-run',
+      {
+        overlooked: [
+          {
+            id: '7',
+            job: 'mail',
+            definition: 'nightly',
+            queue: 'reports',
+            since: new Date(NOW.getTime() - MINUTE),
+            worker: { host: 'web-1', pid: 812 },
+          },
+        ],
+        oldestWaitMs: 60 * MINUTE,
+      },
+      /^run 7 of nightly, in queue reports, is due, and worker web-1 pid 812 has had room for it since .*, for 1m, and does not take it\. Restart/,
+    ],
+    [
       'unknown-jobs',
       { awaitedJobs: [GONE] },
       /^nobody has the job gone: 1 run waits for code that does, .*cancel the runs$/,

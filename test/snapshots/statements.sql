@@ -2837,7 +2837,8 @@ select s.rule, s.subject, s.status, (extract(epoch from s.since) * 1000)::float8
   s.definition_id::text as "definitionId", s.run_id::text as "runId", (extract(epoch from s.last_at) * 1000)::float8 as "lastAt", (extract(epoch from s.notified_at) * 1000)::float8 as "notifiedAt", s.detail from tock.alert_states s where s.rule = any($1::text[]) and s.subject = any($2::text[])
 union
 select * from (select s.rule, s.subject, s.status, (extract(epoch from s.since) * 1000)::float8 as since, s.version, s.failure_count as failures, s.job,
-  s.definition_id::text as "definitionId", s.run_id::text as "runId", (extract(epoch from s.last_at) * 1000)::float8 as "lastAt", (extract(epoch from s.notified_at) * 1000)::float8 as "notifiedAt", s.detail from tock.alert_states s where s.status = 'down' order by s.rule, s.subject limit $3) down;
+  s.definition_id::text as "definitionId", s.run_id::text as "runId", (extract(epoch from s.last_at) * 1000)::float8 as "lastAt", (extract(epoch from s.notified_at) * 1000)::float8 as "notifiedAt", s.detail from tock.alert_states s where s.status = 'down'
+  order by hashtext(s.rule || ' ' || s.subject || to_char(tock.now(), 'HH24MI')) limit $3) down;
 
 -- read-answered
 select r.id::text as id from (select h.run_id as id, h.fence from tock.job_hand_offs h
@@ -2996,11 +2997,12 @@ select h.run_id::text as id, h.fence, h.decision, h.output, h.error,
   greatest(0, extract(epoch from h.decided_at - r.started_at) * 1000)::float8 as duration_ms
 from (
   select u.*, sum(coalesce(pg_column_size(u.output), 0)) over (order by u.run_id, u.fence) as bytes, row_number() over (order by u.run_id, u.fence) as place
-  from (select * from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null order by h.run_id, h.fence limit $1) u
+  from (select * from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null and (h.run_id, h.fence) > ($1::bigint, $2::integer)
+    order by h.run_id, h.fence limit $3) u
 ) h
 left join tock.job_runs_live r on r.id = h.run_id and r.fence = h.fence and r.status = 'running' and r.locked_by = '00000000-0000-0000-0000-000000000000'
 left join tock.job_definitions d on d.id = r.definition_id
-where h.place = 1 or h.bytes <= $2
+where h.place = 1 or h.bytes <= $4
 order by h.run_id, h.fence;
 
 -- read-definition-versions
@@ -3335,9 +3337,10 @@ with recursive queue_lanes as (
     select r.queue, r.priority from tock.job_runs_live r
     where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
 )
-select distinct on (subject) coalesce(d.name, r.job) as subject, r.id::text as id, (extract(epoch from tock.now()) * 1000)::float8 - (extract(epoch from r.started_at) * 1000)::float8 as "runningMs",
-  r.max_ms::float8 as "maxMs"
-from (select r.id, r.job, r.definition_id, r.started_at, m.max_ms
+select l.* from (select f.* from (
+  select distinct on (subject) coalesce(d.name, r.job) as subject, r.id::text as id, (extract(epoch from tock.now()) * 1000)::float8 - (extract(epoch from r.started_at) * 1000)::float8 as "runningMs",
+    r.max_ms::float8 as "maxMs"
+  from (select r.id, r.job, r.definition_id, r.started_at, m.max_ms
   from queue_lanes p cross join lateral (
     select l.id, l.job, l.definition_id, l.started_at, l.status from tock.job_runs_live l
     where l.blocked_on is null and l.queue = p.queue and l.priority = p.priority and l.run_at <= tock.now()
@@ -3346,8 +3349,9 @@ from (select r.id, r.job, r.definition_id, r.started_at, m.max_ms
     select coalesce((select d.max_duration_ms from tock.job_definitions d where d.id = r.definition_id),
       (select d.max_duration_ms from tock.job_definitions d where d.name = r.job)) as max_ms
   ) m
-  where r.status = 'running' and r.started_at < tock.now() - m.max_ms * interval '1 millisecond' limit $1) r left join tock.job_definitions d on d.id = r.definition_id
-order by subject, r.started_at, r.id;
+  where r.status = 'running' and r.started_at < tock.now() - m.max_ms * interval '1 millisecond') r left join tock.job_definitions d on d.id = r.definition_id
+  order by subject, r.started_at, r.id) f
+  order by hashtext(f.subject || to_char(tock.now(), 'HH24MI')), f.subject limit $1) l order by l.subject;
 
 -- read-member-errors
 select r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code, left(e.last ->> 'message', 500) as message, (extract(epoch from r.finished_at) * 1000)::float8 as at
@@ -3476,6 +3480,42 @@ with ended_runs as (
   select u.at, job, queue, status, reason, run_count, occurrence_count, duration_us, wait_us, durations, waits from uncounted u
 )
 select extract(epoch from f.at) as at, f.status, sum(f.run_count)::float8 as count from figures f group by f.at, f.status;
+
+-- read-overlooked-run
+with long_due as materialized (
+  select r.id, r.job, r.definition_id, r.queue, greatest(r.run_at, r.created_at) as since
+  from (select r.* from tock.job_runs_live r where r.id = $1::bigint) r left join tock.job_queues q on q.name = r.queue
+  where r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.run_at <= (tock.now() - interval '30000 milliseconds') and r.created_at <= (tock.now() - interval '30000 milliseconds') and r.unblocked_on is null and r.releases = 0 and r.slot_keys is null and (select a.slot_keys is null from tock.job_runs_live a
+    where a.queue = r.queue and a.priority = r.priority and a.blocked_on is null and a.run_at <= tock.now() and a.status in ('queued', 'failed') order by a.run_at, a.id limit 1)
+    and not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) and tock.frozen_ms((tock.now() - interval '30000 milliseconds')) = 0 and q.relayed_to is null and not (q.concurrency is not null or q.rate_count is not null)
+    and coalesce(q.updated_at <= (tock.now() - interval '30000 milliseconds'), true) and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and q.paused_at is null and coalesce(q.closed_until <= (tock.now() - interval '30000 milliseconds'), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then ((tock.now() - interval '30000 milliseconds') at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and ((tock.now() - interval '30000 milliseconds') at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else ((tock.now() - interval '30000 milliseconds') at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or ((tock.now() - interval '30000 milliseconds') at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+), held as materialized (
+  select h.worker, count(*) as count from (
+    select case when r.status = 'running' then nullif(r.locked_by, '00000000-0000-0000-0000-000000000000') end as worker from tock.job_runs_live r
+    where r.fence > 0 and (r.status = 'running' and r.locked_by <> '00000000-0000-0000-0000-000000000000' or (r.started_at > (tock.now() - interval '30000 milliseconds')
+    or (r.errors -> -1 ->> 'at') collate "C" > to_char((tock.now() - interval '30000 milliseconds') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') collate "C"
+    or exists (select from tock.job_waits w where w.run_id = r.id and w.created_at > (tock.now() - interval '30000 milliseconds'))))
+    union all
+    select f.locked_by from tock.job_runs_finished f where f.finished_at > (tock.now() - interval '30000 milliseconds')) h
+  group by h.worker
+), overlooked as materialized (
+  select o.id, o.job, o.definition_id, o.queue, o.since, x.host, x.pid from long_due o cross join lateral (
+    select w.host, w.pid from tock.workers w
+    where w.kind = 'daemon' and w.started_at <= (tock.now() - interval '30000 milliseconds') and w.seen_at
+  between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+    and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' and not w.draining
+    and case when w.queues is null then coalesce(null::text, 'sql') = 'sql' else o.queue = any(w.queues) end
+      and w.seen_at >= o.since + interval '15000 milliseconds'
+      and w.capacity > (select coalesce(sum(h.count), 0) from held h where h.worker = w.id or h.worker is null)
+    order by w.host, w.pid, w.id limit 1) x
+  order by o.since, o.id limit 5
+)
+select jsonb_build_object('id', o.id::text, 'job', o.job, 'definition', d.name, 'queue', o.queue,
+    'since', case when o.since >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when o.since < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else o.since end, 'worker', jsonb_build_object('host', o.host, 'pid', o.pid)) as found from overlooked o left join tock.job_definitions d on d.id = o.definition_id;
 
 -- read-parents
 select p.name, p.id, p.status, case when not p."isCut" then p.output end as output, p."isCut", p.error
@@ -4022,6 +4062,47 @@ select jsonb_build_object(
       select count(*) as runs, case when min(run_at) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(run_at) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(run_at) end as oldest from (
         select r.run_at from tock.job_runs_live r where r.blocked_on = a.key order by r.priority, r.run_at, r.id limit 1001) r) w
     order by w.runs desc, a.key limit 100) j), '[]'),
+  'overlooked', (with recursive queue_lanes as (
+  (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
+  union all
+  select n.queue, n.priority from queue_lanes p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) order by r.queue, r.priority limit 1) n
+), long_due as materialized (
+  select r.id, r.job, r.definition_id, r.queue, greatest(r.run_at, r.created_at) as since
+  from queue_lanes p cross join lateral (
+    select r.* from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.run_at <= (tock.now() - interval '30000 milliseconds') and r.created_at <= (tock.now() - interval '30000 milliseconds') and r.unblocked_on is null and r.releases = 0 order by r.run_at, r.id limit 1) r left join tock.job_queues q on q.name = r.queue
+  where r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.run_at <= (tock.now() - interval '30000 milliseconds') and r.created_at <= (tock.now() - interval '30000 milliseconds') and r.unblocked_on is null and r.releases = 0 and r.slot_keys is null and (select a.slot_keys is null from tock.job_runs_live a
+    where a.queue = r.queue and a.priority = r.priority and a.blocked_on is null and a.run_at <= tock.now() and a.status in ('queued', 'failed') order by a.run_at, a.id limit 1)
+    and not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) and tock.frozen_ms((tock.now() - interval '30000 milliseconds')) = 0 and q.relayed_to is null and not (q.concurrency is not null or q.rate_count is not null)
+    and coalesce(q.updated_at <= (tock.now() - interval '30000 milliseconds'), true) and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and q.paused_at is null and coalesce(q.closed_until <= (tock.now() - interval '30000 milliseconds'), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then ((tock.now() - interval '30000 milliseconds') at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and ((tock.now() - interval '30000 milliseconds') at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else ((tock.now() - interval '30000 milliseconds') at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or ((tock.now() - interval '30000 milliseconds') at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+), held as materialized (
+  select h.worker, count(*) as count from (
+    select case when r.status = 'running' then nullif(r.locked_by, '00000000-0000-0000-0000-000000000000') end as worker from tock.job_runs_live r
+    where r.fence > 0 and (r.status = 'running' and r.locked_by <> '00000000-0000-0000-0000-000000000000' or (r.started_at > (tock.now() - interval '30000 milliseconds')
+    or (r.errors -> -1 ->> 'at') collate "C" > to_char((tock.now() - interval '30000 milliseconds') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') collate "C"
+    or exists (select from tock.job_waits w where w.run_id = r.id and w.created_at > (tock.now() - interval '30000 milliseconds'))))
+    union all
+    select f.locked_by from tock.job_runs_finished f where f.finished_at > (tock.now() - interval '30000 milliseconds')) h
+  group by h.worker
+), overlooked as materialized (
+  select o.id, o.job, o.definition_id, o.queue, o.since, x.host, x.pid from long_due o cross join lateral (
+    select w.host, w.pid from tock.workers w
+    where w.kind = 'daemon' and w.started_at <= (tock.now() - interval '30000 milliseconds') and w.seen_at
+  between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+    and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' and not w.draining
+    and case when w.queues is null then coalesce(null::text, 'sql') = 'sql' else o.queue = any(w.queues) end
+      and w.seen_at >= o.since + interval '15000 milliseconds'
+      and w.capacity > (select coalesce(sum(h.count), 0) from held h where h.worker = w.id or h.worker is null)
+    order by w.host, w.pid, w.id limit 1) x
+  order by o.since, o.id limit 5
+)
+  select coalesce(jsonb_agg(jsonb_build_object('id', o.id::text, 'job', o.job, 'definition', d.name, 'queue', o.queue,
+    'since', case when o.since >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when o.since < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else o.since end, 'worker', jsonb_build_object('host', o.host, 'pid', o.pid)) order by o.since, o.id), '[]') from overlooked o left join tock.job_definitions d on d.id = o.definition_id),
   'oldestSnapshot', (select jsonb_build_object('ageMs', round(age_ms), 'pid', pid) from snapshot),
   'partitions', jsonb_build_object('end', partitions.until, 'unit', partitions.unit,
     'runningOut', partitions.until < tock.now() + case partitions.unit when 'day' then interval '3 days' else interval '10 days' end),
@@ -4030,10 +4111,12 @@ select jsonb_build_object(
 from (select tock.partitions_end() as until, tock.partition_unit() as unit) partitions;
 
 -- read-stopped-definitions
-select d.name, case when d.broken_at is not null then coalesce(d.broken_reason, '') end as "brokenReason", d.pause_reason as "pauseReason"
-from tock.job_definitions d
-where d.vanished_at is null and (d.broken_at is not null or d.pause_reason like 'paused by itself %')
-order by d.name limit $1;
+select * from (
+  select d.name, case when d.broken_at is not null then coalesce(d.broken_reason, '') end as "brokenReason", d.pause_reason as "pauseReason"
+  from tock.job_definitions d
+  where d.vanished_at is null and (d.broken_at is not null or d.pause_reason like 'paused by itself %')
+  order by hashtext(d.name || to_char(tock.now(), 'HH24MI')), d.name limit $1) s
+order by s.name;
 
 -- read-taken-occurrences
 select o.definition_id::text as id, (extract(epoch from o.scheduled_for) * 1000)::float8 as at

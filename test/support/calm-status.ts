@@ -37,6 +37,7 @@ export const CALM: SchedulerStatus = {
   partitions: { end: new Date('2026-06-01T00:00:00Z'), unit: 'month', runningOut: false },
   handOffs: [],
   awaitedJobs: [],
+  overlooked: [],
   blockingKeys: [],
   zoneDisagreements: [],
 };

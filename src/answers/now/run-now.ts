@@ -3,9 +3,11 @@ import { ALERT_QUEUE } from '../../model/alerts/alert-queue.js';
 import { formatSpan } from '../../model/duration.js';
 import { missingJobRemedy } from '../../model/explain/awaited.js';
 import { type FairTurn, turnText } from '../../model/explain/fair-turn.js';
+import { OVERLOOKED_REMEDY, overlookedText } from '../../model/explain/overlooked.js';
 import { slotText } from '../../model/explain/slot.js';
 import { type Freeze, freezeText } from '../../model/freeze/freeze.js';
 import { type Window, windowIn } from '../../model/planning/window.js';
+import type { OverlookedRun } from '../../model/queue/waiting-runs.js';
 import { type HandOffPhase, type HandOffRecord, handOffState } from '../../model/run/hand-off-record.js';
 import { fairKeyOf, jobOfCodeKey } from '../../model/run/limits.js';
 import type { LivedRun } from '../../model/run/run-life.js';
@@ -57,6 +59,8 @@ export interface Surroundings {
   readonly workerSeenAt: Date | null;
   /** Null: nothing is frozen. */
   readonly frozen: Freeze | null;
+  /** Null, the default: it is not known that a worker should have taken it. */
+  readonly overlooked?: OverlookedRun | null;
 }
 
 /**
@@ -191,7 +195,7 @@ function readableWindow(window: string, timezone: string): Window | null {
 }
 
 function explainWaiting(run: ExplainedRun, around: Surroundings): RunNow {
-  const { now, queue, holders, turn, workerSeenAt, frozen } = around;
+  const { now, queue, holders, turn, workerSeenAt, frozen, overlooked = null } = around;
   const next = `Attempt ${run.attempts + 1} of ${run.maxAttempts}`;
   const failed = run.status === 'failed' ? `Attempt ${run.attempts} failed. ` : '';
   const waited = now.getTime() - run.runAt.getTime();
@@ -213,13 +217,10 @@ function explainWaiting(run: ExplainedRun, around: Surroundings): RunNow {
       return say('waiting', `${what}${text}.`, null, slot);
     }
     const job = jobOfCodeKey(run.blockedOn);
-    if (job !== null)
-      return say(
-        'attention',
-        `${what}: the one that claimed it does not.`,
-        `${missingJobRemedy(job)}.`,
-        slot,
-      );
+    if (job !== null) {
+      const sentence = `${what}: the one that claimed it does not.`;
+      return say('attention', sentence, `${missingJobRemedy(job)}.`, slot);
+    }
     if (holders.count === 0)
       return say('waiting', `${what}, which is free now.`, 'The next tick lets it start.', slot);
     const others =
@@ -280,6 +281,10 @@ function explainWaiting(run: ExplainedRun, around: Surroundings): RunNow {
       'Run tock start, or let cron run tock tick each minute.',
       'a worker',
     );
+  if (overlooked !== null) {
+    const sentence = `${failed}${next} is due, and ${overlookedText(overlooked, now)}.`;
+    return say('attention', sentence, `${OVERLOOKED_REMEDY}.`, 'a worker');
+  }
   const rate = queue?.rate
     ? ` Its queue ${run.queue} starts at most ${queue.rate.count} runs per ${formatSpan(queue.rate.perMs)}.`
     : '';

@@ -8,6 +8,7 @@ import { isFinished } from '../../model/run/states.js';
 import type { Session } from '../../store/connection/database.js';
 import { readFreeze } from '../../store/definitions/freeze/freezes.js';
 import { readJoinsOf } from '../../store/reads/runs/group.js';
+import { readOverlooked } from '../../store/reads/runs/overlooked.js';
 import {
   type RunDocuments,
   type RunEffect,
@@ -78,6 +79,7 @@ export async function readRun(
     queue,
     workerSeenAt,
     frozen,
+    overlooked,
     relations,
     redirects,
     origins,
@@ -95,6 +97,7 @@ export async function readRun(
     isLive ? readHoldingQueue(session, run.queue) : null,
     isLive ? readWorkerSeenAt(session) : null,
     isLive ? readFreeze(session) : null,
+    isLive ? readOverlooked(session, id) : null,
     run.definition === null || run.scheduledFor === null
       ? null
       : readRelations(session, run.definition, run.scheduledFor),
@@ -108,7 +111,7 @@ export async function readRun(
   ]);
   return {
     run,
-    now: explainRun(run, { now, queue, holders, turn, workerSeenAt, frozen }),
+    now: explainRun(run, { now, queue, holders, turn, workerSeenAt, frozen, overlooked }),
     life: lifeOf(run, now.getTime()),
     documents,
     effects,

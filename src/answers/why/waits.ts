@@ -6,6 +6,7 @@ import { formatDuration, formatSpan } from '../../model/duration.js';
 import { missingJobRemedy } from '../../model/explain/awaited.js';
 import { turnText } from '../../model/explain/fair-turn.js';
 import { instantText } from '../../model/explain/local-clock.js';
+import { OVERLOOKED_REMEDY, overlookedText } from '../../model/explain/overlooked.js';
 import { flowWords, isMoving } from '../../model/explain/queue-flow.js';
 import { LATE_MS, queueState } from '../../model/explain/queue-state.js';
 import { relayedText } from '../../model/explain/relayed.js';
@@ -20,6 +21,7 @@ import type { Zone } from '../../model/schedule/zone/zone.js';
 import { readFreeze } from '../../store/definitions/freeze/freezes.js';
 import { readQueueLoad } from '../../store/reads/queue-load.js';
 import { isQueueNamed, listQueues } from '../../store/reads/queues.js';
+import { readOverlooked } from '../../store/reads/runs/overlooked.js';
 import { readHolders, type WhyDefinition } from '../../store/reads/why/why.js';
 import { readTurn } from '../../store/runs/fair/key-settings.js';
 import { readQueueFlow } from '../queue-flow.js';
@@ -59,6 +61,8 @@ async function describeOthers(
       `${wait.kind === 'group' ? 'it' : 'its handler'} waits ${waitText(wait, run.snoozes, definition.now)}`,
     ];
   if (run.runAt > definition.now) return describeDeferred(definition, run);
+  const overlooked = await readOverlooked(engine.database, run.id);
+  if (overlooked !== null) return [overlookedText(overlooked, definition.now), OVERLOOKED_REMEDY];
   const [queue] = await listQueues(engine.database, run.queue);
   if (queue === undefined) return [];
   const holds = describeQueue(queue, definition.now, zone);

@@ -39,7 +39,11 @@ export interface Gathered {
   observe(session: Session, rule: Rule, states: readonly AlertState[]): Promise<readonly Observation[]>;
 }
 
-type Found = readonly Observation[] | null;
+interface Found {
+  readonly down: readonly Observation[];
+  /** More may be down than were read. */
+  readonly isCut: boolean;
+}
 
 /** @param now epoch milliseconds */
 export async function gather(
@@ -54,19 +58,23 @@ export async function gather(
   const late = has('late') ? await observeLate(session, now) : { observations: [], hasMore: false };
   const longRuns = has('running-long') ? await readLongRuns.run(session, { limit: MAX_LONG_RUNS }) : [];
   const stopped = has('broken') ? await readStoppedDefinitions(session) : [];
+  const all = (down: readonly Observation[]): Found => ({ down, isCut: false });
   const levels = new Map<string, Found>();
   for (const rule of alerting.rules) {
-    if (rule.when === 'waiting') levels.set(rule.name, await observeWaiting(session, rule));
-    if (rule.when === 'silent') levels.set(rule.name, await observeSilent(session, rule));
+    if (rule.when === 'waiting') levels.set(rule.name, all(await observeWaiting(session, rule)));
+    if (rule.when === 'silent') levels.set(rule.name, all(await observeSilent(session, rule)));
     if (rule.when === 'running-long')
-      levels.set(rule.name, longRuns.length < MAX_LONG_RUNS ? longRuns.map(ofLongRun) : null);
-    if (rule.when === 'broken') levels.set(rule.name, stopped);
+      levels.set(rule.name, {
+        down: longRuns.map(ofLongRun),
+        isCut: longRuns.length === MAX_LONG_RUNS,
+      });
+    if (rule.when === 'broken')
+      levels.set(rule.name, { down: stopped, isCut: stopped.length === MAX_STOPPED });
   }
   const subjects = new Set([
     ...bySubject.keys(),
     ...late.observations.map(each => each.subject),
-    ...longRuns.map(each => each.subject),
-    ...[...levels.values()].flatMap(found => (found ?? []).map(each => each.subject)),
+    ...[...levels.values()].flatMap(found => found.down.map(each => each.subject)),
   ]);
 
   return {
@@ -83,11 +91,12 @@ export async function gather(
         const rest = down.filter(state => isWanted(state) && !bySubject.has(state.subject));
         return [...seen.filter(isWanted), ...unwanted, ...(await ended(sameSession, rule, rest, now))];
       }
-      const found = levels.get(rule.name) ?? null;
-      // More than were read: what is not among them may be down still.
-      if (found === null) return [];
+      const { down: found = [], isCut = false } = levels.get(rule.name) ?? {};
       const still = new Set(found.filter(isWanted).map(each => each.subject));
-      const gone = down.filter(state => !still.has(state.subject)).map(over(OVER[rule.when]));
+      // More than were read: what is not among them may be down still.
+      const gone = isCut
+        ? unwanted
+        : down.filter(state => !still.has(state.subject)).map(over(OVER[rule.when]));
       return [...found.filter(isWanted), ...gone];
     },
   };
@@ -157,9 +166,8 @@ async function observeSilent(session: Session, rule: Rule): Promise<Observation[
   }));
 }
 
-async function readStoppedDefinitions(session: Session): Promise<Found> {
+async function readStoppedDefinitions(session: Session): Promise<Observation[]> {
   const stopped = await readStopped.run(session, { limit: MAX_STOPPED });
-  if (stopped.length === MAX_STOPPED) return null;
   return stopped.map(({ name, brokenReason, pauseReason }) => ({
     subject: name,
     isDown: true,

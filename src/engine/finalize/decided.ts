@@ -5,7 +5,7 @@ import { decideOutcome, type Ending } from '../../model/run/decide.js';
 import { HANDED_OFF } from '../../model/run/states.js';
 import { isUnstorable, sqlState } from '../../store/connection/errors.js';
 import { type Finalization, finalizeRuns } from '../../store/runs/finalize.js';
-import { type Decided, markWritten, readDecided } from '../../store/runs/hand-off/decided.js';
+import { type Decided, FIRST_DECIDED, markWritten, readDecided } from '../../store/runs/hand-off/decided.js';
 import { type Engine, retryPolicyOf } from '../engine.js';
 import { afterCommit } from './after-commit.js';
 import { notifyOutcome } from './hooks.js';
@@ -35,9 +35,13 @@ export async function writeDecided(engine: Engine): Promise<void> {
 }
 
 async function writeAll(engine: Engine): Promise<void> {
+  let after = FIRST_DECIDED;
+  let refused: Failure = null;
   for (;;) {
-    const decided = await readDecided(engine.database, BATCH_SIZE, MAX_BATCH_BYTES);
-    if (decided.length === 0) return;
+    const page = { limit: BATCH_SIZE, maxBytes: MAX_BATCH_BYTES, after };
+    const decided = await readDecided(engine.database, page);
+    const last = decided.at(-1);
+    if (last === undefined) break;
     // The others were written by a process that died before it marked them, or their runs are gone.
     const held = decided.filter((row): row is Entry['run'] => row.job !== null);
     await markWritten(
@@ -48,8 +52,13 @@ async function writeAll(engine: Engine): Promise<void> {
       engine,
       held.map(run => entryOf(engine, run)),
     );
-    if (failure !== null) throw failure.error;
+    if (failure === null) continue;
+    if (!isUnstorable(failure.error)) throw failure.error;
+    // What PostgreSQL refuses, even with a constant text, does not hold up what comes after it.
+    refused = failure;
+    after = last;
   }
+  if (refused !== null) throw refused.error;
 }
 
 function entryOf(engine: Engine, run: Entry['run']): Entry {

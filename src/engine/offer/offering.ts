@@ -20,18 +20,26 @@ export const MAX_OFFERS = 1000;
  */
 export async function offerDue(engine: Engine, signal?: AbortSignal): Promise<OutcomeCounts> {
   const total = noOutcomes();
+  const rooms = await orNone(engine, () => readOfferRooms(engine.database, MAX_OFFERS));
+  for (const room of rooms ?? []) {
+    if (signal?.aborted) break;
+    const offered = await orNone(engine, () => offerIn(engine, room, signal));
+    if (offered !== null) addTo(total, offered);
+  }
+  return total;
+}
+
+/** Null, and a line in the log, where `work` fails. */
+async function orNone<T>({ logger }: Engine, work: () => Promise<T>): Promise<T | null> {
   try {
-    for (const room of await readOfferRooms(engine.database, MAX_OFFERS)) {
-      if (signal?.aborted) break;
-      addTo(total, await offerIn(engine, room, signal));
-    }
+    return await work();
   } catch (error) {
-    engine.logger.warn(
+    logger.warn(
       { event: 'offers.failed', error: String(error) },
       `runs could not be offered to workers that speak SQL; it is tried again: ${String(error)}`,
     );
+    return null;
   }
-  return total;
 }
 
 async function offerIn(

@@ -34,7 +34,7 @@ export function checkJobs({ jobs, definitions, runs }: Orphans): Finding {
     found.push(
       wrong(
         'failing',
-        `no code has the job of ${names}, so their runs fail`,
+        `this code lacks the job of ${names}: their runs wait for a worker that has it`,
         first.origin === 'runtime'
           ? `Add the job to the code, or remove the schedule: ${command}`
           : 'Another version of the code is in force: deploy the code, and tick',
@@ -48,7 +48,7 @@ export function checkJobs({ jobs, definitions, runs }: Orphans): Finding {
     found.push(
       wrong(
         'warning',
-        `no code has the job of live runs: ${listed(runs.map(each => `${each.count} of ${each.job}`))}`,
+        `this code lacks the job of live runs: ${listed(runs.map(each => `${each.count} of ${each.job}`))}`,
         `Add the job to the code, or cancel them: ${command}`,
         command,
       ),

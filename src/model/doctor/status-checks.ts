@@ -57,7 +57,7 @@ export const checkRuns = (status: SchedulerStatus, limits: Limits): Finding =>
   fromStatus(
     status,
     limits,
-    ['long-wait', 'blocked-runs', 'unknown-jobs', 'awaited-jobs', 'dead-runs', 'bad-rows'],
+    ['overlooked-run', 'long-wait', 'blocked-runs', 'unknown-jobs', 'awaited-jobs', 'dead-runs', 'bad-rows'],
     `${status.runs.waiting} waiting, ${status.runs.running} running, none dead in the last 24 hours`,
   );
 

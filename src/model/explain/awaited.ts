@@ -1,7 +1,7 @@
 // Jobs that runs wait for, because the workers that claimed them do not have these, in words.
 import { formatSpan } from '../duration.js';
 import type { Words } from '../problem-words.js';
-import type { AwaitedJob } from '../scheduler-view.js';
+import type { AwaitedJob } from '../queue/waiting-runs.js';
 import { shellWord } from '../shell-word.js';
 
 const SHOWN = 3;

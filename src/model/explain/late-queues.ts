@@ -1,8 +1,9 @@
 // Why runs start late, in words: a queue that is behind, that is paused, or a limit without a free slot.
 import { formatSpan } from '../duration.js';
 import { START_TICKING, type Words } from '../problem-words.js';
+import type { BlockedRuns } from '../queue/waiting-runs.js';
 import { cut } from '../schedule/bad-schedule.js';
-import type { BlockedRuns, SchedulerStatus } from '../scheduler-view.js';
+import type { SchedulerStatus } from '../scheduler-view.js';
 import { shellWord } from '../shell-word.js';
 import { keyText } from './slot.js';
 

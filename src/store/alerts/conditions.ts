@@ -10,6 +10,9 @@ const FORGOTTEN_AFTER = `interval '7 days'`;
 /** A host that has ticked less often may have been somebody's laptop. */
 const MIN_TICKS = 10;
 
+/** An order that changes each minute: where there are more than are read, each is read some time. */
+export const inTurns = (name: string) => `hashtext(${name} || to_char(tock.now(), 'HH24MI'))`;
+
 /** Runs that are read in each queue lane, the longest due first: running ones are. */
 const MAX_LOOKED_AT = 10_000;
 

@@ -10,6 +10,7 @@ import type { AttemptEvent } from '../../model/alerts/events.js';
 import type { AlertState } from '../../model/alerts/judge.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
+import { inTurns } from './conditions.js';
 
 const epoch = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
 
@@ -64,7 +65,10 @@ order by t.id`,
 const STATE_COLUMNS = `s.rule, s.subject, s.status, ${epoch('s.since')} as since, s.version, s.failure_count as failures, s.job,
   s.definition_id::text as "definitionId", s.run_id::text as "runId", ${epoch('s.last_at')} as "lastAt", ${epoch('s.notified_at')} as "notifiedAt", s.detail`;
 
-/** The states of what is down, and of these subjects. */
+/**
+ * The states of these subjects, and of what is down: some of it, others each minute, where more than `limit`
+ * is down.
+ */
 export const readAlertStates = statement<
   { readonly rules: readonly string[]; readonly subjects: readonly string[]; readonly limit: number },
   AlertState
@@ -73,7 +77,8 @@ export const readAlertStates = statement<
   `
 select ${STATE_COLUMNS} from tock.alert_states s where s.rule = any(:rules::text[]) and s.subject = any(:subjects::text[])
 union
-select * from (select ${STATE_COLUMNS} from tock.alert_states s where s.status = 'down' order by s.rule, s.subject limit :limit) down`,
+select * from (select ${STATE_COLUMNS} from tock.alert_states s where s.status = 'down'
+  order by ${inTurns(`s.rule || ' ' || s.subject`)} limit :limit) down`,
 );
 
 /** The last error of each of these runs, in a line; runs without one are left out. */
@@ -100,17 +105,22 @@ export const readMutes = statement<object, { readonly name: string }>(
   `select m.name from tock.alert_mutes m where m.until > tock.now() order by m.name`,
 );
 
-/** Definitions that cannot be evaluated, or were paused after too many dead runs. */
+/**
+ * Definitions that cannot be evaluated, or were paused after too many dead runs; of many some, others each
+ * minute.
+ */
 export const readStopped = statement<
   { readonly limit: number },
   { readonly name: string; readonly brokenReason: string | null; readonly pauseReason: string | null }
 >(
   'read-stopped-definitions',
   `
-select d.name, case when d.broken_at is not null then coalesce(d.broken_reason, '') end as "brokenReason", d.pause_reason as "pauseReason"
-from tock.job_definitions d
-where d.vanished_at is null and (d.broken_at is not null or d.pause_reason like 'paused by itself %')
-order by d.name limit :limit`,
+select * from (
+  select d.name, case when d.broken_at is not null then coalesce(d.broken_reason, '') end as "brokenReason", d.pause_reason as "pauseReason"
+  from tock.job_definitions d
+  where d.vanished_at is null and (d.broken_at is not null or d.pause_reason like 'paused by itself %')
+  order by ${inTurns('d.name')}, d.name limit :limit) s
+order by s.name`,
 );
 
 /** Removes flips of over 90 days ago, a few at a time. */

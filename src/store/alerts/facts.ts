@@ -7,7 +7,7 @@ import { frozenMsSince } from '../definitions/freeze/frozen.js';
 import type { MayBeExcepted } from '../definitions/occurrences/exceptions.js';
 import { STORED_COLUMNS } from '../definitions/stated-columns.js';
 import { QUEUE_LANES } from '../runs/claim/queue-lanes.js';
-import { LONG_RUNS, silentHosts, waitingQueues } from './conditions.js';
+import { inTurns, LONG_RUNS, silentHosts, waitingQueues } from './conditions.js';
 
 const epoch = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
 
@@ -19,15 +19,19 @@ export interface LongRun {
   readonly maxMs: number;
 }
 
-/** One for each subject: the one that has been running for longest. */
+/**
+ * One for each subject: the one that has been running for longest. Of many subjects some, others each minute.
+ */
 export const readLongRuns = statement<{ readonly limit: number }, LongRun>(
   'read-long-runs',
   `
 with ${QUEUE_LANES}
-select distinct on (subject) coalesce(d.name, r.job) as subject, r.id::text as id, ${epoch('tock.now()')} - ${epoch('r.started_at')} as "runningMs",
-  r.max_ms::float8 as "maxMs"
-from (${LONG_RUNS} limit :limit) r left join tock.job_definitions d on d.id = r.definition_id
-order by subject, r.started_at, r.id`,
+select l.* from (select f.* from (
+  select distinct on (subject) coalesce(d.name, r.job) as subject, r.id::text as id, ${epoch('tock.now()')} - ${epoch('r.started_at')} as "runningMs",
+    r.max_ms::float8 as "maxMs"
+  from (${LONG_RUNS}) r left join tock.job_definitions d on d.id = r.definition_id
+  order by subject, r.started_at, r.id) f
+  order by ${inTurns('f.subject')}, f.subject limit :limit) l order by l.subject`,
 );
 
 export interface WaitingQueue {

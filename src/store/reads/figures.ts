@@ -12,9 +12,10 @@ import { FAIR } from '../runs/fair/arrive.js';
 import { claimsFrom, isWorkerAlive } from '../runs/workers/worker-rows.js';
 import { IS_COPY } from '../schema/database-identity.js';
 import { REPLICA_LAG_MS } from './replica-lag.js';
+import { OVERLOOKED_RUNS, overlookedOfJson, type StoredOverlooked } from './runs/overlooked.js';
 
 /** Instants as JSON has them. */
-type StatusRow = Omit<SchedulerStatus, 'frozen'> & {
+type StatusRow = Omit<SchedulerStatus, 'frozen' | 'overlooked'> & {
   readonly at: string;
   readonly workers: readonly { readonly seenAt: string }[];
   readonly ticks: readonly {
@@ -24,6 +25,7 @@ type StatusRow = Omit<SchedulerStatus, 'frozen'> & {
   }[];
   readonly partitions: { readonly end: string };
   readonly frozen: StoredFreeze | null;
+  readonly overlooked: readonly StoredOverlooked[];
 };
 
 /**
@@ -137,6 +139,7 @@ select jsonb_build_object(
       select count(*) as runs, ${readable('min(run_at)')} as oldest from (
         select r.run_at from tock.job_runs_live r where r.blocked_on = a.key order by r.priority, r.run_at, r.id limit ${MAX_AWAITED + 1}) r) w
     order by w.runs desc, a.key limit 100) j), '[]'),
+  'overlooked', ${OVERLOOKED_RUNS},
   'oldestSnapshot', (select jsonb_build_object('ageMs', round(age_ms), 'pid', pid) from snapshot),
   'partitions', jsonb_build_object('end', partitions.until, 'unit', partitions.unit,
     'runningOut', partitions.until < tock.now() + case partitions.unit when 'day' then interval '3 days' else interval '10 days' end),
@@ -158,6 +161,7 @@ export async function readStatus(
     at: new Date(status.at),
     oldestWaitMs: Math.round(status.oldestWaitMs),
     frozen: readFrozen(status.frozen),
+    overlooked: status.overlooked.map(overlookedOfJson),
     partitions: { ...status.partitions, end: new Date(status.partitions.end) },
     workers: status.workers.map(worker => ({ ...worker, seenAt: new Date(worker.seenAt) })),
     ticks: status.ticks.map(tick => ({

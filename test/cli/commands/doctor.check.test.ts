@@ -154,15 +154,15 @@ const FAULTS: readonly Fault[] = [
   },
   {
     code: 'jobs',
-    what: 'a schedule whose job no code has',
+    what: 'a schedule whose job this code lacks',
     breaks: `insert into tock.job_definitions (name, job, origin, cron, next_at) values ('ghosts', 'ghost', 'runtime', '0 4 29 2 *', tock.now() + interval '1 day')`,
     level: 'failing',
-    text: /^no code has the job of ghosts \(ghost\)/,
+    text: /^this code lacks the job of ghosts \(ghost\): their runs wait for a worker that has it$/,
     command: /^tock schedule remove ghosts$/,
   },
   {
     code: 'jobs',
-    what: 'runs whose job no code has',
+    what: 'runs whose job this code lacks',
     breaks: `insert into tock.job_runs_live (job, status, run_at) values ('a;b', 'queued', tock.now() + interval '1 day'), ('a;b', 'failed', tock.now() + interval '1 day')`,
     level: 'warning',
     text: /live runs: 2 of a;b$/,

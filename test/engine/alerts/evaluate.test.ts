@@ -79,6 +79,67 @@ describe('a rule', () => {
   });
 });
 
+describe('where more is wrong than one evaluation reads', () => {
+  const addDefinitions = (count: number) =>
+    test.sql(
+      `insert into tock.job_definitions (name, job, origin, max_duration_ms, broken_at, broken_reason)
+       select 'broken-' || n, 'broken-' || n, 'runtime', 60000, tock.now(), 'no such zone' from generate_series(1, $1::int) n`,
+      [count],
+    );
+  const addLong = (job: string, count: number) =>
+    test.sql(
+      `insert into tock.job_runs_live (job, status, run_at, started_at, attempts, fence, locked_by, locked_until)
+       select $1, 'running', tock.now() - interval '1 hour', tock.now() - interval '1 hour', 1, 1, gen_random_uuid(), tock.now() + interval '1 day'
+       from generate_series(1, $2::int)`,
+      [job, count],
+    );
+  const down = async () =>
+    (
+      await test.sql<{ subject: string }>(
+        `select subject from tock.alert_states where status = 'down' order by subject`,
+      )
+    ).map(({ subject }) => subject);
+
+  it('long runs of one job do not hide that of another', async () => {
+    await test.sql('update tock.job_definitions set max_duration_ms = 60000');
+    await addDefinitions(1);
+    await addLong('broken-1', 600);
+    await addLong('nightly', 1);
+    await evaluate({ when: 'running-long' });
+    expect(await down()).toEqual(['broken-1', 'nightly']);
+    await test.sql(`delete from tock.job_runs_live where job = 'broken-1'`);
+    await test.advance('1m');
+    await evaluate({ when: 'running-long' });
+    expect(await down()).toEqual(['nightly']);
+  });
+
+  it('each has its turn, and none counts as recovered meanwhile', async () => {
+    await addDefinitions(1005);
+    await evaluate({ when: 'broken' });
+    expect(await down()).toHaveLength(1000);
+    for (let minute = 0; minute < 3; minute++) {
+      await test.advance('1m');
+      await evaluate({ when: 'broken' });
+    }
+    expect(await down()).toHaveLength(1005);
+    expect(new Set(await flips())).toEqual(new Set(['down']));
+  });
+
+  it('what is down after many others is still seen to recover', async () => {
+    await addDefinitions(5000);
+    await test.sql(
+      `insert into tock.alert_states (rule, subject, status, since, last_at, detail)
+       select 'dead', name, 'down', tock.now(), tock.now(), '' from tock.job_definitions where name like 'broken-%'
+       union all values ('dead', 'gone', 'down', tock.now(), tock.now(), '')`,
+    );
+    for (let minute = 0; minute < 2; minute++) {
+      await test.advance('1m');
+      await evaluate({ when: 'dead' });
+    }
+    expect(await down()).not.toContain('gone');
+  });
+});
+
 describe('what an idle tick asks', () => {
   it('is the shortest limit of each kind, and nothing without rules', () => {
     expect(alertLimits(readAlerts({ channels: [{ command: ['/nowhere/page'] }], rules: [] }))).toBeNull();

@@ -57,6 +57,21 @@ describe('a queue that is relayed to sql', () => {
     await expect(claim()).rejects.toThrow(/copy of another/);
   });
 
+  it('does not wait for another one whose runs cannot be offered', async () => {
+    await test.tock.queues.set('letters', { relay: 'sql' });
+    await test.tock.enqueue('mail', { to: 'a' }, { queue: 'letters' });
+    await send();
+    await test.sql(
+      `alter table tock.job_runs_live add constraint stuck check (queue <> 'letters' or fence = 0)`,
+    );
+    try {
+      await test.tock.tick();
+    } finally {
+      await test.sql('alter table tock.job_runs_live drop constraint stuck');
+    }
+    expect(await ids()).toHaveLength(1);
+  });
+
   it('has its runs offered by a tick, claimed, answered, and ended by the next', {
     tags: 'check',
   }, async () => {

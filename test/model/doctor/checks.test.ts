@@ -252,6 +252,7 @@ describe('definitions', () => {
     const code = { name: 'a', job: 'gone', origin: 'code' as const };
     expect(checkJobs({ ...orphans, definitions: [code] })).toMatchObject({
       level: 'failing',
+      text: 'this code lacks the job of a (gone): their runs wait for a worker that has it',
       command: 'tock tick',
     });
   });

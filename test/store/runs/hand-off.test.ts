@@ -3,7 +3,7 @@ import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import { DECIDED_UNTIL, HANDED_OFF } from '../../../src/model/run/states.js';
 import { finalizeRuns, readEndedAttempts } from '../../../src/store/runs/finalize.js';
-import { readDecided } from '../../../src/store/runs/hand-off/decided.js';
+import { FIRST_DECIDED, readDecided } from '../../../src/store/runs/hand-off/decided.js';
 import { renewLeases } from '../../../src/store/runs/leases.js';
 import { reapRuns } from '../../../src/store/runs/reap/reap.js';
 import { storeTest } from '../../support/open.js';
@@ -139,13 +139,15 @@ describe('a handoff', () => {
   it('takes a decision that came before it', async () => {
     const [id = ''] = await addRuns(test, held());
     expect(await call(CALLS[0], [id, 3])).toBe(true);
-    expect(await readDecided(database, 10, 1_000_000)).toEqual([]);
+    expect(await readDecided(database, { limit: 10, maxBytes: 1_000_000, after: FIRST_DECIDED })).toEqual([]);
     await handOff([id]);
     expect(await runOf(id)).toMatchObject({
       locked_until: new Date(DECIDED_UNTIL),
       run_at: new Date('2026-03-02T11:59:00Z'),
     });
-    expect(await readDecided(database, 10, 1_000_000)).toMatchObject([
+    expect(
+      await readDecided(database, { limit: 10, maxBytes: 1_000_000, after: FIRST_DECIDED }),
+    ).toMatchObject([
       { id, fence: 3, decision: 'succeeded', output: { paid: true }, attempts: 2, job: 'noop' },
     ]);
   });
@@ -153,7 +155,9 @@ describe('a handoff', () => {
   it('waits for a decision that is not committed yet, and takes it', async () => {
     const [id = ''] = await addRuns(test, held());
     await whileWaitedFor(test, `select tock.complete(${id}, 3, '1')`, () => handOff([id]));
-    expect(await readDecided(database, 10, 1_000_000)).toMatchObject([{ id, output: 1 }]);
+    expect(
+      await readDecided(database, { limit: 10, maxBytes: 1_000_000, after: FIRST_DECIDED }),
+    ).toMatchObject([{ id, output: 1 }]);
   });
 });
 
@@ -198,7 +202,9 @@ describe('of two calls at once before the handoff', () => {
     );
     await handing;
     expect(answer).toBe(true);
-    expect(await readDecided(database, 10, 1_000_000)).toMatchObject([{ id, output: 1 }]);
+    expect(
+      await readDecided(database, { limit: 10, maxBytes: 1_000_000, after: FIRST_DECIDED }),
+    ).toMatchObject([{ id, output: 1 }]);
   });
 });
 

@@ -3,9 +3,11 @@
 import type { Command } from 'commander';
 import { pendingText, readPendingRun } from '../../../answers/runs/lists.js';
 import { exceptionOf } from '../../../answers/runs/read-exception.js';
+import { readOverlooked } from '../../../answers/workers.js';
 import { formatSpan } from '../../../model/duration.js';
 import { TockError } from '../../../model/errors.js';
 import type { Freeze } from '../../../model/freeze/freeze.js';
+import type { OverlookedRun } from '../../../model/queue/waiting-runs.js';
 import { type GroupRecord, MEMBER_STATUSES, type SlowMember } from '../../../model/run/group-record.js';
 import { receiverText, refusedTexts } from '../../../model/run/hand-off-record.js';
 import { SUSPECTS } from '../../../model/run/limits.js';
@@ -92,17 +94,23 @@ export async function sayRun(shell: Shell, tock: Tock, run: RunRecord, withStack
   const last = run.waits.at(-1);
   const isWaitingJoin =
     run.status === 'queued' && last?.kind === 'group' && last.outcome === null && last.runs?.names === null;
-  const exception = await exceptionOf(await databaseOf(tock), run);
+  const database = await databaseOf(tock);
+  const exception = await exceptionOf(database, run);
   const frozen = isFinished(run.status) ? null : await tock.frozen();
+  const overlooked = isFinished(run.status) ? null : await readOverlooked(database, run.id);
   const group = isWaitingJoin ? await tock.group(run.id) : null;
-  shell.say(page(run, group, withStack, { exception, frozen }));
+  shell.say(page(run, group, withStack, { exception, frozen, overlooked }));
 }
 
 function page(
   run: RunRecord,
   group: GroupRecord | null,
   withStack: boolean,
-  { exception = null, frozen = null }: { exception?: string | null; frozen?: Freeze | null } = {},
+  {
+    exception = null,
+    frozen = null,
+    overlooked = null,
+  }: { exception?: string | null; frozen?: Freeze | null; overlooked?: OverlookedRun | null } = {},
 ): string {
   const header = `${paint('bold', `run ${run.id} of ${nameOf(run)}`)}: ${paintStatus(run.status)}, ${STATUS_MEANINGS[run.status]}`;
   const { progress } = run;
@@ -156,7 +164,7 @@ function page(
     ...attemptLines(run, withStack),
     ...valueLines('payload', run.payload),
     ...valueLines('output', run.output),
-    `${paint('bold', 'next')}: ${nextStep(run, Date.now(), frozen)}`,
+    `${paint('bold', 'next')}: ${nextStep(run, Date.now(), frozen, overlooked)}`,
   ].join('\n');
 }
 

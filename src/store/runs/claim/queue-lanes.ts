@@ -96,13 +96,13 @@ export const isQueueLimited = (queue: string) =>
 
 /**
  * Whether a queue is neither paused, nor closed by a handler, nor outside of its hours. `queue`: its row,
- * which may be null.
+ * which may be null. `at`: SQL for when.
  */
-export function isQueueOpen(queue: string): string {
-  const time = `(tock.now() at time zone ${queue}.timezone)::time`;
+export function isQueueOpen(queue: string, at = 'tock.now()'): string {
+  const time = `(${at} at time zone ${queue}.timezone)::time`;
   const from = `split_part(${queue}.active_window, '-', 1)`;
   const to = `split_part(${queue}.active_window, '-', 2)`;
-  return `${queue}.paused_at is null and coalesce(${queue}.closed_until <= tock.now(), true) and (${queue}.active_window is null or case when ${from} < ${to}
+  return `${queue}.paused_at is null and coalesce(${queue}.closed_until <= ${at}, true) and (${queue}.active_window is null or case when ${from} < ${to}
     then ${time} >= ${from}::time and ${time} < ${to}::time
     else ${time} >= ${from}::time or ${time} < ${to}::time end)`;
 }

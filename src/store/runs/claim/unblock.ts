@@ -12,6 +12,7 @@
 //   once it is open: run 1 is claimed, and blocked  run 5 ends: run 6 is unblocked; run 2 is not, for run 1
 //                                                   still stands for the queue night
 import type { Database, Session } from '../../connection/database.js';
+import { isUnstorable } from '../../connection/errors.js';
 import { statement } from '../../connection/statement.js';
 import { FAIR, isFair } from '../fair/arrive.js';
 import { isKept } from '../transition.js';
@@ -91,11 +92,46 @@ select key from keys where key is not null limit :limit`,
 /** The most keys of one statement. */
 const KEYS_AT_ONCE = 10_000;
 
+/** What PostgreSQL refuses to unblock under a key, such as a row that a constraint does not allow. */
+type OnRefused = (key: string, error: unknown) => void;
+
+const refuse: OnRefused = (_key, error) => {
+  throw error;
+};
+
+/** Unblocks runs under these keys; where that is refused, under each half of them. */
+async function unblockApart(
+  database: Database,
+  keys: readonly string[],
+  onRefused: OnRefused,
+): Promise<readonly Unblocked[]> {
+  try {
+    return await unblockRuns(database, keys);
+  } catch (error) {
+    if (!isUnstorable(error)) throw error;
+    const [only, ...others] = keys;
+    if (only === undefined || others.length === 0) {
+      onRefused(only ?? '', error);
+      return [];
+    }
+    const half = Math.ceil(keys.length / 2);
+    return [
+      ...(await unblockApart(database, keys.slice(0, half), onRefused)),
+      ...(await unblockApart(database, keys.slice(half), onRefused)),
+    ];
+  }
+}
+
 /**
  * For the reaper: frees slots that ended runs still hold, and unblocks the runs that there are slots for,
  * under every key for which runs wait. Returns the lanes of these runs.
+ * @param options onRefused: is told of each key whose runs cannot be unblocked, and the others are. Default:
+ * throws
  */
-export async function fixSlots(database: Database, keysAtOnce = KEYS_AT_ONCE): Promise<readonly Unblocked[]> {
+export async function fixSlots(
+  database: Database,
+  { onRefused = refuse, keysAtOnce = KEYS_AT_ONCE }: { onRefused?: OnRefused; keysAtOnce?: number } = {},
+): Promise<readonly Unblocked[]> {
   await FREE_STALE_SLOTS.run(database, {});
   const unblocked: Unblocked[] = [];
   for (let after: string | undefined = ''; after !== undefined; ) {
@@ -104,7 +140,7 @@ export async function fixSlots(database: Database, keysAtOnce = KEYS_AT_ONCE): P
       limit: keysAtOnce,
     });
     const keys = rows.map(row => row.key);
-    unblocked.push(...(await unblockRuns(database, keys)));
+    unblocked.push(...(await unblockApart(database, keys, onRefused)));
     after = keys.length < keysAtOnce ? undefined : keys.at(-1);
   }
   return unblocked;

@@ -29,7 +29,19 @@ export interface Decided extends Held {
   readonly duration_ms: number;
 }
 
-const READ_DECIDED = statement<{ readonly limit: number; readonly maxBytes: number }, Decided>(
+/** Where to go on reading: after this run and fence. */
+export type AfterDecided = Pick<Decided, 'id' | 'fence'>;
+
+export const FIRST_DECIDED: AfterDecided = { id: '0', fence: 0 };
+
+interface Page {
+  readonly limit: number;
+  readonly maxBytes: number;
+  readonly afterId: string;
+  readonly afterFence: number;
+}
+
+const READ_DECIDED = statement<Page, Decided>(
   'read-decided',
   `
 select h.run_id::text as id, h.fence, h.decision, h.output, h.error,
@@ -39,7 +51,8 @@ select h.run_id::text as id, h.fence, h.decision, h.output, h.error,
   greatest(0, extract(epoch from h.decided_at - r.started_at) * 1000)::float8 as duration_ms
 from (
   select u.*, sum(coalesce(pg_column_size(u.output), 0)) over (order by u.run_id, u.fence) as bytes, row_number() over (order by u.run_id, u.fence) as place
-  from (select * from tock.job_hand_offs h where ${isUnwritten('h')} order by h.run_id, h.fence limit :limit) u
+  from (select * from tock.job_hand_offs h where ${isUnwritten('h')} and (h.run_id, h.fence) > (:afterId::bigint, :afterFence::integer)
+    order by h.run_id, h.fence limit :limit) u
 ) h
 left join tock.job_runs_live r on r.id = h.run_id and r.fence = h.fence and r.status = 'running' and r.locked_by = '${HANDED_OFF}'
 left join tock.job_definitions d on d.id = r.definition_id
@@ -48,8 +61,15 @@ order by h.run_id, h.fence`,
 );
 
 /** At most `limit` outcomes that are not written yet; fewer where their outputs have over `maxBytes`. */
-export async function readDecided(session: Session, limit: number, maxBytes: number): Promise<Decided[]> {
-  return await READ_DECIDED.run(session, { limit, maxBytes });
+export async function readDecided(
+  session: Session,
+  {
+    limit,
+    maxBytes,
+    after,
+  }: { readonly limit: number; readonly maxBytes: number; readonly after: AfterDecided },
+): Promise<Decided[]> {
+  return await READ_DECIDED.run(session, { limit, maxBytes, afterId: after.id, afterFence: after.fence });
 }
 
 const MARK_WRITTEN = statement<{ readonly ids: string; readonly fences: string }, unknown>(

@@ -690,7 +690,7 @@ describe('fixSlots', () => {
       keyed(1, { status: 'running', locked_by: WORKER, locked_until: NOW }),
     );
     await takeSlot('job:a', 1, running);
-    await withoutIndexes(test, fixSlots);
+    await withoutIndexes(test, each => fixSlots(each));
     expect(await blocked()).toEqual({ 4: 'job:a' });
   });
 
@@ -711,7 +711,7 @@ describe('fixSlots', () => {
     }));
     for (const keysAtOnce of [2, 5, 6]) {
       await addRuns(test, ...rows);
-      expect(await fixSlots(database, keysAtOnce)).toHaveLength(Math.ceil(5 / keysAtOnce));
+      expect(await fixSlots(database, { keysAtOnce })).toHaveLength(Math.ceil(5 / keysAtOnce));
       expect(await blocked()).toEqual({});
       await emptyTables(test);
     }
