@@ -20,13 +20,13 @@ import {
   silentHost,
   silentText,
   silentTick,
-  silentTicks,
   stuckRuns,
   unseenWorker,
   type Words,
   zoneProblem,
 } from './problem-words.js';
 import type { SchedulerStatus } from './scheduler-view.js';
+import { silentTicks } from './tick-state.js';
 
 /** What kind of problem it is; scripts may rely on it. */
 export type ProblemCode =
@@ -125,7 +125,7 @@ export function findProblems(status: SchedulerStatus, limits: Partial<ProblemLim
   report('silent-tick', 'failing', isSilent, () => silentTick(status));
   if (!isSilent)
     for (const tick of silentTicks(status, limit.silentTickMs))
-      report('silent-host', 'warning', true, () => silentHost(tick, status.at));
+      report('silent-host', 'warning', true, () => silentHost(tick, status));
   report('nothing-known', 'unknown', status.ticks.length === 0 && !isOverdue, nothingKnown);
   report('stuck-runs', 'warning', runs.stuck > 0 && runs.stuck >= limit.stuckRuns, () =>
     stuckRuns(runs.stuck),

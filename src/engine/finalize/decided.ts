@@ -1,5 +1,6 @@
 // Writes the outcomes of runs that were handed off, once the other side has decided them: with the rules and
 // statements for the outcomes of workers.
+import { type IsOver, NEVER_OVER } from '../../model/bound.js';
 import { Dead, RetryLater } from '../../model/errors.js';
 import { decideOutcome, type Ending } from '../../model/run/decide.js';
 import { HANDED_OFF } from '../../model/run/states.js';
@@ -22,10 +23,13 @@ interface Entry extends Finalization {
   readonly isRefused?: boolean;
 }
 
-/** Writes until none is left. Never throws: a failure is logged, and the next reaping writes the rest. */
-export async function writeDecided(engine: Engine): Promise<void> {
+/**
+ * Writes until none is left, or until its bound is over. Never throws: a failure is logged, and the next
+ * reaping writes the rest.
+ */
+export async function writeDecided(engine: Engine, isOver: IsOver = NEVER_OVER): Promise<void> {
   try {
-    await writeAll(engine);
+    await writeAll(engine, isOver);
   } catch (error) {
     engine.logger.error(
       { event: 'hand_off.unwritten', error: String(error), code: sqlState(error) },
@@ -34,8 +38,8 @@ export async function writeDecided(engine: Engine): Promise<void> {
   }
 }
 
-async function writeAll(engine: Engine): Promise<void> {
-  for (;;) {
+async function writeAll(engine: Engine, isOver: IsOver): Promise<void> {
+  do {
     const decided = await readDecided(engine.database, BATCH_SIZE, MAX_BATCH_BYTES);
     if (decided.length === 0) return;
     // The others were written by a process that died before it marked them, or their runs are gone.
@@ -49,7 +53,7 @@ async function writeAll(engine: Engine): Promise<void> {
       held.map(run => entryOf(engine, run)),
     );
     if (failure !== null) throw failure.error;
-  }
+  } while (!isOver());
 }
 
 function entryOf(engine: Engine, run: Entry['run']): Entry {
