@@ -8,7 +8,7 @@ import { materialize } from '../engine/materialize/materialize.js';
 import { noteOwnTick } from '../engine/note-tick.js';
 import type { Offering } from '../engine/offer/offering.js';
 import type { Worker } from '../engine/worker/worker-interface.js';
-import { boundOf, STEP_MS } from '../model/bound.js';
+import { boundOf, STEP_MS } from '../model/clock.js';
 import { readNextDue } from '../store/reads/next-due.js';
 import type { Listening } from './listening.js';
 import {
@@ -204,8 +204,8 @@ export class Passes {
 }
 
 /**
- * The steps that the server may refuse, without stopping the others. Each goes on for a while only, and leaves
- * the rest to the next pass: claims come in between.
+ * The steps that the server may refuse, without stopping the others. Each goes on for a while only, and then
+ * leaves the rest to the next pass: claims come in between.
  */
 function stepsOf(
   engine: Engine,

@@ -2,7 +2,7 @@
 // passed.
 import { type Engine, expectFair, expectWaiting } from '../engine/engine.js';
 import { reap } from '../engine/reap.js';
-import { boundOf, STEP_MS } from '../model/bound.js';
+import { boundOf, STEP_MS } from '../model/clock.js';
 import { keepReapTurn, takeReapTurn } from '../store/runs/reap/reap-turn.js';
 import {
   afterFailedReap,

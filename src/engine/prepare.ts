@@ -1,6 +1,6 @@
-// What comes before the claims of a tick: it reaps and materializes, a part at a time. Claims come in between, so
-// that what is due already does not wait for a long backlog, or for a slow database.
-import type { IsOver } from '../model/bound.js';
+// What comes before the claims of a tick: it reaps and materializes, a part at a time. Claims come in between:
+// what is due already waits neither for a long backlog nor for a slow database.
+import type { IsOver } from '../model/clock.js';
 import type { ReapedRuns } from '../store/runs/reap/reap.js';
 import type { Engine } from './engine.js';
 import { type MaterializeResult, materialize } from './materialize/materialize.js';

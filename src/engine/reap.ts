@@ -1,5 +1,5 @@
 // The second step of a tick: takes back runs whose lease has expired, so recovery needs no schedule.
-import { type IsOver, NEVER_OVER } from '../model/bound.js';
+import { type IsOver, NEVER_OVER } from '../model/clock.js';
 import { parseDuration } from '../model/duration.js';
 import { DEFAULT_BASE, DEFAULT_MAX, type RetryPolicy } from '../model/run/retry.js';
 import { fixSlots } from '../store/runs/claim/unblock.js';
@@ -35,10 +35,10 @@ export interface Reaping {
 
 /**
  * Reaps every expired lease, in batches, each in its own transaction, until its bound is over: a tick that is
- * killed in between loses nothing. The attempt was counted at its claim, so a run that kills its workers ends dead. Also writes what
- * was decided elsewhere about runs that are handed off, and ends freezes, pauses and what was set in queues
- * where their time has come, and takes back what is offered in queues that are closed. Where runs wait for
- * code, the workers of this process check whether they know the jobs.
+ * killed in between loses nothing. The attempt was counted at its claim, so a run that kills its workers ends
+ * dead. Also writes what was decided elsewhere about runs that are handed off, and ends freezes, pauses and
+ * what was set in queues where their time has come, and takes back what is offered in queues that are closed.
+ * Where runs wait for code, the workers of this process check whether they know the jobs.
  */
 export async function reap(engine: Engine, isOver: IsOver = NEVER_OVER): Promise<Reaping> {
   const { backoff, base, max } = storedBackoff(engine.settings.retry);

@@ -1,5 +1,5 @@
 // One tick: register → reap → materialize → offer → claim → execute → finalize.
-import { boundOf, STEP_MS } from '../model/bound.js';
+import { boundOf, STEP_MS } from '../model/clock.js';
 import { noOutcomes, type OutcomeCounts } from '../model/run/outcome-counts.js';
 import type { ReapedRuns } from '../store/runs/reap/reap.js';
 import { evaluateAlerts } from './alerts/evaluate.js';

@@ -1,10 +1,10 @@
 // The problems of a scheduler in words: what is wrong, what to do, and the command that does it.
 import { formatSpan } from './duration.js';
+import { isAlive } from './explain/tick-state.js';
 import { cappedText } from './run/match/run-match.js';
 import { utcText } from './schedule/instant-text.js';
 import type { LastTick, MissedOccurrences, SchedulerStatus, ZoneDisagreement } from './scheduler-view.js';
 import { shellWord } from './shell-word.js';
-import { isAlive } from './tick-state.js';
 
 /** What is wrong, what to do, the command that does it, and the page about it: see `Problem`. */
 export interface Words {

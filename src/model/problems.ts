@@ -3,6 +3,7 @@ import { awaitedJobs, unknownJobs } from './explain/awaited.js';
 import { blockedRuns, lateQueue, longWait, moreLateQueues, pausedQueue } from './explain/late-queues.js';
 import { LATE_MS } from './explain/queue-state.js';
 import { needsRelay, relayAway } from './explain/relayed.js';
+import { silentTicks } from './explain/tick-state.js';
 import { frozenWords } from './freeze/frozen-words.js';
 import {
   badRows,
@@ -26,7 +27,6 @@ import {
   zoneProblem,
 } from './problem-words.js';
 import type { SchedulerStatus } from './scheduler-view.js';
-import { silentTicks } from './tick-state.js';
 
 /** What kind of problem it is; scripts may rely on it. */
 export type ProblemCode =

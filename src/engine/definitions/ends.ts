@@ -1,5 +1,5 @@
 // What ends by itself: reaping ends what an operator has made where its time has come.
-import type { IsOver } from '../../model/bound.js';
+import type { IsOver } from '../../model/clock.js';
 import { readNow } from '../../store/connection/clock.js';
 import { lockEndedPauses, readEndedQueuePauses } from '../../store/definitions/freeze/ended-pauses.js';
 import { clearPause } from '../../store/definitions/write-definitions.js';

@@ -15,7 +15,7 @@ import { resumeLocked } from './pause.js';
 /** Definitions as they are at an edit. */
 interface Settled {
   readonly rows: readonly StoredDefinition[];
-  /** The time of the edit, in epoch milliseconds: up to here the old schedules hold, and then the new ones. */
+  /** The time of the edit, in epoch milliseconds: the old schedules hold up to it, the new ones after it. */
   readonly now: number;
 }
 

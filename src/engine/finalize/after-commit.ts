@@ -1,6 +1,6 @@
 // The work that follows once transitions of runs are committed. If the process dies before that work, the
 // next reaping unblocks runs and makes followers; a failing definition is paused after its next dead run.
-import { type IsOver, NEVER_OVER } from '../../model/bound.js';
+import { type IsOver, NEVER_OVER } from '../../model/clock.js';
 import { pauseFailing } from '../../store/definitions/pause-failing.js';
 import { unblockRuns } from '../../store/runs/claim/unblock.js';
 import { fairKeysArrive, isFair, notifyFair, wakeHeldKeys } from '../../store/runs/fair/arrive.js';

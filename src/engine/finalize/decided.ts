@@ -1,6 +1,6 @@
 // Writes the outcomes of runs that were handed off, once the other side has decided them: with the rules and
 // statements for the outcomes of workers.
-import { type IsOver, NEVER_OVER } from '../../model/bound.js';
+import { type IsOver, NEVER_OVER } from '../../model/clock.js';
 import { Dead, RetryLater } from '../../model/errors.js';
 import { decideOutcome, type Ending } from '../../model/run/decide.js';
 import { HANDED_OFF } from '../../model/run/states.js';

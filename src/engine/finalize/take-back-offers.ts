@@ -1,6 +1,6 @@
 // Takes back what is offered in queues that were paused, frozen, closed or are relayed no more: the runs wait
 // in their queue again, and no attempt is counted.
-import type { IsOver } from '../../model/bound.js';
+import type { IsOver } from '../../model/clock.js';
 import { decideOutcome } from '../../model/run/decide.js';
 import { HANDED_OFF } from '../../model/run/states.js';
 import { sqlState } from '../../store/connection/errors.js';

@@ -1,6 +1,6 @@
 // What follows from runs that have ended, and from events: chained definitions, the redirection of dead runs,
 // the ends of waits.
-import { type IsOver, NEVER_OVER } from '../../model/bound.js';
+import { type IsOver, NEVER_OVER } from '../../model/clock.js';
 import { decideChain } from '../../model/planning/chain.js';
 import { planOverlap } from '../../model/planning/plan-overlap.js';
 import { windowIn } from '../../model/planning/window.js';

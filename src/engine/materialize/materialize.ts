@@ -1,7 +1,6 @@
 // Turns due definitions into runs. One transaction per batch: the runs and the cursor move together or not at
 // all.
-
-import { type IsOver, NEVER_OVER } from '../../model/bound.js';
+import { type IsOver, NEVER_OVER } from '../../model/clock.js';
 import type { Session } from '../../store/connection/database.js';
 import { inSavepoint } from '../../store/connection/savepoint.js';
 import {
@@ -134,9 +133,9 @@ async function materializeDue(
 }
 
 /**
- * Materializes what was due of these definitions at an edit, in the caller's transaction, which may hold their
- * locks: nothing is lost that came due under the old schedule. It ends, however slow the database is, since
- * nothing more comes due by then.
+ * Materializes what was due of these definitions at an edit, in the caller's transaction, which may hold
+ * their locks: nothing is lost that came due under the old schedule. It ends, however slow the database is,
+ * since nothing more comes due by then.
  * @param now the time of the edit, in epoch milliseconds
  */
 export async function materializeBeforeEdit(

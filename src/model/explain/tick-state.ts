@@ -1,5 +1,5 @@
 // What a host that ticks is at: by its last tick, and by the workers that report from it.
-import type { LastTick, SchedulerStatus } from './scheduler-view.js';
+import type { LastTick, SchedulerStatus } from '../scheduler-view.js';
 
 const REGULAR = 5;
 const DAY_MS = 86_400_000;
