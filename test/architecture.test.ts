@@ -137,7 +137,7 @@ const INNER_FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['set-aside'],
     ['reap', 'claim', 'execute'],
     ['worker'],
-    ['offer', 'webhooks'],
+    ['offer', 'webhooks', 'prepare'],
     ['run-tick', 'operate'],
     ['idle-tick', 'tick-within'],
   ],

@@ -127,6 +127,7 @@ export const AREAS = [
     name: 'materialize',
     sources: [
       'src/engine/materialize/materialize.ts',
+      'src/engine/materialize/planned.ts',
       'src/engine/materialize/occurrence-rows.ts',
       'src/store/definitions/due.ts',
       'src/store/runs/materialize.ts',
@@ -137,6 +138,7 @@ export const AREAS = [
       'test/engine/materialize/occurrence-rows.test.ts',
       'test/store/runs/materialize.test.ts',
       'test/engine/materialize/materialize.test.ts',
+      'test/engine/bounded-steps.test.ts',
       'test/scenarios/overlap.test.ts',
       'test/engine/definitions/register.test.ts',
       'test/engine/definitions/schedules.test.ts',

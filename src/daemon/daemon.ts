@@ -98,7 +98,15 @@ export async function startDaemon(
     worker.wake();
   };
   const offering = offers ? createOffering(engine, stopping.signal, onOffered) : null;
-  const passes = new Passes(engine, { worker, sleeper, queues, isNotified, pollMs, offering });
+  const passes = new Passes(engine, {
+    worker,
+    sleeper,
+    queues,
+    isNotified,
+    pollMs,
+    offering,
+    signal: stopping.signal,
+  });
   const receive = (notification: Notification) => {
     if (notification.kind === 'changes') background.changed();
     else passes.notifications.receive(notification);

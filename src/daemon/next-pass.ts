@@ -62,6 +62,7 @@ export function dueSteps(plan: Plan, now: number): DueSteps {
 
 export interface PassResult {
   readonly startedAt: number;
+  /** It materialized, and left nothing to the next pass; or the server refused it. */
   readonly materialized: boolean;
   /** The server refused to materialize. */
   readonly isRefused: boolean;
@@ -93,8 +94,10 @@ function nextCheck({ reapTookMs }: Plan, startedAt: number, endedAt: number) {
   return { checkReapAt: Math.max(checkReapAt, endedAt), reapTookMs: tookMs };
 }
 
-export function afterReap(plan: Plan, startedAt: number, endedAt: number): Plan {
-  return { ...plan, reapAt: Number.POSITIVE_INFINITY, ...nextCheck(plan, startedAt, endedAt) };
+/** @param isMore the rest is due in the next pass */
+export function afterReap(plan: Plan, startedAt: number, endedAt: number, isMore = false): Plan {
+  const reapAt = isMore ? endedAt : Number.POSITIVE_INFINITY;
+  return { ...plan, reapAt, ...nextCheck(plan, startedAt, endedAt) };
 }
 
 /**

@@ -8,6 +8,7 @@ import { materialize } from '../engine/materialize/materialize.js';
 import { noteOwnTick } from '../engine/note-tick.js';
 import type { Offering } from '../engine/offer/offering.js';
 import type { Worker } from '../engine/worker/worker-interface.js';
+import { boundOf, STEP_MS } from '../model/clock.js';
 import { readNextDue } from '../store/reads/next-due.js';
 import type { Listening } from './listening.js';
 import {
@@ -39,6 +40,8 @@ export interface PassesOptions extends Pick<Listening, 'pollMs'> {
   readonly isNotified: boolean;
   /** Null: the daemon names its queues, and offers nothing. */
   readonly offering: Offering | null;
+  /** When it aborts, a step that is under way ends after its batch. */
+  readonly signal: AbortSignal;
 }
 
 export class Passes {
@@ -54,15 +57,18 @@ export class Passes {
   /** Runs of fair keys have come. */
   private mustArrive = false;
   private couldMaterialize = true;
+  /** Materializing has left something to the next pass. */
+  private mustGoOn = false;
+  private mustNote = false;
   private relaysToSql = false;
 
   /** Before the first pass everything is due, except reaping. */
   constructor(engine: Engine, options: PassesOptions) {
-    const { worker, queues } = options;
+    const { worker, queues, signal } = options;
     this.engine = engine;
     this.options = options;
     this.hint = createEnqueueHint(queues);
-    this.steps = stepsOf(engine, this.hint, relaysToSql => {
+    this.steps = stepsOf(engine, this.hint, signal, relaysToSql => {
       this.relaysToSql = relaysToSql;
     });
     this.notifications = createNotificationReceiver({
@@ -93,8 +99,13 @@ export class Passes {
     const startedAt = this.engine.clock.now();
     const isDue = Object.values(dueSteps(this.plan, startedAt)).includes(true);
     const steps = await this.prepare(startedAt);
-    const prepared = { startedAt, materialized: steps.materializes, isRefused: !this.couldMaterialize };
+    const prepared = {
+      startedAt,
+      materialized: steps.materializes && !this.mustGoOn,
+      isRefused: !this.couldMaterialize,
+    };
     const done = { ...prepared, ...(await this.claim(steps)) };
+    if (this.mustNote) await this.note();
     await sleeper.afterClaim(done.claimed, worker.hasMore);
     const isClaiming = worker.hasMore || sleeper.isAwake;
     if (isClaiming) this.plan = whileClaiming(this.plan, done, pollMs);
@@ -102,6 +113,7 @@ export class Passes {
       ? startedAt >= this.plan.completeAt
       : isDue || needsPoll(this.plan, done) || !sleeper.isKnown;
     if (polls) await this.poll({ ...done, isClaiming });
+    if (this.mustResume || this.mustArrive) return 1;
     return Math.min(sleepMs(this.plan, this.engine.clock.now(), isClaiming), sleeper.maxSleepMs());
   }
 
@@ -141,16 +153,24 @@ export class Passes {
     if (dueSteps(this.plan, startedAt).reaps) this.plan = await reapIfDue(this.plan);
     if (this.mustResume) {
       this.mustResume = false;
-      await resumeOrGoOn();
+      if ((await resumeOrGoOn())?.done) this.mustResume = true;
     }
     if (this.mustArrive) {
       this.mustArrive = false;
-      await arriveOrGoOn();
+      if ((await arriveOrGoOn())?.done) this.mustArrive = true;
     }
     const steps = dueSteps(this.plan, startedAt);
-    this.couldMaterialize = !steps.materializes || (await materializeOrGoOn());
-    if (isBeat && this.couldMaterialize) await noteOwnTick(this.engine, 'daemon');
+    const materialized = steps.materializes ? await materializeOrGoOn() : undefined;
+    this.couldMaterialize = materialized !== null;
+    this.mustGoOn = materialized?.done.isMore === true;
+    this.mustNote ||= isBeat && this.couldMaterialize;
     return steps;
+  }
+
+  /** Only a pass that has come so far counts as a tick: it has claimed, too. */
+  private async note(): Promise<void> {
+    this.mustNote = false;
+    await noteOwnTick(this.engine, 'daemon');
   }
 
   /** Claims if that is due, or if notifications have named runs. */
@@ -190,10 +210,19 @@ export class Passes {
   }
 }
 
-/** The steps that the server may refuse, without stopping the others. */
-function stepsOf(engine: Engine, hint: EnqueueHint, onReaped: (relaysToSql: boolean) => void) {
+/**
+ * The steps that the server may refuse, without stopping the others. Each goes on for a while only, and then
+ * leaves the rest to the next pass: claims come in between.
+ */
+function stepsOf(
+  engine: Engine,
+  hint: EnqueueHint,
+  signal: AbortSignal,
+  onReaped: (relaysToSql: boolean) => void,
+) {
+  const bound = () => boundOf(engine.clock, STEP_MS, signal);
   return {
-    reapIfDue: createReapStep(engine, onReaped),
+    reapIfDue: createReapStep(engine, signal, onReaped),
     registerOrGoOn: refusableStep(
       engine,
       { name: 'register', consequence: 'the jobs cannot be registered now' },
@@ -203,18 +232,20 @@ function stepsOf(engine: Engine, hint: EnqueueHint, onReaped: (relaysToSql: bool
       engine,
       { name: 'outbox', consequence: 'runs that wait for events cannot go on now' },
       async () => {
-        for (const lane of await resumeForEmitted(engine)) hint.record(lane);
+        const { lanes, isMore } = await resumeForEmitted(engine, bound());
+        for (const lane of lanes) hint.record(lane);
+        return isMore;
       },
     ),
     arriveOrGoOn: refusableStep(
       engine,
       { name: 'fair_keys', consequence: 'runs of fair keys cannot start now' },
-      async () => void (await fairKeysCome(engine)),
+      async () => (await fairKeysCome(engine, bound())).isMore,
     ),
     materializeOrGoOn: refusableStep(
       engine,
       { name: 'materialize', consequence: 'no occurrence of a schedule can become a run now' },
-      () => materialize(engine),
+      () => materialize(engine, { isOver: bound() }),
     ),
   };
 }

@@ -2,6 +2,7 @@
 // passed.
 import { type Engine, expectFair, expectWaiting } from '../engine/engine.js';
 import { reap } from '../engine/reap.js';
+import { boundOf, STEP_MS } from '../model/clock.js';
 import { keepReapTurn, takeReapTurn } from '../store/runs/reap/reap-turn.js';
 import {
   afterFailedReap,
@@ -14,17 +15,20 @@ import {
 import { refusableStep } from './refusable-step.js';
 
 /**
- * Reaps, unless it is another daemon's turn. Returns the plan after that.
+ * Reaps, unless it is another daemon's turn; what is left once its bound is over, in the next pass. Returns
+ * the plan after that.
+ * @param signal ends a reaping after the batch that is under way
  * @param onReaped with whether there are queues that are relayed to sql
  */
 export function createReapStep(
   engine: Engine,
+  signal: AbortSignal,
   onReaped: (relaysToSql: boolean) => void,
 ): (plan: Plan) => Promise<Plan> {
   const reapOrGoOn = refusableStep(
     engine,
     { name: 'reap', consequence: 'runs whose lease has expired cannot be taken back now' },
-    async () => onReaped((await reap(engine)).relays_to_sql),
+    () => reap(engine, boundOf(engine.clock, STEP_MS, signal)),
   );
   return async plan => {
     const { database, clock } = engine;
@@ -36,10 +40,12 @@ export function createReapStep(
       if (turn.hasFair) expectFair(engine);
       return afterOthersTurn(plan, clock.now() + turn.waitMs);
     }
-    const isDone = await reapOrGoOn();
+    const reaping = await reapOrGoOn();
     const endedAt = clock.now();
-    const next = (isDone ? afterReap : afterFailedReap)(plan, startedAt, endedAt);
-    if (inTurn && isDone) await keepReapTurn(database, next.checkReapAt - endedAt);
+    if (reaping === null) return afterFailedReap(plan, startedAt, endedAt);
+    onReaped(reaping.done.relaysToSql);
+    const next = afterReap(plan, startedAt, endedAt, reaping.done.isMore);
+    if (inTurn) await keepReapTurn(database, next.checkReapAt - endedAt);
     return next;
   };
 }

@@ -6,17 +6,19 @@ import { isConnectionFailure } from '../store/connection/errors.js';
 /**
  * @param name of the step, in the events `<name>.failed` and `<name>.resumed`
  * @param consequence what does not happen meanwhile
+ * @returns the step, which resolves to null where it was refused
  * @throws errors that concern all steps: a lost connection, a database that is a copy
  */
-export function refusableStep(
+export function refusableStep<Done>(
   { logger }: Engine,
   { name, consequence }: { readonly name: string; readonly consequence: string },
-  step: () => Promise<unknown>,
-): () => Promise<boolean> {
+  step: () => Promise<Done>,
+): () => Promise<{ readonly done: Done } | null> {
   let isFailing = false;
   return async () => {
+    let done: Done;
     try {
-      await step();
+      done = await step();
     } catch (error) {
       if (stopsAllSteps(error)) throw error;
       if (!isFailing)
@@ -25,11 +27,11 @@ export function refusableStep(
           `${consequence}: ${String(error)}; it is tried again, and claiming goes on`,
         );
       isFailing = true;
-      return false;
+      return null;
     }
     if (isFailing) logger.info({ event: `${name}.resumed` }, `${name} works again`);
     isFailing = false;
-    return true;
+    return { done };
   };
 }
 

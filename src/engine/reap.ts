@@ -1,4 +1,5 @@
 // The second step of a tick: takes back runs whose lease has expired, so recovery needs no schedule.
+import { type IsOver, NEVER_OVER } from '../model/clock.js';
 import { parseDuration } from '../model/duration.js';
 import { DEFAULT_BASE, DEFAULT_MAX, type RetryPolicy } from '../model/run/retry.js';
 import { fixSlots } from '../store/runs/claim/unblock.js';
@@ -22,16 +23,24 @@ import { oneByOne } from './set-aside.js';
 
 const BATCH_SIZE = 500;
 
+/** What a reaping did, and what it has found. */
+export interface Reaping {
+  readonly reaped: ReapedRuns;
+  /** Its bound was over: leases may have expired that it has not reaped. */
+  readonly isMore: boolean;
+  readonly waitsForCode: boolean;
+  readonly hasFair: boolean;
+  readonly relaysToSql: boolean;
+}
+
 /**
- * Reaps every expired lease, in batches, each in its own transaction: a tick that is killed in between loses
- * nothing. The attempt was counted at its claim, so a run that kills its workers ends dead. Also writes what
- * was decided elsewhere about runs that are handed off, and ends freezes, pauses and what was set in queues
- * where their time has come, and takes back what is offered in queues that are closed. Where runs wait for
- * code, the workers of this process check whether they know the jobs.
+ * Reaps every expired lease, in batches, each in its own transaction, until its bound is over: a tick that is
+ * killed in between loses nothing. The attempt was counted at its claim, so a run that kills its workers ends
+ * dead. Also writes what was decided elsewhere about runs that are handed off, and ends freezes, pauses and
+ * what was set in queues where their time has come, and takes back what is offered in queues that are closed.
+ * Where runs wait for code, the workers of this process check whether they know the jobs.
  */
-export async function reap(
-  engine: Engine,
-): Promise<ReapedRuns & Pick<ReapedBatch, 'waits_for_code' | 'has_fair' | 'relays_to_sql'>> {
+export async function reap(engine: Engine, isOver: IsOver = NEVER_OVER): Promise<Reaping> {
   const { backoff, base, max } = storedBackoff(engine.settings.retry);
   const options = {
     limit: BATCH_SIZE,
@@ -47,19 +56,18 @@ export async function reap(
   let hasEnded = false;
   let hasOffers = false;
   let relaysToSql = false;
-  for (;;) {
+  let isMore = true;
+  do {
     const batch = await reapBatch(engine, options);
     total.failed += batch.failed;
     total.dead += batch.dead;
     total.cancelled += batch.cancelled;
     // Follows up this batch, and whatever a process that died after its commit left undone.
-    await afterCommit(engine, {
-      freed: batch.freed,
-      outboxWritten: batch.outboxWritten || batch.has_outbox,
-      dead: batch.dead_ids,
-    });
+    const { freed, dead_ids: dead } = batch;
+    const outboxWritten = batch.outboxWritten || batch.has_outbox;
+    await afterCommit(engine, { freed, outboxWritten, dead }, isOver);
     await notifyDead(engine, batch.dead_ids);
-    if (batch.has_decided) await writeDecided(engine);
+    if (batch.has_decided) await writeDecided(engine, isOver);
     if (batch.has_limits)
       lowerWatermarks(engine, await fixSlots(engine.database, { onRefused: logRefused(engine) }));
     waitsForCode ||= batch.waits_for_code;
@@ -67,8 +75,8 @@ export async function reap(
     hasEnded ||= batch.has_ended;
     hasOffers ||= batch.has_offers;
     relaysToSql ||= batch.relays_to_sql;
-    if (batch.failed + batch.dead + batch.cancelled < BATCH_SIZE) break;
-  }
+    isMore = batch.failed + batch.dead + batch.cancelled >= BATCH_SIZE;
+  } while (isMore && !isOver());
   const count = total.failed + total.dead + total.cancelled;
   if (count > 0) {
     engine.logger.warn(
@@ -76,14 +84,14 @@ export async function reap(
       `took back ${count} ${count === 1 ? 'run' : 'runs'} whose lease had expired, ${total.dead} of them dead, ${total.cancelled} cancelled`,
     );
   }
-  if (hasEnded) await endAll(engine);
-  if (hasOffers) await takeBackOffers(engine);
+  if (hasEnded) await endAll(engine, isOver);
+  if (hasOffers) await takeBackOffers(engine, isOver);
   if (waitsForCode) expectWaiting(engine);
   if (hasFair) {
     await forgetFairKeys(engine.database);
     expectFair(engine);
   }
-  return { ...total, waits_for_code: waitsForCode, has_fair: hasFair, relays_to_sql: relaysToSql };
+  return { reaped: total, isMore, waitsForCode, hasFair, relaysToSql };
 }
 
 const logRefused =

@@ -1,15 +1,16 @@
 // One tick: register → reap → materialize → offer → claim → execute → finalize.
+import { boundOf, STEP_MS } from '../model/clock.js';
 import { noOutcomes, type OutcomeCounts } from '../model/run/outcome-counts.js';
 import type { ReapedRuns } from '../store/runs/reap/reap.js';
 import { evaluateAlerts } from './alerts/evaluate.js';
 import { type RegisterResult, register } from './definitions/register.js';
 import type { Engine } from './engine.js';
 import { fairKeysCome } from './materialize/follow-chains.js';
-import { type MaterializeResult, materialize } from './materialize/materialize.js';
+import type { MaterializeResult } from './materialize/materialize.js';
 import { createRollUp } from './metrics/roll-up.js';
 import { noteOwnTick } from './note-tick.js';
 import { addTo, offerDue } from './offer/offering.js';
-import { reap } from './reap.js';
+import { createPreparation, type Preparation } from './prepare.js';
 import { beginUpkeep } from './retention/coming-partitions.js';
 import { lookForWebhooks } from './webhooks/look.js';
 import { openWorker } from './worker/worker.js';
@@ -49,39 +50,39 @@ const CLAIM_AGAIN_MS = 1000;
  */
 export async function runTick(engine: Engine, options: TickOptions): Promise<TickSummary> {
   const startedAt = engine.clock.now();
+  const until = startedAt + options.budgetMs;
   const registered = await register(engine);
-  const {
-    waits_for_code: waitsForCode,
-    has_fair: hasFair,
-    relays_to_sql: relaysToSql,
-    ...reaped
-  } = await reap(engine);
-  const materialized = await materialize(engine);
+  const bound = () => boundOf(engine.clock, Math.min(STEP_MS, until - engine.clock.now()), options.signal);
+  const preparation = createPreparation(engine, bound);
+  const { waitsForCode, hasFair, relaysToSql } = await preparation.begin();
   await noteOwnTick(engine, options.kind ?? 'tick');
   const offers = relaysToSql && (options.offers ?? options.queues === undefined);
   const offered = offers ? await offerDue(engine, options.signal) : noOutcomes();
-  const execution = await executeDue(engine, options, startedAt, {
-    waitsForCode,
-    hasFair,
-  });
+  const execution = await executeDue(engine, options, startedAt, { preparation, waitsForCode, hasFair });
   // What has come since, and what there was no room for: workers have claimed meanwhile.
   if (offers) addTo(offered, await offerDue(engine, options.signal));
   addTo(execution.executed, offered);
   if (!options.signal?.aborted) await createRollUp(engine)(options.signal);
   return {
     registered,
-    reaped,
-    materialized,
+    reaped: preparation.reaped,
+    materialized: preparation.materialized,
     ...execution,
     durationMs: Math.round(engine.clock.now() - startedAt),
   };
+}
+
+interface Prepared {
+  readonly preparation: Preparation;
+  readonly waitsForCode: boolean;
+  readonly hasFair: boolean;
 }
 
 async function executeDue(
   engine: Engine,
   options: TickOptions,
   startedAt: number,
-  { waitsForCode, hasFair }: { readonly waitsForCode: boolean; readonly hasFair: boolean },
+  { preparation, waitsForCode, hasFair }: Prepared,
 ): Promise<{ executed: OutcomeCounts; stoppedEarly: boolean }> {
   const until = startedAt + options.budgetMs;
   const leftMs = () => Math.max(0, startedAt + (options.endMs ?? Infinity) - engine.clock.now());
@@ -101,13 +102,13 @@ async function executeDue(
   try {
     try {
       await lookForWebhooks(engine);
-      let stoppedEarly = await claimUntilIdle(engine, worker, until, signal);
+      let stoppedEarly = await claimUntilIdle(engine, worker, preparation, until, signal);
       // This tick delivers the notifications and changes itself, unless it has no time left.
       if (!signal?.aborted) {
         const flips = await evaluateAlerts(engine);
         const { enqueued } = await lookForWebhooks(engine);
         if (flips + enqueued > 0 && !stoppedEarly)
-          stoppedEarly = await claimUntilIdle(engine, worker, until, signal);
+          stoppedEarly = await claimUntilIdle(engine, worker, preparation, until, signal);
       }
       return { executed: worker.outcomeCounts, stoppedEarly };
     } finally {
@@ -123,9 +124,11 @@ async function executeDue(
   }
 }
 
+/** Returns whether more may be due: the budget is over, or the signal has aborted. */
 async function claimUntilIdle(
   engine: Engine,
   worker: Worker,
+  preparation: Preparation,
   until: number,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
@@ -135,10 +138,15 @@ async function claimUntilIdle(
     // seen it; all the more if the claim was under way before.
     const wasBusy = worker.running > 0 || worker.isClaiming;
     const claimed = await worker.claim();
+    if (preparation.isMore) {
+      await preparation.goOn();
+      continue;
+    }
     if (claimed === 0 && !wasBusy && worker.running === 0) {
       // Its own runs may have enqueued others, of which no notification tells a tick.
-      if (worker.outcomeCounts.claimed === 0 || !worker.usesFair || !(await fairKeysCome(engine)))
-        return false;
+      if (worker.outcomeCounts.claimed === 0 || !worker.usesFair) return false;
+      const { count } = await fairKeysCome(engine, boundOf(engine.clock, STEP_MS, signal));
+      if (count === 0) return false;
       continue;
     }
     if (worker.running > 0)

@@ -1,5 +1,6 @@
 // The problems of a scheduler in words: what is wrong, what to do, and the command that does it.
 import { formatSpan } from './duration.js';
+import { isAlive } from './explain/tick-state.js';
 import { cappedText } from './run/match/run-match.js';
 import { utcText } from './schedule/instant-text.js';
 import type { LastTick, MissedOccurrences, SchedulerStatus, ZoneDisagreement } from './scheduler-view.js';
@@ -23,35 +24,6 @@ export function silenceMs({ ticks, at }: Pick<SchedulerStatus, 'ticks' | 'at'>):
   return last === undefined ? 0 : at.getTime() - last.at.getTime();
 }
 
-const REGULAR = 5;
-const DAY_MS = 86_400_000;
-/** However seldom it ticks: its outages count in its average. */
-const MAX_SILENCE_MS = 3_600_000;
-
-/** `gone`: it ticked a few times only, or was silent for a day; it is not reported. */
-export type TickState = 'ticking' | 'silent' | 'stopped' | 'gone';
-
-/**
- * What a host is at now. Silent: it ticked again and again, and has missed two ticks of its own, and
- * `limitMs`.
- */
-export function tickState(tick: LastTick, now: Date, limitMs: number): TickState {
-  const { count, at, firstAt, stoppedAt } = tick;
-  if (stoppedAt !== null) return 'stopped';
-  const ageMs = now.getTime() - at.getTime();
-  const intervalMs = (at.getTime() - firstAt.getTime()) / Math.max(1, count - 1);
-  if (ageMs <= Math.max(limitMs, Math.min(3 * intervalMs, MAX_SILENCE_MS))) return 'ticking';
-  return count >= REGULAR && ageMs < DAY_MS ? 'silent' : 'gone';
-}
-
-/** Hosts that are silent while others go on. */
-export function silentTicks(
-  { ticks, at }: Pick<SchedulerStatus, 'ticks' | 'at'>,
-  limitMs: number,
-): LastTick[] {
-  return ticks.filter(tick => tickState(tick, at, limitMs) === 'silent');
-}
-
 /** `cron on web-1, in /srv/app`. */
 export function tickerText({ kind, host, folder }: LastTick): string {
   const what = { tick: 'cron', daemon: 'the daemon', library: 'the app' }[kind];
@@ -61,6 +33,7 @@ export function tickerText({ kind, host, folder }: LastTick): string {
 export function silentTick(status: SchedulerStatus): Words {
   const [last] = status.ticks;
   if (last === undefined) throw new Error('without a tick there is no silence');
+  if (isAlive(last, status)) return stuckDaemon(last, status, missedText(status));
   const stopped = last.stoppedAt === null ? '' : ', which was stopped';
   const since = `nothing has ticked for ${formatSpan(silenceMs(status))}, since ${utcText(last.at)} (${tickerText(last)}${stopped})`;
   const remedy =
@@ -68,6 +41,16 @@ export function silentTick(status: SchedulerStatus): Words {
       ? `Check on ${last.host} that cron runs, and run tock doctor there; tock tick does now what is due`
       : 'Start it again with tock start, or add the line to the crontab; tock tick does now what is due';
   return { text: `${since}${missedText(status)}`, remedy, command: 'tock tick', link: '/doctor' };
+}
+
+function stuckDaemon(tick: LastTick, { at }: SchedulerStatus, missed: string): Words {
+  return {
+    text: `${tickerText(tick)} is alive, but has completed no pass for ${formatSpan(at.getTime() - tick.at.getTime())}, since ${utcText(tick.at)}${missed}`,
+    remedy:
+      'See in its log which step fails, and with tock doctor whether a session holds locks; then restart it',
+    command: 'tock doctor',
+    link: '/doctor',
+  };
 }
 
 /** `; missed meanwhile: 10 of nightly and occurrences of 3 more`. Empty if nothing is due. */
@@ -80,7 +63,9 @@ export function missedText({ missed, definitions }: SchedulerStatus): string {
   return `; missed meanwhile: ${shown}${more > 0 ? ` and occurrences of ${more} more` : ''}`;
 }
 
-export function silentHost(tick: LastTick, at: Date): Words {
+export function silentHost(tick: LastTick, status: SchedulerStatus): Words {
+  const { at } = status;
+  if (isAlive(tick, status)) return stuckDaemon(tick, status, '; others still tick');
   return {
     text: `${tickerText(tick)} has not ticked for ${formatSpan(at.getTime() - tick.at.getTime())}, since ${utcText(tick.at)}; others still tick`,
     remedy: `Check cron or the service there with tock doctor; if the host is gone, run tock doctor --forget ${shellWord(tick.host)}`,

@@ -4,6 +4,7 @@ import { blockedRuns, lateQueue, longWait, moreLateQueues, pausedQueue } from '.
 import { overlookedRun } from './explain/overlooked.js';
 import { LATE_MS } from './explain/queue-state.js';
 import { needsRelay, relayAway } from './explain/relayed.js';
+import { silentTicks } from './explain/tick-state.js';
 import { frozenWords } from './freeze/frozen-words.js';
 import {
   badRows,
@@ -21,7 +22,6 @@ import {
   silentHost,
   silentText,
   silentTick,
-  silentTicks,
   stuckRuns,
   unseenWorker,
   type Words,
@@ -127,7 +127,7 @@ export function findProblems(status: SchedulerStatus, limits: Partial<ProblemLim
   report('silent-tick', 'failing', isSilent, () => silentTick(status));
   if (!isSilent)
     for (const tick of silentTicks(status, limit.silentTickMs))
-      report('silent-host', 'warning', true, () => silentHost(tick, status.at));
+      report('silent-host', 'warning', true, () => silentHost(tick, status));
   report('nothing-known', 'unknown', status.ticks.length === 0 && !isOverdue, nothingKnown);
   report('stuck-runs', 'warning', runs.stuck > 0 && runs.stuck >= limit.stuckRuns, () =>
     stuckRuns(runs.stuck),

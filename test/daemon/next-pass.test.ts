@@ -243,6 +243,8 @@ describe('after a reaping', () => {
     const due = { ...RESTING, reapAt: NOW };
     const short = { checkReapAt: NOW + 5000, reapTookMs: 10 };
     expect(afterReap(due, NOW, NOW + 10)).toEqual({ ...RESTING, ...short });
+    const rest = afterReap(due, NOW, NOW + 10, true);
+    expect([rest, reapsInTurn(rest)]).toEqual([{ ...RESTING, ...short, reapAt: NOW + 10 }, false]);
     const long = { checkReapAt: NOW + 20_000, reapTookMs: 1000 };
     expect(afterReap({ ...due, reapTookMs: 2000 }, NOW, NOW + 1000)).toEqual({ ...RESTING, ...long });
   });

@@ -7,7 +7,7 @@ import { TockError } from '../../src/model/errors.js';
 
 let lines: string[];
 let thrown: unknown;
-let step: () => Promise<boolean>;
+let step: () => Promise<{ readonly done: string } | null>;
 beforeEach(() => {
   lines = [];
   thrown = null;
@@ -19,6 +19,7 @@ beforeEach(() => {
     { name: 'sweep', consequence: 'nothing is swept now' },
     async () => {
       if (thrown !== null) throw thrown;
+      return 'swept';
     },
   );
 });
@@ -27,12 +28,12 @@ const refusal = (code: string) => Object.assign(new DatabaseError('no', 1, 'erro
 
 describe('refusableStep', () => {
   it('says once that it is refused, and once that it works again', async () => {
-    expect(await step()).toBe(true);
+    expect(await step()).toEqual({ done: 'swept' });
     expect(lines).toEqual([]);
     thrown = refusal('55P03');
-    expect([await step(), await step()]).toEqual([false, false]);
+    expect([await step(), await step()]).toEqual([null, null]);
     thrown = null;
-    expect([await step(), await step()]).toEqual([true, true]);
+    expect([await step(), await step()]).toEqual([{ done: 'swept' }, { done: 'swept' }]);
     expect(lines).toEqual([
       'error sweep.failed: nothing is swept now: error: no; it is tried again, and claiming goes on',
       'info sweep.resumed: sweep works again',
@@ -41,7 +42,7 @@ describe('refusableStep', () => {
 
   it('takes a server that does not answer in time for one that waits for a lock', async () => {
     thrown = new TockError('TOCK_DATABASE_UNREACHABLE', 'no answer');
-    expect(await step()).toBe(false);
+    expect(await step()).toBe(null);
   });
 
   it.each([

@@ -67,6 +67,28 @@ describe('a daemon in virtual time', () => {
     expect([await statusOf(id), daemon.outcomeCounts.succeeded]).toEqual(['succeeded', 1]);
   });
 
+  it('notes its tick each minute, once it has claimed: what holds up a claim is a silence', async () => {
+    await start();
+    await virtual.clock.advance(60_000);
+    const ticks = virtual.sent.findLastIndex(({ text }) => text.includes('insert into tock.ticks'));
+    const before = virtual.sent.slice(0, ticks).filter(({ at: ms }) => ms === 60_000);
+    expect(virtual.sent[ticks]?.at).toBe(60_000);
+    expect(
+      before.map(({ text }) => /as \(\s*update tock\.job_runs_live|registrations|watermarks/.exec(text)?.[0]),
+    ).toEqual(['registrations', 'watermarks']);
+  });
+
+  it('takes up all events that were emitted at once, also where they are more than one step takes', async () => {
+    await start();
+    await virtual.clock.advance(10_000);
+    virtual.roundTripMs = 600;
+    await test.sql(`select tock.emit('come') from generate_series(1, 500)`);
+    await virtual.clock.advance(4500);
+    const left = await test.sql('select from tock.job_outbox');
+    virtual.roundTripMs = 0;
+    expect(left).toEqual([]);
+  });
+
   it('starts a run at once of which it is notified, and tries it again when its backoff is over', async () => {
     await start();
     await virtual.clock.advance(10_000);

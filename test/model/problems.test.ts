@@ -35,6 +35,9 @@ const WORKER = {
   running: 3,
   leasesEndMs: 48_000,
 };
+/** It reports, and its passes do not end. */
+const ALIVE = { ...WORKER, seenAt: NOW, silent: false };
+const STUCK = { ...TICK, kind: 'daemon' as const, at: new Date(NOW.getTime() - 10 * MINUTE) };
 const ZONE = {
   timezone: 'Europe/Berlin',
   from: new Date('2026-10-25T00:00:00Z'),
@@ -131,6 +134,21 @@ describe('findProblems', () => {
         ],
       },
       /^nothing has ticked for 10m, since 2026-03-09T06:50:00Z \(cron on web-1, in \/srv\/app\); missed meanwhile: 10 of nightly, over 1000 of probe, 10 of a and occurrences of 3 more\. Check on web-1 that cron runs/,
+    ],
+    [
+      'silent-tick',
+      { ticks: [STUCK], workers: [ALIVE] },
+      /^the daemon on web-1, in \/srv\/app is alive, but has completed no pass for 10m, since 2026-03-09T06:50:00Z\. See in its log/,
+    ],
+    [
+      'silent-host',
+      { ticks: [{ ...TICK, host: 'web-2' }, STUCK], workers: [ALIVE] },
+      /^the daemon on web-1, in \/srv\/app is alive, but has completed no pass for 10m, since 2026-03-09T06:50:00Z; others still tick\. /,
+    ],
+    [
+      'silent-tick',
+      { ticks: [STUCK], workers: [{ ...ALIVE, host: 'web-2' }] },
+      /^nothing has ticked for 10m/,
     ],
     [
       'silent-tick',

@@ -2264,9 +2264,9 @@ for update skip locked;
 select id, name, job, cron, every_ms::float8, phase_ms::float8, anchor, at, after, waits_for, timezone, dst, extract(epoch from start_at) as start_at, extract(epoch from end_at) as end_at, exclude, shift, overlap, catchup, catchup_window_ms::float8, start_deadline_ms::float8, jitter_ms::float8, remaining_count, active_window, outside_window, (extract(epoch from cursor) * 1000)::float8 as cursor_ms,
   (extract(epoch from next_at) * 1000)::float8 as next_ms, coalesce(job_definitions.excepted_until > job_definitions.cursor, false) as is_excepted
 from tock.job_definitions
-where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null
-  and (next_at, id) > (to_timestamp($1::float8 / 1000), $2::bigint)
-  and ($3::bigint[] is null or id = any($3)) and ($4::boolean or $3::bigint[] is not null or not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))))
+where next_at <= coalesce(to_timestamp($1::float8 / 1000), tock.now()) and next_at is not null and paused_at is null and broken_at is null and vanished_at is null
+  and (next_at, id) > (to_timestamp($2::float8 / 1000), $3::bigint)
+  and ($4::bigint[] is null or id = any($4)) and ($1::float8 is not null or not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))))
 order by next_at, id
 limit $5
 for update skip locked;

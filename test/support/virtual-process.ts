@@ -14,6 +14,8 @@ export interface VirtualProcess {
   readonly clock: VirtualClock;
   /** Each statement that the engine has sent by itself, and when, in milliseconds since the beginning. */
   readonly sent: readonly { readonly at: number; readonly text: string }[];
+  /** How long each statement takes that the process sends from now on, in virtual milliseconds. At first 0. */
+  roundTripMs: number;
   /** Time may have to go on for what ends it, such as a drain. */
   readonly close: () => Promise<void>;
 }
@@ -25,8 +27,10 @@ export async function openVirtualProcess(
   jobs: readonly AnyJob[],
   more: Partial<Engine> = {},
 ): Promise<VirtualProcess> {
-  const watched = watchPool({ connectionString: test.url, max: 10 }, (channel, payload) =>
-    test.sql('select pg_notify($1, $2)', [channel, payload]),
+  const watched = watchPool(
+    { connectionString: test.url, max: 10 },
+    (channel, payload) => test.sql('select pg_notify($1, $2)', [channel, payload]),
+    () => (opened.roundTripMs === 0 ? null : clock.sleep(opened.roundTripMs)),
   );
   const instant = (ms: number) => new Date(Date.parse(startsAt) + ms).toISOString();
   const clock = createVirtualClock({
@@ -43,7 +47,8 @@ export async function openVirtualProcess(
       return await database.run<Row>(...statement);
     },
   };
-  return {
+  const opened: VirtualProcess = {
+    roundTripMs: 0,
     engine: engineOver(recorded, jobs, { clock, ...more }),
     clock,
     sent,
@@ -52,4 +57,5 @@ export async function openVirtualProcess(
       await watched.end();
     },
   };
+  return opened;
 }

@@ -18,10 +18,14 @@ export interface WatchedPool {
 /** After an answer, code may go on in so many turns of the event loop before it sends the next statement. */
 const STILL_TURNS = 4;
 
-/** @param notify sends a notification over another connection */
+/**
+ * @param notify sends a notification over another connection
+ * @param onTheWay resolves once a statement has reached the server; meanwhile it is not under way
+ */
 export function watchPool(
   config: pg.PoolConfig,
   notify: (channel: string, payload: string) => Promise<unknown>,
+  onTheWay: () => Promise<void> | null = () => null,
 ): WatchedPool {
   const pool = new pg.Pool(config);
   pool.on('error', () => undefined);
@@ -60,7 +64,7 @@ export function watchPool(
     client.query = ((...all: unknown[]) => {
       const [, channel] = /^listen "(\w+)"$/.exec(String(all[0])) ?? [];
       if (channel !== undefined) listeners.set(client, { channel, hear: () => undefined });
-      return count(query(...all));
+      return onTheWay()?.then(() => count(query(...all))) ?? count(query(...all));
     }) as typeof client.query;
     client.on('notification', ({ payload = '' }) => listeners.get(client)?.hear(payload));
     client.on('end', () => {

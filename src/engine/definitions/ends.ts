@@ -1,4 +1,5 @@
 // What ends by itself: reaping ends what an operator has made where its time has come.
+import type { IsOver } from '../../model/clock.js';
 import { readNow } from '../../store/connection/clock.js';
 import { lockEndedPauses, readEndedQueuePauses } from '../../store/definitions/freeze/ended-pauses.js';
 import { clearPause } from '../../store/definitions/write-definitions.js';
@@ -9,14 +10,17 @@ import { endFreeze } from './freeze.js';
 import { resumeLocked } from './pause.js';
 import { endOverrides } from './queues-in-code.js';
 
-/** Definitions of one transaction. */
-const BATCH_SIZE = 100;
+/** Definitions of one transaction: each takes a few statements. */
+const BATCH_SIZE = 20;
 
-/** A freeze comes last, as it may take long to spread what waits. */
-export async function endAll(engine: Engine): Promise<void> {
+/**
+ * A freeze comes last, as it may take long to spread what waits: nothing can be claimed before. Pauses that
+ * are left once the bound is over, the next reaping ends.
+ */
+export async function endAll(engine: Engine, isOver: IsOver): Promise<void> {
   await endOverrides(engine);
   await endQueuePauses(engine);
-  await endPauses(engine);
+  await endPauses(engine, isOver);
   await endFreeze(engine);
 }
 
@@ -37,8 +41,8 @@ async function endQueuePauses({ database, logger }: Engine): Promise<void> {
 }
 
 /** From the very end of its pause on, a definition makes runs again, however late this comes. */
-async function endPauses({ database, logger }: Engine): Promise<void> {
-  for (;;) {
+async function endPauses({ database, logger }: Engine, isOver: IsOver): Promise<void> {
+  do {
     const ended = await database.transaction(async session => {
       const rows = await lockEndedPauses(session, BATCH_SIZE);
       const skipped: (readonly [name: string, count: number])[] = [];
@@ -53,5 +57,5 @@ async function endPauses({ database, logger }: Engine): Promise<void> {
         `the pause of definition ${definition} has ended by itself`,
       );
     if (ended.length === 0) return;
-  }
+  } while (!isOver());
 }

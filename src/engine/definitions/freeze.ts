@@ -103,7 +103,7 @@ export async function endFreeze(engine: Engine, { waits = false } = {}): Promise
   const { database } = engine;
   const over = await readEndedFreeze(database);
   if (over === null) return null;
-  if (over.rampMs > 0) await materialize(engine, { isThaw: true });
+  if (over.rampMs > 0) await materialize(engine, { dueBy: Date.parse(over.now) });
   const spread = await database.transaction(
     async session => {
       const held = await lockEndedFreeze(session, { waits });

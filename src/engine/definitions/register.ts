@@ -11,7 +11,6 @@ import { type Exception, nextDue } from '../../model/planning/exceptions.js';
 import { vanishingError, wouldLoseMost } from '../../model/planning/vanishing.js';
 import { compileSchedule } from '../../model/schedule/compile.js';
 import { zoneDataVersion } from '../../model/schedule/zone/zone-data.js';
-import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
 import { countAhead } from '../../store/definitions/cursors.js';
 import { writeJobScopes } from '../../store/definitions/fair-scopes.js';
@@ -178,14 +177,13 @@ async function sync(
       database: await readDatabaseName(session),
     });
 
-  const changedRows = await settleBeforeEdit(
+  const { rows: changedRows, now } = await settleBeforeEdit(
     session,
     engine,
     changed.flatMap(each => byName.get(nameOf(each)) ?? []),
   );
   const changedIds = changedRows.map(row => row.id);
   for (const row of changedRows) byName.set(row.name, row);
-  const now = await readNow(session);
   for (const { name } of changedRows.filter(isPaused)) await recordPause(session, name, now);
   const cursorOf = (row: StoredDefinition | undefined) => {
     // A pause is on record up to now.

@@ -12,26 +12,37 @@ import { materializeBeforeEdit } from '../materialize/materialize.js';
 import { skippedRow } from '../materialize/occurrence-rows.js';
 import { resumeLocked } from './pause.js';
 
+/** Definitions as they are at an edit. */
+interface Settled {
+  readonly rows: readonly StoredDefinition[];
+  /** The time of the edit, in epoch milliseconds: the old schedules hold up to it, the new ones after it. */
+  readonly now: number;
+}
+
 /**
  * Ends pauses that are over, each at its own time, and then materializes what came due by the schedules as
- * they were. The caller holds the locks. No statement for pauses where none has an end.
+ * they were. The caller holds the locks.
  * @returns the rows, of which those whose pause is over are no longer paused
  */
 export async function settleBeforeEdit(
   session: Session,
   engine: Engine,
   rows: readonly StoredDefinition[],
-): Promise<readonly StoredDefinition[]> {
+): Promise<Settled> {
+  const now = await readNow(session);
   const ending = rows.filter(row => row.paused_until_ms !== null && !row.is_vanished);
-  const now = ending.length === 0 ? 0 : await readNow(session);
   const ended = ending.filter(row => (row.paused_until_ms ?? now) <= now);
   for (const row of ended) await resumeLocked(session, row, row.paused_until_ms);
   await materializeBeforeEdit(
     session,
     engine,
     rows.map(row => row.id),
+    now,
   );
-  return rows.map(row => (ended.includes(row) ? { ...row, is_paused: false, paused_until_ms: null } : row));
+  const settled = rows.map(row =>
+    ended.includes(row) ? { ...row, is_paused: false, paused_until_ms: null } : row,
+  );
+  return { rows: settled, now };
 }
 
 interface Edit {

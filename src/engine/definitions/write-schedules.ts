@@ -154,14 +154,13 @@ async function editChanged(
   if (asked.length === 0) return [];
   const before = await readNow(session);
   for (const { each, row } of asked) refusePast(each, row.is_vanished ? null : row, before);
-  const settled = await settleBeforeEdit(
+  const { rows: settled, now } = await settleBeforeEdit(
     session,
     engine,
     asked.map(({ row }) => row),
   );
   const edits = asked.map(({ each, row }, index) => ({ each, row: settled[index] ?? row }));
   const ids = edits.map(({ row }) => row.id);
-  const now = await readNow(session);
   const cursorOf = (row: StoredDefinition) => Math.max(now, row.cursor_ms);
   for (const { row } of edits)
     if (row.is_paused && !row.is_vanished) await recordSpan(session, row, cursorOf(row), 'paused');

@@ -1,5 +1,6 @@
 // The work that follows once transitions of runs are committed. If the process dies before that work, the
 // next reaping unblocks runs and makes followers; a failing definition is paused after its next dead run.
+import { type IsOver, NEVER_OVER } from '../../model/clock.js';
 import { pauseFailing } from '../../store/definitions/pause-failing.js';
 import { unblockRuns } from '../../store/runs/claim/unblock.js';
 import { fairKeysArrive, isFair, notifyFair, wakeHeldKeys } from '../../store/runs/fair/arrive.js';
@@ -18,10 +19,12 @@ export interface Committed {
 /**
  * Unblocks runs, pauses failing definitions and makes followers. Never throws: a failure is logged. Returns
  * in how many queue lanes runs were unblocked.
+ * @param isOver followers that are left then, the next reaping makes. Default: none is left
  */
 export async function afterCommit(
   engine: Engine,
   { freed, outboxWritten, dead }: Committed,
+  isOver: IsOver = NEVER_OVER,
 ): Promise<number> {
   let count = 0;
   try {
@@ -32,7 +35,7 @@ export async function afterCommit(
       await wakeFair(engine, freed);
     }
     if (dead.length > 0) await pauseAndLog(engine, dead);
-    if (outboxWritten) await followUp(engine);
+    if (outboxWritten) await followUp(engine, isOver);
   } catch (error) {
     engine.logger.warn(
       { event: 'after_commit.failed', error: String(error) },

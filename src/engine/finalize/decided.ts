@@ -1,5 +1,6 @@
 // Writes the outcomes of runs that were handed off, once the other side has decided them: with the rules and
 // statements for the outcomes of workers.
+import { type IsOver, NEVER_OVER } from '../../model/clock.js';
 import { Dead, RetryLater } from '../../model/errors.js';
 import { decideOutcome, type Ending } from '../../model/run/decide.js';
 import { HANDED_OFF } from '../../model/run/states.js';
@@ -22,10 +23,13 @@ interface Entry extends Finalization {
   readonly isRefused?: boolean;
 }
 
-/** Writes until none is left. Never throws: a failure is logged, and the next reaping writes the rest. */
-export async function writeDecided(engine: Engine): Promise<void> {
+/**
+ * Writes until none is left, or until its bound is over. Never throws: a failure is logged, and the next
+ * reaping writes the rest.
+ */
+export async function writeDecided(engine: Engine, isOver: IsOver = NEVER_OVER): Promise<void> {
   try {
-    await writeAll(engine);
+    await writeAll(engine, isOver);
   } catch (error) {
     engine.logger.error(
       { event: 'hand_off.unwritten', error: String(error), code: sqlState(error) },
@@ -34,10 +38,10 @@ export async function writeDecided(engine: Engine): Promise<void> {
   }
 }
 
-async function writeAll(engine: Engine): Promise<void> {
+async function writeAll(engine: Engine, isOver: IsOver): Promise<void> {
   let after = FIRST_DECIDED;
   let refused: Failure = null;
-  for (;;) {
+  do {
     const page = { limit: BATCH_SIZE, maxBytes: MAX_BATCH_BYTES, after };
     const decided = await readDecided(engine.database, page);
     const last = decided.at(-1);
@@ -57,7 +61,7 @@ async function writeAll(engine: Engine): Promise<void> {
     // What PostgreSQL refuses, even with a constant text, does not hold up what comes after it.
     refused = failure;
     after = last;
-  }
+  } while (!isOver());
   if (refused !== null) throw refused.error;
 }
 

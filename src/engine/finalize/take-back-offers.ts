@@ -1,5 +1,6 @@
 // Takes back what is offered in queues that were paused, frozen, closed or are relayed no more: the runs wait
 // in their queue again, and no attempt is counted.
+import type { IsOver } from '../../model/clock.js';
 import { decideOutcome } from '../../model/run/decide.js';
 import { HANDED_OFF } from '../../model/run/states.js';
 import { sqlState } from '../../store/connection/errors.js';
@@ -10,11 +11,11 @@ import { afterCommit } from './after-commit.js';
 
 const BATCH_SIZE = 1000;
 
-/** Never throws: a failure is logged, and the next reaping tries again. */
-export async function takeBackOffers(engine: Engine): Promise<void> {
+/** Never throws: a failure is logged, and the next reaping takes back what is left. */
+export async function takeBackOffers(engine: Engine, isOver: IsOver): Promise<void> {
   try {
     await removeStaleOffers.run(engine.database, {});
-    while ((await takeBackBatch(engine)) === BATCH_SIZE);
+    while ((await takeBackBatch(engine)) === BATCH_SIZE && !isOver());
   } catch (error) {
     engine.logger.error(
       { event: 'offers.left', error: String(error), code: sqlState(error) },

@@ -1,5 +1,6 @@
 // What follows from runs that have ended, and from events: chained definitions, the redirection of dead runs,
 // the ends of waits.
+import { type IsOver, NEVER_OVER } from '../../model/clock.js';
 import { decideChain } from '../../model/planning/chain.js';
 import { planOverlap } from '../../model/planning/plan-overlap.js';
 import { windowIn } from '../../model/planning/window.js';
@@ -35,27 +36,36 @@ const FAIR_BATCH = 20;
 
 /**
  * Empties the outbox, a batch in a transaction: the rows and what follows from them move together. Several
- * may do it at once; each takes rows that the others have not.
+ * may do it at once; each takes rows that the others have not. What is left once its bound is over, the next
+ * call takes, or the next reaping.
  */
-export async function followUp(engine: Engine): Promise<number> {
+export async function followUp(engine: Engine, isOver: IsOver = NEVER_OVER): Promise<number> {
   let total = 0;
   for (;;) {
     const { count, isMore } = await followNext(engine);
     total += count;
-    if (!isMore) return total;
+    if (!isMore || isOver()) return total;
   }
 }
 
-/**
- * Makes the fair keys ready of which runs have come, sooner than {@link followUp} does. Returns whether there
- * were any.
- */
-export async function fairKeysCome(engine: Engine): Promise<boolean> {
-  let total = 0;
-  for (let taken = FAIR_BATCH; taken === FAIR_BATCH; total += taken)
-    taken = await fairKeysFromOutbox(engine.database, FAIR_BATCH);
+/** What a step has taken from the outbox. */
+interface Taken {
+  readonly count: number;
+  /** Its bound was over: there may be more. */
+  readonly isMore: boolean;
+}
+
+/** Makes the fair keys ready of which runs have come, sooner than {@link followUp} does. */
+export async function fairKeysCome(engine: Engine, isOver: IsOver): Promise<Taken> {
+  let count = 0;
+  let isMore = true;
+  do {
+    const taken = await fairKeysFromOutbox(engine.database, FAIR_BATCH);
+    count += taken;
+    isMore = taken === FAIR_BATCH;
+  } while (isMore && !isOver());
   expectFair(engine);
-  return total > 0;
+  return { count, isMore };
 }
 
 interface Followed {
@@ -70,12 +80,16 @@ interface Followed {
  * Ends the waits for the events that were emitted, each batch in one statement, and says in which lanes their
  * runs are due: sooner than {@link followUp} does, which would find them too.
  */
-export async function resumeForEmitted({ database }: Engine): Promise<QueueLane[]> {
+export async function resumeForEmitted(
+  { database }: Engine,
+  isOver: IsOver,
+): Promise<{ readonly lanes: readonly QueueLane[]; readonly isMore: boolean }> {
   const all: QueueLane[] = [];
   for (;;) {
     const { taken, lanes } = await resumeForEvents(database, BATCH);
     all.push(...(lanes ?? []));
-    if (taken < BATCH) return all;
+    const isMore = taken >= BATCH;
+    if (!isMore || isOver()) return { lanes: all, isMore };
   }
 }
 

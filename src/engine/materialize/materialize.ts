@@ -1,21 +1,17 @@
 // Turns due definitions into runs. One transaction per batch: the runs and the cursor move together or not at
 // all.
-import type { Exception } from '../../model/planning/exceptions.js';
-import { type Plan, planOccurrences } from '../../model/planning/plan-occurrences.js';
-import { badSchedule } from '../../model/schedule/bad-schedule.js';
-import { EARLIEST_MS, LATEST_MS } from '../../model/schedule/instant-text.js';
+import { type IsOver, NEVER_OVER } from '../../model/clock.js';
 import type { Session } from '../../store/connection/database.js';
+import { inSavepoint } from '../../store/connection/savepoint.js';
 import {
   countLiveRuns,
-  type DueDefinition,
   type DuePosition,
   FIRST_DUE,
   lockDueDefinitions,
   readClockAndLive,
 } from '../../store/definitions/due.js';
-import { type ExceptionsOf, readExceptions } from '../../store/definitions/occurrences/exceptions.js';
-import { readTaken } from '../../store/definitions/occurrences/taken.js';
-import { type InsertedRows, insertAndMove, type NewRow } from '../../store/runs/materialize.js';
+import { readExceptions } from '../../store/definitions/occurrences/exceptions.js';
+import { type InsertedRows, insertAndMove } from '../../store/runs/materialize.js';
 import { displaceRuns } from '../../store/runs/overlap.js';
 import { isDataError } from '../../store/runs/set-aside.js';
 import { noteIntervals } from '../../store/runs/waits/intervals.js';
@@ -24,8 +20,8 @@ import { type Broken, brokenOf, inSavepoints, markBroken } from './broken-defini
 import { DueWalk } from './due-walk.js';
 import { followUp } from './follow-chains.js';
 import { learnZones } from './learn-zones.js';
-import { nextDueOf } from './locked-definition.js';
 import { rowsOf } from './occurrence-rows.js';
+import { type Planned, planDefinition, withoutTaken } from './planned.js';
 import { createScheduleCache, type ScheduleOf } from './schedule-cache.js';
 
 const BATCH = 1000;
@@ -40,26 +36,51 @@ export interface MaterializeResult {
   readonly broken: readonly string[];
 }
 
+/** What a call made, and whether it has left something to the next one. */
+export interface Materialized extends MaterializeResult {
+  /** Its bound was over: definitions may still be due. */
+  readonly isMore: boolean;
+}
+
+export interface MaterializeOptions {
+  /** Default: until no definition is due. */
+  readonly isOver?: IsOver;
+  /**
+   * What was due by then, in epoch milliseconds, also while everything is frozen: who ends a freeze prepares
+   * that. Default: what is due by now, and nothing while everything is frozen.
+   */
+  readonly dueBy?: number | null;
+}
+
 /**
- * Materializes until no definition is due, in batches, each a transaction. Where one batch is not enough, two
- * go on side by side: one is planned here while the server writes the other. Several ticks may do it at once.
- * @param options isThaw: also while everything is frozen, whose end the caller prepares. Default: then
- * nothing is due
+ * Materializes until no definition is due, or until its bound is over, in batches, each a transaction. Where
+ * one batch is not enough, two go on side by side: one is planned here while the server writes the other.
+ * Several ticks may do it at once.
  */
-export async function materialize(engine: Engine, { isThaw = false } = {}): Promise<MaterializeResult> {
+export async function materialize(
+  engine: Engine,
+  { isOver = NEVER_OVER, dueBy = null }: MaterializeOptions = {},
+): Promise<Materialized> {
   const scheduleOf = createScheduleCache();
   const walk = new DueWalk();
   const batches: Batch[] = [];
   let hasFailed = false;
+  let isMore = false;
   const next = async (from: DuePosition): Promise<Batch> => {
-    const batch = await materializeDue(engine, { scheduleOf, walk, from, isThaw });
+    const options = { ids: null, scheduleOf, walk, from, dueBy };
+    const batch = await materializeDue(engine, work => engine.database.transaction(work), options);
     batches.push(batch);
     return batch;
   };
   const rest = async (): Promise<void> => {
     try {
-      for (let from = walk.position; !hasFailed; from = walk.position)
+      for (let from = walk.position; !hasFailed; from = walk.position) {
+        if (isOver()) {
+          isMore = true;
+          return;
+        }
         if ((await next(from)).definitions === 0 && walk.foundNothing(from)) return;
+      }
     } catch (error) {
       hasFailed = true;
       throw error;
@@ -68,12 +89,13 @@ export async function materialize(engine: Engine, { isThaw = false } = {}): Prom
   const first = await next(FIRST_DUE);
   if (first.definitions < BATCH) walk.goBackTo(FIRST_DUE);
   if (first.definitions > 0) await allOf(first.definitions < BATCH ? [rest()] : [rest(), rest()]);
-  if (batches.some(batch => batch.outboxWritten)) await followUp(engine);
+  if (batches.some(batch => batch.outboxWritten)) await followUp(engine, isOver);
   return {
     definitions: sum(batches, batch => batch.definitions),
     runs: sum(batches, batch => batch.runs),
     skips: sum(batches, batch => batch.skips),
     broken: batches.flatMap(batch => batch.broken),
+    isMore,
   };
 }
 
@@ -88,18 +110,20 @@ const sum = (batches: readonly Batch[], count: (batch: Batch) => number) =>
 
 type Batch = MaterializeResult & { readonly outboxWritten: boolean };
 
+/** Does work as a whole, or not at all. */
+type Within = <T>(work: (session: Session) => Promise<T>) => Promise<T>;
+
 /**
  * A batch; where it fails because of what some definition holds, each by itself, and those that fail are
  * marked broken.
  */
 async function materializeDue(
   engine: Engine,
-  options: Pick<BatchOptions, 'scheduleOf' | 'walk' | 'from' | 'isThaw'>,
+  within: Within,
+  options: Omit<BatchOptions, 'isEachByItself'>,
 ): Promise<Batch> {
   const materializeOnce = (isEachByItself: boolean) =>
-    engine.database.transaction(session =>
-      materializeBatch(session, engine, { ...options, ids: null, isEachByItself }),
-    );
+    within(session => materializeBatch(session, engine, { ...options, isEachByItself }));
   try {
     return await materializeOnce(false);
   } catch (error) {
@@ -109,16 +133,21 @@ async function materializeDue(
 }
 
 /**
- * Materializes what is due of these definitions, in the caller's transaction, which may hold their locks.
- * Called before an edit, so that nothing is lost that came due under the old schedule.
+ * Materializes what was due of these definitions at an edit, in the caller's transaction, which may hold
+ * their locks: nothing is lost that came due under the old schedule. It ends, however slow the database is,
+ * since nothing more comes due by then.
+ * @param now the time of the edit, in epoch milliseconds
  */
 export async function materializeBeforeEdit(
   session: Session,
   engine: Engine,
   ids: readonly string[],
+  now: number,
 ): Promise<void> {
-  const options = { ids, isEachByItself: true, scheduleOf: createScheduleCache(), from: FIRST_DUE };
-  while (ids.length > 0 && (await materializeBatch(session, engine, options)).definitions > 0);
+  const scheduleOf = createScheduleCache();
+  const options = { ids, scheduleOf, from: FIRST_DUE, dueBy: now };
+  const within: Within = work => inSavepoint(session, () => work(session), { isReleased: true });
+  while (ids.length > 0 && (await materializeDue(engine, within, options)).definitions > 0);
 }
 
 interface BatchOptions {
@@ -127,8 +156,8 @@ interface BatchOptions {
   readonly isEachByItself: boolean;
   readonly scheduleOf: ScheduleOf;
   readonly from: DuePosition;
-  /** See {@link materialize}. Default false. */
-  readonly isThaw?: boolean;
+  /** See {@link MaterializeOptions}. */
+  readonly dueBy: number | null;
   /** Of all definitions. Default: none. */
   readonly walk?: DueWalk;
 }
@@ -136,20 +165,18 @@ interface BatchOptions {
 async function materializeBatch(
   session: Session,
   engine: Engine,
-  { ids, isEachByItself, scheduleOf, from, walk, isThaw = false }: BatchOptions,
+  { ids, isEachByItself, scheduleOf, from, walk, dueBy }: BatchOptions,
 ): Promise<Batch> {
-  const due = await lockDueDefinitions(session, BATCH, ids, from, isThaw);
+  const due = await lockDueDefinitions(session, BATCH, ids, from, dueBy);
   const last = due.at(-1);
   if (!last) return { definitions: 0, runs: 0, skips: 0, broken: [], outboxWritten: false };
   walk?.reach(last);
-  const {
-    now,
-    live: liveUpToTwo,
-    otherZones,
-  } = await readClockAndLive(
+  const clock = await readClockAndLive(
     session,
     due.map(definition => definition.id),
   );
+  const now = dueBy ?? clock.now;
+  const { live: liveUpToTwo, otherZones } = clock;
   if (otherZones !== null) await learnZones(session, otherZones);
   const buffering = due.filter(({ id, overlap }) => overlap === 'buffer_all' && (liveUpToTwo[id] ?? 0) > 1);
   const buffered = await countLiveRuns(
@@ -162,9 +189,10 @@ async function materializeBatch(
   const plans: Planned[] = [];
   const broken: Broken[] = [];
   let planned = 0;
-  for (const [index, definition] of due.entries()) {
+  // The latest first: what has come due just now waits for no definition that is far behind.
+  for (const definition of due.toReversed()) {
     if (planned >= MAX_ROWS) {
-      walk?.goBackTo(due[index - 1] ?? from);
+      walk?.goBackTo(from);
       break;
     }
     try {
@@ -191,40 +219,6 @@ async function materializeBatch(
     await noteIntervals.run(session, { ids: waiting.map(({ definition }) => definition.id).sort() });
   const outboxWritten = made.outboxWritten || waiting.length > 0;
   return { definitions, ...made, outboxWritten, broken: broken.map(each => each.name) };
-}
-
-interface Planned {
-  readonly definition: DueDefinition;
-  readonly plan: Plan;
-  readonly rows: readonly NewRow[];
-}
-
-/**
- * Leaves out occurrences that have had a run already, as after a cursor was reset: they displace no run, and
- * are not counted. Other definitions do not need this: the insert skips what is taken.
- */
-async function withoutTaken(
-  session: Session,
-  engine: Engine,
-  plans: readonly Planned[],
-  exceptionsOf: ExceptionsOf,
-): Promise<readonly Planned[]> {
-  const occurrencesOf = ({ definition, plan }: Planned) =>
-    plan.displaces === null && plan.remaining === null
-      ? []
-      : plan.runs.map(run => ({ definitionId: definition.id, at: run.scheduledFor }));
-  const isTaken = await readTaken(session, plans.flatMap(occurrencesOf));
-  return plans.map(each => {
-    const { definition, plan } = each;
-    const runs = plan.runs.filter(run => !isTaken({ definitionId: definition.id, at: run.scheduledFor }));
-    if (runs.length === plan.runs.length) return each;
-    const remaining = plan.remaining === null ? null : plan.remaining + plan.runs.length - runs.length;
-    const exceptions = exceptionsOf(definition);
-    const nextAt = nextDueOf({ ...definition, remaining_count: remaining }, exceptions, plan.cursor);
-    const displaces = runs.length === 0 ? null : plan.displaces;
-    const left = { ...plan, runs, remaining, nextAt, displaces };
-    return { definition, plan: left, rows: rowsOf(engine, definition, left) };
-  });
 }
 
 async function write(session: Session, plans: readonly Planned[]): Promise<InsertedRows> {
@@ -258,28 +252,6 @@ async function displace(session: Session, plans: readonly Planned[]): Promise<vo
     const ids = plans.filter(({ plan }) => plan.displaces === how).map(({ definition }) => definition.id);
     if (ids.length > 0) await displaceRuns(session, ids, how === 'terminate');
   }
-}
-
-function planDefinition(
-  row: DueDefinition,
-  scheduleOf: ScheduleOf,
-  liveRuns: number,
-  now: number,
-  exceptions: readonly Exception[],
-): Plan {
-  if (!(row.cursor_ms >= EARLIEST_MS && row.cursor_ms <= LATEST_MS))
-    throw badSchedule(`its cursor is not within the years in which schedules have occurrences`);
-  const schedule = scheduleOf(row);
-  if (schedule === null)
-    return {
-      runs: [],
-      skips: [],
-      displaces: null,
-      cursor: row.cursor_ms,
-      nextAt: null,
-      remaining: row.remaining_count,
-    };
-  return planOccurrences(schedule, row, liveRuns, now, exceptions);
 }
 
 const cursorsOf = (plans: readonly Planned[]) =>

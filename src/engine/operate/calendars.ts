@@ -83,8 +83,7 @@ async function writeEdit(
   // A definition that was registered while the calendar was being made has no dates of it yet.
   const isHeld = found.every(row => calendarsLacking(row.exclude).every(lacking => lacking !== name));
   if (wouldBe.change === 'unchanged' && isHeld) return wouldBe;
-  await settleBeforeEdit(session, engine, found);
-  const now = await readNow(session);
+  const { now } = await settleBeforeEdit(session, engine, found);
   // As materializing has left them.
   const users = await lockDefinitionsOfCalendar(session, name);
   await learnZonesOf(session, users);

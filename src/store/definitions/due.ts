@@ -30,7 +30,7 @@ const LOCK_DUE = statement<
   {
     readonly limit: number;
     readonly ids: readonly string[] | null;
-    readonly isThaw: boolean;
+    readonly dueByMs: number | null;
     readonly afterMs: number;
     readonly afterId: string;
   },
@@ -41,9 +41,9 @@ const LOCK_DUE = statement<
 select id, ${PLANNING_COLUMNS}, (extract(epoch from cursor) * 1000)::float8 as cursor_ms,
   (extract(epoch from next_at) * 1000)::float8 as next_ms, ${isExcepted('job_definitions')} as is_excepted
 from tock.job_definitions
-where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null
+where next_at <= coalesce(to_timestamp(:dueByMs::float8 / 1000), tock.now()) and next_at is not null and paused_at is null and broken_at is null and vanished_at is null
   and (next_at, id) > (to_timestamp(:afterMs::float8 / 1000), :afterId::bigint)
-  and (:ids::bigint[] is null or id = any(:ids)) and (:isThaw::boolean or :ids::bigint[] is not null or not ${IS_FROZEN})
+  and (:ids::bigint[] is null or id = any(:ids)) and (:dueByMs::float8 is not null or not ${IS_FROZEN})
 order by next_at, id
 limit :limit
 for update skip locked`,
@@ -51,19 +51,25 @@ for update skip locked`,
 
 /**
  * Locks due definitions until the transaction ends, longest due first. Skips locked ones. While everything is
- * frozen there are none, except of `ids`, before an edit of theirs: their runs wait.
+ * frozen there are none, unless `dueBy` says by when.
  * @param ids only these; null: all
  * @param after where it begins: batches from the beginning walk over all that was due before them
- * @param isThaw also while everything is frozen, whose end the caller prepares
+ * @param dueBy those that were due at that time, in epoch milliseconds; null: now
  */
 export async function lockDueDefinitions(
   session: Session,
   limit: number,
   ids: readonly string[] | null,
   after: DuePosition = FIRST_DUE,
-  isThaw = false,
+  dueBy: number | null = null,
 ): Promise<DueDefinition[]> {
-  return await LOCK_DUE.run(session, { limit, ids, isThaw, afterMs: after.next_ms, afterId: after.id });
+  return await LOCK_DUE.run(session, {
+    limit,
+    ids,
+    dueByMs: dueBy,
+    afterMs: after.next_ms,
+    afterId: after.id,
+  });
 }
 
 /** The database's time in epoch milliseconds, and the live runs of definitions, by id. */

@@ -1,0 +1,40 @@
+// What a host that ticks is at: by its last tick, and by the workers that report from it.
+import type { LastTick, SchedulerStatus } from '../scheduler-view.js';
+
+const REGULAR = 5;
+const DAY_MS = 86_400_000;
+/** However seldom it ticks: its outages count in its average. */
+const MAX_SILENCE_MS = 3_600_000;
+
+/** `gone`: it ticked a few times only, or was silent for a day; it is not reported. */
+export type TickState = 'ticking' | 'silent' | 'stopped' | 'gone';
+
+/**
+ * What a host is at now. Silent: it ticked again and again, and has missed two ticks of its own, and
+ * `limitMs`.
+ */
+export function tickState(tick: LastTick, now: Date, limitMs: number): TickState {
+  const { count, at, firstAt, stoppedAt } = tick;
+  if (stoppedAt !== null) return 'stopped';
+  const ageMs = now.getTime() - at.getTime();
+  const intervalMs = (at.getTime() - firstAt.getTime()) / Math.max(1, count - 1);
+  if (ageMs <= Math.max(limitMs, Math.min(3 * intervalMs, MAX_SILENCE_MS))) return 'ticking';
+  return count >= REGULAR && ageMs < DAY_MS ? 'silent' : 'gone';
+}
+
+/** Hosts that are silent while others go on. */
+export function silentTicks(
+  { ticks, at }: Pick<SchedulerStatus, 'ticks' | 'at'>,
+  limitMs: number,
+): LastTick[] {
+  return ticks.filter(tick => tickState(tick, at, limitMs) === 'silent');
+}
+
+/** A daemon that ticks no more, although a worker of it reports: its passes do not come to their end. */
+export function isAlive(tick: LastTick, { ticks, workers }: SchedulerStatus): boolean {
+  const isOn = ({ kind, host }: { readonly kind: string; readonly host: string }) =>
+    kind === 'daemon' && host === tick.host;
+  // Workers are known by their host: of several daemons there, that of the latest tick has them.
+  const isLatest = ticks.find(isOn) === tick;
+  return isLatest && tick.stoppedAt === null && workers.some(each => isOn(each) && !each.silent);
+}
