@@ -1,7 +1,7 @@
 // A row of the audit in words: what was done, to what, and what is worth knowing of it.
 import type { AuditRecord, Details } from '../model/audit.js';
 import { formatDuration } from '../model/duration.js';
-import { fairWords } from '../model/explain/fair-words.js';
+import { fairWords } from '../model/explain/fair-turn.js';
 import { rateWords } from '../model/explain/queue-state.js';
 import type { FairScope } from '../model/job/fair/fair.js';
 import type { Action } from '../model/operator.js';

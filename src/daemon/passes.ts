@@ -59,6 +59,8 @@ export class Passes {
   private couldMaterialize = true;
   /** Materializing has left something to the next pass. */
   private mustGoOn = false;
+  /** Runs have been materialized, of which nobody was notified. */
+  private mustAnnounce = false;
   private mustNote = false;
   private relaysToSql = false;
 
@@ -105,6 +107,7 @@ export class Passes {
       isRefused: !this.couldMaterialize,
     };
     const done = { ...prepared, ...(await this.claim(steps)) };
+    if (this.mustAnnounce) await worker.leaveRest();
     if (this.mustNote) await this.note();
     await sleeper.afterClaim(done.claimed, worker.hasMore);
     const isClaiming = worker.hasMore || sleeper.isAwake;
@@ -163,6 +166,7 @@ export class Passes {
     const materialized = steps.materializes ? await materializeOrGoOn() : undefined;
     this.couldMaterialize = materialized !== null;
     this.mustGoOn = materialized?.done.isMore === true;
+    this.mustAnnounce = (materialized?.done.runs ?? 0) > 0;
     this.mustNote ||= isBeat && this.couldMaterialize;
     return steps;
   }

@@ -1,5 +1,5 @@
-// What comes before the claims of a tick: it reaps and materializes, a part at a time. Claims come in between:
-// what is due already waits neither for a long backlog nor for a slow database.
+// What comes before the claims of a tick: it reaps and materializes in parts, with claims in between.
+// So what is due already waits neither for a long backlog nor for a slow database.
 import type { IsOver } from '../model/clock.js';
 import type { ReapedRuns } from '../store/runs/reap/reap.js';
 import type { Engine } from './engine.js';

@@ -132,12 +132,15 @@ async function claimUntilIdle(
   until: number,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
+  let announced = 0;
   for (;;) {
     if (signal?.aborted || engine.clock.now() >= until || engine.database.shares.isEnding) return true;
     // A run that ended during the claim may be due again, or have unblocked another, without the claim having
     // seen it; all the more if the claim was under way before.
     const wasBusy = worker.running > 0 || worker.isClaiming;
     const claimed = await worker.claim();
+    if (preparation.materialized.runs > announced) await worker.leaveRest();
+    announced = preparation.materialized.runs;
     if (preparation.isMore) {
       await preparation.goOn();
       continue;

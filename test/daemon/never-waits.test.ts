@@ -194,7 +194,7 @@ describe('a run that is due starts while a worker has room', () => {
     const full = () =>
       daemons.filter((daemon, n) => daemon.outcomeCounts.claimed - (before[n] ?? 0) === 2).length;
     while (full() === 0 && now() < 60_000) await pass(10);
-    await pass(BACKSTOP_MS);
+    await pass(SWEPT_MS);
     expect(full()).toBe(2);
   });
 

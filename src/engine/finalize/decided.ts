@@ -41,7 +41,7 @@ export async function writeDecided(engine: Engine, isOver: IsOver = NEVER_OVER):
 async function writeAll(engine: Engine, isOver: IsOver): Promise<void> {
   let after = FIRST_DECIDED;
   let refused: Failure = null;
-  do {
+  for (;;) {
     const page = { limit: BATCH_SIZE, maxBytes: MAX_BATCH_BYTES, after };
     const decided = await readDecided(engine.database, page);
     const last = decided.at(-1);
@@ -56,12 +56,14 @@ async function writeAll(engine: Engine, isOver: IsOver): Promise<void> {
       engine,
       held.map(run => entryOf(engine, run)),
     );
+    if (failure === null && isOver()) break;
     if (failure === null) continue;
     if (!isUnstorable(failure.error)) throw failure.error;
-    // What PostgreSQL refuses, even with a constant text, does not hold up what comes after it.
+    // What PostgreSQL refuses, even with a constant text, does not hold up what comes after it: nor does the
+    // bound, since the next call begins with it again.
     refused = failure;
     after = last;
-  } while (!isOver());
+  }
   if (refused !== null) throw refused.error;
 }
 

@@ -89,6 +89,7 @@ export async function materialize(
   const first = await next(FIRST_DUE);
   if (first.definitions < BATCH) walk.goBackTo(FIRST_DUE);
   if (first.definitions > 0) await allOf(first.definitions < BATCH ? [rest()] : [rest(), rest()]);
+  if (batches.some(batch => batch.isLate)) for (const worker of engine.workers) worker.watermarks.forget();
   if (batches.some(batch => batch.outboxWritten)) await followUp(engine, isOver);
   return {
     definitions: sum(batches, batch => batch.definitions),
@@ -108,7 +109,14 @@ async function allOf(works: readonly Promise<void>[]): Promise<void> {
 const sum = (batches: readonly Batch[], count: (batch: Batch) => number) =>
   batches.reduce((total, batch) => total + count(batch), 0);
 
-type Batch = MaterializeResult & { readonly outboxWritten: boolean };
+type Batch = MaterializeResult & {
+  readonly outboxWritten: boolean;
+  /** Some of its runs are so late that claims may have passed them. */
+  readonly isLate: boolean;
+};
+
+/** Claims pass no run that is less late. See Watermarks. */
+const LATE_MS = 1000;
 
 /** Does work as a whole, or not at all. */
 type Within = <T>(work: (session: Session) => Promise<T>) => Promise<T>;
@@ -169,7 +177,7 @@ async function materializeBatch(
 ): Promise<Batch> {
   const due = await lockDueDefinitions(session, BATCH, ids, from, dueBy);
   const last = due.at(-1);
-  if (!last) return { definitions: 0, runs: 0, skips: 0, broken: [], outboxWritten: false };
+  if (!last) return { definitions: 0, runs: 0, skips: 0, broken: [], outboxWritten: false, isLate: false };
   walk?.reach(last);
   const clock = await readClockAndLive(
     session,
@@ -218,7 +226,8 @@ async function materializeBatch(
   if (waiting.length > 0)
     await noteIntervals.run(session, { ids: waiting.map(({ definition }) => definition.id).sort() });
   const outboxWritten = made.outboxWritten || waiting.length > 0;
-  return { definitions, ...made, outboxWritten, broken: broken.map(each => each.name) };
+  const isLate = wanted.some(({ plan }) => plan.runs.some(run => run.runAt < now - LATE_MS));
+  return { definitions, ...made, outboxWritten, isLate, broken: broken.map(each => each.name) };
 }
 
 async function write(session: Session, plans: readonly Planned[]): Promise<InsertedRows> {

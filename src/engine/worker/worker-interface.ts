@@ -58,6 +58,8 @@ export interface Worker {
   readonly usesFair: boolean;
   /** Where its claims start. */
   readonly watermarks: Watermarks;
+  /** Wakes daemons that may be asleep, if it has no room for all that is due. Only a hint: never rejects. */
+  leaveRest(): Promise<void>;
   /** Releases those of its prefetched runs for which `shares` is true, without counting the attempt. */
   releasePrefetched(shares: (run: ClaimedRun) => boolean): void;
   /** Claims no more. The runs it holds are executed. */

@@ -79,6 +79,9 @@ export function openWorker(engine: Engine, options: WorkerOptions): Worker {
     get usesFair() {
       return pipeline.claimer.usesFair;
     },
+    async leaveRest() {
+      if (pipeline.claimable <= 0 || pipeline.claimer.hasMore) await wakeOthers();
+    },
     releasePrefetched: shares => pipeline.releasePrefetched(shares),
     close: () => pipeline.close(),
     beginStop: () => pipeline.stop(),

@@ -1,6 +1,17 @@
-// Why a run whose fair key has not given it its turn does not start.
+// What a queue or job says of its keys, and why a run whose key has not given it its turn does not start.
+import { formatDuration } from '../duration.js';
+import type { FairScope } from '../job/fair/fair.js';
 import type { KeyState } from '../job/fair/key-methods.js';
 import { shellWord } from '../shell-word.js';
+
+/** `shared by $.tenant (3 at once, 2 per 1s each)`. */
+export function fairWords({ path, limit, rate }: FairScope): string {
+  const each = [
+    limit === null ? null : `${limit} at once`,
+    rate === null ? null : `${rate.limit} per ${formatDuration(rate.perMs)}`,
+  ].filter(part => part !== null);
+  return `shared by ${path}${each.length === 0 ? '' : ` (${each.join(', ')} each)`}`;
+}
 
 /** Of the runs of a key that wait so many are counted, and one more. */
 export const MAX_WAITING = 1000;

@@ -1,6 +1,6 @@
 // A queue as text: its limits, its pause, its runs.
 import { formatDuration, formatSpan } from '../../../model/duration.js';
-import { fairWords } from '../../../model/explain/fair-words.js';
+import { fairWords } from '../../../model/explain/fair-turn.js';
 import { overrideWords } from '../../../model/explain/queue-overrides.js';
 import type { QueueBacklog, QueueRecord } from '../../../model/queue-methods.js';
 import { MAX_COUNTED } from '../../../model/run/match/run-match.js';

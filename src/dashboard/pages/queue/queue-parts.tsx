@@ -1,6 +1,6 @@
 // What the pages Queues and one queue share: its state in words, its limits, and who blocks whom.
 import { type BlockingKey, MAX_BLOCKED, type QueueLoad } from '../../../answers/queues.js';
-import { fairWords } from '../../../model/explain/fair-words.js';
+import { fairWords } from '../../../model/explain/fair-turn.js';
 import { overrideWords } from '../../../model/explain/queue-overrides.js';
 import { type QueueVerdict, queueState, rateText } from '../../../model/explain/queue-state.js';
 import { includesRole } from '../../../model/operator.js';
