@@ -29,8 +29,7 @@ export interface Plan {
 /** The shortest time between two reapings by the clock, and the shortest turn to reap. */
 export const REAP_EVERY_MS = 5000;
 const REAP_NOTIFIED_MS = 500;
-/** The shortest time between complete polls. Those of all daemons take 1/20 of the time of one at most. */
-export const COMPLETE_EVERY_MS = 5000;
+/** The complete polls of all daemons take 1/20 of the time of one at most. */
 const COMPLETE_SHARE = 20;
 /** Checks for reaping read all due runs, so they may take at most 1/20 of the time. */
 const REAP_SHARE = 20;
@@ -147,7 +146,7 @@ export function whileClaiming(
       pass.startedAt + pollMs,
     ),
     pollBy: pass.startedAt + pollMs,
-    completeAt: isFirst ? pass.startedAt + COMPLETE_EVERY_MS : plan.completeAt,
+    completeAt: isFirst ? pass.startedAt + pollMs : plan.completeAt,
     knowsAll: false,
   };
 }
@@ -173,7 +172,7 @@ export function afterPoll(
     pass.isRefused ? pollMs : afterPassMs,
   );
   const tookMs = COMPLETE_SHARE * due.daemons * (answeredAt - askedAt);
-  const completeAt = isComplete ? answeredAt + Math.max(COMPLETE_EVERY_MS, tookMs) : plan.completeAt;
+  const completeAt = isComplete ? answeredAt + Math.max(pollMs, tookMs) : plan.completeAt;
   return {
     reapAt: due.needsReaping ? askedAt : plan.reapAt,
     materializeAt: answeredAt + materializeInMs,
