@@ -1,33 +1,34 @@
 // A small world of workers that claim: runs that are committed late, given back or left by a killed worker, and
 // notifications that are lost. Each step is one that the engine or the server does as a whole; between any two,
-// another worker may do one of its own. The watermarks are the engine's; the rest is as claimer.ts, sweep.ts
-// and the statements have it, without SQL and time.
-import { type Sent, Watermarks } from '../../../../src/engine/claim/watermarks.js';
-import type { Claim, ClaimedLane } from '../../../../src/store/runs/claim/claim.js';
+// another worker may do one of its own. Claims, sweeps and polls are as claimer.ts, sweep.ts and passes.ts have
+// them, without time: whatever has a pause may come at once, and may be too early for its turn. Only where a
+// notification is lost do workers poll: in all other worlds, what is due starts before a poll comes.
+import type { Sent } from '../../../../src/engine/claim/watermarks.js';
+import type { Claim } from '../../../../src/store/runs/claim/claim.js';
 import type { Watermark } from '../../../../src/store/runs/claim/queue-lanes.js';
 import type { Model } from './explore.js';
+import { type Event, executeClaim, executeSweep, isAbove, passed, type Run, stateOf } from './lanes.js';
 
 /** Each of them is a fault that the exploration must find. */
 export type Mutant =
   | 'no sweep'
   | 'a sweep counts claims when it is answered'
   | 'what a sweep finds starts no claim'
+  | 'a refused sweep is forgotten: it was the turn of another'
+  | 'a refused sweep is forgotten: it was the turn of the worker itself'
   | 'a lost notification is never made up for'
+  | 'a poll leaves out what lies below a watermark'
+  | 'a poll forgets no watermark'
   | 'a watermark that fell starts no claim'
   | 'a notification during a claim is dropped';
 
-const RUNS = [
+const RUNS: readonly Run[] = [
   { id: 1, queue: 'a', second: 10 },
   { id: 2, queue: 'a', second: 20 },
   { id: 3, queue: 'b', second: 30 },
-] as const;
-const at = (second: number) => new Date(Date.parse('2026-03-02T12:00:00Z') + second * 1000).toISOString();
-
-/** What was done to a worker's watermarks, in this order: they are made anew from it. */
-type Event =
-  | readonly ['everywhere']
-  | readonly ['claimed', Claim, Sent]
-  | readonly ['lower', readonly Watermark[]];
+];
+/** Watermarks that are later than the runs in their lane. */
+const PASSED = passed(40);
 
 interface Worker {
   readonly isAlive: boolean;
@@ -35,12 +36,18 @@ interface Worker {
   /** A notification has come, or a claim found more: it claims as soon as none is under way. */
   readonly mustClaim: boolean;
   readonly claim: { readonly sent: Sent; readonly isEverywhere: boolean; readonly answer: Claim } | null;
-  /** A claim was answered since the last sweep was sent. */
-  readonly hasClaimed: boolean;
-  readonly sweep: { readonly found: readonly Watermark[] } | null;
+  /** A claim was answered since the last sweep that was answered was sent. */
+  readonly owesSweep: boolean;
+  /** `turnOf`: whose turn it was, so it is refused. */
+  readonly sweep: {
+    readonly found: readonly Watermark[];
+    readonly turnOf: 'the worker itself' | 'another' | null;
+  } | null;
+  /** Since a run became free for the last time. */
+  readonly hasPolled: boolean;
 }
 
-/** A number: of the worker that holds it, or has ended it. */
+/** A number: of the worker that holds it, and does not end it. */
 type RunState = 'uncommitted' | 'free' | number;
 
 export interface World {
@@ -49,6 +56,12 @@ export interface World {
   /** How often each of these may still happen. */
   readonly left: { readonly kills: number; readonly returns: number; readonly losses: number };
   readonly hasLost: boolean;
+  /** How many runs each worker has room for. */
+  readonly concurrency: number;
+  /** Sweeps take turns, as of workers that claim from all queues. */
+  readonly takesTurns: boolean;
+  /** Who has swept last, while the pause after that lasts. */
+  readonly sweptBy: number | null;
 }
 
 const IDLE: Worker = {
@@ -56,71 +69,51 @@ const IDLE: Worker = {
   events: [],
   mustClaim: true,
   claim: null,
-  hasClaimed: false,
+  owesSweep: false,
   sweep: null,
+  hasPolled: false,
 };
 
-/** @param runs how many there are: with three, two lanes have some */
-export const first = (left: Partial<World['left']>, runs: 2 | 3, workers: 1 | 2): World => ({
-  runs: (['uncommitted', 'free', 'uncommitted'] as const).slice(0, runs),
-  workers: [IDLE, IDLE].slice(0, workers),
-  left: { kills: 0, returns: 0, losses: 0, ...left },
-  hasLost: false,
-});
-
-/** What the watermarks of a worker say. */
-interface State {
-  /** Of all histories with the same future, the one that was met first. */
-  readonly events: readonly Event[];
-  readonly known: readonly Watermark[];
-  readonly hasMore: boolean;
-  readonly haveFallen: boolean;
-  readonly whereMore: Sent | null;
-  readonly everywhere: Sent;
-  /** In which epoch the watermark of a queue fell last. */
-  readonly fellIn: Readonly<Record<string, number>>;
-}
-const states = new WeakMap<readonly Event[], State>();
-const canonical = new Map<string, State>();
-
-function stateOf({ events }: Pick<Worker, 'events'>): State {
-  const found = states.get(events);
-  if (found) return found;
-  const watermarks = new Watermarks();
-  const fellIn: Record<string, number> = { a: 0, b: 0 };
-  let epoch = 0;
-  for (const event of events) {
-    if (event[0] === 'everywhere') watermarks.everywhere();
-    else if (event[0] === 'claimed') watermarks.claimed(event[1], event[2]);
-    else
-      for (const lane of event[1]) {
-        watermarks.lower([lane]);
-        const after = watermarks.in(lane).epoch;
-        if (after > epoch) fellIn[lane.queue] = epoch = after;
-      }
-  }
-  const { known, hasMore, haveFallen } = watermarks;
-  const whereMore = watermarks.whereMore();
-  const everywhere = watermarks.everywhere();
-  const made = { events, known, hasMore, haveFallen, whereMore, everywhere, fellIn };
-  const key = JSON.stringify([haveFallen, whereMore, everywhere, fellIn]);
-  const state = canonical.get(key) ?? made;
-  canonical.set(key, state);
-  states.set(events, state);
-  return state;
+export interface Beginning extends Partial<World['left']> {
+  /** With three, two lanes have some. */
+  readonly runs: 2 | 3;
+  readonly workers: 1 | 2;
+  /** All runs are committed late, below the watermarks of all workers. */
+  readonly havePassed?: boolean;
+  readonly concurrency?: number;
+  readonly takesTurns?: boolean;
 }
 
-const withRun = (world: World, index: number, state: RunState): World => ({
-  ...world,
-  runs: world.runs.with(index, state),
-});
+export function first({ runs, workers, havePassed = false, ...more }: Beginning): World {
+  const { kills = 0, returns = 0, losses = 0, concurrency = RUNS.length, takesTurns = false } = more;
+  const worker = havePassed ? { ...IDLE, events: PASSED, mustClaim: false } : IDLE;
+  return {
+    runs: (['uncommitted', havePassed ? 'uncommitted' : 'free', 'uncommitted'] as const).slice(0, runs),
+    workers: [worker, worker].slice(0, workers),
+    left: { kills, returns, losses },
+    hasLost: false,
+    concurrency,
+    takesTurns,
+    sweptBy: null,
+  };
+}
+
+const freeRuns = ({ runs }: World) => RUNS.filter((_, index) => runs[index] === 'free');
+const hasRoom = (world: World, index: number) =>
+  world.runs.filter(state => state === index).length < world.concurrency;
 const withWorker = (world: World, index: number, change: Partial<Worker>): World => ({
   ...world,
   workers: world.workers.map((worker, each) => {
     if (each !== index) return worker;
     const changed = { ...worker, ...change };
-    return { ...changed, events: stateOf(changed).events };
+    return { ...changed, events: stateOf(changed.events).events };
   }),
+});
+/** Polls from before know nothing of it. */
+const freed = (world: World, runs: readonly RunState[]): World => ({
+  ...world,
+  runs,
+  workers: world.workers.map(worker => (worker.hasPolled ? { ...worker, hasPolled: false } : worker)),
 });
 const notified = (world: World, mutant: Mutant | null): World => ({
   ...world,
@@ -130,69 +123,26 @@ const notified = (world: World, mutant: Mutant | null): World => ({
   }),
 });
 
-const isAbove = (run: (typeof RUNS)[number], mark: Watermark | undefined) => {
-  if (mark === undefined || mark.at === '-infinity') return true;
-  const ms = Date.parse(at(run.second)) - Date.parse(mark.at);
-  return ms > 0 || (ms === 0 && run.id > Number(mark.id));
-};
-
-/** One run at most, as the statements have it: so there is often more. */
-function executeClaim(world: World, sent: Sent, isEverywhere: boolean): [Claim, number | null] {
-  const lanes = isEverywhere ? ['a', 'b'] : sent.watermarks.map(mark => mark.queue);
-  const open = lanes.flatMap(queue => {
-    const mark = sent.watermarks.find(each => each.queue === queue);
-    const first = RUNS.findIndex(
-      (run, index) => run.queue === queue && world.runs[index] === 'free' && isAbove(run, mark),
-    );
-    // A claim in lanes visits all of them.
-    return first === -1 && isEverywhere ? [] : [{ queue, first }];
-  });
-  const taken = open.findIndex(({ first }) => first !== -1);
-  const claimed: ClaimedLane[] = open.map(({ queue, first }, index) => {
-    const run = index === taken ? RUNS[first] : undefined;
-    const isUnread = taken !== -1 && index > taken;
-    return {
-      queue,
-      priority: 0,
-      at: run === undefined ? null : at(run.second),
-      id: run === undefined ? null : `${run.id}`,
-      hasMore: run !== undefined || isUnread,
-      isLimited: false,
-      needsAdmission: false,
-    };
-  });
-  const claim = { runs: [], needsAdmission: [], lanes: claimed, hasMore: claimed.some(lane => lane.hasMore) };
-  return [claim, open[taken]?.first ?? null];
-}
-
-const executeSweep = (world: World, watermarks: readonly Watermark[]): Watermark[] =>
-  watermarks.flatMap(mark => {
-    const run = RUNS.find(
-      (each, index) => each.queue === mark.queue && world.runs[index] === 'free' && !isAbove(each, mark),
-    );
-    return run === undefined ? [] : [{ ...mark, at: at(run.second), id: `${run.id}` }];
-  });
-
 /** What may happen next, by name. */
 function steps(world: World, mutant: Mutant | null): [string, World][] {
   const next: [string, World][] = [];
   const { left } = world;
-  if (world.hasLost) next.push(['a minute', { ...notified(world, null), hasLost: false }]);
+  if (world.sweptBy !== null) next.push(['the pause after a sweep is over', { ...world, sweptBy: null }]);
   world.runs.forEach((state, index) => {
+    const free = freed(world, world.runs.with(index, 'free'));
     if (state === 'uncommitted') {
-      const committed = withRun(world, index, 'free');
-      next.push([`commit ${index}`, notified(committed, mutant)]);
+      next.push([`commit ${index}`, notified(free, mutant)]);
       if (left.losses > 0)
         next.push([
           `commit ${index}, not told`,
-          { ...committed, hasLost: true, left: { ...left, losses: left.losses - 1 } },
+          { ...free, hasLost: true, left: { ...left, losses: left.losses - 1 } },
         ]);
     }
     if (typeof state !== 'number') return;
     if (left.returns > 0)
       next.push([
         `give back ${index}`,
-        notified({ ...withRun(world, index, 'free'), left: { ...left, returns: left.returns - 1 } }, mutant),
+        notified({ ...free, left: { ...left, returns: left.returns - 1 } }, mutant),
       ]);
   });
   world.workers.forEach((worker, index) => {
@@ -207,71 +157,106 @@ function steps(world: World, mutant: Mutant | null): [string, World][] {
 function killed(world: World, index: number, mutant: Mutant | null): World {
   const dead = withWorker(world, index, { ...IDLE, isAlive: false, mustClaim: false });
   const runs = dead.runs.map(state => (state === index ? 'free' : state));
-  return notified({ ...dead, runs, left: { ...world.left, kills: world.left.kills - 1 } }, mutant);
+  return notified({ ...freed(dead, runs), left: { ...world.left, kills: world.left.kills - 1 } }, mutant);
 }
 
 function workerSteps(world: World, index: number, worker: Worker, mutant: Mutant | null): [string, World][] {
   const next: [string, World][] = [];
-  const { claim, sweep } = worker;
+  const { claim, sweep, events } = worker;
+  const { known, whereMore, everywhere } = stateOf(events);
+  const canClaim = hasRoom(world, index);
   const change = (name: string, more: Partial<Worker>, of = world) =>
     next.push([`${name} by ${index}`, withWorker(of, index, more)]);
   /** It is carried out by the server when it is sent: what happens before that is as if it were sent later. */
-  const send = (name: string, sent: Sent, isEverywhere: boolean, events: readonly Event[]) => {
-    const [answer, run] = executeClaim(world, sent, isEverywhere);
-    const after = run === null ? world : withRun(world, run, index);
-    change(name, { mustClaim: false, events, claim: { sent, isEverywhere, answer } }, after);
+  const send = (name: string, sent: Sent, isEverywhere: boolean, after: readonly Event[]) => {
+    const [answer, run] = executeClaim(freeRuns(world), sent, isEverywhere);
+    const runs = run === null ? world.runs : world.runs.with(RUNS.indexOf(run), index);
+    change(
+      name,
+      { mustClaim: false, events: after, claim: { sent, isEverywhere, answer } },
+      { ...world, runs },
+    );
   };
-  if (claim === null && worker.mustClaim) {
-    const some = stateOf(worker).whereMore;
-    if (some !== null) send('claim where more', some, false, worker.events);
-    send('claim', stateOf(worker).everywhere, true, [...worker.events, ['everywhere']]);
+  if (claim === null && worker.mustClaim && canClaim) {
+    if (whereMore !== null) send('claim where more', whereMore, false, events);
+    send('claim', everywhere, true, [...events, ['everywhere']]);
   }
   if (claim !== null) {
-    const events: Event[] = [...worker.events, ['claimed', claim.answer, claim.sent]];
-    const watermarks = stateOf({ events });
+    const after: Event[] = [...events, ['claimed', claim.answer, claim.sent]];
+    const watermarks = stateOf(after);
     const hasFallen = watermarks.haveFallen && mutant !== 'a watermark that fell starts no claim';
     const goesOn = claim.answer.hasMore || watermarks.hasMore || hasFallen || !claim.isEverywhere;
     change('claim answered', {
-      events,
+      events: after,
       claim: null,
       mustClaim: worker.mustClaim || goesOn,
-      hasClaimed: mutant !== 'no sweep',
+      owesSweep: mutant !== 'no sweep',
     });
   }
-  if (sweep === null && worker.hasClaimed && stateOf(worker).known.length > 0) {
-    const hasClaimed = mutant === 'a sweep counts claims when it is answered';
-    change('sweep', { hasClaimed, sweep: { found: executeSweep(world, stateOf(worker).known) } });
+  if (sweep === null && worker.owesSweep && known.length > 0 && canClaim) {
+    const owesSweep = mutant === 'a sweep counts claims when it is answered';
+    const { sweptBy } = world;
+    const turnOf = sweptBy === null ? null : sweptBy === index ? 'the worker itself' : 'another';
+    const found = turnOf === null ? executeSweep(freeRuns(world), known) : [];
+    const turn = world.takesTurns ? (sweptBy ?? index) : null;
+    change('sweep', { owesSweep, sweep: { found, turnOf } }, { ...world, sweptBy: turn });
   }
   if (sweep !== null) {
-    const startsClaim = sweep.found.length > 0 && mutant !== 'what a sweep finds starts no claim';
-    change('sweep answered', {
-      events: [...worker.events, ['lower', sweep.found]],
+    const { found, turnOf } = sweep;
+    const startsClaim = found.length > 0 && mutant !== 'what a sweep finds starts no claim';
+    const isRefused =
+      turnOf !== null && mutant !== `a refused sweep is forgotten: it was the turn of ${turnOf}`;
+    change(turnOf === null ? 'sweep answered' : 'sweep refused', {
+      events: [...events, ['lower', found]],
       sweep: null,
       mustClaim: worker.mustClaim || startsClaim,
-      ...(mutant === 'a sweep counts claims when it is answered' && { hasClaimed: false }),
+      owesSweep: isRefused || (mutant !== 'a sweep counts claims when it is answered' && worker.owesSweep),
+    });
+  }
+  if (world.hasLost && !worker.hasPolled && mutant !== 'a lost notification is never made up for') {
+    const isBelow = (run: Run) =>
+      !isAbove(
+        run,
+        known.find(mark => mark.queue === run.queue),
+      );
+    const leavesOut = mutant === 'a poll leaves out what lies below a watermark';
+    const isOverdue = freeRuns(world).some(run => !(leavesOut && isBelow(run)));
+    const forgets = isOverdue && mutant !== 'a poll forgets no watermark';
+    change('poll', {
+      events: forgets ? [...events, ['forget']] : events,
+      mustClaim: worker.mustClaim || isOverdue,
+      hasPolled: true,
     });
   }
   return next;
 }
 
-/** Runs that stay free: of a world in which no worker does anything by itself. */
-function runsLeft(world: World, mutant: Mutant | null): readonly number[] {
+/**
+ * A run stays free although a worker has room: a poll of such a worker and its next claims have left it, or all
+ * workers are at rest, so that nothing but time goes by.
+ */
+function faultOf(world: World, mutant: Mutant | null): string | null {
+  const left = freeRuns(world).map(run => RUNS.indexOf(run));
+  const able = world.workers.flatMap((worker, index) =>
+    worker.isAlive && hasRoom(world, index) ? [worker] : [],
+  );
+  if (left.length === 0 || able.length === 0) return null;
+  const isClaiming = (worker: Worker) => worker.claim !== null || worker.mustClaim;
+  if (able.some(worker => worker.hasPolled && !isClaiming(worker)))
+    return `a poll and its claims have left runs ${left.join(' and ')}`;
   const isAtRest = world.workers.every(
     (worker, index) => !worker.isAlive || workerSteps(world, index, worker, mutant).length === 0,
   );
-  // The claim that each worker sends once a minute is to come.
-  if (!isAtRest || (world.hasLost && mutant !== 'a lost notification is never made up for')) return [];
-  return world.runs.flatMap((state, index) => (state === 'free' ? [index] : []));
+  return isAtRest ? `runs ${left.join(' and ')} are never claimed` : null;
 }
 
 /** Of two worlds with the same key the same can follow: workers that change lanes make no difference. */
-function keyOf({ runs, workers, left, hasLost }: World): string {
+function keyOf({ runs, workers, left, hasLost, sweptBy }: World): string {
   const kinds = workers.map(keyOfWorker);
   const isSwapped = workers.length === 2 && (kinds[0] ?? 0) > (kinds[1] ?? 0);
-  const states = runs.map(state => (isSwapped && typeof state === 'number' ? 1 - state : state));
-  return [...states, '', ...(isSwapped ? kinds.toReversed() : kinds), ...Object.values(left), hasLost].join(
-    ' ',
-  );
+  const of = (state: RunState | null) => (isSwapped && typeof state === 'number' ? 1 - state : state);
+  const ordered = isSwapped ? kinds.toReversed() : kinds;
+  return [...runs.map(of), '', ...ordered, ...Object.values(left), hasLost, of(sweptBy)].join(' ');
 }
 
 const keys = new WeakMap<Worker, number>();
@@ -281,7 +266,7 @@ function keyOfWorker(worker: Worker): number {
   const found = keys.get(worker);
   if (found !== undefined) return found;
   const { claim } = worker;
-  const { haveFallen, whereMore, everywhere, fellIn } = stateOf(worker);
+  const { haveFallen, whereMore, everywhere, fellIn } = stateOf(worker.events);
   const fallen = claim && Object.values(fellIn).map(epoch => epoch > claim.sent.epoch);
   const key = JSON.stringify([
     { ...worker, events: null, claim: claim && { ...claim, sent: claim.sent.watermarks } },
@@ -297,8 +282,5 @@ export const claimModel = (mutant: Mutant | null): Model<World> => ({
   // Without the worlds in which all workers are dead.
   steps: world => steps(world, mutant).filter(([, after]) => after.workers.some(worker => worker.isAlive)),
   keyOf,
-  faultOf(world) {
-    const left = runsLeft(world, mutant);
-    return left.length === 0 ? null : `runs ${left.join(' and ')} are never claimed`;
-  },
+  faultOf: world => faultOf(world, mutant),
 });

@@ -1,19 +1,32 @@
-// Engine: in whatever order the steps of claims, sweeps, notifications, admissions and sleep follow one another, each
-// run that is due and free is claimed, and no limit is exceeded.
+// Engine: in whatever order the steps of claims, sweeps, polls, notifications, admissions and sleep follow one another,
+// each run that is due and free is claimed, and no limit is exceeded.
 import { describe, expect, it } from 'vitest';
 import { claimModel, first, type Mutant, type World } from './claim-model.js';
 import { explore } from './explore.js';
 import { type FairMutant, type FairWorld, fairModel, firstFair } from './fair-model.js';
+import { firstPoll, type PollMutant, type PollWorld, pollModel } from './poll-model.js';
 import { firstSleep, type SleepMutant, sleepModel } from './sleep-model.js';
 import { firstSlots, type SlotMutant, type SlotWorld, slotModel } from './slot-model.js';
 
 describe('each run that is due and free is claimed, in every order of the steps', () => {
   const WORLDS: readonly [string, World][] = [
     // From the smallest.
-    ['a run is given back, and nobody else is there', first({ returns: 1 }, 3, 1)],
-    ['a notification is lost', first({ losses: 1 }, 2, 2)],
-    ['a worker is killed', first({ kills: 1 }, 3, 2)],
-    ['a run is given back', first({ returns: 1 }, 2, 2)],
+    [
+      'claims have passed a run, and nobody else is there',
+      first({ runs: 2, workers: 1, havePassed: true, takesTurns: true }),
+    ],
+    [
+      'claims have passed runs, and one worker alone has no room for both',
+      first({ runs: 2, workers: 2, havePassed: true, takesTurns: true, concurrency: 1 }),
+    ],
+    [
+      'claims have passed a run, and a notification is lost',
+      first({ runs: 2, workers: 1, havePassed: true, losses: 1 }),
+    ],
+    ['a run is given back, and nobody else is there', first({ runs: 3, workers: 1, returns: 1 })],
+    ['a notification is lost', first({ runs: 2, workers: 2, losses: 1 })],
+    ['a worker is killed', first({ runs: 3, workers: 2, kills: 1 })],
+    ['a run is given back', first({ runs: 2, workers: 2, returns: 1 })],
   ];
 
   it.each(WORLDS)('where %s', (_what, from) => {
@@ -26,7 +39,11 @@ describe('each run that is due and free is claimed, in every order of the steps'
     'no sweep',
     'a sweep counts claims when it is answered',
     'what a sweep finds starts no claim',
+    'a refused sweep is forgotten: it was the turn of another',
+    'a refused sweep is forgotten: it was the turn of the worker itself',
     'a lost notification is never made up for',
+    'a poll leaves out what lies below a watermark',
+    'a poll forgets no watermark',
     'a watermark that fell starts no claim',
     'a notification during a claim is dropped',
   ])('and not with the fault: %s', mutant => {
@@ -95,7 +112,7 @@ describe('each run of a fair key gets its turn, and no limit is exceeded, in eve
   });
 });
 
-describe('a run whose transaction does not notify waits for no poll, in every order of the steps', () => {
+describe('a run whose transaction does not notify waits for no clock, in every order of the steps', () => {
   it('where a daemon falls asleep, wakes up and falls asleep again', () => {
     const { states, fault } = explore(firstSleep, sleepModel(null));
     expect(fault).toBeNull();
@@ -107,7 +124,31 @@ describe('a run whose transaction does not notify waits for no poll, in every or
     'it does not wait for transactions that could not see that',
     'it polls, and then asks whether these have ended',
     'a transaction reads whether it is asleep before it inserts',
+    'a poll leaves out what lies below a watermark',
+    'no sweep',
   ])('and not with the fault: %s', mutant => {
     expect(explore(firstSleep, sleepModel(mutant)).fault).not.toBeNull();
+  });
+});
+
+describe('a run of which nothing tells waits for one poll and one claim, whenever it is committed', () => {
+  const WORLDS: readonly [string, PollWorld][] = [
+    ['polls only', firstPoll(false)],
+    ['listens', firstPoll(true)],
+  ];
+
+  it.each(WORLDS)('where a daemon %s', (_what, from) => {
+    const { states, fault } = explore(from, pollModel(null));
+    expect(fault).toBeNull();
+    expect(states).toBeGreaterThan(100);
+  });
+
+  it.each<PollMutant>([
+    'a busy daemon never polls',
+    'a daemon that knows all never polls',
+    'a poll leaves out what lies below a watermark',
+    'a poll forgets no watermark',
+  ])('and not with the fault: %s', mutant => {
+    expect(WORLDS.some(([, from]) => explore(from, pollModel(mutant)).fault !== null)).toBe(true);
   });
 });

@@ -1,13 +1,26 @@
-// A small world of one daemon that falls asleep and of two transactions that enqueue a run each. A transaction
-// notifies at its commit if it saw, after its insert, that the daemon may be asleep. Each step is one statement.
+// A small world of one daemon that falls asleep and of two transactions that enqueue a run each: the one is below the
+// daemon's watermark when it is committed, the other above. A transaction notifies at its commit if it saw, after its
+// insert, that the daemon may be asleep. Each step is one statement, except that a claim goes on while there is more.
+// No poll comes by the clock.
+import { FIRST_PLAN, needsPoll } from '../../../../src/daemon/next-pass.js';
 import type { Model } from './explore.js';
+import { type Event, executeClaim, executeSweep, isAbove, passed, type Run, stateOf } from './lanes.js';
 
 /** Each of them is a fault that the exploration must find. */
 export type SleepMutant =
   | 'it polls, and then announces that it is asleep'
   | 'it does not wait for transactions that could not see that'
   | 'it polls, and then asks whether these have ended'
-  | 'a transaction reads whether it is asleep before it inserts';
+  | 'a transaction reads whether it is asleep before it inserts'
+  | 'a poll leaves out what lies below a watermark'
+  | 'no sweep';
+
+const RUNS: readonly Run[] = [
+  { id: 1, queue: 'a', second: 10 },
+  { id: 2, queue: 'a', second: 50 },
+];
+/** Between the two. */
+const PASSED = passed(40);
 
 interface Transaction {
   readonly state: 'to come' | 'inserted' | 'read' | 'committed';
@@ -18,11 +31,14 @@ interface Transaction {
 
 interface Daemon {
   /** `announces`: it is about to; `asks`: whether all transactions that could not see its row have ended. */
-  readonly does: 'works' | 'announces' | 'takes an id' | 'asks' | 'polls' | 'sleeps';
+  readonly does: 'works' | 'announces' | 'takes an id' | 'asks' | 'polls' | 'claims' | 'sleeps';
   readonly isAnnounced: boolean;
   /** Transactions under way when it took an id; null: all of them have ended. */
   readonly horizon: readonly number[] | null;
   readonly isNotified: boolean;
+  /** What happened to its watermarks. */
+  readonly events: readonly Event[];
+  readonly owesSweep: boolean;
 }
 
 export interface SleepWorld {
@@ -33,11 +49,21 @@ export interface SleepWorld {
   readonly wakings: number;
 }
 
+/** As after a poll that has answered all, and until the clock says that another is due. */
+const KNOWS_ALL = { ...FIRST_PLAN, knowsAll: true };
+
 const TO_COME: Transaction = { state: 'to come', hasId: false, notifies: false };
 
 export const firstSleep: SleepWorld = {
   transactions: [TO_COME, TO_COME],
-  daemon: { does: 'announces', isAnnounced: false, horizon: null, isNotified: false },
+  daemon: {
+    does: 'announces',
+    isAnnounced: false,
+    horizon: null,
+    isNotified: false,
+    events: PASSED,
+    owesSweep: false,
+  },
   claimed: [false, false],
   wakings: 1,
 };
@@ -46,10 +72,31 @@ const withDaemon = (world: SleepWorld, change: Partial<Daemon>): SleepWorld => (
   ...world,
   daemon: { ...world.daemon, ...change },
 });
-const polled = (world: SleepWorld): SleepWorld => ({
-  ...world,
-  claimed: world.transactions.map(({ state }) => state === 'committed'),
-});
+const freeRuns = ({ transactions, claimed }: SleepWorld) =>
+  RUNS.filter((_, index) => transactions[index]?.state === 'committed' && claimed[index] === false);
+
+/** Claims until it sees nothing more. */
+function claims(world: SleepWorld): SleepWorld {
+  const sent = stateOf(world.daemon.events).everywhere;
+  const [answer, run] = executeClaim(freeRuns(world), sent, true);
+  const events: Event[] = [...world.daemon.events, ['everywhere'], ['claimed', answer, sent]];
+  const { haveFallen, hasMore } = stateOf(events);
+  const after = {
+    ...withDaemon(world, { events: stateOf(events).events, owesSweep: true }),
+    claimed: run === null ? world.claimed : world.claimed.with(RUNS.indexOf(run), true),
+  };
+  return haveFallen || hasMore ? claims(after) : after;
+}
+
+/** What is due it then claims, from the first run on. */
+function polls(world: SleepWorld, mutant: SleepMutant | null, next: Daemon['does']): SleepWorld {
+  const { events } = world.daemon;
+  const [mark] = stateOf(events).known;
+  const leavesOut = mutant === 'a poll leaves out what lies below a watermark';
+  const isOverdue = freeRuns(world).some(run => !leavesOut || isAbove(run, mark));
+  if (!isOverdue) return withDaemon(world, { does: next });
+  return withDaemon(world, { does: 'claims', events: [...events, ['forget']] });
+}
 
 function transactionSteps(
   world: SleepWorld,
@@ -91,7 +138,7 @@ function transactionSteps(
 }
 
 function daemonSteps(world: SleepWorld, mutant: SleepMutant | null): [string, SleepWorld][] {
-  const { does, horizon, isNotified } = world.daemon;
+  const { does, horizon, isNotified, isAnnounced } = world.daemon;
   const underWay = world.transactions.flatMap(({ hasId }, index) => (hasId ? [index] : []));
   const isOver = horizon === null || horizon.every(index => !underWay.includes(index));
   const announcesLast = mutant === 'it polls, and then announces that it is asleep';
@@ -99,9 +146,9 @@ function daemonSteps(world: SleepWorld, mutant: SleepMutant | null): [string, Sl
   const afterId = asksLast || announcesLast ? 'polls' : 'asks';
   switch (does) {
     case 'works':
-      return [['it falls asleep', withDaemon(polled(world), { does: 'announces' })]];
+      return [['it claims, and falls asleep', withDaemon(claims(world), { does: 'announces' })]];
     case 'announces': {
-      if (announcesLast) return [['it polls', withDaemon(polled(world), { does: 'takes an id' })]];
+      if (announcesLast) return [['it falls asleep', withDaemon(world, { does: 'polls' })]];
       return [['it announces that', withDaemon(world, { isAnnounced: true, does: 'takes an id' })]];
     }
     case 'takes an id': {
@@ -117,13 +164,23 @@ function daemonSteps(world: SleepWorld, mutant: SleepMutant | null): [string, Sl
       return [['it asks', withDaemon(world, { horizon: isOver ? null : horizon, does: next })]];
     }
     case 'polls': {
-      const next = asksLast ? 'asks' : 'sleeps';
-      return [['it polls', withDaemon(polled(world), { isNotified: false, does: next })]];
+      const next = asksLast ? 'asks' : announcesLast && !isAnnounced ? 'takes an id' : 'sleeps';
+      return [['it polls', polls(world, mutant, next)]];
     }
+    case 'claims':
+      return [['it claims', withDaemon(claims(world), { does: 'polls' })]];
     case 'sleeps': {
       const steps: [string, SleepWorld][] = [];
       if (horizon !== null) steps.push(['it wakes to poll again', withDaemon(world, { does: afterId })]);
-      if (isNotified) steps.push(['it is notified', withDaemon(world, { does: 'polls' })]);
+      if (isNotified) {
+        const after = claims(withDaemon(world, { isNotified: false }));
+        const claimed = freeRuns(world).length - freeRuns(after).length;
+        const isPolled = horizon !== null || needsPoll(KNOWS_ALL, { startedAt: 0, claimed });
+        steps.push([
+          'it is notified, and claims',
+          withDaemon(after, { does: isPolled ? afterId : 'sleeps' }),
+        ]);
+      }
       if (world.wakings > 0)
         steps.push([
           'it wakes up',
@@ -134,17 +191,30 @@ function daemonSteps(world: SleepWorld, mutant: SleepMutant | null): [string, Sl
   }
 }
 
-export const sleepModel = (mutant: SleepMutant | null): Model<SleepWorld> => ({
-  steps: world => [
-    ...daemonSteps(world, mutant),
-    ...world.transactions.flatMap((_, index) => transactionSteps(world, index, mutant)),
-  ],
-  keyOf: world => JSON.stringify(world),
-  faultOf(world) {
-    const isAtRest = daemonSteps(world, mutant).every(([name]) => name === 'it wakes up');
-    const left = world.transactions.findIndex(
-      ({ state }, index) => state === 'committed' && world.claimed[index] === false,
-    );
-    return isAtRest && left !== -1 ? `the run of transaction ${left} waits for a poll` : null;
-  },
-});
+/** What it finds starts a claim at once. */
+function sweepSteps(world: SleepWorld, mutant: SleepMutant | null): [string, SleepWorld][] {
+  const { events, owesSweep } = world.daemon;
+  if (!owesSweep || mutant === 'no sweep') return [];
+  const found = executeSweep(freeRuns(world), stateOf(events).known);
+  const after = withDaemon(world, { owesSweep: false, events: [...events, ['lower', found]] });
+  return [['it sweeps', found.length > 0 ? claims(after) : after]];
+}
+
+export const sleepModel = (mutant: SleepMutant | null): Model<SleepWorld> => {
+  const steps = (world: SleepWorld) => [...daemonSteps(world, mutant), ...sweepSteps(world, mutant)];
+  return {
+    steps: world => [
+      ...steps(world),
+      ...world.transactions.flatMap((_, index) => transactionSteps(world, index, mutant)),
+    ],
+    keyOf: ({ daemon: { events, ...daemon }, ...world }) => {
+      const { known, hasMore, haveFallen } = stateOf(events);
+      return JSON.stringify([world, daemon, known, hasMore, haveFallen]);
+    },
+    faultOf(world) {
+      const isAtRest = steps(world).every(([name]) => name === 'it wakes up');
+      const [left] = freeRuns(world);
+      return isAtRest && left ? `run ${left.id} waits for a poll by the clock` : null;
+    },
+  };
+};

@@ -1,0 +1,281 @@
+// A small world of one daemon, in time: a run is committed below its watermarks, and no notification and no sweep
+// tells of it. For a while, other runs keep the daemon busy, or full. It plans its passes as passes.ts does, by the
+// engine's own decisions. While it has room, the run waits no longer than for one poll and one claim: LONGEST_MS.
+import {
+  afterPoll,
+  afterReap,
+  afterWake,
+  dueSteps,
+  FIRST_PLAN,
+  needsPoll,
+  type Plan,
+  sleepMs,
+  whileClaiming,
+} from '../../../../src/daemon/next-pass.js';
+import {
+  ASLEEP,
+  afterClaim,
+  afterFallingAsleep,
+  afterVainQuestion,
+  afterWakingUp,
+  maxSleepMs,
+  nextStep,
+  type Wakefulness,
+} from '../../../../src/daemon/wakefulness.js';
+import type { ClaimedLane } from '../../../../src/store/runs/claim/claim.js';
+import type { Model } from './explore.js';
+import { type Event, executeClaim, isAbove, passed, type Run, stateOf } from './lanes.js';
+
+/** Each of them is a fault that the exploration must find. */
+export type PollMutant =
+  | 'a busy daemon never polls'
+  | 'a daemon that knows all never polls'
+  | 'a poll leaves out what lies below a watermark'
+  | 'a poll forgets no watermark';
+
+const RUN: Run = { id: 1, queue: 'a', second: 10 };
+const PASSED = passed(40);
+/** The daemon is busy with runs of this lane. */
+const OTHERS: ClaimedLane = {
+  queue: 'b',
+  priority: 0,
+  at: null,
+  id: null,
+  hasMore: true,
+  isLimited: false,
+  needsAdmission: false,
+};
+/** So often, a worker that goes on claiming has room for enough runs. */
+const CLAIMS_EVERY_MS = 500;
+/** Something else may happen so often. */
+const STEP_MS = 1000;
+/** With the short pauses of a daemon that has just been awake. */
+const LONGEST_MS = 5000 + CLAIMS_EVERY_MS + 100;
+
+export interface PollWorld {
+  readonly now: number;
+  /** Since when it is free and there is room. */
+  readonly run: number | 'uncommitted' | 'claimed';
+  readonly listens: boolean;
+  readonly isBusy: boolean;
+  readonly isFull: boolean;
+  /** How often these may still change. */
+  readonly changes: number;
+  readonly plan: Plan;
+  readonly wakefulness: Wakefulness;
+  /** Its row in `sleepers` has been written since it was awake. */
+  readonly isKnown: boolean;
+  /** What happened to its watermarks. */
+  readonly events: readonly Event[];
+  /** The last claim left more: the worker goes on claiming, and does so next at `claimAt`. */
+  readonly hasMore: boolean;
+  readonly claimAt: number;
+  readonly passAt: number;
+}
+
+const START_MS = 1_000_000;
+
+export const firstPoll = (listens: boolean): PollWorld => ({
+  now: START_MS,
+  run: 'uncommitted',
+  listens,
+  isBusy: false,
+  isFull: false,
+  changes: 3,
+  plan: FIRST_PLAN,
+  wakefulness: ASLEEP,
+  isKnown: listens,
+  events: PASSED,
+  hasMore: false,
+  claimAt: START_MS,
+  passAt: START_MS,
+});
+
+const freeRuns = ({ run }: PollWorld) => (typeof run === 'number' ? [RUN] : []);
+
+/** Claims until nothing more is due, or there are others. Of those, each claim gets one. */
+function claims(world: PollWorld): readonly [after: PollWorld, claimed: number] {
+  if (world.isFull) return [world, 0];
+  const sent = stateOf(world.events).everywhere;
+  const [answer, run] = executeClaim(freeRuns(world), sent, true);
+  const lanes = world.isBusy ? [...answer.lanes.filter(({ queue }) => queue !== 'b'), OTHERS] : answer.lanes;
+  const events: Event[] = [...world.events, ['everywhere'], ['claimed', { ...answer, lanes }, sent]];
+  const state = stateOf(events);
+  const hasMore = state.hasMore || state.haveFallen;
+  const after = {
+    ...world,
+    events: state.events,
+    run: run === null ? world.run : ('claimed' as const),
+    hasMore,
+    claimAt: world.now + CLAIMS_EVERY_MS,
+  };
+  const claimed = Number(world.isBusy || run !== null);
+  if (!hasMore || world.isBusy) return [after, claimed];
+  const [last, more] = claims(after);
+  return [last, claimed + more];
+}
+
+function woken(world: PollWorld): PollWorld {
+  return { ...world, plan: afterWake(world.plan), passAt: world.now };
+}
+
+/** What the worker does by itself. It tells the daemon when nothing is left. */
+function ownClaim(world: PollWorld): PollWorld {
+  const [after] = claims(world);
+  return after.hasMore ? after : woken(after);
+}
+
+function afterClaims(world: PollWorld, claimed: number): PollWorld {
+  if (!world.listens) return world;
+  const { now, hasMore } = world;
+  const state = afterClaim(world.wakefulness, { now, claimed, hasMore });
+  const step = nextStep(state, now);
+  if (step === 'fallAsleep') return { ...world, wakefulness: afterFallingAsleep(state, now) };
+  if (step === 'wakeUp') return { ...world, wakefulness: afterWakingUp(state, now), isKnown: false };
+  const wakefulness = step === 'askWhetherToWakeUp' ? afterVainQuestion(state, now) : state;
+  return { ...world, wakefulness };
+}
+
+/** As `Passes.pass`. */
+function pass(from: PollWorld, mutant: PollMutant | null): PollWorld {
+  const { now: startedAt, listens } = from;
+  const begun = from.wakefulness.isAwake ? woken(from) : from;
+  const due = dueSteps(begun.plan, startedAt);
+  const isDue = Object.values(due).includes(true);
+  const reaped = due.reaps ? { ...begun, plan: afterReap(begun.plan, startedAt, startedAt) } : begun;
+  const [claimant, claimed] = due.claims ? claims(reaped) : [reaped, 0];
+  const pollMs = listens ? 5000 : 1000;
+  let world = afterClaims(claimant, claimed);
+  const isClaiming = world.hasMore || world.wakefulness.isAwake;
+  const done = {
+    startedAt,
+    materialized: due.materializes,
+    isRefused: false,
+    claimedEverywhere: due.claims,
+    claimed,
+    isClaiming,
+  };
+  if (isClaiming) world = { ...world, plan: whileClaiming(world.plan, done, pollMs) };
+  const polls = isClaiming
+    ? startedAt >= world.plan.completeAt && mutant !== 'a busy daemon never polls'
+    : isDue || needsPoll(world.plan, done) || !world.isKnown;
+  if (polls) world = poll(world, { ...done, hasRoom: !world.isFull }, pollMs, mutant);
+  const neverPolls =
+    (isClaiming && mutant === 'a busy daemon never polls') ||
+    (world.plan.knowsAll && mutant === 'a daemon that knows all never polls');
+  const never = Number.POSITIVE_INFINITY;
+  const plan = neverPolls ? { ...world.plan, pollBy: never, completeAt: never } : world.plan;
+  const ms = Math.min(sleepMs(plan, world.now, isClaiming), maxSleepMs(world.wakefulness, world.now));
+  return { ...world, plan, passAt: world.now + ms };
+}
+
+function poll(
+  world: PollWorld,
+  done: Parameters<typeof afterPoll>[2],
+  pollMs: number,
+  mutant: PollMutant | null,
+): PollWorld {
+  const { now, events, listens } = world;
+  const isComplete =
+    now >= world.plan.completeAt && mutant !== 'a poll leaves out what lies below a watermark';
+  const mark = isComplete ? undefined : stateOf(events).known.find(each => each.queue === 'a');
+  const isOverdue = world.isBusy || freeRuns(world).some(run => isAbove(run, mark));
+  const due = {
+    occurrenceMs: null,
+    runMs: null,
+    isOverdue,
+    isFairDue: false,
+    waitsForCode: false,
+    isOfferDue: false,
+    needsReaping: false,
+    daemons: 1,
+  };
+  const forgets = isComplete && isOverdue && mutant !== 'a poll forgets no watermark';
+  return {
+    ...world,
+    isKnown: listens && (world.isKnown || !done.isClaiming),
+    events: forgets ? stateOf([...events, ['forget']]).events : events,
+    plan: afterPoll(
+      world.plan,
+      { askedAt: now, answeredAt: now, due, isComplete, isNotified: listens },
+      done,
+      pollMs,
+    ),
+  };
+}
+
+/** What may happen next, by name. */
+function steps(world: PollWorld, mutant: PollMutant | null): [string, PollWorld][] {
+  const { now, passAt, claimAt, isBusy, isFull } = world;
+  const next: [string, PollWorld][] = [];
+  const at = `at ${(now - START_MS) / 1000} s`;
+  if (world.run === 'claimed') return next;
+  if (world.run === 'uncommitted') next.push([`${at} commit`, { ...world, run: now }]);
+  if (world.changes > 0) {
+    const changed = { ...world, changes: world.changes - 1 };
+    // Its first run wakes the daemon.
+    next.push([
+      `${at} ${isBusy ? 'no others' : 'others'}`,
+      isBusy ? { ...changed, isBusy: false } : woken({ ...changed, isBusy: true }),
+    ]);
+    next.push([
+      `${at} ${isFull ? 'room' : 'no room'}`,
+      isFull ? withRoom(changed) : { ...changed, isFull: true },
+    ]);
+  }
+  const claimsItself = world.hasMore && !isFull;
+  if (passAt <= now) next.push([`${at} pass`, pass(world, mutant)]);
+  else if (claimsItself && claimAt <= now) next.push([`${at} claim`, ownClaim(world)]);
+  else {
+    const until = Math.min(passAt, now + STEP_MS, claimsItself ? claimAt : Number.POSITIVE_INFINITY);
+    next.push([`${at} wait`, { ...world, now: until }]);
+  }
+  return next;
+}
+
+/** A run has ended. As `Passes.sleep`: a daemon that knows all does nothing about that. */
+function withRoom(world: PollWorld): PollWorld {
+  const { now } = world;
+  const run = typeof world.run === 'number' ? now : world.run;
+  const after = { ...world, isFull: false, run, claimAt: now };
+  return world.plan.knowsAll ? after : woken(after);
+}
+
+/** By how long ago all was, and how soon it is due. What has been so for long enough makes no difference. */
+function keyOf({ now, plan, wakefulness, run, claimAt, passAt, events, ...world }: PollWorld): string {
+  const until = (at: number) => Math.max(at - now, 0);
+  const since = (at: number | null, mostMs: number) => at && Math.min(now - at, mostMs);
+  const { known, hasMore, haveFallen } = stateOf(events);
+  const { reapAt, materializeAt, checkReapAt, pollBy, completeAt, retryMs, knowsAll } = plan;
+  const { busySince, backlogSince, foundAt, awakeSince, askAt, ...awake } = wakefulness;
+  return JSON.stringify([
+    world,
+    typeof run === 'number' && !world.isFull ? now - run : run === 'uncommitted',
+    world.hasMore && until(claimAt),
+    until(passAt),
+    [
+      checkReapAt === 0,
+      retryMs,
+      knowsAll,
+      ...[reapAt, materializeAt, plan.claimAt, checkReapAt, pollBy, completeAt].map(until),
+    ],
+    [
+      awake,
+      until(askAt),
+      since(busySince, awake.busyMs),
+      since(backlogSince, awake.busyMs),
+      since(foundAt, 100),
+    ],
+    awake.isAwake && since(awakeSince, 10 * awake.busyMs),
+    [known, hasMore, haveFallen],
+  ]);
+}
+
+export const pollModel = (mutant: PollMutant | null): Model<PollWorld> => ({
+  steps: world => steps(world, mutant),
+  keyOf,
+  faultOf: ({ now, run, isFull }) =>
+    typeof run === 'number' && !isFull && now - run > LONGEST_MS
+      ? `it has waited for more than ${LONGEST_MS} ms`
+      : null,
+});
