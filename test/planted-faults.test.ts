@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { MUTANTS } from './chaos/mutants.js';
+import { MUTANTS as MUTANTS_OF_SILENCE } from './chaos/silence/mutants.js';
 import { MUTANTS as MUTANTS_OF_THE_SUITE } from './chaos/suite/mutants.js';
 
 const ROOT = path.join(import.meta.dirname, '..');
@@ -19,7 +20,7 @@ function textOf(name: string): string {
 }
 
 describe('what a planted fault changes is there', () => {
-  it.each([...MUTANTS, ...MUTANTS_OF_THE_SUITE])('$name', mutant => {
+  it.each([...MUTANTS, ...MUTANTS_OF_SILENCE, ...MUTANTS_OF_THE_SUITE])('$name', mutant => {
     const missing = (mutant.changes ?? []).filter(
       ({ file, from }) => !readFileSync(path.join(ROOT, 'src', file), 'utf8').includes(from),
     );

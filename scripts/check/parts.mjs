@@ -43,7 +43,7 @@ export const PARTS = [
   {
     name: 'chaos',
     about:
-      'the faults: kills, a broken network, a wrong clock, fail-over, a pooler, brokers; the history of it all',
+      'the faults: kills, a broken network, a wrong clock, fail-over, a pooler, brokers; the history of it all; silence after bursts',
     vitest: true,
     run: [vitest('--project', 'chaos')],
   },

@@ -1,5 +1,6 @@
 // Tock with a fault built in: the bundles of a source that was changed on its way in.
-// In: which text of which file becomes what. Out: a folder with dist/tick.js, cli.js, index.js, and what an isolated job needs.
+// In: which text of which file becomes what. Out: a folder with dist/tick.js, cli.js, index.js, and what an isolated job needs;
+// or with a process of the tests.
 import { mkdir, mkdtemp, readFile, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -28,6 +29,25 @@ export const HEALTHY: Build = {
 
 /** Builds a mutant. Throws where the source no longer has the text: then the mutant must be written anew. */
 export async function buildMutant(changes: readonly Change[]): Promise<Build> {
+  const dist = await bundle(changes, {
+    tick: 'src/tick.ts',
+    cli: 'src/cli/main.ts',
+    index: 'src/index.ts',
+    isolated: 'src/isolated/main.ts',
+    'isolated-watch': 'src/isolated/watch.ts',
+  });
+  return { tick: path.join(dist, 'tick.js'), cli: path.join(dist, 'cli.js') };
+}
+
+/** Bundles a process of the tests, with these changes of what it imports. Returns its path. */
+export async function bundleProcess(entry: string, changes: readonly Change[] = []): Promise<string> {
+  return path.join(await bundle(changes, { process: entry }), 'process.js');
+}
+
+async function bundle(
+  changes: readonly Change[],
+  entryPoints: Readonly<Record<string, string>>,
+): Promise<string> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tock-mutant-'));
   for (const name of ['package.json', 'node_modules'])
     await symlink(path.join(ROOT, name), path.join(folder, name));
@@ -37,13 +57,7 @@ export async function buildMutant(changes: readonly Change[]): Promise<Build> {
   const left = new Set(changes);
   await build({
     absWorkingDir: ROOT,
-    entryPoints: {
-      tick: 'src/tick.ts',
-      cli: 'src/cli/main.ts',
-      index: 'src/index.ts',
-      isolated: 'src/isolated/main.ts',
-      'isolated-watch': 'src/isolated/watch.ts',
-    },
+    entryPoints: { ...entryPoints },
     outdir: path.join(folder, 'dist'),
     bundle: true,
     splitting: true,
@@ -59,7 +73,7 @@ export async function buildMutant(changes: readonly Change[]): Promise<Build> {
   });
   if (left.size > 0)
     throw new Error(`not found: ${[...left].map(each => `${each.file}: ${each.from}`).join('; ')}`);
-  return { tick: path.join(folder, 'dist', 'tick.js'), cli: path.join(folder, 'dist', 'cli.js') };
+  return path.join(folder, 'dist');
 }
 
 function changing(changes: readonly Change[], left: Set<Change>): Plugin {

@@ -161,7 +161,9 @@ export class Claimer {
 
   private async claimAll(): Promise<number> {
     const { waiting, fair } = this;
-    const hadMore = this.hasMore;
+    // Each poll says that runs wait for code, be it code that is not here: that none has come is no news.
+    const hadMore = this.foundMore || fair.isExpected;
+    const expectedWaiting = waiting.isExpected;
     let total = waiting.takesTurn() ? await waiting.claim() : 0;
     if (fair.takesTurn()) total += await fair.claim(this.foundMore ? Math.ceil(this.room / 2) : this.room);
     let failure: { readonly error: unknown } | null = null;
@@ -187,7 +189,7 @@ export class Claimer {
     }
     if (total === 0) total = await waiting.claim();
     if (failure === null) total += await fair.claim(this.room);
-    if (hadMore && !this.hasMore) this.options.onExhausted();
+    if ((hadMore || (expectedWaiting && total > 0)) && !this.hasMore) this.options.onExhausted();
     if (failure !== null) throw failure.error;
     return total;
   }

@@ -1,0 +1,47 @@
+// Chaos: the faults that are planted in a daemon, each of which a burst, or one of a few, must find out.
+// In: nothing. Out: what is changed of the source. test/planted-faults.test.ts sees that it is still there.
+// Not here: what only makes a run start later than it could, such as a sweep that is refused its turn and forgotten. The next poll
+// finds what it would have found.
+import type { Change } from '../mutant-build.js';
+
+export interface SilenceMutant {
+  readonly name: string;
+  readonly changes: readonly Change[];
+  readonly found: RegExp;
+}
+
+export const MUTANTS: readonly SilenceMutant[] = [
+  {
+    name: 'a poll leaves the watermarks where they are',
+    changes: [
+      {
+        file: 'daemon/passes.ts',
+        from: 'if (isComplete && due.isOverdue) worker.watermarks.forget();',
+        to: '',
+      },
+    ],
+    found: /is passed over by/,
+  },
+  {
+    name: 'that nothing waits for this code is news each time',
+    changes: [
+      {
+        file: 'engine/claim/claimer.ts',
+        from: '(expectedWaiting && total > 0)',
+        to: 'expectedWaiting',
+      },
+    ],
+    found: /asks all the time/,
+  },
+  {
+    name: 'whoever has claimed everything polls no more',
+    changes: [
+      {
+        file: 'daemon/next-pass.ts',
+        from: 'pollBy: Math.min(answeredAt + pollMs, completeAt),',
+        to: 'pollBy: answeredAt + 600_000,',
+      },
+    ],
+    found: /has not asked for/,
+  },
+];

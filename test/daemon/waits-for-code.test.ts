@@ -1,0 +1,49 @@
+// Runs that wait for code: a daemon that cannot take them looks for them with its polls, and no more often. In virtual time.
+import { afterEach, describe, expect, it } from 'vitest';
+import { type Daemon, startDaemon } from '../../src/daemon/daemon.js';
+import { defineJob } from '../../src/index.js';
+import type { Database } from '../../src/store/connection/database.js';
+import { engineOver } from '../support/engine.js';
+import { openForEach } from '../support/open.js';
+import { addRuns } from '../support/runs.js';
+import { reuseTestTock } from '../support/test-tock.js';
+import { openVirtualProcess } from '../support/virtual-process.js';
+
+/** When the minute turns is read off the host's clock: never here. */
+const BEAT = { expression: '0 0 29 2 *' };
+const JOBS = [defineJob({ name: 'known', run: () => 1 })];
+const test = openForEach(() => reuseTestTock(JOBS));
+const virtual = openForEach(() => openVirtualProcess(test, '2026-03-02T12:00:00Z', JOBS));
+let daemon: Daemon | null = null;
+afterEach(async () => {
+  const stopped = daemon?.stop();
+  await virtual.clock.advance(180_000);
+  await stopped;
+});
+
+/** Else what is sent all the time would be sent in no time. */
+const slowly: Database['run'] = async (...statement) => {
+  await virtual.clock.sleep(2);
+  return await virtual.engine.database.run<never>(...statement);
+};
+
+describe('a daemon with room', () => {
+  it.each([
+    ['whose job it does not know', true, 'default', 'unknown'],
+    ['whose job it does not know', false, 'default', 'unknown'],
+    ['whose queue is paused', true, 'paused', 'known'],
+    ['whose queue is paused', false, 'paused', 'known'],
+  ])('sends little while a run waits for code, %s (it listens: %s)', async (_why, listen, queue, job) => {
+    await test.tock.queues.pause('paused');
+    const engine = engineOver({ ...virtual.engine.database, run: slowly }, JOBS, { clock: virtual.clock });
+    const starting = startDaemon(engine, { concurrency: 2, listen }, undefined, BEAT);
+    await virtual.clock.advance(500);
+    daemon = await starting;
+    await addRuns(test, { job, queue, blocked_on: `code:${job}` });
+    await virtual.clock.advance(10_000);
+    const before = virtual.sent.length;
+    await virtual.clock.advance(10_000);
+    // A daemon that does not listen polls each second, and then looks.
+    expect(virtual.sent.length - before).toBeLessThan(listen ? 40 : 80);
+  });
+});
