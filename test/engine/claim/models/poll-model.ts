@@ -176,9 +176,9 @@ function poll(
   mutant: PollMutant | null,
 ): PollWorld {
   const { now, events, listens } = world;
-  const isComplete =
-    now >= world.plan.completeAt && mutant !== 'a poll leaves out what lies below a watermark';
-  const mark = isComplete ? undefined : stateOf(events).known.find(each => each.queue === 'a');
+  const isComplete = now >= world.plan.completeAt;
+  const leavesOut = !isComplete || mutant === 'a poll leaves out what lies below a watermark';
+  const mark = leavesOut ? stateOf(events).known.find(each => each.queue === 'a') : undefined;
   const isOverdue = world.isBusy || freeRuns(world).some(run => isAbove(run, mark));
   const due = {
     occurrenceMs: null,
