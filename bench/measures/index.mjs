@@ -20,6 +20,7 @@ import { metrics } from './metrics.mjs';
 import { notify } from './notify.mjs';
 import { pages } from './pages.mjs';
 import { plan } from './plan.mjs';
+import { polls } from './polls.mjs';
 import { processes } from './processes.mjs';
 import { prove } from './prove.mjs';
 import { queues } from './queues.mjs';
@@ -77,6 +78,7 @@ export const MEASURES = [
   standby,
   tick,
   quiet,
+  polls,
   cells,
   soak,
   gate,
