@@ -146,16 +146,16 @@ describe('readQuestions', () => {
   it('reads snapshots as PostgreSQL writes them', () => {
     const [one, other] = readQuestions([
       { worker: 'a' },
-      { at: 1, snapshot: '10:20:12,15' },
-      { at: 2, snapshot: '20:20:' },
+      { at: 1, snapshot: '10:20:12,15', isComplete: true },
+      { at: 2, snapshot: '20:20:', isComplete: true },
     ]);
     const none = new Set<bigint>();
     expect(one?.snapshot).toEqual({ xmin: 10n, xmax: 20n, underWay: new Set([12n, 15n]) });
     expect(other?.snapshot).toEqual({ xmin: 20n, xmax: 20n, underWay: none });
   });
 
-  it('knows which are not complete: the worker claims in some lanes until the next one', () => {
-    const poll = { at: 1, snapshot: '1:1:' };
+  it('knows which are not complete: above watermarks, or where the worker claims in some lanes until the next one', () => {
+    const poll = { at: 1, snapshot: '1:1:', isComplete: true };
     const claims = (...where: readonly ('everywhere' | 'some')[]) => where.map(each => ({ claims: each }));
     const said = [
       poll,
@@ -165,7 +165,9 @@ describe('readQuestions', () => {
       poll,
       poll,
       ...claims('everywhere'),
+      { ...poll, isComplete: false },
+      ...claims('everywhere'),
     ];
-    expect(readQuestions(said).map(each => each.isPartial)).toEqual([true, false, false, false]);
+    expect(readQuestions(said).map(each => each.isPartial)).toEqual([true, false, false, false, true]);
   });
 });

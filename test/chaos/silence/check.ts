@@ -57,14 +57,14 @@ export type Change = {
 export interface Question {
   readonly at: number;
   readonly snapshot: Snapshot;
-  /** Until the next one, its worker claims in some lanes, and nowhere else. */
+  /** It leaves out what lies below watermarks; or until the next one, its worker claims in some lanes alone. */
   readonly isPartial: boolean;
 }
 
 /** What the process of a daemon tells: who it is, that it polls, and that it claims. */
 export type Said =
   | { readonly worker: string }
-  | { readonly at: number; readonly snapshot: string }
+  | { readonly at: number; readonly snapshot: string; readonly isComplete: boolean }
   | { readonly claims: 'everywhere' | 'some' };
 
 export interface Asker {
@@ -81,10 +81,10 @@ export interface Asker {
 /** The questions in what a process has told. */
 export function readQuestions(said: readonly Said[]): Question[] {
   const polls = said.flatMap((each, index) => ('at' in each ? [{ ...each, index }] : []));
-  return polls.map(({ at, snapshot, index }, number) => {
+  return polls.map(({ at, snapshot, isComplete, index }, number) => {
     const until = said.slice(index, polls[number + 1]?.index);
     const claims = until.flatMap(each => ('claims' in each ? [each.claims] : []));
-    const isPartial = claims.includes('some') && !claims.includes('everywhere');
+    const isPartial = !isComplete || (claims.includes('some') && !claims.includes('everywhere'));
     return { at, snapshot: readSnapshot(snapshot), isPartial };
   });
 }

@@ -41,7 +41,9 @@ const asking: Database = {
       const [now] = await database.run<{ at: number; snapshot: string }>(
         'select (extract(epoch from statement_timestamp()) * 1000)::float8 as at, pg_current_snapshot()::text as snapshot',
       );
-      if (now !== undefined) say(now);
+      // Its first parameter: the queues of the watermarks below which it does not look.
+      const isComplete = (statement[1] as readonly (readonly string[])[])[0]?.length === 0;
+      if (now !== undefined) say({ ...now, isComplete });
     }
     const claims = CLAIMS.get(statement[0]);
     if (claims !== undefined) say({ claims });
