@@ -42,11 +42,13 @@ const JOBS = [noted, long];
 const test = openForEach(() => reuseTestTock(JOBS));
 const virtual = openForEach(() => openVirtualProcess(test, START, JOBS));
 let daemons: Daemon[];
+let roomOfOthers: number;
 let late: pg.Client | null;
 beforeEach(() => {
   begun = {};
   sent = 0;
   daemons = [];
+  roomOfOthers = 0;
   late = null;
 });
 afterEach(async () => {
@@ -70,20 +72,21 @@ const slowly: Database['run'] = async (...statement) => {
 };
 
 /** A daemon as in a process of its own, idle, and whose claims start at a watermark. */
-async function startWarm(options: DaemonOptions = {}): Promise<Daemon> {
+async function startWarm({ concurrency = 2, ...options }: DaemonOptions = {}): Promise<Daemon> {
   const { clock } = virtual;
   const engine = engineOver({ ...virtual.engine.database, run: slowly }, JOBS, { clock });
-  const starting = startDaemon(engine, { concurrency: 2, ...options }, undefined, BEAT);
+  const starting = startDaemon(engine, { concurrency, ...options }, undefined, BEAT);
   await pass(500);
   const daemon = await starting;
-  // It alone executes this one.
-  const others = daemons;
+  daemons.push(daemon);
+  // The others have no room for the last one of these.
   for (let n = 0; daemon.outcomeCounts.succeeded === 0; n++) {
-    await test.tock.enqueue(noted, { as: `warms ${now()} ${n}` });
-    await pass(100);
-    if (n > 100) throw new Error(`of ${others.length + 1} daemons, one takes nothing`);
+    if (n === 20) throw new Error(`of ${daemons.length} daemons, one takes nothing`);
+    for (let run = 0; run < roomOfOthers + 1; run++)
+      await test.tock.enqueue(long, { as: `warms ${now()} ${run}`, ms: 2000 });
+    await pass(8000);
   }
-  daemons = [...others, daemon];
+  roomOfOthers += concurrency;
   return daemon;
 }
 
