@@ -125,9 +125,9 @@ export function afterFailedReap(plan: Plan, startedAt: number, endedAt: number):
 }
 
 /**
- * While the worker goes on claiming, only complete polls are made: the daemon reaps and materializes by the
- * clock. The first of them wait too. Otherwise several workers that start with a backlog would all
- * read it at once.
+ * While the worker goes on claiming, the daemon makes complete polls only, and reaps and materializes by the
+ * clock. The first poll and the first reaping wait too. Otherwise several workers that start with a backlog
+ * would all read it at once.
  */
 export function whileClaiming(
   plan: Plan,

@@ -57,10 +57,7 @@ export class Passes {
   /** Runs of fair keys have come. */
   private mustArrive = false;
   private couldMaterialize = true;
-  /** Materializing has left something to the next pass. */
-  private mustGoOn = false;
-  /** Runs have been materialized, of which nobody was notified. */
-  private mustAnnounce = false;
+  /** The minute has turned, and no pass has come to its claims since. */
   private mustNote = false;
   private relaysToSql = false;
 
@@ -103,11 +100,12 @@ export class Passes {
     const steps = await this.prepare(startedAt);
     const prepared = {
       startedAt,
-      materialized: steps.materializes && !this.mustGoOn,
+      materialized: steps.materializes && !steps.isMore,
       isRefused: !this.couldMaterialize,
     };
     const done = { ...prepared, ...(await this.claim(steps)) };
-    if (this.mustAnnounce) await worker.leaveRest();
+    // Nobody was notified of what was materialized.
+    if (steps.made > 0) await worker.leaveRest();
     if (this.mustNote) await this.note();
     await sleeper.afterClaim(done.claimed, worker.hasMore);
     const isClaiming = worker.hasMore || sleeper.isAwake;
@@ -147,8 +145,11 @@ export class Passes {
     this.plan = afterWake(this.plan);
   }
 
-  /** Registers, reaps and materializes if that is due. */
-  private async prepare(startedAt: number): Promise<DueSteps> {
+  /**
+   * Registers, reaps and materializes if that is due. Resolves to how many runs it made, and whether
+   * materializing has left something to the next pass.
+   */
+  private async prepare(startedAt: number): Promise<DueSteps & { made: number; isMore: boolean }> {
     const { reapIfDue, registerOrGoOn, materializeOrGoOn, resumeOrGoOn, arriveOrGoOn } = this.steps;
     const isBeat = this.mustRegister;
     this.mustRegister = false;
@@ -165,10 +166,9 @@ export class Passes {
     const steps = dueSteps(this.plan, startedAt);
     const materialized = steps.materializes ? await materializeOrGoOn() : undefined;
     this.couldMaterialize = materialized !== null;
-    this.mustGoOn = materialized?.done.isMore === true;
-    this.mustAnnounce = (materialized?.done.runs ?? 0) > 0;
     this.mustNote ||= isBeat && this.couldMaterialize;
-    return steps;
+    const { runs: made = 0, isMore = false } = materialized?.done ?? {};
+    return { ...steps, made, isMore };
   }
 
   /** Only a pass that has come so far counts as a tick: it has claimed, too. */

@@ -36,6 +36,17 @@ const RESTING: Plan = {
   knowsAll: false,
 };
 
+const NOTHING: NextDue = {
+  occurrenceMs: null,
+  runMs: null,
+  isOverdue: false,
+  isFairDue: false,
+  waitsForCode: false,
+  isOfferDue: false,
+  needsReaping: false,
+  daemons: 1,
+};
+
 describe('the first plan', () => {
   it('materializes and claims before it reaps, and asks whether reaping is due', () => {
     expect(dueSteps(FIRST_PLAN, NOW)).toEqual({ reaps: false, materializes: true, claims: true });
@@ -59,16 +70,6 @@ describe('dueSteps', () => {
 });
 
 describe('after a poll', () => {
-  const NOTHING: NextDue = {
-    occurrenceMs: null,
-    runMs: null,
-    isOverdue: false,
-    isFairDue: false,
-    waitsForCode: false,
-    isOfferDue: false,
-    needsReaping: false,
-    daemons: 1,
-  };
   const POLLED_ONLY: PassResult = {
     startedAt: NOW - 30,
     materialized: false,
@@ -190,16 +191,6 @@ describe('after a poll', () => {
 });
 
 describe('a pass for which nothing was due', () => {
-  const NOTHING: NextDue = {
-    occurrenceMs: null,
-    runMs: null,
-    isOverdue: false,
-    isFairDue: false,
-    waitsForCode: false,
-    isOfferDue: false,
-    needsReaping: false,
-    daemons: 1,
-  };
   const done = {
     startedAt: NOW,
     materialized: false,
@@ -264,16 +255,6 @@ describe('after a reaping', () => {
 });
 
 describe('while a worker goes on claiming', () => {
-  const NOTHING_DUE: NextDue = {
-    occurrenceMs: null,
-    runMs: null,
-    isOverdue: false,
-    isFairDue: false,
-    waitsForCode: false,
-    isOfferDue: false,
-    needsReaping: false,
-    daemons: 1,
-  };
   const CLAIMING: PassResult = {
     startedAt: NOW,
     materialized: false,
@@ -312,7 +293,7 @@ describe('while a worker goes on claiming', () => {
     expect(reapsInTurn(afterReapNotification(claiming, NOW))).toBe(false);
     expect(reapsInTurn(afterError(claiming))).toBe(false);
     expect(reapsInTurn(afterError(FIRST_PLAN))).toBe(false);
-    const due = { ...NOTHING_DUE, needsReaping: true };
+    const due = { ...NOTHING, needsReaping: true };
     const poll = { askedAt: NOW, answeredAt: NOW + 1, due, isComplete: true, isNotified: false };
     expect(reapsInTurn(afterPoll(claiming, poll, { ...CLAIMING, isClaiming: false }, POLL_MS))).toBe(false);
   });
@@ -330,7 +311,7 @@ describe('while a worker goes on claiming', () => {
     ['leaves 19/20 of the time to other work', 500, 1, 10_000],
     ['comes more rarely where there are more daemons', 10, 50, 10_000],
   ])('the next poll %s, and checks no reaping', (_how, tookMs, daemons, afterMs) => {
-    const due = { ...NOTHING_DUE, isOverdue: true, daemons };
+    const due = { ...NOTHING, isOverdue: true, daemons };
     const poll = { askedAt: NOW, answeredAt: NOW + tookMs, due, isComplete: true, isNotified: true };
     const plan = { ...RESTING, checkReapAt: NOW };
     const polled = afterPoll(plan, poll, { ...CLAIMING, startedAt: NOW - 30 }, POLL_MS);

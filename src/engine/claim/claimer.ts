@@ -161,7 +161,8 @@ export class Claimer {
 
   private async claimAll(): Promise<number> {
     const { waiting, fair } = this;
-    // Each poll says that runs wait for code, be it code that is not here: that none has come is no news.
+    // A poll expects waiting runs also where this code lacks their jobs. Where none of them came, nothing has
+    // changed, and no further poll is needed.
     const hadMore = this.foundMore || fair.isExpected;
     const expectedWaiting = waiting.isExpected;
     let total = waiting.takesTurn() ? await waiting.claim() : 0;

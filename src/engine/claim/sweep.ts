@@ -12,8 +12,8 @@ const MIN_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 5000;
 /** The pause is shorter after a claim that found nothing, and longer after a sweep of half a second. */
 const SHORT_PAUSE_FACTOR = 20;
-/** The server counts whole milliseconds. */
-const SERVER_MS = 1;
+/** The server rounds both of its times down to whole milliseconds. */
+const ROUNDED_MS = 1;
 /** The pause before a full worker is asked again whether it has room. */
 const NO_ROOM_PAUSE_MS = 20;
 
@@ -86,7 +86,7 @@ export class Sweep {
     const { watermarks, takesTurns, onFound } = this.options;
     this.isOwed = false;
     const { clock, database } = this.engine;
-    const turnMs = takesTurns ? this.pauseMs(isSoon) - SERVER_MS : null;
+    const turnMs = takesTurns ? this.pauseMs(isSoon) - ROUNDED_MS : null;
     const sentAt = clock.now();
     try {
       const found = await sweepBelowWatermarks(database, watermarks.known, turnMs);

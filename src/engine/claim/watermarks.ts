@@ -5,9 +5,8 @@
 // become claimable below a watermark all the same. Then a sweep finds them (see sweep.ts), or the statement
 // that made them claimable names them, and the watermark falls.
 import type { Claim, ClaimedLane, QueueLane } from '../../store/runs/claim/claim.js';
-import type { Watermark } from '../../store/runs/claim/queue-lanes.js';
+import { WATERMARK_MARGIN_MS, type Watermark } from '../../store/runs/claim/queue-lanes.js';
 
-const MARGIN_MS = 1000;
 const BEGINNING = { at: '-infinity', id: '0' };
 /** No watermark is earlier: ISO 8601 and PostgreSQL write the years before in different ways. */
 const EARLIEST_MS = Date.parse('0001-01-02T00:00:00Z');
@@ -176,7 +175,7 @@ export class Watermarks {
 
 /** `baseMs`, or a second before this run, if that is later. */
 function laterOf(baseMs: number | null, taken: Mark['last']): number | null {
-  const ms = taken === null ? Number.NaN : Date.parse(taken.at) - MARGIN_MS;
+  const ms = taken === null ? Number.NaN : Date.parse(taken.at) - WATERMARK_MARGIN_MS;
   return ms > EARLIEST_MS && ms > (baseMs ?? EARLIEST_MS) ? ms : baseMs;
 }
 

@@ -11,6 +11,7 @@ import {
   readClockAndLive,
 } from '../../store/definitions/due.js';
 import { readExceptions } from '../../store/definitions/occurrences/exceptions.js';
+import { WATERMARK_MARGIN_MS } from '../../store/runs/claim/queue-lanes.js';
 import { type InsertedRows, insertAndMove } from '../../store/runs/materialize.js';
 import { displaceRuns } from '../../store/runs/overlap.js';
 import { isDataError } from '../../store/runs/set-aside.js';
@@ -114,9 +115,6 @@ type Batch = MaterializeResult & {
   /** Some of its runs are so late that claims may have passed them. */
   readonly isLate: boolean;
 };
-
-/** Claims pass no run that is less late. See Watermarks. */
-const LATE_MS = 1000;
 
 /** Does work as a whole, or not at all. */
 type Within = <T>(work: (session: Session) => Promise<T>) => Promise<T>;
@@ -226,7 +224,7 @@ async function materializeBatch(
   if (waiting.length > 0)
     await noteIntervals.run(session, { ids: waiting.map(({ definition }) => definition.id).sort() });
   const outboxWritten = made.outboxWritten || waiting.length > 0;
-  const isLate = wanted.some(({ plan }) => plan.runs.some(run => run.runAt < now - LATE_MS));
+  const isLate = wanted.some(({ plan }) => plan.runs.some(run => run.runAt < now - WATERMARK_MARGIN_MS));
   return { definitions, ...made, outboxWritten, isLate, broken: broken.map(each => each.name) };
 }
 

@@ -35,8 +35,8 @@ const isLongDue = (run: string) =>
   `${isClaimable(run)} and ${run}.run_at <= ${PAST} and ${run}.created_at <= ${PAST} and ${run}.unblocked_on is null and ${run}.releases = 0`;
 
 /**
- * Whether the first run of its lane needs no slot. Claims may be at work on many that do: they take each,
- * find that it has no slot, and block it.
+ * Whether the first run of its lane needs no slot. Otherwise claims may be busy with many that do: each is
+ * taken, gets no slot, and is blocked.
  */
 const isBehindNoLimit = (run: string) => `(select a.slot_keys is null from tock.job_runs_live a
     where ${liesIn('a', run)} and ${isClaimable('a')} order by a.run_at, a.id limit 1)`;

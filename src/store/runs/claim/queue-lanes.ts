@@ -42,6 +42,9 @@ export interface Watermark {
   readonly id: string;
 }
 
+/** Where a lane has no more, its watermark lies so long before the last run: some commits come late. */
+export const WATERMARK_MARGIN_MS = 1000;
+
 export interface WatermarkParameters {
   readonly queueNames: readonly string[];
   readonly priorities: readonly number[];

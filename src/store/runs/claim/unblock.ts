@@ -125,8 +125,8 @@ async function unblockApart(
 /**
  * For the reaper: frees slots that ended runs still hold, and unblocks the runs that there are slots for,
  * under every key for which runs wait. Returns the lanes of these runs.
- * @param options onRefused: is told of each key whose runs cannot be unblocked, and the others are. Default:
- * throws
+ * @param options onRefused: called for each key whose runs PostgreSQL refuses to unblock; those of the others
+ * are unblocked. Default: throws
  */
 export async function fixSlots(
   database: Database,
