@@ -2245,6 +2245,11 @@ select key from (
     where not exists (select from tock.key_settings s where s.key = k.key)) c
 ) l order by part, key;
 
+-- live-runs-since
+select coalesce(jsonb_object_agg(i.id, l.since), '{}') as since from unnest($1::bigint[]) as i(id) cross join lateral (
+  select extract(epoch from min(r.created_at)) * 1000 as since from tock.job_runs_live r where r.definition_id = i.id) l
+where l.since is not null;
+
 -- lock held run
 select from tock.job_runs_live r
   where r.id = $1 and r.fence = $2 and r.locked_by = $3 and r.status = 'running' for key share;
