@@ -84,7 +84,7 @@ export class Claimer {
       },
     });
     this.waiting = createWaitingClaim(engine, { workerId, queues, room: () => this.room, accept });
-    this.fair = createFairClaim(engine, { workerId, queues, accept });
+    this.fair = createFairClaim(engine, { workerId, queues, accept, onReady: options.onIdle });
   }
 
   /** Whether the last claim left more that is due, runs may wait for this code, or fair keys may be ready. */
@@ -153,6 +153,7 @@ export class Claimer {
   /** No more claims will come. */
   stop(): void {
     this.sweep.stop();
+    this.fair.stop();
   }
 
   private get room(): number {
@@ -161,10 +162,10 @@ export class Claimer {
 
   private async claimAll(): Promise<number> {
     const { waiting, fair } = this;
-    // A poll expects waiting runs also where this code lacks their jobs. Where none of them came, nothing has
-    // changed, and no further poll is needed.
-    const hadMore = this.foundMore || fair.isExpected;
-    const expectedWaiting = waiting.isExpected;
+    // A poll expects waiting runs also where this code lacks their jobs, and fair keys also where another
+    // session holds them. Where none of them came, nothing has changed, and no further poll is needed.
+    const hadMore = this.foundMore;
+    const expectedOthers = waiting.isExpected || fair.isExpected;
     let total = waiting.takesTurn() ? await waiting.claim() : 0;
     if (fair.takesTurn()) total += await fair.claim(this.foundMore ? Math.ceil(this.room / 2) : this.room);
     let failure: { readonly error: unknown } | null = null;
@@ -190,7 +191,7 @@ export class Claimer {
     }
     if (total === 0) total = await waiting.claim();
     if (failure === null) total += await fair.claim(this.room);
-    if ((hadMore || (expectedWaiting && total > 0)) && !this.hasMore) this.options.onExhausted();
+    if ((hadMore || (expectedOthers && total > 0)) && !this.hasMore) this.options.onExhausted();
     if (failure !== null) throw failure.error;
     return total;
   }
