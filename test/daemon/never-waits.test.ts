@@ -181,6 +181,7 @@ describe('a run that is due starts while a worker has room', () => {
       `insert into tock.fair_scopes (queue, path, rate_count, rate_period_ms, rate_burst) values ('mail', '$.key', 1, 700, 1)`,
     );
     await startWarm({ listen });
+    await test.tock.enqueue(long, { as: 'keeps the daemon busy' });
     const five = [0, 1, 2, 3, 4].map(n => `mail ${n}`);
     for (const as of five) await test.tock.enqueue(noted, { as, key: 'a' } as never, { queue: 'mail' });
     await pass(6000);
