@@ -40,6 +40,7 @@ export type TockErrorCode =
   | 'TOCK_TIMEOUT'
   | 'TOCK_GAVE_UP'
   | 'TOCK_WAIT_CAUGHT'
+  | 'TOCK_NOT_AWAITED'
   | 'TOCK_DRAINING'
   | 'TOCK_OUTCOME_UNKNOWN'
   | 'TOCK_UNPUBLISHED'
