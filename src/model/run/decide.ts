@@ -1,10 +1,9 @@
 // Decides what the end of an attempt means for its run; finalize carries it out.
 import { parseDuration } from '../duration.js';
-import { isSteering, type RetryLater, TockError } from '../errors.js';
+import { isSteering, TockError } from '../errors.js';
 import type { Json } from '../job/job.js';
-import type { RetryPolicy } from '../run/retry.js';
 import type { Limit } from './limits.js';
-import { backoffMs } from './retry.js';
+import { backoffMs, type RetryLater, type RetryPolicy } from './retry.js';
 import { describeError, describeOutput, type ErrorEntry } from './sanitize.js';
 import { decideSnooze, isSnooze, isSuspension, type Wait, waitOf } from './snooze.js';
 import type { SkipReason, TransitionName } from './states.js';
