@@ -6,8 +6,7 @@ import type { JobTransaction } from '../../model/job/job-database.js';
 import { resultText } from '../../model/job/payload/payload.js';
 import type { Cursor } from '../../model/job/wait-methods.js';
 import { quote } from '../../model/names.js';
-import type { Outcome } from '../../model/run/decide.js';
-import { describeOutput } from '../../model/run/sanitize.js';
+import { type Outcome, successWith } from '../../model/run/decide.js';
 import type { Session } from '../../store/connection/database.js';
 import { isConnectionFailure, isTransient, isUnstorable } from '../../store/connection/errors.js';
 import { inSavepoint } from '../../store/connection/savepoint.js';
@@ -31,6 +30,7 @@ import { addingToGroup } from '../groups.js';
 import { type ActiveRun, leaseLost } from './active-run.js';
 import { checkEffectKey, type OpenTransactions, openCursors } from './cursor.js';
 import { refuseHandOff } from './hand-off.js';
+import { logWarning } from './run-logger.js';
 import { writeSpans } from './spans.js';
 import { refuseWait } from './suspend.js';
 
@@ -205,13 +205,8 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
         const { value, committed } = await inTransaction(async (session, trx) => {
           const returned = await atWork(() => work(trx));
           refuseHandOff(active, returned);
-          const outcome: Outcome = {
-            transition: 'succeed',
-            output: describeOutput(returned),
-            error: null,
-            delayMs: 0,
-            skipReason: null,
-          };
+          const outcome = successWith(returned);
+          logWarning(engine, active, outcome);
           const { freed, outboxWritten } = await atEnd(session, () => succeed(session, outcome)).catch(
             async (error: unknown) => {
               if (!isUnstorable(error)) throw error;

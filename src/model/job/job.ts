@@ -184,7 +184,10 @@ export interface JobOptions<
    * that it does, with a {@link DeadRun} as its payload.
    */
   readonly onDead?: OnDeadFor<OnDead, StandardSchemaV1.InferInput<Schema>>;
-  /** The handler. Its result is kept as the run's output, as JSON; or what `ctx.handOff` gives. */
+  /**
+   * The handler. Its result is kept as the run's output, as far as JSON holds it: see docs/jobs.md; or what
+   * `ctx.handOff` gives.
+   */
   run(ctx: JobContext, payload: StandardSchemaV1.InferOutput<Schema>): Promise<Output> | Output;
 }
 
