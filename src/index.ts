@@ -77,7 +77,7 @@ export type { ChangesOption, ChangesWebhook } from './model/changes/changes-opti
 export type { DeployMethods, DeployRecord, MarkOptions } from './model/deploys/deploys.js';
 export type { CheckCode, CheckResult, DoctorReport, Finding } from './model/doctor/check.js';
 export { type Duration, formatDuration, parseDuration } from './model/duration.js';
-export { Cancel, Dead, RetryLater, TockError, type TockErrorCode } from './model/errors.js';
+export { Cancel, Dead, TockError, type TockErrorCode } from './model/errors.js';
 export type { ScheduleVerdict } from './model/explain/instant.js';
 export type { FlowRecord, FlowRunRecord } from './model/flow/flow-record.js';
 export type {
@@ -263,7 +263,7 @@ export type { AttemptLog, KeptLine } from './model/run/log/attempt-log.js';
 export type { RunMatch } from './model/run/match/run-match.js';
 export type { RunOrder } from './model/run/match/run-order.js';
 export type { OutcomeCounts } from './model/run/outcome-counts.js';
-export type { RetryPolicy } from './model/run/retry.js';
+export { RetryLater, type RetryPolicy } from './model/run/retry.js';
 export type {
   CancelManyOptions,
   CancelOptions,

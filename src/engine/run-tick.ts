@@ -98,7 +98,12 @@ async function executeDue(
   const end = new AbortController();
   const timer =
     options.endMs === undefined ? undefined : engine.clock.setTimeout(() => end.abort(), leftMs());
-  signal?.addEventListener('abort', worker.wake);
+  const stop = () => {
+    worker.wake();
+    end.abort();
+  };
+  if (signal?.aborted) end.abort();
+  signal?.addEventListener('abort', stop);
   try {
     try {
       await lookForWebhooks(engine);
@@ -114,11 +119,11 @@ async function executeDue(
     } finally {
       // Runs that are executing end normally even if a claim failed.
       worker.close();
-      await Promise.race([worker.idle(), aborted(signal), aborted(end.signal)]);
+      await Promise.race([worker.idle(), aborted(end.signal)]);
     }
   } finally {
     engine.clock.clear(timer);
-    signal?.removeEventListener('abort', worker.wake);
+    signal?.removeEventListener('abort', stop);
     await worker.stop(Math.min(engine.settings.drainMs, leftMs()));
     await upkeep?.done;
   }
@@ -157,9 +162,9 @@ async function claimUntilIdle(
   }
 }
 
-function aborted(signal: AbortSignal | undefined): Promise<void> {
+function aborted(signal: AbortSignal): Promise<void> {
   return new Promise(resolve => {
-    if (signal?.aborted) resolve();
-    signal?.addEventListener('abort', () => resolve(), { once: true });
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
   });
 }

@@ -1,5 +1,5 @@
-// The errors that Tock throws, and those that a handler may throw to steer its run; one more is in
-// run/snooze.ts.
+// The errors that Tock throws, and those that a handler may throw to steer its run; two more, which read a
+// duration, are in run/retry.ts and run/snooze.ts.
 
 /** Every code a {@link TockError} can carry. Scripts may rely on them; messages may change. */
 export type TockErrorCode =
@@ -40,6 +40,7 @@ export type TockErrorCode =
   | 'TOCK_TIMEOUT'
   | 'TOCK_GAVE_UP'
   | 'TOCK_WAIT_CAUGHT'
+  | 'TOCK_NOT_AWAITED'
   | 'TOCK_DRAINING'
   | 'TOCK_OUTCOME_UNKNOWN'
   | 'TOCK_UNPUBLISHED'
@@ -62,24 +63,6 @@ export class TockError extends Error {
     super(message, options);
     this.name = 'TockError';
     this.code = code;
-  }
-}
-
-/**
- * Thrown by a handler: ends this attempt as failed and tries again after `delay` (a duration such as `'5m'`,
- * or milliseconds) instead of the job's own backoff. The attempt counts towards `maxAttempts`.
- */
-export class RetryLater extends Error {
-  readonly kind = 'tock.retry-later';
-  readonly delay: string | number;
-  constructor(
-    delay: string | number,
-    reason = 'the handler asked to be run again later',
-    options?: ErrorOptions,
-  ) {
-    super(reason, options);
-    this.name = 'RetryLater';
-    this.delay = delay;
   }
 }
 

@@ -120,6 +120,58 @@ describe('ctx.log', () => {
   });
 });
 
+describe('what does not count of a result or a policy', () => {
+  const LOST = 'warn output.users is a Map, which JSON keeps as {}: return Object.fromEntries(map)';
+  const result = () => ({ users: new Map([[1, 'ann']]) }) as never;
+
+  it.each<[string, (ctx: JobContext) => unknown]>([
+    ['returned', result],
+    ['the result of ctx.transaction, which is said once', ctx => ctx.transaction(result)],
+  ])('is said in the log of the run: what is lost of an output, %s', async (_how, run) => {
+    const { run: ended, logs } = await execute(jobOf(run));
+    expect(ended).toMatchObject({ status: 'succeeded', output: { users: {} } });
+    expect(said(logs)).toEqual([[LOST]]);
+  });
+
+  it.each([[true], [false]])(
+    'is said of the run of a batch whose it is (in a transaction: %s)',
+    async isOne => {
+      const batch = defineJob({
+        name: 'batch',
+        batch: { size: 2, within: '1m' },
+        run: async (ctx, runs) => {
+          runs.succeed(runs[0] as never, result());
+          if (isOne) await ctx.transaction(() => undefined);
+        },
+      });
+      const tock = test.another({ jobs: [batch] });
+      const ids = await tock.enqueueMany([{ job: batch }, { job: batch }]);
+      await tock.tick();
+      expect(await Promise.all(ids.map(async id => said(await tock.runs.log(id))))).toEqual([[[LOST]], []]);
+    },
+  );
+
+  it('is said where the backoff function gives no duration, so that the default holds', async () => {
+    const job = jobOf(
+      () => {
+        throw new Error('no');
+      },
+      undefined,
+      { retry: { maxAttempts: 2, backoff: () => Number.NaN } },
+    );
+    const tock = test.another({ jobs: [job] });
+    const id = await tock.enqueue(job);
+    await tock.tick();
+    expect(said(await tock.runs.log(id))).toEqual([
+      [
+        expect.stringMatching(
+          /^warn the next attempt waits as by default, .*: the result of retry.backoff NaN is not/,
+        ),
+      ],
+    ]);
+  });
+});
+
 describe('logs', () => {
   const talk = ({ log }: JobContext) => {
     for (const level of ['debug', 'info', 'warn', 'error'] as const) log[level]({}, level);

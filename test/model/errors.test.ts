@@ -1,6 +1,7 @@
 // The errors of Tock, and those that a handler throws to steer its run.
 import { describe, expect, it } from 'vitest';
-import { Cancel, Dead, isSteering, RetryLater, TockError } from '../../src/model/errors.js';
+import { Cancel, Dead, isSteering, TockError } from '../../src/model/errors.js';
+import { RetryLater } from '../../src/model/run/retry.js';
 
 const KINDS = ['tock.retry-later', 'tock.cancel', 'tock.dead'] as const;
 
@@ -64,4 +65,17 @@ describe('the steering errors', () => {
     expect(new Cancel('gone')).toMatchObject({ name: 'Cancel', message: 'gone' });
     expect(new Dead('hopeless')).toMatchObject({ name: 'Dead', message: 'hopeless' });
   });
+
+  // Regression: the default backoff was taken in silence, so nobody learned that the delay was no delay.
+  it.each([[Number.NaN], [Number.POSITIVE_INFINITY], [-1], ['soon'], [null], [undefined]])(
+    'refuse %s as the delay of RetryLater, so that the attempt says what is wrong',
+    delay => {
+      expect(() => new RetryLater(delay as string)).toThrow(
+        expect.objectContaining({
+          code: 'TOCK_BAD_DURATION',
+          message: expect.stringMatching(/^the delay of RetryLater .* is not a duration/),
+        }),
+      );
+    },
+  );
 });

@@ -143,6 +143,10 @@ describe('an isolated handler', () => {
       status: 'dead',
       errors: [{ code: 'TOCK_WAIT_CAUGHT' }],
     });
+    expect(await ended(await test.tock.enqueue('waits', { forgets: true }))).toMatchObject({
+      status: 'dead',
+      errors: [{ code: 'TOCK_NOT_AWAITED', message: expect.stringContaining('ctx.sleep "a"') }],
+    });
   });
 
   it('forwards its log lines and its progress, also when it never yields again', async () => {

@@ -323,8 +323,9 @@ const waits = defineJob({
   name: 'waits',
   isolate: true,
   retry: { maxAttempts: 1 },
-  payload: z.object({ catches: z.boolean().default(false) }),
-  async run(ctx, { catches }) {
+  payload: z.object({ catches: z.boolean().default(false), forgets: z.boolean().default(false) }),
+  async run(ctx, { catches, forgets }) {
+    if (forgets) return void ctx.sleep('a', '1h');
     const rows = await ctx.cursor('rows', 0);
     if (ctx.snoozes === 0) {
       await rows.advance(5);

@@ -97,6 +97,17 @@ describe('what a handler gets', () => {
     });
   });
 
+  // Regression: the error that nobody awaited ended the consumer's process.
+  it('a call that is not awaited fails the attempt', async () => {
+    const { broker } = await open([job('a', ctx => void ctx.enqueue<string>('other'))]);
+    await broker.deliver(messageFor('a'));
+    expect(last(broker)).toMatchObject({
+      kind: 'failed',
+      code: 'TOCK_NOT_AWAITED',
+      message: expect.stringContaining('ctx.enqueue "other"'),
+    });
+  });
+
   it('includes progress: the first at once, and then one a second', { tags: 'check' }, async () => {
     const { broker } = await open([
       job('a', async ctx => {

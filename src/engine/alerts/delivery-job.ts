@@ -4,9 +4,9 @@
 import { ALERT_QUEUE } from '../../model/alerts/alert-queue.js';
 import type { Alerting } from '../../model/alerts/read-alerts.js';
 import { WEBHOOK_QUEUE, webhooksOf } from '../../model/changes/webhook.js';
-import { RetryLater } from '../../model/errors.js';
 import { defineJob } from '../../model/job/define-job.js';
 import type { AnyJob } from '../../model/job/job.js';
+import { RetryLater } from '../../model/run/retry.js';
 import { DELIVERY_JOB } from '../../store/runs/alert-events.js';
 import type { Engine } from '../engine.js';
 

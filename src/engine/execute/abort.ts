@@ -1,4 +1,5 @@
 // An abort that costs nothing until it is used: most handlers never ask for their signal.
+import { manyMayListen } from '../../environment/many-listeners.js';
 
 /** Like an AbortController whose signal is made on demand. Only this file's functions change it. */
 export interface Interrupt {
@@ -24,6 +25,7 @@ export function signalOf(interrupt: Interrupt): AbortSignal {
   const state = interrupt as State;
   if (state.controller === null) {
     state.controller = new AbortController();
+    manyMayListen(state.controller.signal);
     if (state.isAborted) state.controller.abort(state.reason);
   }
   return state.controller.signal;

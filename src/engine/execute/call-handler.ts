@@ -1,6 +1,6 @@
 // Calls a job's handler in this process: a worker's, or the child of an isolated attempt.
 import { TockError } from '../../model/errors.js';
-import type { AnyJob } from '../../model/job/job.js';
+import type { AnyJob, JobContext } from '../../model/job/job.js';
 import type { Occurrence } from '../../model/job/job-schedule.js';
 import { checkPayload } from '../../model/job/payload/payload.js';
 import { parsePayload } from '../../model/job/registry.js';
@@ -11,6 +11,7 @@ import type { Engine } from '../engine.js';
 import { retryUntil } from '../finalize/retry-until.js';
 import type { ActiveRun } from './active-run.js';
 import { callWithOne } from './batch/call-batch.js';
+import { awaitHandler, Calls } from './calls/calls.js';
 import { createContext } from './context.js';
 import { isLeaseOld, leaseOld } from './endings.js';
 
@@ -30,12 +31,22 @@ export function callHandler(
   payload: unknown,
 ): Promise<unknown> {
   if (job.batch !== undefined) return callWithOne(engine, active, workerId, job, payload);
-  try {
-    if (active.run.has_parents) return callChild(engine, active, workerId, job, payload);
-    return Promise.resolve(job.run(createContext(engine, active, workerId), payload));
-  } catch (error) {
-    return Promise.reject(error);
-  }
+  if (active.run.has_parents) return callChild(engine, active, workerId, job, payload);
+  return callAlone(engine, active, workerId, job, payload);
+}
+
+function callAlone(
+  engine: Engine,
+  active: ActiveRun,
+  workerId: string,
+  job: AnyJob,
+  payload: unknown,
+  parents: JobContext['parents'] | null = null,
+): Promise<unknown> {
+  const calls = new Calls();
+  return awaitHandler(engine, calls, () =>
+    job.run(createContext(engine, active, workerId, calls, parents), payload),
+  );
 }
 
 /** Reads first how its parents have ended, so that a handler need not await `ctx.parents`. */
@@ -50,7 +61,7 @@ async function callChild(
   // Cancelled, drained or timed out meanwhile.
   if (active.interrupt.isAborted) throw active.interrupt.reason;
   if (isLeaseOld(engine, active)) throw leaseOld;
-  return await job.run(createContext(engine, active, workerId, parents), payload);
+  return await callAlone(engine, active, workerId, job, payload, parents);
 }
 
 /** The outputs of one run's parents, in bytes of text; with more, a handler reads them in pages. */

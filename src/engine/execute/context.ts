@@ -10,6 +10,7 @@ import { enqueue } from '../enqueue.js';
 import { groupResults } from '../groups.js';
 import { signalOf } from './abort.js';
 import type { ActiveRun } from './active-run.js';
+import { type Calls, tracked } from './calls/calls.js';
 import { closeUntil } from './close/close-until.js';
 import { createEffects, type Effects } from './effects.js';
 import { handOff } from './hand-off.js';
@@ -23,6 +24,7 @@ interface Own {
   readonly engine: Engine;
   readonly active: ActiveRun;
   readonly workerId: string;
+  readonly calls: Calls;
   /** Null: it has none. */
   readonly parents: JobContext['parents'] | null;
   effects: Effects | null;
@@ -34,9 +36,10 @@ export function createContext(
   engine: Engine,
   active: ActiveRun,
   workerId: string,
+  calls: Calls,
   parents: JobContext['parents'] | null = null,
 ): JobContext {
-  return new RunContext(engine, active, workerId, parents);
+  return tracked(new RunContext({ engine, active, workerId, calls, parents }), calls);
 }
 
 /**
@@ -59,10 +62,10 @@ class RunContext implements JobContext {
   readonly idempotencyKey: string | null;
   readonly trigger: Trigger;
 
-  constructor(engine: Engine, active: ActiveRun, workerId: string, parents: JobContext['parents'] | null) {
-    const { run } = active;
+  constructor(of: Pick<Own, 'engine' | 'active' | 'workerId' | 'calls' | 'parents'>) {
+    const { run } = of.active;
     const scheduledFor = run.scheduled_for === null ? null : new Date(run.scheduled_for);
-    this[OWN] = { engine, active, workerId, parents, effects: null, waits: null, log: null };
+    this[OWN] = { ...of, effects: null, waits: null, log: null };
     this.runId = run.id;
     this.job = run.job;
     this.definition = run.definition;
@@ -123,7 +126,9 @@ class RunContext implements JobContext {
   }
 
   get cursor(): JobContext['cursor'] {
-    return effectsOf(this[OWN]).cursor as JobContext['cursor'];
+    const { calls } = this[OWN];
+    const { cursor } = effectsOf(this[OWN]);
+    return async (name, initial) => tracked(await cursor(name, initial), calls, 'cursor') as never;
   }
 
   get sleep() {

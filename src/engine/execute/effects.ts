@@ -6,8 +6,7 @@ import type { JobTransaction } from '../../model/job/job-database.js';
 import { resultText } from '../../model/job/payload/payload.js';
 import type { Cursor } from '../../model/job/wait-methods.js';
 import { quote } from '../../model/names.js';
-import type { Outcome } from '../../model/run/decide.js';
-import { describeOutput } from '../../model/run/sanitize.js';
+import { type Outcome, successWith } from '../../model/run/decide.js';
 import type { Session } from '../../store/connection/database.js';
 import { isConnectionFailure, isTransient, isUnstorable } from '../../store/connection/errors.js';
 import { inSavepoint } from '../../store/connection/savepoint.js';
@@ -31,6 +30,7 @@ import { addingToGroup } from '../groups.js';
 import { type ActiveRun, leaseLost } from './active-run.js';
 import { checkEffectKey, type OpenTransactions, openCursors } from './cursor.js';
 import { refuseHandOff } from './hand-off.js';
+import { logWarning } from './run-logger.js';
 import { writeSpans } from './spans.js';
 import { refuseWait } from './suspend.js';
 
@@ -122,6 +122,30 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
     return await retryUntil(clock, attempt, error => !hasStarted && canRetry(error));
   };
 
+  /** Under way or done in this attempt, by the keys of the ledger. */
+  const used = new Set<string>();
+  /**
+   * What is done once in this run under a name: gives what an earlier attempt has kept, or does the work. In
+   * one attempt a name is used once, except after an error: what is called in a loop would be done only for
+   * its first pass.
+   */
+  const keptUnder = async <T>(
+    kind: keyof typeof KINDS,
+    name: string,
+    work: (key: string, effect: string) => Promise<T>,
+  ): Promise<T> => {
+    const key = `${kind}:${id}:${checkEffectKey(name)}`;
+    if (used.has(key)) throw usedTwice(KINDS[kind], name);
+    used.add(key);
+    try {
+      const kept = await retryUntil(clock, () => readEffect.first(database, { key }), canRetry);
+      return kept ? (valueOf(kept) as T) : await work(key, `${KINDS[kind]} ${quote(name)}`);
+    } catch (error) {
+      used.delete(key);
+      throw error;
+    }
+  };
+
   const succeed = async (session: Session, outcome: Outcome) => {
     await writeSpans(session, engine, workerId, [active]);
     const finalized = await finalizeRuns(session, [{ id, fence, outcome }], workerId);
@@ -135,22 +159,20 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
     cursor: openCursors(engine, active, workerId, open),
 
     async step<T>(name: string, work: () => Promise<T> | T) {
-      const key = `step:${id}:${checkEffectKey(name)}`;
-      const effect = `step ${quote(name)}`;
-      const kept = await retryUntil(clock, () => readEffect.first(database, { key }), canRetry);
-      if (kept) return valueOf(kept) as T;
-      const result = resultText(await atWork(work), effect);
-      const row = await retryUntil(
-        clock,
-        async () => {
-          const inserted = await keepStep.first(database, { ...holder, key, result });
-          // An earlier try may have kept it and lost the reply.
-          return inserted ?? (await readEffectIfHeld.first(database, { ...holder, key }));
-        },
-        canRetry,
-      ).catch((error: unknown) => refuse(error, effect));
-      if (!row) throw leaseLost(active);
-      return valueOf(row) as T;
+      return await keptUnder('step', name, async (key, effect) => {
+        const result = resultText(await atWork(work), effect);
+        const row = await retryUntil(
+          clock,
+          async () => {
+            const inserted = await keepStep.first(database, { ...holder, key, result });
+            // An earlier try may have kept it and lost the reply.
+            return inserted ?? (await readEffectIfHeld.first(database, { ...holder, key }));
+          },
+          canRetry,
+        ).catch((error: unknown) => refuse(error, effect));
+        if (!row) throw leaseLost(active);
+        return valueOf(row) as T;
+      });
     },
 
     async once<T>(key: string, work: (trx: JobTransaction) => Promise<T> | T) {
@@ -159,26 +181,23 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
 
     async child(name, job, payload, options) {
       refuseWait(active, null, 'ctx.child');
-      const effect = `child ${quote(name)}`;
-      const key = `child:${id}:${checkEffectKey(name)}`;
-      const kept = await retryUntil(clock, () => readEffect.first(database, { key }), canRetry);
-      if (kept) return valueOf(kept) as string;
-      const write = await enqueueing(engine, [{ ...checkChildOptions(job, options), job, payload }]);
-      return await onceUnder(key, effect, async session => {
-        const [made] = await write(session);
-        if (!made) throw new TockError('TOCK_BAD_STATE', 'nothing was enqueued');
-        await markAwaited.run(session, { id: made.id });
-        return made.id;
+      return await keptUnder('child', name, async (key, effect) => {
+        const write = await enqueueing(engine, [{ ...checkChildOptions(job, options), job, payload }]);
+        return await onceUnder(key, effect, async session => {
+          const [made] = await write(session);
+          if (!made) throw new TockError('TOCK_BAD_STATE', 'nothing was enqueued');
+          await markAwaited.run(session, { id: made.id });
+          return made.id;
+        });
       });
     },
 
     async addToGroup(name, runs) {
       refuseWait(active, null, 'ctx.group.add');
-      const key = `group:${id}:${checkEffectKey(name)}`;
-      const kept = await retryUntil(clock, () => readEffect.first(database, { key }), canRetry);
-      if (kept) return valueOf(kept) as string[];
-      const write = await addingToGroup(engine, id, runs);
-      return await onceUnder(key, `group.add ${quote(name)}`, async session => await write(session));
+      return await keptUnder('group', name, async (key, effect) => {
+        const write = await addingToGroup(engine, id, runs);
+        return await onceUnder(key, effect, async session => await write(session));
+      });
     },
 
     async transaction<T>(work: (trx: JobTransaction) => Promise<T> | T) {
@@ -186,13 +205,8 @@ export function createEffects(engine: Engine, active: ActiveRun, workerId: strin
         const { value, committed } = await inTransaction(async (session, trx) => {
           const returned = await atWork(() => work(trx));
           refuseHandOff(active, returned);
-          const outcome: Outcome = {
-            transition: 'succeed',
-            output: describeOutput(returned),
-            error: null,
-            delayMs: 0,
-            skipReason: null,
-          };
+          const outcome = successWith(returned);
+          logWarning(engine, active, outcome);
           const { freed, outboxWritten } = await atEnd(session, () => succeed(session, outcome)).catch(
             async (error: unknown) => {
               if (!isUnstorable(error)) throw error;
@@ -232,6 +246,16 @@ async function readBack(engine: Engine, active: ActiveRun, workerId: string, cau
 async function requireLease(session: Session, { run }: ActiveRun, workerId: string): Promise<void> {
   const held = await lockHeldRun.first(session, { id: run.id, fence: run.fence, workerId });
   if (!held) throw leaseLost({ run });
+}
+
+/** What has a name of its own in a run, as messages call it. */
+const KINDS = { step: 'step', child: 'child', group: 'group.add' } as const;
+
+function usedTwice(what: string, name: string): TockError {
+  return new TockError(
+    'TOCK_BAD_STATE',
+    `ctx.${what} ${quote(name)} is called twice in this attempt, and what has this name is done once: give each call its own name, such as \`mail \${user.id}\` in a loop`,
+  );
 }
 
 function valueOf(kept: StoredEffect | undefined): unknown {

@@ -30,7 +30,7 @@ const SUSPECT_ISOLATE: Isolate = { memoryMb: null };
  *
  * When the signal aborts (timeout, cancel, drain, lost lease), the handler has `graceMs` to stop; then the
  * attempt ends without it, and an isolated handler is killed. No database transaction is open meanwhile,
- * unless the handler opened one. An uninterrupted handler costs two promises, and no timer.
+ * unless the handler opened one. An uninterrupted handler costs three promises, and no timer.
  */
 export function executeRun(
   engine: Engine,

@@ -11,6 +11,7 @@ import {
 } from '../../model/job/logs-option.js';
 import { knownJob } from '../../model/job/registry.js';
 import type { Logger, LogMethod } from '../../model/logger.js';
+import type { Outcome } from '../../model/run/decide.js';
 import { describeLine, type LogLine } from '../../model/run/log/log-line.js';
 import { RunLog } from '../../model/run/log/run-log.js';
 import type { Engine } from '../engine.js';
@@ -69,6 +70,11 @@ export function keepLosses(engine: Engine, active: ActiveRun, losses: number): v
   const lost = lossSince(losses);
   const text = `${lost}: some of what this process printed during the attempt is lost`;
   keepLine(engine, active, describeLine('warn', text, NO_FIELDS, limits.maxBytes), limits.maxBytes);
+}
+
+/** Says in the run's log what its outcome leaves out. */
+export function logWarning(engine: Engine, active: ActiveRun, { warning }: Pick<Outcome, 'warning'>): void {
+  if (warning) createRunLogger(engine, active).warn({ event: 'run.warning' }, warning);
 }
 
 /** Adds a line to the attempt's log, which the next heartbeat, or the outcome, writes. */

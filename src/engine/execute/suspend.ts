@@ -202,7 +202,8 @@ export function endingOfThrown(
   { suspension }: ActiveRun,
   error: unknown,
 ): Extract<Ending, { kind: 'threw' }> {
-  if (suspension === null || isSuspension(error)) return { kind: 'threw', error };
+  const isLeft = error instanceof TockError && error.code === 'TOCK_NOT_AWAITED';
+  if (suspension === null || isLeft || isSuspension(error)) return { kind: 'threw', error };
   const caught = new TockError(
     'TOCK_WAIT_CAUGHT',
     `the handler caught the error by which it ends to wait (${suspension.wait}): wait outside of try, or throw the error again if isWait(error)`,

@@ -1,8 +1,10 @@
 // Writes the outcomes of runs that were handed off, once the other side has decided them: with the rules and
 // statements for the outcomes of workers.
 import { type IsOver, NEVER_OVER } from '../../model/clock.js';
-import { Dead, RetryLater } from '../../model/errors.js';
+import { MAX_DURATION_MS } from '../../model/duration.js';
+import { Dead } from '../../model/errors.js';
 import { decideOutcome, type Ending } from '../../model/run/decide.js';
+import { RetryLater } from '../../model/run/retry.js';
 import { HANDED_OFF } from '../../model/run/states.js';
 import { isUnstorable, sqlState } from '../../store/connection/errors.js';
 import { type Finalization, finalizeRuns } from '../../store/runs/finalize.js';
@@ -84,7 +86,7 @@ function endingOf({ decision, output, error, retry_in_ms: retryInMs }: Decided):
       ? new Dead(text)
       : retryInMs === null
         ? new Error(text)
-        : new RetryLater(retryInMs, text);
+        : new RetryLater(Math.min(retryInMs, MAX_DURATION_MS), text);
   // The error comes from the other side, so it has the stack of that side or none.
   return {
     kind: 'threw',

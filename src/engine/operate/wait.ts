@@ -1,4 +1,5 @@
 // Waits until a run has ended, and executes it if it is asked to.
+import { manyMayListen } from '../../environment/many-listeners.js';
 import { TockError } from '../../model/errors.js';
 import type { RunRecord } from '../../model/run/run-record.js';
 import { isFinished } from '../../model/run/states.js';
@@ -105,7 +106,7 @@ export async function waitForEnd(
       wake();
     };
   });
-  signal?.addEventListener('abort', stop, { once: true });
+  if (signal) manyMayListen(signal).addEventListener('abort', stop, { once: true });
   try {
     return await Promise.race([poll(), stopped]);
   } finally {
@@ -125,7 +126,7 @@ export async function executeOrWait(
 ): Promise<RunRecord> {
   await requireOriginal(engine.database);
   const worker = openWorker(engine, { kind: 'manual', concurrency: 1 });
-  signal?.addEventListener('abort', worker.wake);
+  if (signal) manyMayListen(signal).addEventListener('abort', worker.wake);
   try {
     for (;;) {
       const run = await findRunOrPending(engine.database, id);

@@ -15,6 +15,7 @@ import { abort } from '../execute/abort.js';
 import { type ActiveRun, activeRun, isHeld } from '../execute/active-run.js';
 import { endingsAtCrash } from '../execute/endings.js';
 import { drainReason } from '../execute/execute.js';
+import { logWarning } from '../execute/run-logger.js';
 import { notifyOutcome } from '../finalize/hooks.js';
 import { logClaimed } from '../finalize/log-outcome.js';
 import { OutcomeBatcher } from '../finalize/outcome-batcher.js';
@@ -211,6 +212,7 @@ export class RunPipeline implements WorkerLoad {
     const elapsedMs = active.startedAt === null ? 0 : this.engine.clock.now() - active.startedAt;
     const outcome = ending && outcomeOf(this.engine, active.run, ending, elapsedMs, active.batchSize);
     active.span?.end(outcome, active.isCommitted);
+    if (outcome !== null && !active.isCommitted) logWarning(this.engine, active, outcome);
     if (outcome?.transition === 'succeed') active.cursors = null;
     if (outcome === null || (active.progress ?? active.cursors ?? active.log ?? active.span) === null)
       return this.write(active, outcome);

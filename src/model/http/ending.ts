@@ -1,5 +1,6 @@
 // What the answer to an HTTP job means: success, a failure that may be retried, or one that is final.
-import { RetryLater, TockError, type TockErrorCode } from '../errors.js';
+import { TockError, type TockErrorCode } from '../errors.js';
+import { RetryLater } from '../run/retry.js';
 import { retryAfter } from '../run/snooze.js';
 
 /** What was answered, as much of it as is kept. */

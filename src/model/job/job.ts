@@ -65,13 +65,14 @@ export interface JobContext extends WaitMethods, CloseMethods {
   /**
    * Does the work once for this run: the first result is kept, and later attempts get it back. The work is
    * outside any transaction, so it may be repeated if the process dies before the result is kept.
-   * @throws TockError TOCK_BAD_RESULT for a result that JSON would change, or that is over 1 MiB
+   * @throws TockError TOCK_BAD_RESULT for a result that JSON would change, or that is over 1 MiB;
+   * TOCK_BAD_STATE for a name that this attempt has used, unless that step threw
    */
   readonly step: <T extends Json | void>(name: string, work: () => Promise<T> | T) => Promise<T>;
   /**
    * Does the work exactly once, ever, under `key`: the ledger row and what `work` writes through `trx` are
-   * committed together, and later calls with the key get the kept result. An effect outside the database (a
-   * mail) is repeated only if the process dies between the effect and the commit.
+   * committed together, and later calls with the key, in any run, get the kept result. An effect outside the
+   * database (a mail) is repeated only if the process dies between the effect and the commit.
    * @throws TockError TOCK_BAD_RESULT, as for `step`; then all is rolled back
    */
   readonly once: <T extends Json | void>(
@@ -102,7 +103,7 @@ export interface JobContext extends WaitMethods, CloseMethods {
   /**
    * Enqueues another run, once for this run and `name`: a later attempt gets the id of the same run. Await
    * its end by `ctx.waitForRuns([id])`. @throws TockError as `enqueue` does; TOCK_BAD_STATE inside `step`,
-   * `once` and `transaction`
+   * `once` and `transaction`, and for a name that this attempt has used
    */
   readonly child: <const J extends string | AnyJob>(
     name: string,
@@ -183,7 +184,10 @@ export interface JobOptions<
    * that it does, with a {@link DeadRun} as its payload.
    */
   readonly onDead?: OnDeadFor<OnDead, StandardSchemaV1.InferInput<Schema>>;
-  /** The handler. Its result is kept as the run's output, as JSON; or what `ctx.handOff` gives. */
+  /**
+   * The handler. Its result is kept as the run's output, as far as JSON holds it: see docs/jobs.md; or what
+   * `ctx.handOff` gives.
+   */
   run(ctx: JobContext, payload: StandardSchemaV1.InferOutput<Schema>): Promise<Output> | Output;
 }
 

@@ -132,8 +132,8 @@ export interface Group {
    * later attempt adds none, and gets the same ids. At most 10,000 at once, and 100,000 in the group. Since
    * the member itself has not ended, the join cannot start meanwhile.
    * @throws TockError as `enqueueMany` does; TOCK_BAD_KEY for a key that was used; TOCK_BAD_STATE in a run
-   * that is no member, or of several groups, or whose join waits no longer, and inside `step`, `once` and
-   * `transaction`
+   * that is no member, or of several groups, or whose join waits no longer, inside `step`, `once` and
+   * `transaction`, and for a name that this attempt has used
    */
   readonly add: (name: string, runs: readonly MemberRun[]) => Promise<readonly string[]>;
 }

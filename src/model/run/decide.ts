@@ -1,11 +1,11 @@
 // Decides what the end of an attempt means for its run; finalize carries it out.
 import { parseDuration } from '../duration.js';
-import { isSteering, type RetryLater, TockError } from '../errors.js';
+import { isSteering, TockError } from '../errors.js';
 import type { Json } from '../job/job.js';
-import type { RetryPolicy } from '../run/retry.js';
+import { keepOutput } from '../job/payload/output.js';
 import type { Limit } from './limits.js';
-import { backoffMs } from './retry.js';
-import { describeError, describeOutput, type ErrorEntry } from './sanitize.js';
+import { backoffMs, type RetryLater, type RetryPolicy } from './retry.js';
+import { describeError, type ErrorEntry } from './sanitize.js';
 import { decideSnooze, isSnooze, isSuspension, type Wait, waitOf } from './snooze.js';
 import type { SkipReason, TransitionName } from './states.js';
 
@@ -70,6 +70,8 @@ export interface Outcome {
   readonly wait?: Wait;
   /** Only for `handOff`. */
   readonly handOff?: HandedOff;
+  /** For the run's log: what of the handler's result, or of the job's policy, does not count. */
+  readonly warning?: string;
   /** Only for `fail` and `release`: may have ended a process, so its attempts get their own processes. */
   readonly isSuspect?: boolean;
 }
@@ -87,7 +89,7 @@ export interface Attempted {
 export function decideOutcome(ending: Ending, run: Attempted, policy: RetryPolicy, random: number): Outcome {
   switch (ending.kind) {
     case 'returned':
-      return succeededWith(describeOutput(ending.value));
+      return successWith(ending.value);
     case 'handedOff':
       return { ...NOTHING, transition: 'handOff', handOff: ending.handOff };
     case 'unpublished':
@@ -122,8 +124,11 @@ const NOTHING = { output: null, error: null, delayMs: 0, skipReason: null } as c
 /** Shared by all handlers that return nothing. */
 const SUCCEEDED: Outcome = { ...NOTHING, transition: 'succeed' };
 
-function succeededWith(output: Json | null): Outcome {
-  return output === null ? SUCCEEDED : { ...SUCCEEDED, output };
+/** The success of a handler with this result. */
+export function successWith(value: unknown): Outcome {
+  const { output, warning } = keepOutput(value);
+  if (output === null) return SUCCEEDED;
+  return { ...SUCCEEDED, output, ...(warning === null ? {} : { warning }) };
 }
 
 function decideFailure(
@@ -146,17 +151,24 @@ function decideFailure(
     ...NOTHING,
     transition: 'fail',
     error: entry,
-    delayMs: delayAfter(error, attempt, policy, random),
+    ...delayAfter(error, attempt, policy, random),
   };
 }
 
-function delayAfter(error: unknown, attempt: number, policy: RetryPolicy, random: number): number {
+function delayAfter(
+  error: unknown,
+  attempt: number,
+  policy: RetryPolicy,
+  random: number,
+): Pick<Outcome, 'delayMs' | 'warning'> {
   try {
-    if (!isSteering(error, 'tock.retry-later')) return backoffMs(policy, attempt, error, random);
-    return parseDuration((error as RetryLater).delay, 'the delay of RetryLater');
-  } catch {
+    if (!isSteering(error, 'tock.retry-later')) return { delayMs: backoffMs(policy, attempt, error, random) };
+    return { delayMs: parseDuration((error as RetryLater).delay, 'the delay of RetryLater') };
+  } catch (refused) {
     // An invalid policy or delay must not cost the run its retry.
-    return backoffMs({}, attempt, error, random);
+    const { message } = describeError(refused, attempt);
+    const warning = `the next attempt waits as by default, since its backoff has failed: ${message}`;
+    return { delayMs: backoffMs({}, attempt, error, random), warning };
   }
 }
 

@@ -54,6 +54,22 @@ export function checkMaxAttempts(count: number): number {
 }
 
 /**
+ * Thrown by a handler: ends this attempt as failed and tries again after `delay` (a duration such as `'5m'`,
+ * or milliseconds) instead of the job's own backoff. The attempt counts towards `maxAttempts`.
+ * @throws TockError TOCK_BAD_DURATION where the delay cannot be read
+ */
+export class RetryLater extends Error {
+  readonly kind = 'tock.retry-later';
+  readonly delay: Duration;
+  constructor(delay: Duration, reason = 'the handler asked to be run again later', options?: ErrorOptions) {
+    super(reason, options);
+    parseDuration(delay, 'the delay of RetryLater');
+    this.name = 'RetryLater';
+    this.delay = delay;
+  }
+}
+
+/**
  * The wait before the next attempt, in milliseconds: the base times the backoff, at most max, spread in both
  * directions by the jitter, so that runs that failed together are not retried together.
  * @param attempt the attempt that failed: 1, 2, …

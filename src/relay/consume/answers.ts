@@ -1,10 +1,9 @@
 // The answers to an attempt: what its handler returned or threw, as the relay reads it.
 import { parseDuration } from '../../model/duration.js';
-import { isSteering, type RetryLater, TockError } from '../../model/errors.js';
+import { isSteering, TockError } from '../../model/errors.js';
 import type { Json } from '../../model/job/job.js';
 import { completionText } from '../../model/job/payload/payload.js';
-import type { RetryPolicy } from '../../model/run/retry.js';
-import { backoffMs } from '../../model/run/retry.js';
+import { backoffMs, type RetryLater, type RetryPolicy } from '../../model/run/retry.js';
 import { describeError } from '../../model/run/sanitize.js';
 import { isSnooze } from '../../model/run/snooze.js';
 import {

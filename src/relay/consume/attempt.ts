@@ -1,6 +1,8 @@
 // One attempt at a consumer: its handler, under the message's lease, the job's timeout and the drain.
 import { performance } from 'node:perf_hooks';
 import { abort, createInterrupt, onAbort, signalOf } from '../../engine/execute/abort.js';
+import { awaitHandler, Calls } from '../../engine/execute/calls/calls.js';
+import { systemClock } from '../../environment/system-clock.js';
 import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import type { AnyJob } from '../../model/job/job.js';
@@ -41,6 +43,7 @@ export interface Attempt {
 /** How long a handler has to stop after its signal has aborted; at a drain it has had its time before. */
 const GRACE_MS = 10_000;
 const DRAIN_GRACE_MS = 1000;
+const TIME = { clock: systemClock, settings: { graceMs: GRACE_MS } };
 const PROGRESS_EVERY_MS = 1000;
 /** setTimeout counts in 32 bits; a longer timeout never fires in practice. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -66,10 +69,10 @@ export function beginAttempt({ broker, job, message, remainingMs, logger, policy
   const callHandler = async () => {
     const payload = await parsePayload(job, payloadOf(job, message));
     if (job.timeout !== undefined) timeout = startTimeout(parseDuration(job.timeout));
-    return (await job.run(
-      createContext({ message, signal: () => signalOf(interrupt), log, onProgress: progress.report }),
-      payload,
-    )) as unknown;
+    const calls = new Calls();
+    const signal = () => signalOf(interrupt);
+    const ctx = createContext({ message, signal, log, onProgress: progress.report, calls });
+    return await awaitHandler(TIME, calls, () => job.run(ctx, payload));
   };
   const startTimeout = (timeoutMs: number) =>
     setTimeout(

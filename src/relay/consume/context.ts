@@ -1,4 +1,5 @@
 // The context of a handler that a consumer calls: as in a worker, but for what needs the database.
+import { type Calls, tracked } from '../../engine/execute/calls/calls.js';
 import { TockError } from '../../model/errors.js';
 import type { JobContext } from '../../model/job/job.js';
 import type { Logger } from '../../model/logger.js';
@@ -10,11 +11,16 @@ export interface ContextParts {
   readonly signal: () => AbortSignal;
   readonly log: Logger;
   readonly onProgress: (fraction: number, stage?: string) => void;
+  readonly calls: Calls;
 }
 
 const MAX_STAGE = 200;
 
-export function createContext({ message, signal, log, onProgress }: ContextParts): JobContext {
+export function createContext(parts: ContextParts): JobContext {
+  return tracked(contextOf(parts), parts.calls);
+}
+
+function contextOf({ message, signal, log, onProgress }: ContextParts): JobContext {
   const scheduledFor = message.scheduledFor === null ? null : new Date(message.scheduledFor);
   const start = message.intervalStart === null ? scheduledFor : new Date(message.intervalStart);
   return {

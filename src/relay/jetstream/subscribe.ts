@@ -1,5 +1,6 @@
 // Receives from durable pull consumers: asks for as many messages as there is room for.
 import type * as Jet from '@nats-io/jetstream';
+import { manyMayListen } from '../../environment/many-listeners.js';
 import type { Subscription } from '../broker.js';
 import { asError, pause, within } from '../driver/deadline.js';
 import { type Delivery, parseBody, type Receiver } from '../driver/delivery.js';
@@ -22,6 +23,7 @@ export async function subscribe(
   await link.load();
   const logger = await link.logger();
   const stopping = new AbortController();
+  manyMayListen(stopping.signal);
   const asks = new Set<() => void>();
   receiver.onRoom(() => {
     for (const ask of asks) ask();
@@ -62,6 +64,7 @@ export async function subscribe(
     let asked = 0;
     let isOver = false;
     let end = (_error?: unknown) => undefined as void;
+    const stop = () => end();
 
     const pull = async (count: number) => {
       let left = count;
@@ -98,13 +101,14 @@ export async function subscribe(
           if (error === undefined) resolve();
           else reject(asError(error));
         };
-        stopping.signal.addEventListener('abort', () => end(), { once: true });
+        stopping.signal.addEventListener('abort', stop, { once: true });
         if (stopping.signal.aborted) end();
         asks.add(ask);
         ask();
       });
     } finally {
       isOver = true;
+      stopping.signal.removeEventListener('abort', stop);
       asks.delete(ask);
       for (const messages of pulls) messages.stop();
     }

@@ -238,25 +238,67 @@ describe.each(['step', 'once'] as const)('the result of ctx.%s', effect => {
   });
 });
 
-describe('ctx.step, where two of one name are under way', () => {
-  it('gives both the result that was kept first', { tags: 'check' }, async () => {
+const later = defineJob({ name: 'later', run: () => null });
+
+// Regression: only the first of a loop was done, and the others got its result, or in parallel did their work for nothing.
+describe('a name that is used twice in one attempt', () => {
+  const uses: Record<string, (ctx: JobContext, name: string) => Promise<unknown>> = {
+    step: (ctx, name) => ctx.step(name, () => void sent.push(name)),
+    child: (ctx, name) => ctx.child(name, later),
+    'group.add': (ctx, name) => ctx.group.add(name, [{ job: later }]),
+  };
+  let sent: string[] = [];
+
+  it.each(Object.keys(uses))(
+    'is refused by ctx.%s, in a loop and in parallel, with a way out',
+    async method => {
+      const use = uses[method] ?? (() => Promise.resolve());
+      const codes: unknown[] = [];
+      sent = [];
+      const acting = job(async ctx => {
+        const ended = await Promise.allSettled([use(ctx, 'a'), use(ctx, 'a')]);
+        const inLoop = await use(ctx, 'a').catch((error: unknown) => error);
+        for (const error of [
+          ...ended.flatMap(each => (each.status === 'rejected' ? [each.reason] : [])),
+          inLoop,
+        ])
+          codes.push(error);
+        // Another name is free, and so is that of each method: they are apart.
+        await use(ctx, 'b');
+        await ctx.step('c', () => null);
+        if (ctx.attempt < 2) throw new Error('later');
+        return ended.map(({ status }) => status);
+      });
+      const tock = test.another({ jobs: [acting, later] });
+      const { runs } = await tock.enqueueGroup([{ job: acting }], { then: { job: later } });
+      await tock.tick();
+      expect(await tock.runs.get(runs[0] ?? '')).toMatchObject({
+        status: 'succeeded',
+        output: ['fulfilled', 'rejected'],
+      });
+      expect(codes).toHaveLength(4);
+      for (const error of codes)
+        expect(error).toMatchObject({
+          code: 'TOCK_BAD_STATE',
+          message: expect.stringMatching(
+            `^ctx.${method} "a" is called twice .* give each call its own name, such as`,
+          ),
+        });
+      if (method === 'step') expect(sent).toEqual(['a', 'b']);
+    },
+  );
+
+  it('may be used again after an error', async () => {
     let calls = 0;
-    let open = () => undefined as void;
-    const opened = new Promise<void>(resolve => {
-      open = resolve;
-    });
     const acting = job(async ctx => {
-      const work = async () => {
-        const call = ++calls;
-        if (call === 2) open();
-        await opened;
-        return call;
+      const fetch = () => {
+        if (++calls === 1) throw new Error('busy');
+        return calls;
       };
-      return [...new Set(await Promise.all([ctx.step('fetch', work), ctx.step('fetch', work)]))];
+      const first = await ctx.step('fetch', fetch).catch(() => null);
+      return [first, await ctx.step('fetch', fetch)];
     });
-    const { run } = await runOf(acting);
-    expect(run).toMatchObject({ status: 'succeeded', attempts: 1 });
-    expect(run?.output).toHaveLength(1);
+    expect((await runOf(acting)).run).toMatchObject({ status: 'succeeded', attempts: 1, output: [null, 2] });
   });
 });
 

@@ -1,6 +1,6 @@
 // What an attempt's end means for the run: each ending, each way to steer, each hostile error.
 import { describe, expect, it } from 'vitest';
-import { Cancel, Dead, RetryLater } from '../../../src/model/errors.js';
+import { Cancel, Dead } from '../../../src/model/errors.js';
 import {
   type Attempted,
   decideOutcome,
@@ -8,7 +8,7 @@ import {
   type HolderMove,
   payloadError,
 } from '../../../src/model/run/decide.js';
-import type { RetryPolicy } from '../../../src/model/run/retry.js';
+import { RetryLater, type RetryPolicy } from '../../../src/model/run/retry.js';
 import { retryAfter, Snooze } from '../../../src/model/run/snooze.js';
 import { SKIP_REASONS, TRANSITIONS } from '../../../src/model/run/states.js';
 import { fc } from '../../support/seed.js';
@@ -241,8 +241,8 @@ describe('decideOutcome', () => {
     [undefined],
     [{}],
     [7n],
-  ])('falls back on the default backoff at a RetryLater of %s', delay => {
-    expect(decide(threw(new RetryLater(delay as string)))).toMatchObject({
+  ])('falls back on the default backoff at a RetryLater of another copy of %s', delay => {
+    expect(decide(threw(otherCopy('tock.retry-later', { delay })))).toMatchObject({
       transition: 'fail',
       delayMs: 10_000,
     });

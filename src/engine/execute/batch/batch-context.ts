@@ -6,6 +6,7 @@ import type { Engine } from '../../engine.js';
 import { enqueue } from '../../enqueue.js';
 import { type Interrupt, signalOf } from '../abort.js';
 import type { ActiveRun } from '../active-run.js';
+import { type Calls, tracked } from '../calls/calls.js';
 import { createBatchLogger } from '../run-logger.js';
 
 const OF_ONE_RUN = 'each run has its own: take it from `runs`';
@@ -52,6 +53,7 @@ export function createBatchContext(
   actives: readonly ActiveRun[],
   interrupt: Interrupt,
   transaction: BatchContext['transaction'],
+  calls: Calls,
 ): BatchContext {
   let log: BatchContext['log'] | undefined;
   const methods: BatchContext = {
@@ -74,7 +76,7 @@ export function createBatchContext(
       return engine.forHandlers().emit;
     },
   };
-  return Object.setPrototypeOf(methods, REFUSING) as BatchContext;
+  return tracked(Object.setPrototypeOf(methods, REFUSING) as BatchContext, calls);
 }
 
 /** Its members throw once they are asked for; so they are found in no list of the context's own. */

@@ -1,8 +1,7 @@
 // ctx.transaction of a batch: what the handler writes is committed with the success of its runs, or nothing.
 import { TockError } from '../../../model/errors.js';
 import type { BatchContext } from '../../../model/job/batch/batch-job.js';
-import type { Outcome } from '../../../model/run/decide.js';
-import { describeOutput } from '../../../model/run/sanitize.js';
+import { successWith } from '../../../model/run/decide.js';
 import type { Session } from '../../../store/connection/database.js';
 import { isConnectionFailure, isTransient, isUnstorable } from '../../../store/connection/errors.js';
 import { inSavepoint } from '../../../store/connection/savepoint.js';
@@ -13,6 +12,7 @@ import { refusedOutcome } from '../../finalize/refused-outcome.js';
 import { retryUntil } from '../../finalize/retry-until.js';
 import type { ActiveRun } from '../active-run.js';
 import { MAX_END_OF_TRANSACTION_MS } from '../effects.js';
+import { logWarning } from '../run-logger.js';
 import { writeSpans } from '../spans.js';
 
 export interface BatchToCommit {
@@ -74,11 +74,11 @@ export function batchTransaction(
         if (lost.length > 0) loseLeases(lost);
         const session = database.sessionOf(trx);
         await writeSpans(session, engine, workerId, written);
-        const outcomes = [...successes].map(([{ run }, output]) => ({
-          id: run.id,
-          fence: run.fence,
-          outcome: successWith(output),
-        }));
+        const outcomes = [...successes].map(([active, output]) => {
+          const outcome = successWith(output);
+          logWarning(engine, active, outcome);
+          return { id: active.run.id, fence: active.run.fence, outcome };
+        });
         const { freed, outboxWritten } = await atEnd(session, outcomes).catch(async (error: unknown) => {
           if (!isUnstorable(error)) throw error;
           const storable = outcomes.map(each =>
@@ -99,16 +99,6 @@ export function batchTransaction(
       if (!written.some(({ isCommitted }) => isCommitted)) forget();
       throw error;
     }
-  };
-}
-
-function successWith(output: unknown): Outcome {
-  return {
-    transition: 'succeed',
-    output: describeOutput(output),
-    error: null,
-    delayMs: 0,
-    skipReason: null,
   };
 }
 

@@ -8,6 +8,7 @@ import { isWait } from '../../../model/run/snooze.js';
 import type { Engine } from '../../engine.js';
 import type { Interrupt } from '../abort.js';
 import type { ActiveRun } from '../active-run.js';
+import { awaitHandler, Calls } from '../calls/calls.js';
 import { endingOf } from '../endings.js';
 import { createBatchContext } from './batch-context.js';
 import { createBatchRun } from './batch-run.js';
@@ -72,8 +73,11 @@ export class BatchCall {
         this.leaseLoss = error;
       },
     });
-    const ctx = createBatchContext(engine, job.name, actives, interrupt, transaction);
-    await (job.run as (ctx: unknown, runs: BatchRuns) => unknown)(ctx, runs);
+    const calls = new Calls();
+    const ctx = createBatchContext(engine, job.name, actives, interrupt, transaction, calls);
+    await awaitHandler(engine, calls, () =>
+      (job.run as (ctx: unknown, runs: BatchRuns) => unknown)(ctx, runs),
+    );
   }
 
   /** The handler has ended, or was given up: nothing that it says counts any more. */

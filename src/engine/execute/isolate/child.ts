@@ -6,10 +6,10 @@ import type { AnyJob } from '../../../model/job/job.js';
 import type { LogLevel } from '../../../model/job/logs-option.js';
 import { createRegistry, findJob } from '../../../model/job/registry.js';
 import type { Logger } from '../../../model/logger.js';
+import { successWith } from '../../../model/run/decide.js';
 import { type ErrorData, packError, unpackError } from '../../../model/run/errors/error-data.js';
 import { type LogLine, plainFields } from '../../../model/run/log/log-line.js';
 import { RunLog } from '../../../model/run/log/run-log.js';
-import { describeOutput } from '../../../model/run/sanitize.js';
 import { openPoolTo } from '../../../store/connection/connection.js';
 import { openDatabase } from '../../../store/connection/database.js';
 import type { Engine, HandlerMethods } from '../../engine.js';
@@ -18,6 +18,7 @@ import { abort } from '../abort.js';
 import { type ActiveRun, activeRun } from '../active-run.js';
 import { callHandler, readPayload } from '../call-handler.js';
 import { endingOfResult } from '../hand-off.js';
+import { logWarning } from '../run-logger.js';
 import { endingOfThrown } from '../suspend.js';
 import type { Answer, FromChild, Order } from './protocol.js';
 
@@ -79,7 +80,10 @@ export function openIsolatedAttempt(
         const value = await (active.span === null ? call() : active.span.around(call));
         const ending = endingOfResult(active, value);
         if (ending.kind === 'threw') throw ending.error;
-        return ending.kind === 'handedOff' ? ending : { kind: 'returned', value: describeOutput(value) };
+        if (ending.kind === 'handedOff') return ending;
+        const outcome = successWith(value);
+        if (!active.isCommitted) logWarning(engine, active, outcome);
+        return { kind: 'returned', value: outcome.output };
       } catch (error) {
         return { kind: 'threw', error: packError(endingOfThrown(active, error).error) };
       } finally {
@@ -106,6 +110,7 @@ const PROGRESS_EVERY_MS = 250;
 /** The run for createContext and createEffects. Whatever they write to it is sent to the worker. */
 function reportedRun(clock: Clock, { run }: Order, send: Send): ActiveRun & { readonly flush: () => void } {
   let progress: ActiveRun['progress'] = null;
+  let hasCommitted = false;
   let timer: Timer | undefined;
   const flush = () => {
     if (progress !== null) send({ kind: 'progress', ...progress });
@@ -129,9 +134,10 @@ function reportedRun(clock: Clock, { run }: Order, send: Send): ActiveRun & { re
       }, PROGRESS_EVERY_MS);
     },
     get isCommitted() {
-      return false;
+      return hasCommitted;
     },
     set isCommitted(isCommitted) {
+      hasCommitted = isCommitted;
       if (isCommitted) send({ kind: 'committed' });
     },
   };

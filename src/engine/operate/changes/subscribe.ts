@@ -1,6 +1,7 @@
 // Follows changes: reads pages after a position, and waits where there is nothing. It holds one page at most,
 // and reads the next when that has been given out. The position is all of its state: a lost connection loses
 // nothing.
+import { manyMayListen } from '../../../environment/many-listeners.js';
 import type { Change, ChangeSubscription, SubscribeOptions } from '../../../model/changes/change.js';
 import { cursorAt, placeOf, readFrom } from '../../../model/changes/cursor.js';
 import { TockError } from '../../../model/errors.js';
@@ -45,7 +46,7 @@ export function subscribe(
     options.signal?.removeEventListener('abort', end);
   };
   if (options.signal?.aborted) end();
-  options.signal?.addEventListener('abort', end, { once: true });
+  if (options.signal) manyMayListen(options.signal).addEventListener('abort', end, { once: true });
 
   let origin: string | null = null;
   /** Up to here, all has been read. */

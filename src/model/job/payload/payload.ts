@@ -99,7 +99,7 @@ function checkLength(text: string, maxBytes: number, kind: Kind): void {
 }
 
 /** Whether JSON.stringify gives what {@link copy} would, apart from unstorable text. May be falsely false. */
-function isPlain(value: unknown, depth: number): boolean {
+export function isPlain(value: unknown, depth: number): boolean {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return true;
   if (typeof value === 'number')
     return Number.isFinite(value) && (Number.isSafeInteger(value) || !Number.isInteger(value));

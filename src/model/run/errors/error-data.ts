@@ -3,12 +3,12 @@ import {
   Cancel,
   Dead,
   isSteering,
-  RetryLater,
   STEERING,
   type Steering,
   TockError,
   type TockErrorCode,
 } from '../../errors.js';
+import { RetryLater } from '../retry.js';
 import { describeError, type ErrorDescription, LEFT_OUT } from '../sanitize.js';
 import { Snooze, Suspension } from '../snooze.js';
 
@@ -63,7 +63,7 @@ function unpack(
 /** Undefined if it has no class of its own. */
 function bare({ name, message, code, kind, details }: ErrorData): Error | undefined {
   // Of these three, `details` have the delay, and the other numbers.
-  if (kind === 'tock.retry-later') return new RetryLater(String(details['delay'] ?? 'unknown'), message);
+  if (kind === 'tock.retry-later') return Object.assign(new RetryLater(0, message), { delay: 'unknown' });
   if (kind === 'tock.snooze') return Object.assign(new Snooze(0, { reason: message }), { delayMs: null });
   if (kind === 'tock.suspension')
     return new Suspension(String(details['wait']), String(details['waitId']), null);

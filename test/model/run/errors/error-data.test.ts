@@ -1,8 +1,9 @@
 // Model: an error goes from one process to another as data, and steers and tells the same there.
 import { deserialize, serialize } from 'node:v8';
 import { describe, expect, it } from 'vitest';
-import { Cancel, Dead, isSteering, RetryLater, TockError } from '../../../../src/model/errors.js';
+import { Cancel, Dead, isSteering, TockError } from '../../../../src/model/errors.js';
 import { packError, unpackError } from '../../../../src/model/run/errors/error-data.js';
+import { RetryLater } from '../../../../src/model/run/retry.js';
 import { describeError } from '../../../../src/model/run/sanitize.js';
 
 /** There, by the serialization that the child process uses. */
