@@ -87,8 +87,10 @@ async function relay(shell: Shell, flags: RelayFlags): Promise<number> {
           shell.say(
             `${paint('green', 'relaying')} ${chosen.map(cleanLine).join(', ')} from ${cleanLine(where)} to ${broker.name}. Ctrl-C stops it.`,
           );
-          await aborted(stop);
+          await Promise.race([aborted(stop), started.ended]);
           await started.stop();
+          const cause = await started.ended;
+          if (cause !== null) throw cause;
           shell.say(`stopped: ${figuresText(await started.figures())}`);
           return 0;
         });

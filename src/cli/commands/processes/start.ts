@@ -119,9 +119,11 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
           if (jobs.length > 0) shell.say(paint('dim', nextCommands(jobs, records)));
         }
         watcher?.sayRunning();
-        await aborted(stop);
+        await Promise.race([aborted(stop), daemon.ended]);
         await drain(shell, { tock, daemon, isForNext: watcher?.stop.aborted === true });
         await served?.close();
+        const cause = await daemon.ended;
+        if (cause !== null) throw cause;
         return 0;
       });
     },
