@@ -3,6 +3,7 @@ import { existsSync, readlinkSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
+import { hostZone } from '../environment/host-zone.js';
 import type { CronKind } from '../model/crontab/cron-field.js';
 import { TockError } from '../model/errors.js';
 import { readOwnCrontab, SYSTEM_FILE, SYSTEM_FOLDER, userName } from './crontab.js';
@@ -126,7 +127,7 @@ export function zoneOfHost(): string {
   } catch {
     // A copy instead of a link, or no such file.
   }
-  zone ??= new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  zone ??= hostZone();
   return /^(?:etc\/)?(?:utc|uct|zulu|universal)$/i.test(zone) ? 'UTC' : zone;
 }
 

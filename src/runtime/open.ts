@@ -11,7 +11,12 @@ import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job/job.js';
 import type { Logger } from '../model/logger.js';
 import type { Operator } from '../model/operator.js';
-import { DEFAULT_CONNECTIONS, endPool, openPoolTo, requireReachable } from '../store/connection/connection.js';
+import {
+  DEFAULT_CONNECTIONS,
+  endPool,
+  openPoolTo,
+  requireReachable,
+} from '../store/connection/connection.js';
 import { explainDatabaseError } from '../store/connection/errors.js';
 import type { MigrateResult } from '../store/schema/migrate.js';
 import { assembleTock } from '../tock/create-tock.js';
