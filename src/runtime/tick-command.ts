@@ -8,7 +8,7 @@ import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { TickCallOptions } from '../tock/options.js';
 import type { ShellTock } from '../tock/types.js';
-import { type Config, configOfProcess } from './configuration.js';
+import { type Config, configOfProcess, misspeltVariables } from './configuration.js';
 import { judgeError } from './exit-codes.js';
 import { openTock } from './open.js';
 import { endWithin, stopSignal } from './stop-signal.js';
@@ -64,6 +64,8 @@ async function makeTick(argv: readonly string[]): Promise<Made> {
     const config = configOfProcess(options);
     schema = config.schema;
     if (config.grace !== undefined) graceMs = parseDuration(config.grace);
+    const misspelt = misspeltVariables(process.env);
+    if (misspelt !== null) process.stderr.write(`tick: ${misspelt}\n`);
     const stop = stopSignal();
     const concurrency = options.concurrency === undefined ? config.concurrency : Number(options.concurrency);
     const call = {

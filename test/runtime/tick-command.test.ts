@@ -55,7 +55,10 @@ describe('what the job module and a handler have left open', () => {
 
   it('has the grace to end, which a stop signal cuts short without changing the exit code', async () => {
     const started = await start({ TOCK_GRACE: '1d' });
-    await until(async () => await Promise.resolve(started.output().includes('is done')), 'the tick to be over');
+    await until(
+      async () => await Promise.resolve(started.output().includes('is done')),
+      'the tick to be over',
+    );
     started.child.kill('SIGTERM');
     expect(await started.ended).toMatchObject({ code: 0, signal: null });
   });
