@@ -3,6 +3,7 @@ import type * as pg from 'pg';
 import type { ServerReport } from '../embedded/embedded-revival.js';
 import type { TickSummary } from '../engine/run-tick.js';
 import { checkLogLevel } from '../environment/log-level.js';
+import { systemClock } from '../environment/system-clock.js';
 import type { AlertOptions } from '../model/alerts/options.js';
 import { hostList } from '../model/database/hosts.js';
 import { parseDuration } from '../model/duration.js';
@@ -10,7 +11,12 @@ import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job/job.js';
 import type { Logger } from '../model/logger.js';
 import type { Operator } from '../model/operator.js';
-import { DEFAULT_CONNECTIONS, openPoolTo, requireReachable } from '../store/connection/connection.js';
+import {
+  DEFAULT_CONNECTIONS,
+  endPool,
+  openPoolTo,
+  requireReachable,
+} from '../store/connection/connection.js';
 import { explainDatabaseError } from '../store/connection/errors.js';
 import type { MigrateResult } from '../store/schema/migrate.js';
 import { assembleTock } from '../tock/create-tock.js';
@@ -76,7 +82,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
   const close = async () => {
     try {
       await tock?.close();
-      await early?.pool.end();
+      if (early) await endPool(early.pool, systemClock);
     } finally {
       await server?.stop();
     }

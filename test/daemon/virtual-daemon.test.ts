@@ -54,6 +54,20 @@ describe('a daemon in virtual time', () => {
     expect([await statusOf(id), daemon.outcomeCounts.succeeded]).toEqual(['succeeded', 1]);
   });
 
+  it('that lacks a table stops by itself, and says why', async () => {
+    await start();
+    await test.sql('alter table tock.job_runs_live rename to away');
+    try {
+      await virtual.clock.advance(10_000);
+      expect(await daemon.ended).toMatchObject({
+        code: 'TOCK_NOT_MIGRATED',
+        message: expect.stringMatching(/"tock\.job_runs_live" does not exist.*; run: tock migrate/),
+      });
+    } finally {
+      await test.sql('alter table tock.away rename to job_runs_live');
+    }
+  });
+
   it('that listens polls every five seconds, and starts a run when its time has come', async () => {
     await start();
     const id = await test.tock.enqueue('noted', {}, { runAt: at(30_000) });

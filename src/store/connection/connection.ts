@@ -1,5 +1,6 @@
 // How to connect to the database, as plain data, so that a child process can too.
 import pg, { type Pool, type PoolConfig } from 'pg';
+import type { Clock, Timer } from '../../model/clock.js';
 import { readHosts, type Target } from '../../model/database/hosts.js';
 import { withVerifyFull } from '../../model/database/tls.js';
 import { TockError } from '../../model/errors.js';
@@ -120,4 +121,19 @@ export function openPoolTo(connection: Connection, max: number, options: PoolOpt
   pool.on('connect', client => client.on('error', () => undefined));
   pool.on('error', () => undefined);
   return pool;
+}
+
+/** What is under way may go on for so long; then only a handler that was given up still has a connection. */
+const END_MS = 1000;
+
+/**
+ * Ends a pool. Statements that are under way end first, but a connection that a handler keeps for ever, in a
+ * transaction that it has left open, is not waited for.
+ */
+export async function endPool(pool: Pool, clock: Clock): Promise<void> {
+  let timer: Timer | undefined;
+  const late = new Promise<void>(resolve => {
+    timer = clock.setTimeout(resolve, END_MS);
+  });
+  await Promise.race([pool.end(), late]).finally(() => clock.clear(timer));
 }

@@ -6,7 +6,7 @@ import type * as pg from 'pg';
 import type { Clock } from '../../model/clock.js';
 import type { JobTransaction } from '../../model/job/job-database.js';
 import { checkSchemaName } from '../../model/names.js';
-import { DEFAULT_CONNECTIONS, openPoolTo, requireReachable } from './connection.js';
+import { DEFAULT_CONNECTIONS, endPool, openPoolTo, requireReachable } from './connection.js';
 import { noteCommits, poolWithDeadlines, queryWithin } from './deadline.js';
 import { isSerializationFailure } from './errors.js';
 import { watchWriter } from './hosts/watch-writer.js';
@@ -152,7 +152,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     async close() {
       release();
       writer.close();
-      if (!options.pool) await pool.end();
+      if (!options.pool) await endPool(pool, clock);
     },
   };
   return database;

@@ -7,6 +7,7 @@ import { ALL } from '../../databases/each-database.js';
 import { examples, withJson } from '../../flags/flags.js';
 import { type AddressFlags, checkAddress, serveFor, withAddress } from '../../serve-dashboard.js';
 import { aborted, action, type CommonOptions, type Shell, withTock } from '../../shell.js';
+import { noteMisspelt } from '../../unknown-names.js';
 
 type DashboardFlags = CommonOptions & AddressFlags & { readonly all?: true };
 
@@ -42,6 +43,7 @@ function variables(): string {
 
 async function dashboard(shell: Shell, flags: DashboardFlags): Promise<number> {
   await checkAddress(flags);
+  noteMisspelt(shell);
   const stop = stopSignal();
   if (flags.all) {
     // Loaded late, like everything that only one flag needs.

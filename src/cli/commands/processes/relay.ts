@@ -10,6 +10,7 @@ import { stopSignal } from '../../../runtime/stop-signal.js';
 import { count, duration, examples, queues, withJson } from '../../flags/flags.js';
 import { aborted, action, type CommonOptions, type Shell, withTock } from '../../shell.js';
 import { cleanLine, paint } from '../../terminal.js';
+import { noteMisspelt } from '../../unknown-names.js';
 
 interface RelayFlags extends CommonOptions {
   readonly broker?: string;
@@ -60,6 +61,7 @@ async function relay(shell: Shell, flags: RelayFlags): Promise<number> {
   const chosen = flags.queues ?? config.queues;
   if (chosen === undefined)
     throw new TockError('TOCK_BAD_OPTION', 'name the queues to hand off, as in --queues mail');
+  noteMisspelt(shell);
   const urls = readUrls(flags.broker ?? config.brokerUrl);
   const stop = stopSignal();
   return await withTock(
@@ -87,8 +89,10 @@ async function relay(shell: Shell, flags: RelayFlags): Promise<number> {
           shell.say(
             `${paint('green', 'relaying')} ${chosen.map(cleanLine).join(', ')} from ${cleanLine(where)} to ${broker.name}. Ctrl-C stops it.`,
           );
-          await aborted(stop);
+          await Promise.race([aborted(stop), started.ended]);
           await started.stop();
+          const cause = await started.ended;
+          if (cause !== null) throw cause;
           shell.say(`stopped: ${figuresText(await started.figures())}`);
           return 0;
         });
