@@ -1,4 +1,5 @@
 // createDashboard: the pages inside an app, which says who may look.
+import type { CurrentUrl } from '../model/current-url.js';
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 import { ROLES, type Role } from '../model/operator.js';
@@ -30,7 +31,7 @@ export interface DashboardOptions {
   /** Where the pages are mounted, such as `/admin/tock`. Default: the root. */
   readonly basePath?: string;
   /** URL of a replica from which all pages read. Default: the Tock's own database and pool. */
-  readonly readConnectionString?: string;
+  readonly readConnectionString?: CurrentUrl;
   /**
    * Opens `/metrics`, and nothing else, to requests with `authorization: Bearer <token>`. At least 16
    * characters. Default: none; then `authorize` decides there too.
