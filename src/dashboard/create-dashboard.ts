@@ -3,6 +3,7 @@ import type { CurrentUrl } from '../model/current-url.js';
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 import { ROLES, type Role } from '../model/operator.js';
+import { checkOptions, optionNames } from '../model/options.js';
 import type { Tock } from '../tock/types.js';
 import type { Access } from './access/access.js';
 import { checkMetricsToken, withMetricsToken } from './access/metrics-token.js';
@@ -41,12 +42,22 @@ export interface DashboardOptions {
   readonly signInHelp?: string;
 }
 
+const OPTIONS = optionNames<DashboardOptions>({
+  tock: true,
+  authorize: true,
+  basePath: true,
+  readConnectionString: true,
+  metricsToken: true,
+  signInHelp: true,
+});
+
 /**
  * Makes the dashboard of a Tock: pages, and forms that act. Loads and connects nothing before its first
  * request. Reads are read-only transactions of at most 5 s each.
  * @throws TockError TOCK_BAD_OPTION
  */
 export function createDashboard(options: DashboardOptions): Dashboard {
+  checkOptions(options, OPTIONS, 'createDashboard');
   const { tock, readConnectionString = null, basePath = '', metricsToken } = options;
   const path = typeof basePath === 'string' ? basePath.replace(/\/$/, '') : null;
   if (typeof options.authorize !== 'function') {

@@ -4,6 +4,7 @@ import { type CurrentUrl, urlNow } from '../../model/current-url.js';
 import { type DatabaseHosts, readHosts, type Target } from '../../model/database/hosts.js';
 import { withVerifyFull } from '../../model/database/tls.js';
 import { TockError } from '../../model/errors.js';
+import { quote } from '../../model/names.js';
 import { clientClass } from './client-class.js';
 import { openHostPool } from './hosts/host-pool.js';
 
@@ -59,10 +60,26 @@ export function connectionOf(options: Reach): Connection {
 /** What `pg` accepts at the beginning of a URL; a text without a scheme names a socket or a database. */
 const SCHEMES = ['postgres:', 'postgresql:', 'pg:', 'socket:'];
 
+/** Whether it has many connections, unlike a client, which is one. */
+export function isPool(given: unknown): given is Pool {
+  const { connect, totalCount } = (given ?? {}) as Partial<Pool>;
+  return typeof connect === 'function' && typeof totalCount === 'number';
+}
+
 /** Refuses options that do not name a PostgreSQL database. @throws TockError TOCK_BAD_OPTION */
-export function requireReachable(options: Reach): void {
-  if (options.pool) return;
-  const url = urlNow(options.connectionString ?? '');
+export function requireReachable({ connectionString, pool }: Reach): void {
+  if (isPool(pool)) return;
+  if (pool !== undefined && pool !== null)
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'pool is no pool of pg: pass new pg.Pool(), not a client, which is one connection; or connectionString',
+    );
+  const url = typeof connectionString === 'function' ? connectionString() : (connectionString ?? '');
+  if (typeof url !== 'string')
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `connectionString is ${quote(url)}: write postgres://user@host:5432/database, or a function that returns it`,
+    );
   const scheme = /^[a-z][a-z0-9+.-]*:/i.exec(url)?.[0].toLowerCase();
   if (scheme !== undefined && !SCHEMES.includes(scheme)) {
     throw new TockError(
