@@ -3817,7 +3817,7 @@ select current_user::text as role, array(
 
 -- read-schedule-states
 with chosen as materialized (
-  select d.id, d.name, d.paused_at, d.pause_reason, d.broken_at,
+  select d.id, d.name, d.paused_at, d.pause_reason, d.broken_at, d.active_window, d.timezone,
     case when d.paused_at is null and d.broken_at is null and isfinite(d.next_at) then d.next_at end as next_at
   from tock.job_definitions d
   where num_nonnulls(d.cron, d.every_ms, d.at, d.after) = 1 and d.vanished_at is null
@@ -3825,7 +3825,8 @@ with chosen as materialized (
 )
 select c.name as schedule, c.broken_at is null and coalesce(c.pause_reason, '') not like 'paused by itself%' as "isUp",
   extract(epoch from l.finished_at)::float8 as "lastSuccess", extract(epoch from c.next_at)::float8 as next,
-  extract(epoch from case when c.paused_at is null and c.broken_at is null then least(m.scheduled_for, w.scheduled_for, c.next_at) end)::float8 as "expectedBy"
+  extract(epoch from case when c.paused_at is null and c.broken_at is null then least(m.scheduled_for, w.scheduled_for, c.next_at) end)::float8 as "expectedBy",
+  c.active_window, c.timezone
 from chosen c
 left join lateral (
   select f.finished_at, f.scheduled_for, f.place from (
