@@ -23,7 +23,7 @@ import { checkSchemaName } from '../model/names.js';
 import { checkOperator, checkOperatorName, type Operator, requireRole } from '../model/operator.js';
 import { checkText } from '../model/options.js';
 import { requireReachable } from '../store/connection/connection.js';
-import { explainMissing } from '../store/connection/errors.js';
+import { withRemedy } from '../store/connection/errors.js';
 import { DELIVERY_JOB } from '../store/runs/alert-events.js';
 import { checkTockOptions } from './check-options.js';
 import { rememberDatabase } from './database-of.js';
@@ -116,7 +116,7 @@ export function assembleTock(
           opening ??= load();
           return await method(ownOf(await opening), ...input);
         } catch (error) {
-          throw explainMissing(error, schema);
+          throw withRemedy(error, schema);
         }
       };
     /** The same, of a method whose first argument names what it is about. */
