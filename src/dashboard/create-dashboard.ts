@@ -1,7 +1,9 @@
 // createDashboard: the pages inside an app, which says who may look.
+import type { CurrentUrl } from '../model/current-url.js';
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 import { ROLES, type Role } from '../model/operator.js';
+import { checkOptions, optionNames } from '../model/options.js';
 import type { Tock } from '../tock/types.js';
 import type { Access } from './access/access.js';
 import { checkMetricsToken, withMetricsToken } from './access/metrics-token.js';
@@ -30,7 +32,7 @@ export interface DashboardOptions {
   /** Where the pages are mounted, such as `/admin/tock`. Default: the root. */
   readonly basePath?: string;
   /** URL of a replica from which all pages read. Default: the Tock's own database and pool. */
-  readonly readConnectionString?: string;
+  readonly readConnectionString?: CurrentUrl;
   /**
    * Opens `/metrics`, and nothing else, to requests with `authorization: Bearer <token>`. At least 16
    * characters. Default: none; then `authorize` decides there too.
@@ -40,12 +42,22 @@ export interface DashboardOptions {
   readonly signInHelp?: string;
 }
 
+const OPTIONS = optionNames<DashboardOptions>({
+  tock: true,
+  authorize: true,
+  basePath: true,
+  readConnectionString: true,
+  metricsToken: true,
+  signInHelp: true,
+});
+
 /**
  * Makes the dashboard of a Tock: pages, and forms that act. Loads and connects nothing before its first
  * request. Reads are read-only transactions of at most 5 s each.
  * @throws TockError TOCK_BAD_OPTION
  */
 export function createDashboard(options: DashboardOptions): Dashboard {
+  checkOptions(options, OPTIONS, 'createDashboard');
   const { tock, readConnectionString = null, basePath = '', metricsToken } = options;
   const path = typeof basePath === 'string' ? basePath.replace(/\/$/, '') : null;
   if (typeof options.authorize !== 'function') {

@@ -1,10 +1,12 @@
 // Configuration from environment variables, checked; durations are still text.
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { checkLogLevel } from '../environment/log-level.js';
 import type { LogFormat } from '../environment/logger.js';
 import { isClone, projectFolder } from '../environment/paths.js';
+import { followSecretFile } from '../environment/secret-file.js';
 import { readHeartbeat } from '../model/alerts/read-alerts.js';
+import type { CurrentUrl } from '../model/current-url.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import { type LogsOption, readLogsOption } from '../model/job/logs-option.js';
@@ -14,11 +16,11 @@ import { findJobModule } from './job-module-path.js';
 
 export interface Config {
   /** Null: none is named. */
-  readonly databaseUrl: string | null;
+  readonly databaseUrl: CurrentUrl | null;
   /** A replica for what only reads; null: none is named. */
-  readonly readUrl: string | null;
+  readonly readUrl: CurrentUrl | null;
   /** The message broker of `tock relay`; null: none is named. */
-  readonly brokerUrl: string | null;
+  readonly brokerUrl: CurrentUrl | null;
   /** Whether the embedded server is used where no database is named. */
   readonly isEmbedded: boolean;
   readonly schema: string;
@@ -165,8 +167,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   const dataFolder = path.resolve(read('TOCK_DATA') ?? path.join(projectFolder(), '.tock'));
   return {
     ...readDatabase(read, dataFolder),
-    brokerUrl: read('TOCK_BROKER_URL') ?? readSecret('TOCK_BROKER_URL_FILE', read('TOCK_BROKER_URL_FILE')),
-    readUrl: read('TOCK_READ_URL') ?? readSecret('TOCK_READ_URL_FILE', read('TOCK_READ_URL_FILE')),
+    brokerUrl: readUrl(read, 'TOCK_BROKER_URL'),
+    readUrl: readUrl(read, 'TOCK_READ_URL'),
     dataFolder,
     schema: read('TOCK_SCHEMA') ?? 'tock',
     jobsModule: findJobModule(read('TOCK_JOBS')),
@@ -217,7 +219,7 @@ function readDatabase(read: Read, dataFolder: string): Pick<Config, 'databaseUrl
       'TOCK_BAD_OPTION',
       'TOCK_DATABASE must be embedded or unset; the address of a database belongs in DATABASE_URL',
     );
-  const url = read('DATABASE_URL') ?? readSecret('DATABASE_URL_FILE', read('DATABASE_URL_FILE'));
+  const url = readUrl(read, 'DATABASE_URL');
   const isAskedFor = named === 'embedded' || read('TOCK_DATA') !== undefined;
   const isEmbedded = isAskedFor || (url === null && isClone() && existsSync(dataFolder));
   return { databaseUrl: url ?? (isEmbedded ? null : urlOfVariables(read)), isEmbedded };
@@ -240,15 +242,10 @@ function urlOfVariables(read: Read): string | null {
   return `postgres://${place}${port === undefined ? '' : `:${port}`}/${name}`;
 }
 
-function readSecret(name: string, file: string | undefined): string | null {
-  if (file === undefined) return null;
-  try {
-    return readFileSync(file, 'utf8').trim() || null;
-  } catch (error) {
-    throw new TockError('TOCK_BAD_OPTION', `${name} names ${quote(file)}, which cannot be read`, {
-      cause: error,
-    });
-  }
+/** The variable, or the file that its twin names, which is read whenever it is needed. */
+function readUrl(read: Read, name: string): CurrentUrl | null {
+  const file = read(`${name}_FILE`);
+  return read(name) ?? (file === undefined ? null : followSecretFile(`${name}_FILE`, file));
 }
 
 function readCount(name: string, text: string | undefined): number | undefined {

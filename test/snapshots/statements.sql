@@ -705,22 +705,24 @@ select due.id, due.needs_admission, c.fence, c.job, c.attempts, c.max_attempts, 
 from due left join claimed c on c.id = due.id;
 
 -- claim-upkeep
--- One process an hour writes this row; the others do nothing more. A row from the future counts as old, because
--- the clock may have been set back. What a crash left behind is due too.
-with mine as (
+-- One process an hour, whose role may make partitions, writes this row; the others do nothing more. A row from the
+-- future counts as old, because the clock may have been set back. What a crash left behind is due too.
+with due as (
+  select from tock.upkeep where kind = 'partitions' and (at < tock.now() - interval '1 hour' or at > tock.now())
+), mine as (
   update tock.upkeep set at = tock.now()
   where kind = 'partitions' and (at < tock.now() - interval '1 hour' or at > tock.now())
+    and has_function_privilege('tock.create_partitions(integer, text)', 'execute')
   returning 1
 ), gone as (
   -- Hosts that ticked no more for a week; those that ticked a few times only, such as containers that live for
   -- one tick, for a day. Counted from the latest tick, which stays on record.
   delete from tock.ticks t using (select max(at) as at from tock.ticks) latest
-  where exists (select from mine)
+  where exists (select from due)
     and t.at < latest.at - case when t.tick_count < 5 then interval '1 day' else interval '7 days' end
 )
 select case when exists (select from mine) then
-    has_function_privilege('tock.create_partitions(integer, text)', 'execute')
-    and (tock.partitions_end() < tock.now()
+    (tock.partitions_end() < tock.now()
         + case tock.partition_unit() when 'day' then interval '7 days' else interval '2 months' end
       or exists (select from pg_constraint c where c.conrelid = 'tock.job_runs_finished_default'::regclass
         and c.conname = 'job_runs_finished_default_bounds'))
@@ -3806,23 +3808,29 @@ from tock.job_waits w join tock.job_awaited_runs a on a.wait_id = w.id
 where w.run_id = $1 and w.kind = 'group' and a.position > $2 order by a.position limit $3;
 
 -- read-role-rights
+-- By oids: a role that may not use the schema cannot name what is in it.
 select current_user::text as role, array(
   select missing from (
-    select p.name || ' on ' || t.name as missing from unnest($1::text[]) t(name), unnest('{select,insert,update,delete}'::text[]) p(name)
-    where not has_table_privilege('tock.' || quote_ident(t.name), p.name)
+    select 'usage on the schema' as missing where not has_schema_privilege(n.oid, 'usage')
     union all
-    select 'usage on job_runs_id_seq' where not has_sequence_privilege('tock.job_runs_id_seq', 'usage')
+    select p.name || ' on ' || c.relname from pg_class c, unnest('{select,insert,update,delete}'::text[]) p(name)
+    where c.relnamespace = n.oid and c.relname = any($1) and not has_table_privilege(c.oid, p.name)
     union all
-    select p.name || ' on ' || s.name from unnest('{swept_at,reap_turn}'::text[]) s(name), unnest('{select,update}'::text[]) p(name)
-    where not has_sequence_privilege('tock.' || s.name, p.name)
+    select 'usage on job_runs_id_seq' from pg_class c
+    where c.relnamespace = n.oid and c.relname = 'job_runs_id_seq' and not has_sequence_privilege(c.oid, 'usage')
+    union all
+    select p.name || ' on ' || c.relname from pg_class c, unnest('{select,update}'::text[]) p(name)
+    where c.relnamespace = n.oid and c.relname = any('{swept_at,reap_turn}') and not has_sequence_privilege(c.oid, p.name)
     union all
     select 'execute on ' || f.oid::regprocedure from pg_proc f
-    where f.pronamespace = 'tock'::regnamespace and f.proname = any($2) and not has_function_privilege(f.oid, 'execute')
-  ) m order by 1) as missing;
+    where f.pronamespace = n.oid and f.proname = any($2) and not has_function_privilege(f.oid, 'execute')
+  ) m order by missing <> 'usage on the schema', missing) as missing,
+  has_schema_privilege(n.oid, 'usage') and has_table_privilege(m.oid, 'select') as "mayRead"
+from pg_namespace n join pg_class m on m.relnamespace = n.oid and m.relname = 'migrations' where n.nspname = 'tock';
 
 -- read-schedule-states
 with chosen as materialized (
-  select d.id, d.name, d.paused_at, d.pause_reason, d.broken_at,
+  select d.id, d.name, d.paused_at, d.pause_reason, d.broken_at, d.active_window, d.timezone,
     case when d.paused_at is null and d.broken_at is null and isfinite(d.next_at) then d.next_at end as next_at
   from tock.job_definitions d
   where num_nonnulls(d.cron, d.every_ms, d.at, d.after) = 1 and d.vanished_at is null
@@ -3830,7 +3838,8 @@ with chosen as materialized (
 )
 select c.name as schedule, c.broken_at is null and coalesce(c.pause_reason, '') not like 'paused by itself%' as "isUp",
   extract(epoch from l.finished_at)::float8 as "lastSuccess", extract(epoch from c.next_at)::float8 as next,
-  extract(epoch from case when c.paused_at is null and c.broken_at is null then least(m.scheduled_for, w.scheduled_for, c.next_at) end)::float8 as "expectedBy"
+  extract(epoch from case when c.paused_at is null and c.broken_at is null then least(m.scheduled_for, w.scheduled_for, c.next_at) end)::float8 as "expectedBy",
+  c.active_window, c.timezone
 from chosen c
 left join lateral (
   select f.finished_at, f.scheduled_for, f.place from (

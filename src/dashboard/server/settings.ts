@@ -1,8 +1,8 @@
 // How a dashboard is reached and by whom, from environment variables. Secrets never come from argv, which
 // every user of the machine can read.
-import { readFileSync } from 'node:fs';
+import { followSecretFile, readSecretFile } from '../../environment/secret-file.js';
+import type { CurrentUrl } from '../../model/current-url.js';
 import { TockError } from '../../model/errors.js';
-import { quote } from '../../model/names.js';
 import { checkMetricsToken } from '../access/metrics-token.js';
 import { readUsers, type User } from './users.js';
 
@@ -11,7 +11,7 @@ export interface DashboardSettings {
   readonly proxySecret: string | null;
   readonly hosts: readonly string[];
   /** A replica for all reads. Null: the database itself. */
-  readonly readUrl: string | null;
+  readonly readUrl: CurrentUrl | null;
   /** Opens /metrics. Null: only who may see the pages may read them. */
   readonly metricsToken: string | null;
 }
@@ -48,21 +48,23 @@ export function readDashboardSettings(env: NodeJS.ProcessEnv): DashboardSettings
       .split(',')
       .map(name => name.trim())
       .filter(name => name !== ''),
-    readUrl: (readSecret(env, 'TOCK_DASHBOARD_READ_URL') ?? readSecret(env, 'TOCK_READ_URL'))?.text ?? null,
+    readUrl: readUrl(env, 'TOCK_DASHBOARD_READ_URL') ?? readUrl(env, 'TOCK_READ_URL'),
     metricsToken: token && checkMetricsToken(token.text, token.source),
   };
 }
 
 function readSecret(env: NodeJS.ProcessEnv, name: string): { text: string; source: string } | null {
-  const text = env[name]?.trim();
-  if (text !== undefined && text !== '') return { text, source: name };
-  const file = env[`${name}_FILE`]?.trim();
-  if (file === undefined || file === '') return null;
-  try {
-    return { text: readFileSync(file, 'utf8').trim(), source: `${name}_FILE` };
-  } catch (error) {
-    throw new TockError('TOCK_BAD_OPTION', `${name}_FILE names ${quote(file)}, which cannot be read`, {
-      cause: error,
-    });
-  }
+  const { text, file } = stated(env, name);
+  if (text) return { text, source: name };
+  return file ? { text: readSecretFile(`${name}_FILE`, file), source: `${name}_FILE` } : null;
 }
+
+function readUrl(env: NodeJS.ProcessEnv, name: string): CurrentUrl | null {
+  const { text, file } = stated(env, name);
+  return text || (file ? followSecretFile(`${name}_FILE`, file) : null);
+}
+
+const stated = (env: NodeJS.ProcessEnv, name: string) => ({
+  text: env[name]?.trim(),
+  file: env[`${name}_FILE`]?.trim(),
+});

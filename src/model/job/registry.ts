@@ -3,6 +3,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { TockError } from '../errors.js';
 import { quote } from '../names.js';
 import { didYouMean } from '../nearest.js';
+import { checkList } from '../options.js';
 import { circleError, definitionsBefore, findCircle, requireTimes } from '../planning/chain.js';
 import {
   type DescribedDefinition,
@@ -44,7 +45,7 @@ export function createRegistry(
   definedQueues: readonly DefinedQueue[] = [],
 ): Registry {
   const byName = new Map<string, AnyJob>();
-  for (const [index, job] of jobs.entries()) {
+  for (const [index, job] of checkList(jobs, 'jobs').entries()) {
     if (!isJob(job))
       throw new TockError('TOCK_BAD_JOB', `element ${index} of jobs was not made by defineJob`);
     const other = byName.get(job.name);
@@ -136,8 +137,8 @@ export function knownJob({ jobs, aliases, builtIn }: Registry, name: string): An
 
 /** Finds a job by object, name or alias. @throws TockError TOCK_UNKNOWN_JOB, with the near misses */
 export function findJob(registry: Registry, job: string | AnyJob): AnyJob {
-  const name = typeof job === 'string' ? job : job.name;
-  const found = knownJob(registry, name);
+  const name = typeof job === 'string' ? job : (job as AnyJob | null | undefined)?.name;
+  const found = typeof name === 'string' ? knownJob(registry, name) : undefined;
   if (found) return found;
   const known = [...registry.jobs.keys()];
   const all = known.length === 0 ? '; no jobs are defined' : `; known jobs: ${known.slice(0, 20).join(', ')}`;

@@ -4,6 +4,7 @@
 import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely';
 import type * as pg from 'pg';
 import type { Clock } from '../../model/clock.js';
+import type { CurrentUrl } from '../../model/current-url.js';
 import type { JobTransaction } from '../../model/job/job-database.js';
 import { checkSchemaName } from '../../model/names.js';
 import { DEFAULT_CONNECTIONS, endPool, openPoolTo, requireReachable } from './connection.js';
@@ -53,7 +54,7 @@ export interface Database extends Session {
 
 export interface DatabaseOptions {
   readonly clock: Clock;
-  readonly connectionString?: string;
+  readonly connectionString?: CurrentUrl;
   /** The app's own pool; it stays open at `close`. */
   readonly pool?: pg.Pool;
   readonly schema?: string;

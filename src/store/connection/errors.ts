@@ -132,28 +132,40 @@ export function explainMissing(error: unknown, schema: string): unknown {
   );
 }
 
+/**
+ * What an app gets: {@link explainMissing}, and other errors as they are, with their own code. Where something can
+ * be done about one, `remedy` says what.
+ */
+export function withRemedy(thrown: unknown, schema: string): unknown {
+  const error = explainMissing(thrown, schema);
+  if (error instanceof TockError || !(error instanceof Error)) return error;
+  const remedy = remedyOf(error, schema);
+  return remedy === null ? error : Object.assign(error, { remedy });
+}
+
 /** Turns a failure to reach the database, or to find Tock's tables in it, into one clear line. */
 export function explainDatabaseError(thrown: unknown, schema: string): unknown {
   const error = explainMissing(thrown, schema);
   if (error instanceof TockError) return error;
-  const state = sqlState(error);
   const message = redact(messageOf(error));
-  if (state === '42501') {
-    // Which right it is, only the message says, in the server's language.
-    return new TockError(
-      'TOCK_FORBIDDEN',
-      `${message}; docs/database.md, Roles, has what each role needs in schema ${schema}: tock doctor names what this one lacks to tick, and tock migrate and tock prune need the owner`,
-      { cause: error },
-    );
-  }
-  if (!isConnectionFailure(error)) return error;
   if (error instanceof NoHostError)
     return new TockError('TOCK_DATABASE_UNREACHABLE', message, { cause: error });
-  return new TockError(
-    'TOCK_DATABASE_UNREACHABLE',
-    `cannot reach the database: ${message}; ${remedyFor(state, error)}`,
-    { cause: error },
-  );
+  const remedy = remedyOf(error, schema);
+  if (remedy === null) return error;
+  return sqlState(error) === '42501'
+    ? new TockError('TOCK_FORBIDDEN', `${message}; ${remedy}`, { cause: error })
+    : new TockError('TOCK_DATABASE_UNREACHABLE', `cannot reach the database: ${message}; ${remedy}`, {
+        cause: error,
+      });
+}
+
+/** What to do about an error of the driver; null: nothing is known. That of several hosts says it itself. */
+function remedyOf(error: unknown, schema: string): string | null {
+  const state = sqlState(error);
+  // Which right it is, only the message says, in the server's language.
+  if (state === '42501')
+    return `docs/database.md, Roles, has what each role needs in schema ${schema}: tock doctor names what this one lacks to tick, and has the grants; tock migrate and tock prune need the owner`;
+  return isConnectionFailure(error) && !(error instanceof NoHostError) ? remedyFor(state, error) : null;
 }
 
 /** Sockets are connected to, not opened. */

@@ -101,6 +101,31 @@ describe('examine', () => {
     }
   });
 
+  it('gives a role without any right the grants that it needs to tick', async () => {
+    const role = `tock_none_${randomBytes(6).toString('hex')}`;
+    const url = new URL(test.url);
+    [url.username, url.password] = [role, 'secret'];
+    await test.sql(`create role ${role} login password 'secret'`);
+    const asRole = test.another({ connectionString: url.href });
+    try {
+      await expect(asRole.tick()).rejects.toMatchObject({
+        code: '42501',
+        remedy: expect.stringContaining('tock doctor names what this one lacks'),
+      });
+      const report = await asRole.doctor();
+      expect(find(report, 'schema')).toMatchObject({ level: 'failing' });
+      const rights = find(report, 'rights');
+      expect(rights?.text).toMatch(/^the role tock_none_\w+ cannot tick, for want of usage on the schema, /);
+      await follow(rights?.command);
+      await asRole.tick();
+      const after = await asRole.doctor();
+      expect([find(after, 'schema')?.level, find(after, 'rights')?.level]).toEqual(['ok', 'ok']);
+    } finally {
+      await asRole.close();
+      await test.sql(`drop owned by ${role}; drop role ${role}`);
+    }
+  });
+
   it.each([
     ['array_nulls', 'off', 'failing'],
     ['standard_conforming_strings', 'off', 'failing'],

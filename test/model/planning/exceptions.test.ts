@@ -67,6 +67,8 @@ describe('what is expected of successes', () => {
     lastSuccess: at(1),
     endedAt: null,
     frozen: [],
+    window: null,
+    outsideWindow: 'defer' as const,
   };
 
   it('leaves out what is skipped, and follows what is moved', () => {

@@ -11,7 +11,7 @@ describe('a permission that was denied', () => {
     const error = Object.assign(new Error(message), { code: '42501' });
     expect(explainDatabaseError(error, 'jobs')).toMatchObject({
       code: 'TOCK_FORBIDDEN',
-      message: `${message}; docs/database.md, Roles, has what each role needs in schema jobs: tock doctor names what this one lacks to tick, and tock migrate and tock prune need the owner`,
+      message: `${message}; docs/database.md, Roles, has what each role needs in schema jobs: tock doctor names what this one lacks to tick, and has the grants; tock migrate and tock prune need the owner`,
     });
   });
 });

@@ -1,5 +1,6 @@
 // `tock relay`: hands queues off to a message broker until a signal. Exit code 0 after a drain.
 import type { Command } from 'commander';
+import { type CurrentUrl, urlNow } from '../../../model/current-url.js';
 import { TockError } from '../../../model/errors.js';
 import type { Logger } from '../../../model/logger.js';
 import { quote } from '../../../model/names.js';
@@ -62,7 +63,8 @@ async function relay(shell: Shell, flags: RelayFlags): Promise<number> {
   if (chosen === undefined)
     throw new TockError('TOCK_BAD_OPTION', 'name the queues to hand off, as in --queues mail');
   noteMisspelt(shell);
-  const urls = readUrls(flags.broker ?? config.brokerUrl);
+  const urls = flags.broker ?? config.brokerUrl;
+  const { kind } = readUrls(urls);
   const stop = stopSignal();
   return await withTock(
     shell,
@@ -73,7 +75,7 @@ async function relay(shell: Shell, flags: RelayFlags): Promise<number> {
       pretty: flags.pretty === true || process.stderr.isTTY,
     },
     async ({ tock, where }) => {
-      const broker = await openBroker(urls, flags.prefix, tock.logger);
+      const broker = await openBroker(kind, () => readUrls(urls).urls, flags.prefix, tock.logger);
       try {
         return await underCrashGuard({ name: 'tock relay', tock, stop }, async () => {
           const { lease, maxOutstanding, concurrency } = flags;
@@ -108,9 +110,12 @@ function figuresText({ published, completed, failed, refused, outstanding }: Rel
   return `${published} published, ${completed} completed, ${failed} failed${late}; ${outstanding} wait for an answer`;
 }
 
+type Kind = 'rabbitmq' | 'nats';
+
 /** One broker, at one or several addresses. Errors do not show them: they may hold a password. */
-function readUrls(given: string | null): { readonly kind: 'rabbitmq' | 'nats'; readonly urls: string[] } {
-  if (given === null || given.trim() === '')
+function readUrls(source: CurrentUrl | null): { readonly kind: Kind; readonly urls: string[] } {
+  const given = urlNow(source ?? '');
+  if (given.trim() === '')
     throw new TockError(
       'TOCK_BAD_OPTION',
       'name the broker: --broker amqp://user:password@host:5672, or nats://host:4222, or set TOCK_BROKER_URL',
@@ -130,7 +135,8 @@ function readUrls(given: string | null): { readonly kind: 'rabbitmq' | 'nats'; r
 }
 
 async function openBroker(
-  { kind, urls }: ReturnType<typeof readUrls>,
+  kind: Kind,
+  urls: () => string[],
   prefix: string | undefined,
   logger: Logger | null,
 ): Promise<Broker> {
