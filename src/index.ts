@@ -173,6 +173,7 @@ export type {
   StoredOutput,
   Unstorable,
 } from './model/job/payload/json.js';
+export type { StandardSchemaV1 } from './model/job/payload/standard-schema.js';
 export type { Enqueued, EnqueuedOr, OutputOfId, RunId } from './model/job/run-id.js';
 export type {
   ShellCommand,

@@ -2129,13 +2129,27 @@ from (select r.payload::text as text from tock.job_runs_live r where r.id = $2 a
 
 -- last-errors-of-dead
 select r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code,
-  left(e.last ->> 'message', 500) as message, e.last ->> 'deploy' as deploy, (extract(epoch from r.finished_at) * 1000)::float8 as at from tock.job_runs_finished r cross join lateral (select r.errors -> -1 as last offset 0) e
+  left(e.last ->> 'message', 500) as message, case when e.last -> 'cause' is not null or e.last -> 'errors' is not null then (
+    with recursive inner_errors (said, depth) as (
+      select coalesce(e.last -> 'cause', e.last -> 'errors' -> 0), 1
+      union all
+      select coalesce(said -> 'cause', said -> 'errors' -> 0), depth + 1 from inner_errors where said is not null
+    )
+    select left(coalesce(nullif(said ->> 'message', ''), nullif(said ->> 'code', ''), said ->> 'name'), 500)
+    from inner_errors where said is not null order by depth desc limit 1) end as cause, e.last ->> 'deploy' as deploy, (extract(epoch from r.finished_at) * 1000)::float8 as at from tock.job_runs_finished r cross join lateral (select r.errors -> -1 as last offset 0) e
 where r.status = 'dead' and r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz
 order by r.finished_at desc limit $3::integer;
 
 -- last-errors-of-failing
 select r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code,
-  left(e.last ->> 'message', 500) as message, e.last ->> 'deploy' as deploy, (extract(epoch from r.started_at) * 1000)::float8 as at from tock.job_runs_live r cross join lateral (select r.errors -> -1 as last offset 0) e
+  left(e.last ->> 'message', 500) as message, case when e.last -> 'cause' is not null or e.last -> 'errors' is not null then (
+    with recursive inner_errors (said, depth) as (
+      select coalesce(e.last -> 'cause', e.last -> 'errors' -> 0), 1
+      union all
+      select coalesce(said -> 'cause', said -> 'errors' -> 0), depth + 1 from inner_errors where said is not null
+    )
+    select left(coalesce(nullif(said ->> 'message', ''), nullif(said ->> 'code', ''), said ->> 'name'), 500)
+    from inner_errors where said is not null order by depth desc limit 1) end as cause, e.last ->> 'deploy' as deploy, (extract(epoch from r.started_at) * 1000)::float8 as at from tock.job_runs_live r cross join lateral (select r.errors -> -1 as last offset 0) e
 where r.status = 'failed' and r.started_at >= $1::timestamptz and r.started_at < $2::timestamptz
 order by r.id desc limit $3::integer;
 
@@ -3221,8 +3235,14 @@ order by o.scheduled_for;
 
 -- read-last-errors
 select i.id::text as id, e.error from unnest($1::bigint[]) as i(id) cross join lateral (
-  select concat_ws(': ', r.errors -> -1 ->> 'name', left(r.errors -> -1 ->> 'message', 300)) as error from tock.job_runs r where r.id = i.id limit 1) e
-where e.error <> '';
+  select jsonb_build_object('name', r.errors -> -1 ->> 'name', 'message', left(r.errors -> -1 ->> 'message', 500), 'cause', case when r.errors -> -1 -> 'cause' is not null or r.errors -> -1 -> 'errors' is not null then (
+    with recursive inner_errors (said, depth) as (
+      select coalesce(r.errors -> -1 -> 'cause', r.errors -> -1 -> 'errors' -> 0), 1
+      union all
+      select coalesce(said -> 'cause', said -> 'errors' -> 0), depth + 1 from inner_errors where said is not null
+    )
+    select left(coalesce(nullif(said ->> 'message', ''), nullif(said ->> 'code', ''), said ->> 'name'), 500)
+    from inner_errors where said is not null order by depth desc limit 1) end) as error from tock.job_runs r where r.id = i.id and r.errors -> -1 is not null limit 1) e;
 
 -- read-last-ticks
 select t.host, extract(epoch from max(t.at))::float8 as at from tock.ticks t
@@ -3361,7 +3381,15 @@ select l.* from (select f.* from (
   order by hashtext(f.subject || to_char(tock.now(), 'HH24MI')), f.subject limit $1) l order by l.subject;
 
 -- read-member-errors
-select r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code, left(e.last ->> 'message', 500) as message, (extract(epoch from r.finished_at) * 1000)::float8 as at
+select r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code, left(e.last ->> 'message', 500) as message,
+  case when e.last -> 'cause' is not null or e.last -> 'errors' is not null then (
+    with recursive inner_errors (said, depth) as (
+      select coalesce(e.last -> 'cause', e.last -> 'errors' -> 0), 1
+      union all
+      select coalesce(said -> 'cause', said -> 'errors' -> 0), depth + 1 from inner_errors where said is not null
+    )
+    select left(coalesce(nullif(said ->> 'message', ''), nullif(said ->> 'code', ''), said ->> 'name'), 500)
+    from inner_errors where said is not null order by depth desc limit 1) end as cause, (extract(epoch from r.finished_at) * 1000)::float8 as at
 from tock.job_runs_finished r cross join lateral (select r.errors -> -1 as last offset 0) e
 where r.status = 'dead' and r.finished_at >= $1::timestamptz and r.id = any(array(
   select a.run_id from tock.job_awaited_runs a where a.wait_id = $2 and (a.status is null or a.status = 'dead') order by a.position limit $3::integer));
@@ -4199,7 +4227,14 @@ select d.name, d.job, d.cron, d.every_ms::float8 as every_ms, d.phase_ms::float8
   d.at, d.after, d.timezone, case when isfinite(d.next_at) then extract(epoch from case when d.next_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.next_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.next_at end) end as "nextAt", d.broken_reason as "brokenReason",
   extract(epoch from d.paused_at) as "pausedAt", d.pause_reason as "pauseReason", coalesce(dead.count, 0) as dead,
   extract(epoch from dead.at) as "lastDeadAt", dead.id::text as "lastDeadId",
-  (select concat_ws(': ', e.error ->> 'name', left(e.error ->> 'message', 300)) from (select r.errors -> -1 as error
+  (select jsonb_build_object('name', e.error ->> 'name', 'message', left(e.error ->> 'message', 500), 'cause', case when e.error -> 'cause' is not null or e.error -> 'errors' is not null then (
+    with recursive inner_errors (said, depth) as (
+      select coalesce(e.error -> 'cause', e.error -> 'errors' -> 0), 1
+      union all
+      select coalesce(said -> 'cause', said -> 'errors' -> 0), depth + 1 from inner_errors where said is not null
+    )
+    select left(coalesce(nullif(said ->> 'message', ''), nullif(said ->> 'code', ''), said ->> 'name'), 500)
+    from inner_errors where said is not null order by depth desc limit 1) end) from (select r.errors -> -1 as error
     from tock.job_runs_finished r where r.id = dead.id and r.finished_at = dead.at) e) as "lastError",
   case when (d.pause_id is not null and dead.count is null and d.broken_at is null) then count(*) over act else 1 end::int as together,
   (d.pause_id is not null and dead.count is null and d.broken_at is null) and row_number() over (act order by d.name) > 1 as "isStoodFor",
@@ -4220,7 +4255,14 @@ where d.vanished_at is null and d.created_at <= $1::timestamptz
 
 -- read-undelivered-flips
 select f.rule, f.condition as "when", f.subject, f.kind, to_char(f.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, to_char(f.since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as since, f.detail, f.run_id::text as "runId",
-  v.timezone as zone, nullif(concat_ws(': ', e.last ->> 'name', left(e.last ->> 'message', 300)), '') as error
+  v.timezone as zone, case when e.last is not null then jsonb_build_object('name', e.last ->> 'name', 'message', left(e.last ->> 'message', 500), 'cause', case when e.last -> 'cause' is not null or e.last -> 'errors' is not null then (
+    with recursive inner_errors (said, depth) as (
+      select coalesce(e.last -> 'cause', e.last -> 'errors' -> 0), 1
+      union all
+      select coalesce(said -> 'cause', said -> 'errors' -> 0), depth + 1 from inner_errors where said is not null
+    )
+    select left(coalesce(nullif(said ->> 'message', ''), nullif(said ->> 'code', ''), said ->> 'name'), 500)
+    from inner_errors where said is not null order by depth desc limit 1) end) end as error
 from tock.alert_deliveries d join tock.alert_flips f on f.id = d.flip_id
 left join tock.job_definitions v on v.name = f.subject and f.condition not in ('waiting', 'silent')
 left join lateral (

@@ -1,5 +1,5 @@
 // What a job is, and what its handler is given: the public types.
-import type { StandardSchemaV1 } from '@standard-schema/spec';
+
 import type { Expectation } from '../alerts/options.js';
 import type { ChangesOption } from '../changes/changes-option.js';
 import type { Duration } from '../duration.js';
@@ -27,6 +27,7 @@ import type { JobDatabase, JobTransaction } from './job-database.js';
 import type { DataInterval, IsOptional, ScheduleFor } from './job-schedule.js';
 import type { LogsOption } from './logs-option.js';
 import type { Json, StoredOutput } from './payload/json.js';
+import type { StandardSchemaV1 } from './payload/standard-schema.js';
 import type { Enqueued, EnqueuedOr, RunId } from './run-id.js';
 import type { EmitOptions, WaitMethods } from './wait-methods.js';
 
@@ -244,12 +245,17 @@ export type JobOf<Reference, Jobs extends readonly AnyJob[]> = Reference extends
     ? never
     : Extract<Jobs[number], { readonly name: Reference }>;
 
-/** The payload for a reference; unknown where only a name is known. */
+/** Takes the payload of one of some jobs. A function of each, because their arguments are what all of them take. */
+type Taker<J> = J extends AnyJob ? (payload: PayloadOf<J>) => void : never;
+
+/** The payload for a reference, which each job that it may stand for takes; unknown where only a name is known. */
 export type PayloadFor<Reference, Jobs extends readonly AnyJob[] = readonly AnyJob[]> = [
   JobOf<Reference, Jobs>,
 ] extends [never]
   ? unknown
-  : PayloadOf<JobOf<Reference, Jobs>>;
+  : Taker<JobOf<Reference, Jobs>> extends (payload: infer Payload) => void
+    ? Payload
+    : never;
 
 /** The output for a reference; unknown where only a name is known. */
 export type OutputFor<Reference, Jobs extends readonly AnyJob[] = readonly AnyJob[]> = [

@@ -1,5 +1,5 @@
 // The jobs of a process, by name.
-import type { StandardSchemaV1 } from '@standard-schema/spec';
+
 import { TockError } from '../errors.js';
 import { quote } from '../names.js';
 import { didYouMean } from '../nearest.js';
@@ -19,6 +19,7 @@ import { isJob } from './define-job.js';
 import { type FairScope, fairScopeOf } from './fair/fair.js';
 import type { AnyJob, Json } from './job.js';
 import { checkPayload } from './payload/payload.js';
+import type { StandardSchemaV1 } from './payload/standard-schema.js';
 
 export interface Registry {
   readonly jobs: ReadonlyMap<string, AnyJob>;

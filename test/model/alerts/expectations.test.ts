@@ -209,13 +209,16 @@ describe('a message', () => {
 
   it('has the last error once, without passwords, and not where it has recovered', () => {
     const textOf = (more: Partial<StoredFlip>) => composeMessage('id', [flip(1, more)], NOWHERE);
-    const error = 'Error: connect postgres://app:s3cret@db/x';
+    const error = { name: 'Error', message: 'connect postgres://app:s3cret@db/x', cause: null };
     const late = textOf({ when: 'late', runId: null, detail: 'no success', error });
     expect(late.text).toBe(
       'job-1 is late: no success; its last error: Error: connect postgres://app:***@db/x (2026-03-09 12:00 UTC)',
     );
     expect(late.alerts[0]?.error).toBe('Error: connect postgres://app:***@db/x');
-    const said = textOf({ detail: 'run 7 ended dead: Error: no disk', error: 'Error: no disk' });
+    const said = textOf({
+      detail: 'run 7 ended dead: Error: no disk',
+      error: { ...error, message: 'no disk' },
+    });
     expect(said.text.match(/no disk/g)).toHaveLength(1);
     expect(textOf({ kind: 'up', error }).alerts[0]?.error).toBeNull();
   });
