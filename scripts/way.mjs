@@ -80,7 +80,7 @@ async function executedIn({ url, functions }) {
 }
 
 async function say(title, files) {
-  const names = [...files.keys()].sort();
+  const names = [...files.keys()].sort((one, other) => one.localeCompare(other));
   let lines = 0;
   for (const name of names) lines += (await readFile(path.join(root, name), 'utf8')).split('\n').length - 1;
   const count = [...files.values()].reduce((sum, list) => sum + list.length, 0);

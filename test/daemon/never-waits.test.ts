@@ -183,7 +183,7 @@ describe('a run that is due starts while a worker has room', () => {
     await startWarm({ listen });
     await test.tock.enqueue(long, { as: 'keeps the daemon busy' });
     const five = [0, 1, 2, 3, 4].map(n => `mail ${n}`);
-    for (const as of five) await test.tock.enqueue(noted, { as, key: 'a' } as never, { queue: 'mail' });
+    for (const as of five) await test.tock.enqueue(noted, { as, key: 'a' }, { queue: 'mail' });
     await pass(6000);
     const [first = 0] = waited(0, ...five);
     const waits = waited(first, ...five).map((ms, n) => ms - 700 * n);
