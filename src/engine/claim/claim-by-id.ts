@@ -4,8 +4,8 @@ import type { Engine } from '../engine.js';
 import { oneByOne } from '../set-aside.js';
 
 /**
- * Also while everything is frozen, and where the run waits for code that has its job, as this has. Null if the
- * run is not due or not free, or was set aside because its row cannot be claimed.
+ * Also while everything is frozen, and where the run waits for code that has its job, as this has. Null if
+ * the run is not due or not free, or was set aside because its row cannot be claimed.
  */
 export async function claimById(
   engine: Engine,
