@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import { defineJob } from '../../src/index.js';
 import { openForEach } from '../support/open.js';
+import { addRuns } from '../support/runs.js';
 import { reuseTestTock } from '../support/test-tock.js';
 
 const zzz = defineJob({ name: 'zzz', run: () => 'done' });
@@ -34,4 +35,33 @@ it('are executed however many that this process has, but may not start now, come
   expect((await tock.tick()).executed).toMatchObject({ claimed: 1, succeeded: 1 });
   await tock.queues.resume('closed');
   expect((await tock.tick()).executed).toMatchObject({ claimed: 1100, succeeded: 1100 });
+});
+
+// Regression: `tock run zzz --wait` beside a worker that lacks zzz waited for ever, with the code at hand.
+it.each([
+  ['', {}],
+  [', and that needs a slot', { concurrency: { limit: 1 } }],
+  [', and that has another name by now', { name: 'new', aliases: ['zzz'] }],
+])('are executed by who waits for one of them and has its job%s', async (_what, more) => {
+  const tock = test.another({ jobs: [defineJob({ name: 'zzz', run: () => 'done', ...more })] });
+  const id = await tock.enqueue('zzz');
+  // As a worker that lacks it gives it back.
+  await test.sql(`update tock.job_runs_live set blocked_on = 'code:zzz' where id = $1`, [id]);
+  expect(await tock.runs.wait(id, { execute: true })).toMatchObject({ status: 'succeeded', output: 'done' });
+});
+
+it('are left alone by who waits for one of them and lacks its job', async () => {
+  const tock = test.another({ jobs: [defineJob({ name: 'other', run: () => null })] });
+  const [id = ''] = await addRuns(test, { job: 'zzz', blocked_on: 'code:zzz' });
+  const seen: number[] = [];
+  const stop = new AbortController();
+  const waiting = tock.runs.wait(id, {
+    execute: true,
+    signal: stop.signal,
+    onChange: ({ fence }) => {
+      if (seen.push(fence) === 2) stop.abort();
+    },
+  });
+  await expect(waiting).rejects.toMatchObject({ code: 'TOCK_BAD_STATE' });
+  expect(seen).toEqual([0, 0]);
 });

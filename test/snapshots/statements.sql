@@ -675,14 +675,17 @@ returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_
 
 -- claim-one
 with due as materialized (
-  select r.id, r.slot_keys is not null or (q.concurrency is not null or q.rate_count is not null) as needs_admission
+  select r.id, r.blocked_on, r.slot_keys is not null or (q.concurrency is not null or q.rate_count is not null) as needs_admission
   from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
-  where r.id = $1 and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where r.id = $1 and (r.blocked_on is null or r.blocked_on = any($2::text[])) and r.run_at <= tock.now() and r.status in ('queued', 'failed')
+    and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and ($2::boolean or (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or r.queue = 'tock:alerts'))
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and ($2::text[] is not null or (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or r.queue = 'tock:alerts'))
   for update of r skip locked
+), unblocked as (
+  update tock.job_runs_live r set blocked_on = null from due where r.id = due.id and due.needs_admission and due.blocked_on is not null
 ), claimed as (
-  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $3,
+  update tock.job_runs_live r set blocked_on = null, status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $3,
     locked_until = tock.now() + $4 * interval '1 millisecond', started_at = tock.now() from due where r.id = due.id and not due.needs_admission
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null

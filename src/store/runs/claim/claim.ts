@@ -12,6 +12,7 @@
 // flood in one queue does not starve the others. A queue that gives its whole share may have more: then the
 // claim takes no run of a later priority. In each queue lane, a claim reads due runs in the order of
 // `run_at`, from the watermark on. So it reads neither ended runs again nor future runs.
+import { codeKey } from '../../../model/run/limits.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { mayStart } from '../../definitions/freeze/frozen.js';
@@ -20,6 +21,7 @@ import { claimedColumns, namesOfClaimed, nullsOfClaimed, startLease } from './cl
 import {
   isAfterWatermark,
   isClaimable,
+  isDue,
   isQueueLimited,
   isQueueOpen,
   liesIn,
@@ -115,18 +117,21 @@ export async function claimFreeRuns(
   return claimOf(await CLAIM.run(session, { ...wanted, ...watermarkParameters(watermarks) }), limit);
 }
 
-type One = Omit<Wanted, 'limit'> & { readonly id: string; readonly isByHand: boolean };
+type One = Omit<Wanted, 'limit'> & { readonly id: string; readonly codes: readonly string[] | null };
 
 const CLAIM_ONE = statement<One, ListedRow>(
   'claim-one',
   `
 with due as materialized (
-  select r.id, r.slot_keys is not null or ${isQueueLimited('q')} as needs_admission
+  select r.id, r.blocked_on, r.slot_keys is not null or ${isQueueLimited('q')} as needs_admission
   from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
-  where r.id = :id and ${isClaimable('r')} and ${isQueueOpen('q')} and (:isByHand::boolean or ${mayStart('r.queue')})
+  where r.id = :id and (r.blocked_on is null or r.blocked_on = any(:codes::text[])) and ${isDue('r')}
+    and ${isQueueOpen('q')} and (:codes::text[] is not null or ${mayStart('r.queue')})
   for update of r skip locked
+), unblocked as (
+  update tock.job_runs_live r set blocked_on = null from due where r.id = due.id and due.needs_admission and due.blocked_on is not null
 ), claimed as (
-  update tock.job_runs_live r set ${startLease('r')} from due where r.id = due.id and not due.needs_admission
+  update tock.job_runs_live r set blocked_on = null, ${startLease('r')} from due where r.id = due.id and not due.needs_admission
   returning r.id, ${claimedColumns('r')}
 )
 select due.id, due.needs_admission, ${namesOfClaimed('c')}
@@ -135,15 +140,17 @@ from due left join claimed c on c.id = due.id`,
 
 /**
  * Claims one run by its id, if it is due and its queue is open. Skips a run that is held or locked.
- * @param isByHand for a person who executes it here: also while everything is frozen
+ * @param byHand for a person who executes it here, whose code has these jobs: also while everything is
+ * frozen, and where the run waits for code that has its job
  */
 export async function claimFreeRun(
   session: Session,
   id: string,
   { workerId, leaseMs }: Pick<ClaimOptions, 'workerId' | 'leaseMs'>,
-  { isByHand = false } = {},
+  byHand: { readonly jobs: readonly string[] } | null = null,
 ): Promise<Claim> {
-  return claimListed(await CLAIM_ONE.run(session, { id, workerId, leaseMs, isByHand }));
+  const codes = byHand?.jobs.map(codeKey) ?? null;
+  return claimListed(await CLAIM_ONE.run(session, { id, workerId, leaseMs, codes }));
 }
 
 const CLAIMABLE = statement<Pick<ClaimOptions, 'limit' | 'queues'>, { readonly id: string }>(

@@ -3,9 +3,12 @@ import { opaqueToPlanner } from '../../connection/statement.js';
 import { mayStart } from '../../definitions/freeze/frozen.js';
 import { statuses } from '../transition.js';
 
-/** Whether a live run is due, waits for no slot, and has a status in which it can be claimed. */
-export const isClaimable = (run: string) =>
-  `${run}.blocked_on is null and ${run}.run_at <= tock.now() and ${run}.status in (${statuses('claim')})`;
+/** Whether a live run is due, and has a status in which it can be claimed. */
+export const isDue = (run: string) =>
+  `${run}.run_at <= tock.now() and ${run}.status in (${statuses('claim')})`;
+
+/** The same, and it waits for nothing else. */
+export const isClaimable = (run: string) => `${run}.blocked_on is null and ${isDue(run)}`;
 
 /** Whether a live run is in a queue lane: `lane` has the columns queue and priority. */
 export const liesIn = (run: string, lane: string) =>
