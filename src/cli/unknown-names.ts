@@ -1,5 +1,5 @@
-// Names that nothing has, refused in one way by every command: wrong usage, with what was probably meant. Only
-// of variables there may be others, so a warning has to do.
+// Names that nothing has, refused in one way by every command: wrong usage, with what was probably meant. A
+// variable may be another program's, so that a warning has to do.
 import { DASHBOARD_VARIABLES } from '../dashboard/server/settings.js';
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';

@@ -42,8 +42,9 @@ export interface Daemon {
   readonly id: string;
   readonly outcomeCounts: Readonly<OutcomeCounts>;
   /**
-   * Resolves once it has stopped: to null after `stop`, otherwise to why it cannot go on. That is a TockError:
-   * TOCK_NOT_MIGRATED where the schema was dropped, TOCK_POOL_ENDED for a pool that was ended. Never rejects.
+   * Resolves once it has stopped: to null after `stop`, otherwise to why it cannot go on. That is a
+   * TockError: TOCK_NOT_MIGRATED where the schema was dropped, TOCK_POOL_ENDED for a pool that was ended.
+   * Never rejects.
    */
   readonly ended: Promise<Error | null>;
   /** See `Worker.stop`. */
@@ -171,7 +172,7 @@ function onBeatOf(engine: Engine, { worker, passes, background }: Parts): () => 
   };
 }
 
-/** Passes and sleeps by turns, until the signal aborts. Resolves to why no later pass can work, if none can. */
+/** Passes and sleeps by turns, until the signal aborts. Resolves to why no later pass can work, or null. */
 async function work(
   engine: Engine,
   { worker, passes, background, listener }: Parts,

@@ -13,7 +13,7 @@ const ENDS: Partial<Readonly<Record<TockErrorCode, string>>> = {
 export interface DatabaseLog {
   /** A pass has worked. Returns what that means. */
   works(): 'back' | 'moved' | 'same';
-  /** A pass has failed; only the first in a row is logged. Returns why no later pass can work, if none can. */
+  /** A pass has failed; only the first in a row is logged. Returns why no later pass can work, or null. */
   fails(error: unknown): TockError | null;
 }
 

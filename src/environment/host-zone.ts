@@ -2,8 +2,8 @@
 import { checkZoneName } from '../model/schedule/zone/zone-names.js';
 
 /**
- * The zone that TZ names, or that of the host; UTC where schedules cannot have it: for an empty or unknown TZ,
- * or a path, Intl names a zone that it refuses itself, or none.
+ * The zone that TZ names, or that of the host; UTC where schedules cannot have it: for an empty or unknown
+ * TZ, or a path, Intl names a zone that it refuses itself, or none.
  */
 export function hostZone(): string {
   const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();

@@ -99,8 +99,8 @@ const OF_A_RUN = 'TOCK_JOB';
 const LONG = 'TOCK_LONGNAME'.length;
 
 /**
- * One line on variables that nothing reads, and that look like misspelt ones of Tock's; null: there are none. An
- * app may have variables of its own that begin with TOCK_, so a name must be near to one of Tock's.
+ * One line on variables that nothing reads, and that look like misspelt ones of Tock's; null: there are none.
+ * An app may have variables of its own that begin with TOCK_, so a name must be near to one of Tock's.
  * @param more further variables that are read
  */
 export function misspeltVariables(

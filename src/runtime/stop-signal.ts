@@ -34,8 +34,8 @@ export function stopSignal(): AbortSignal {
 
 /**
  * The work is over: requests of hooks and exports of spans get `graceMs`. What handlers or the job module
- * have left open, such as a connection or a timer, then keeps the process no longer, and a stop signal ends it
- * at once.
+ * have left open, such as a connection or a timer, then keeps the process no longer, and a stop signal ends
+ * it at once.
  */
 export function endWithin(graceMs: number, exitCode: number): void {
   const end = () => process.exit(exitCode);

@@ -240,7 +240,7 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
    */
   as(operator: Operator): Tock<Jobs>;
   /**
-   * Stops its daemons and ends its own pool; a connection that a handler does not give back is waited for 1 s.
+   * Stops its daemons and ends its own pool; for a connection that a handler does not give back it waits 1 s.
    * Safe to repeat.
    */
   close(): Promise<void>;

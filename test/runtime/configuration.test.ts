@@ -108,7 +108,6 @@ describe('the dashboard’s address', () => {
 
 describe('a variable', () => {
   it.each([
-    ['TOCK_LEASE', 'duration'],
     ['TOCK_HEARTBEAT', 'duration'],
     ['TOCK_GRACE', 'duration'],
     ['TOCK_DRAIN', 'duration'],

@@ -2610,7 +2610,8 @@ with before as (
   returning b.is_ahead
 )
 select exists (select from seen) as "isCurrent", coalesce((select is_ahead from seen), false) as "wasAhead",
-  tock.is_copy() as "isCopy", exists (select from tock.zones z where z.zone_data < $2) as "hasOlderZones", (select string_agg(z.timezone || ' ' || z.zone_data, ',' order by z.timezone) from tock.zones z where z.zone_data <> $2) as "otherZones";
+  tock.is_copy() as "isCopy", jsonb_build_object('role', current_user, 'settings', jsonb_build_object('array_nulls', current_setting('array_nulls'), 'standard_conforming_strings', current_setting('standard_conforming_strings'), 'extra_float_digits', current_setting('extra_float_digits'), 'default_transaction_read_only', current_setting('default_transaction_read_only'), 'session_replication_role', current_setting('session_replication_role'))) as session,
+  exists (select from tock.zones z where z.zone_data < $2) as "hasOlderZones", (select string_agg(z.timezone || ' ' || z.zone_data, ',' order by z.timezone) from tock.zones z where z.zone_data <> $2) as "otherZones";
 
 -- note-delivered
 update tock.alert_deliveries set delivered_at = tock.now(), answer = $1 where run_id = $2 and delivered_at is null;

@@ -96,7 +96,7 @@ export function isConnectionFailure(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (tlsTrouble(error) !== null) return true;
   const code = (error as { code?: unknown }).code;
-  if (typeof code === 'string' && /^(ECONN|ENOTFOUND|EAI_|EHOSTUN|ENETUN|ETIMEDOUT|EPIPE|ENOENT)/.test(code))
+  if (typeof code === 'string' && /^(ECONN|ENOTFOUND|EAI_|EHOSTUN|ENETUN|ETIMEDOUT|EPIPE|ENOENT|EACCES|EISDIR)/.test(code))
     return true;
   return /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|client was closed and is not queryable/i.test(
     error.message,
@@ -168,9 +168,11 @@ function remedyOf(error: unknown, schema: string): string | null {
   return isConnectionFailure(error) && !(error instanceof NoHostError) ? remedyFor(state, error) : null;
 }
 
-/** Sockets are connected to, not opened. */
-const isUnreadableFile = (error: unknown): boolean =>
-  error instanceof Error && /^(?:open|read)$/.test(String((error as { syscall?: unknown }).syscall));
+/** Sockets are connected to, not opened; only what is a folder, as EISDIR says, is opened and not read. */
+function isUnreadableFile(error: unknown): boolean {
+  const { syscall, code } = error as { syscall?: unknown; code?: unknown };
+  return error instanceof Error && (syscall === 'open' || code === 'EISDIR');
+}
 
 /** Without the name of the error's class. */
 export function messageOf(error: unknown): string {
@@ -192,7 +194,7 @@ function remedyFor(state: string | null, error: unknown): string {
   if (state === '53300')
     return 'the server has no connection free: raise max_connections, or put pgbouncer in front';
   if (state === '25006')
-    return 'this server is read-only: name the primary in DATABASE_URL, or all hosts (docs/fail-over.md)';
+    return 'if this server is a standby, name the primary in DATABASE_URL, or all hosts (docs/fail-over.md); if default_transaction_read_only is on, as tock doctor says, set it to off for this role: alter role … set default_transaction_read_only = off';
   if (state?.startsWith('57P0')) return 'the server is starting or stopping: try again in a moment';
   if (messageOf(error).includes('ENOTFOUND')) return 'check the host name in DATABASE_URL';
   return 'check that the server runs and that DATABASE_URL names its host and port';
