@@ -30,7 +30,7 @@ export interface DashboardOptions {
   readonly authorize: (
     request: Request,
   ) => Authorized | null | undefined | Promise<Authorized | null | undefined>;
-  /** Where the pages are mounted, as a browser's addresses have it, such as `/admin/tock`. Default: the root. */
+  /** Where the pages are, as browsers' addresses have it, such as `/admin/tock`. Default: the root. */
   readonly basePath?: string;
   /** URL of a replica from which all pages read. Default: the Tock's own database and pool. */
   readonly readConnectionString?: CurrentUrl;

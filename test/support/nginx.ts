@@ -10,7 +10,9 @@ import { until } from './until.js';
 
 export const NGINX = lacks('nginx') ? null : programPath('nginx');
 
-export async function startNginx(server: string): Promise<{ readonly port: number; close(): Promise<void> }> {
+export async function startNginx(
+  server: string,
+): Promise<{ readonly port: number; readonly close: () => Promise<void> }> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tock-nginx-'));
   const port = await freePort();
   const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(

@@ -19,7 +19,7 @@ export function readBasePath(text: string, source: string): string {
   );
 }
 
-/** What addresses below the base path begin with: where a proxy removes that path, it must not begin so too. */
+/** What the addresses of pages begin with. A base path that a proxy removes must not begin so too. */
 export const OWN_NAMES: readonly string[] = [
   'alerts',
   'assets',

@@ -245,15 +245,21 @@ export type JobOf<Reference, Jobs extends readonly AnyJob[]> = Reference extends
     ? never
     : Extract<Jobs[number], { readonly name: Reference }>;
 
-/** Takes the payload of one of some jobs. A function of each, because their arguments are what all of them take. */
-type Taker<J> = J extends AnyJob ? (payload: PayloadOf<J>) => void : never;
-
-/** The payload for a reference, which each job that it may stand for takes; unknown where only a name is known. */
+/**
+ * The payload for a reference; unknown where only a name is known. For several jobs, what each of them takes: so
+ * the compiler infers the argument of a union of functions.
+ */
 export type PayloadFor<Reference, Jobs extends readonly AnyJob[] = readonly AnyJob[]> = [
   JobOf<Reference, Jobs>,
 ] extends [never]
   ? unknown
-  : Taker<JobOf<Reference, Jobs>> extends (payload: infer Payload) => void
+  : (
+        JobOf<Reference, Jobs> extends infer J
+          ? J extends AnyJob
+            ? (payload: PayloadOf<J>) => void
+            : never
+          : never
+      ) extends (payload: infer Payload) => void
     ? Payload
     : never;
 

@@ -1,5 +1,5 @@
-// The interface of Standard Schema, https://standardschema.dev, copied as it invites libraries to: declarations that an
-// app emits of its jobs then name no package that the app does not have itself.
+// The interface of Standard Schema, https://standardschema.dev, copied as it invites libraries to: so an app's own
+// declarations of its jobs name no package that the app does not have itself.
 
 /** A schema of any library that has the Standard Schema interface, such as Zod, Valibot and ArkType. */
 export interface StandardSchemaV1<Input = unknown, Output = Input> {
@@ -12,10 +12,7 @@ export declare namespace StandardSchemaV1 {
     readonly version: 1;
     /** The library. */
     readonly vendor: string;
-    readonly validate: (
-      value: unknown,
-      options?: Options | undefined,
-    ) => Result<Output> | Promise<Result<Output>>;
+    readonly validate: (value: unknown, options?: Options) => Result<Output> | Promise<Result<Output>>;
     /** For the compiler only. */
     readonly types?: Types<Input, Output> | undefined;
   }

@@ -29,7 +29,7 @@ export function newsOfCause({ message, cause }: Pick<ErrorParts, 'message' | 'ca
   return news === '' || (message ?? '').includes(news) ? null : news;
 }
 
-/** `fetch failed: connect ECONNREFUSED 127.0.0.1:1`: the first line of the message, and what its cause adds. */
+/** `fetch failed: connect ECONNREFUSED ::1:1`: the first line of the message, and what its cause adds. */
 export function messageWithCause(parts: Pick<ErrorParts, 'message' | 'cause'>): string {
   const news = newsOfCause(parts);
   return [firstLine(parts.message ?? ''), ...(news === null ? [] : [news])].filter(Boolean).join(': ');

@@ -1,7 +1,7 @@
-// What lists, groups and messages say of a stored error: without its stacks, which are most of what is stored of it.
+// What lists, groups and messages say of a stored error: without its stacks, which are most of it.
 import { MAX_COMPARED } from '../../../model/run/errors/error-group.js';
 
-/** SQL for what the innermost of an error's causes and members says; null: it has none. As `partsOf` finds it. */
+/** SQL for what the innermost cause or member of an error says; null: it has none. As `partsOf` finds it. */
 export const innermostCause = (
   error: string,
 ) => `case when ${error} -> 'cause' is not null or ${error} -> 'errors' is not null then (
