@@ -31,7 +31,8 @@ class Call extends Promise<unknown> {
     super.then(undefined, () => undefined);
   }
 
-  override toString(): string {
+  /** For messages: `ctx.step "mail"`. */
+  get what(): string {
     const { name, given } = this;
     const of = typeof given === 'object' && given !== null ? (given as { name?: unknown }).name : given;
     return typeof of === 'string' ? `${name} ${quote(of)}` : name;
@@ -132,11 +133,12 @@ export async function awaitHandler(
 }
 
 function notAwaited(left: readonly Call[]): TockError {
-  const more = left.length > 1 ? ` and ${left.length - 1} more` : '';
+  const [first = '', ...others] = left.map(({ what }) => what);
+  const more = others.length > 0 ? ` and ${others.length} more` : '';
   const failed = left.find(({ failure }) => failure !== null && !isWait(failure.error));
   return new TockError(
     'TOCK_NOT_AWAITED',
-    `the handler returned without awaiting ${left[0]}${more}: write await before each call of ctx, or await Promise.all([…]) where they go on side by side`,
+    `the handler returned without awaiting ${first}${more}: write await before each call of ctx, or await Promise.all([…]) where they go on side by side`,
     failed?.failure ? { cause: failed.failure.error } : undefined,
   );
 }

@@ -31,10 +31,12 @@ function warningOf(value: unknown, output: Json): string | null {
   }
 }
 
-const leftOut = (value: unknown): unknown =>
-  typeof value === 'object' && value !== null
-    ? ((value as Record<string, unknown>)['outputLeftOut'] ?? null)
-    : null;
+/** The note in place of an output; null: it is none. */
+function leftOut(value: unknown): string | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const reason = (value as Readonly<Record<string, unknown>>)['outputLeftOut'];
+  return typeof reason === 'string' ? reason : null;
+}
 
 /** Where JSON keeps nothing of a part, or null. JSON.stringify says what it asks for, after each toJSON. */
 function lossesOf(value: unknown): readonly string[] {
