@@ -96,7 +96,10 @@ export function isConnectionFailure(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (tlsTrouble(error) !== null) return true;
   const code = (error as { code?: unknown }).code;
-  if (typeof code === 'string' && /^(ECONN|ENOTFOUND|EAI_|EHOSTUN|ENETUN|ETIMEDOUT|EPIPE|ENOENT|EACCES|EISDIR)/.test(code))
+  if (
+    typeof code === 'string' &&
+    /^(ECONN|ENOTFOUND|EAI_|EHOSTUN|ENETUN|ETIMEDOUT|EPIPE|ENOENT|EACCES|EISDIR)/.test(code)
+  )
     return true;
   return /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|client was closed and is not queryable/i.test(
     error.message,
