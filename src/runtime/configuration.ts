@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { LogFormat } from '../environment/logger.js';
 import { isClone, projectFolder } from '../environment/paths.js';
 import { followSecretFile } from '../environment/secret-file.js';
-import type { CurrentUrl } from '../model/current-url.js';
+import type { CurrentUrl } from '../model/database/current-url.js';
 import { TockError } from '../model/errors.js';
 import { type LogsOption, readLogsOption } from '../model/job/logs-option.js';
 import { isStorable, quote } from '../model/names.js';
