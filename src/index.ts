@@ -74,7 +74,7 @@ export type {
   SubscribeOptions,
 } from './model/changes/change.js';
 export type { ChangesOption, ChangesWebhook } from './model/changes/changes-option.js';
-export type { CurrentUrl } from './model/current-url.js';
+export type { CurrentUrl } from './model/database/current-url.js';
 export type { DeployMethods, DeployRecord, MarkOptions } from './model/deploys/deploys.js';
 export type { CheckCode, CheckResult, DoctorReport, Finding } from './model/doctor/check.js';
 export { type Duration, formatDuration, parseDuration } from './model/duration.js';

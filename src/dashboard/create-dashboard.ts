@@ -1,5 +1,5 @@
 // createDashboard: the pages inside an app, which says who may look.
-import type { CurrentUrl } from '../model/current-url.js';
+import type { CurrentUrl } from '../model/database/current-url.js';
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 import { ROLES, type Role } from '../model/operator.js';

@@ -1,7 +1,7 @@
 // The dashboard of a Tock behind any door: for createDashboard, and for the server of its own.
 
 import { openReadSession, type ReadSession } from '../answers/reads.js';
-import type { CurrentUrl } from '../model/current-url.js';
+import type { CurrentUrl } from '../model/database/current-url.js';
 import { databaseOf } from '../tock/database-of.js';
 import type { Tock } from '../tock/types.js';
 import type { Access } from './access/access.js';

@@ -15,8 +15,8 @@ export function readSecretFile(variable: string, file: string): string {
 }
 
 /**
- * Reads the file, and again with each call of what it returns: a secret is replaced while processes run. A file
- * that is absent or empty by then counts as not replaced yet. Null: it is empty now.
+ * Reads the file, and again with each call of what it returns: a secret is replaced while processes run. A
+ * file that is absent or empty by then counts as not replaced yet. Null: it is empty now.
  * @throws TockError TOCK_BAD_OPTION that names the variable, if the file cannot be read now
  */
 export function followSecretFile(variable: string, file: string): (() => string) | null {

@@ -5,7 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server';
 import { openReadSession } from '../answers/reads.js';
 import { packageVersion } from '../environment/paths.js';
-import type { CurrentUrl } from '../model/current-url.js';
+import type { CurrentUrl } from '../model/database/current-url.js';
 import { isStorable } from '../model/names.js';
 import { includesRole, type Role } from '../model/operator.js';
 import { databaseOf } from '../tock/database-of.js';

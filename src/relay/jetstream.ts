@@ -30,8 +30,8 @@ import { messageId } from './messages.js';
 /** Options of {@link jetstream}. */
 export interface JetstreamOptions extends DriverOptions {
   /**
-   * `nats://host:4222`, or `tls://…`. Several: servers of one cluster, tried in turn. A function that returns them
-   * is called for each new connection, since a password may change.
+   * `nats://host:4222`, or `tls://…`. Several: servers of one cluster, tried in turn. A function that returns
+   * them is called for each new connection, since a password may change.
    */
   readonly servers: string | readonly string[] | (() => string | readonly string[]);
   /**

@@ -6,7 +6,7 @@ import type { LogFormat } from '../environment/logger.js';
 import { isClone, projectFolder } from '../environment/paths.js';
 import { followSecretFile } from '../environment/secret-file.js';
 import { readHeartbeat } from '../model/alerts/read-alerts.js';
-import type { CurrentUrl } from '../model/current-url.js';
+import type { CurrentUrl } from '../model/database/current-url.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import { type LogsOption, readLogsOption } from '../model/job/logs-option.js';

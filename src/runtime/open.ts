@@ -5,7 +5,7 @@ import type { TickSummary } from '../engine/run-tick.js';
 import { checkLogLevel } from '../environment/log-level.js';
 import { systemClock } from '../environment/system-clock.js';
 import type { AlertOptions } from '../model/alerts/options.js';
-import { type CurrentUrl, urlNow } from '../model/current-url.js';
+import { type CurrentUrl, urlNow } from '../model/database/current-url.js';
 import { hostList } from '../model/database/hosts.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';

@@ -37,7 +37,6 @@ import {
   requireRole,
   type Work,
 } from '../model/operator.js';
-import { checkList } from '../model/options.js';
 import type { RunRecord } from '../model/run/run-record.js';
 import { openDatabase } from '../store/connection/database.js';
 import { readFreeze } from '../store/definitions/freeze/freezes.js';
@@ -60,7 +59,7 @@ import { reportCalls } from './methods/report-calls.js';
 import { runMethods } from './methods/run-methods.js';
 import type { TockOptions } from './options.js';
 import type { ReadOptions } from './read-options.js';
-import { withStoredPayload } from './stored-payload.js';
+import { withStoredPayload, withStoredPayloads } from './stored-payload.js';
 import type { OpenedTock } from './types.js';
 
 export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
@@ -227,8 +226,7 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
       upsertMany: async (schedules, options) => {
         const engine = may('schedules.upsert');
         const { client } = checked('schedules.upsertMany', options) ?? {};
-        checkList(schedules, 'schedules.upsertMany');
-        const edits = await Promise.all(schedules.map(schedule => withStoredPayload(engine, { schedule })));
+        const edits = await withStoredPayloads(engine, schedules);
         return (await upsertSchedules(engine, edits, { client })).map(shown);
       },
       remove: async (name, guard) =>

@@ -3,7 +3,7 @@
 import { performance } from 'node:perf_hooks';
 import type { NameKind } from '../../answers/names.js';
 import { systemClock } from '../../environment/system-clock.js';
-import type { CurrentUrl } from '../../model/current-url.js';
+import type { CurrentUrl } from '../../model/database/current-url.js';
 import { isName } from '../../model/names.js';
 import type { Config } from '../../runtime/configuration.js';
 

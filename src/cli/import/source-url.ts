@@ -1,5 +1,5 @@
 // The database of another scheduler: --database, or the one of Tock.
-import { urlNow } from '../../model/current-url.js';
+import { urlNow } from '../../model/database/current-url.js';
 import { TockError } from '../../model/errors.js';
 import type { Shell } from '../shell.js';
 

@@ -1,7 +1,7 @@
 // How a dashboard is reached and by whom, from environment variables. Secrets never come from argv, which
 // every user of the machine can read.
 import { followSecretFile, readSecretFile } from '../../environment/secret-file.js';
-import type { CurrentUrl } from '../../model/current-url.js';
+import type { CurrentUrl } from '../../model/database/current-url.js';
 import { TockError } from '../../model/errors.js';
 import { readServedBasePath } from '../access/base-path.js';
 import { checkMetricsToken } from '../access/metrics-token.js';

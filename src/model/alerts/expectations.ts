@@ -63,9 +63,9 @@ const MAX_OPENINGS = 1000;
 /**
  * By when a success is expected: the next occurrence after the last success, the jitter, and `within`. For a
  * definition that has never succeeded, the first occurrence after it was made. Nothing is expected of an
- * occurrence that was skipped, or is skipped by the window; of a moved one, at its new time; of one that the window
- * defers, at the opening. Time in which everything was frozen does not count. Null: never again, or not while it
- * is frozen.
+ * occurrence that was skipped, or that the window skips; of a moved one, at its new time; of one that the
+ * window defers, at the opening. Time in which everything was frozen does not count. Null: never again, or
+ * not while it is frozen.
  * @param exceptions also those that the cursor has passed
  */
 export function expectedBy(

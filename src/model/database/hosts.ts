@@ -136,8 +136,8 @@ export interface HostAttempt {
 }
 
 /**
- * What is tried, in this order: first the host that was good last, as the URL has it now, then the others as the
- * URL lists them.
+ * What is tried, in this order: first the host that was good last, as the URL has it now, then the others as
+ * the URL lists them.
  */
 export function attemptsOf(
   hosts: readonly DatabaseHost[],

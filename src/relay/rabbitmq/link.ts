@@ -1,5 +1,5 @@
-// The connection to RabbitMQ: made at first use, and again whenever it is lost, which the client does itself; where
-// the URL has changed meanwhile, another client does.
+// The connection to RabbitMQ: made at first use, and again whenever it is lost, which the client does itself;
+// where the URL has changed meanwhile, another client does.
 import type * as RabbitmqClient from 'rabbitmq-client';
 import { TockError } from '../../model/errors.js';
 import type { Logger } from '../../model/logger.js';

@@ -34,7 +34,7 @@ export function clientClass(configure: (options: pg.ClientConfig) => pg.ClientCo
       const { failure } = this;
       if (callback === undefined) return failure === null ? super.connect() : Promise.reject(failure);
       if (failure === null) super.connect(callback);
-      else process.nextTick(callback as (error: Error) => void, failure);
+      else process.nextTick(callback, failure);
       return undefined;
     }
   };

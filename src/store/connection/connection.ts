@@ -1,7 +1,7 @@
 // How to connect to the database, as plain data, so that a child process can too.
 import pg, { type Pool, type PoolConfig } from 'pg';
 import type { Clock, Timer } from '../../model/clock.js';
-import { type CurrentUrl, urlNow } from '../../model/current-url.js';
+import { type CurrentUrl, urlNow } from '../../model/database/current-url.js';
 import { type DatabaseHosts, readHosts, type Target } from '../../model/database/hosts.js';
 import { withVerifyFull } from '../../model/database/tls.js';
 import { TockError } from '../../model/errors.js';
@@ -37,8 +37,8 @@ const KEPT_OPTIONS = [
 ] as const;
 
 /**
- * Describes the connection, as it is now. Options that a pool leaves out come from the environment (PGHOST and
- * the like), which a child process inherits.
+ * Describes the connection, as it is now. Options that a pool leaves out come from the environment (PGHOST
+ * and the like), which a child process inherits.
  * @throws TockError TOCK_BAD_OPTION for a pool whose options hold a function
  */
 export function connectionOf(options: Reach): Connection {

@@ -4,7 +4,7 @@
 import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely';
 import type * as pg from 'pg';
 import type { Clock } from '../../model/clock.js';
-import type { CurrentUrl } from '../../model/current-url.js';
+import type { CurrentUrl } from '../../model/database/current-url.js';
 import type { JobTransaction } from '../../model/job/job-database.js';
 import { checkSchemaName } from '../../model/names.js';
 import { DEFAULT_CONNECTIONS, endPool, openPoolTo, requireReachable } from './connection.js';

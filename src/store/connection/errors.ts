@@ -136,8 +136,8 @@ export function explainMissing(error: unknown, schema: string): unknown {
 }
 
 /**
- * What an app gets: {@link explainMissing}, and other errors as they are, with their own code. Where something can
- * be done about one, `remedy` says what.
+ * What an app gets: {@link explainMissing}, and other errors as they are, with their own code. Where
+ * something can be done about one, `remedy` says what.
  */
 export function withRemedy(thrown: unknown, schema: string): unknown {
   const error = explainMissing(thrown, schema);

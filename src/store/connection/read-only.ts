@@ -4,7 +4,7 @@
 
 import type * as pg from 'pg';
 import type { Clock } from '../../model/clock.js';
-import type { CurrentUrl } from '../../model/current-url.js';
+import type { CurrentUrl } from '../../model/database/current-url.js';
 import { openPoolTo } from './connection.js';
 import type { Database, Session } from './database.js';
 import { queryClientWithin } from './deadline.js';

@@ -1,6 +1,6 @@
 // `tock relay`: hands queues off to a message broker until a signal. Exit code 0 after a drain.
 import type { Command } from 'commander';
-import { type CurrentUrl, urlNow } from '../../../model/current-url.js';
+import { type CurrentUrl, urlNow } from '../../../model/database/current-url.js';
 import { TockError } from '../../../model/errors.js';
 import type { Logger } from '../../../model/logger.js';
 import { quote } from '../../../model/names.js';

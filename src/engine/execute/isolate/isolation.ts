@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type * as pg from 'pg';
-import type { CurrentUrl } from '../../../model/current-url.js';
+import type { CurrentUrl } from '../../../model/database/current-url.js';
 import { TockError } from '../../../model/errors.js';
 import { readIsolate } from '../../../model/job/isolate.js';
 import type { Registry } from '../../../model/job/registry.js';
