@@ -160,10 +160,10 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   };
   const checked = (name: string, check: (text: string) => unknown) => {
     const text = read(name);
-    if (text !== undefined) naming(name, () => check(text));
+    if (text !== undefined) check(text);
     return text;
   };
-  const duration = (name: string) => checked(name, text => parseDuration(text));
+  const duration = (name: string) => checked(name, text => parseDuration(text, name));
   const dataFolder = path.resolve(read('TOCK_DATA') ?? path.join(projectFolder(), '.tock'));
   return {
     ...readDatabase(read, dataFolder),
@@ -187,11 +187,13 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     statementTimeout: duration('TOCK_STATEMENT_TIMEOUT'),
     logs: readLogs(read('TOCK_LOGS')),
     tracing: readSwitch('TOCK_TRACING', read('TOCK_TRACING')),
-    heartbeatUrl: checked('TOCK_HEARTBEAT_URL', url => readHeartbeat({ url })),
+    heartbeatUrl: checked('TOCK_HEARTBEAT_URL', url =>
+      naming('TOCK_HEARTBEAT_URL', () => readHeartbeat({ url })),
+    ),
     heartbeatFailUrl: read('TOCK_HEARTBEAT_FAIL_URL'),
     dashboardUrl: read('TOCK_DASHBOARD_URL'),
     operator: readOperator(read('TOCK_OPERATOR')),
-    logLevel: checked('TOCK_LOG_LEVEL', checkLogLevel),
+    logLevel: checked('TOCK_LOG_LEVEL', level => naming('TOCK_LOG_LEVEL', () => checkLogLevel(level))),
     logFormat: readFormat(read('TOCK_LOG_FORMAT')),
   };
 }

@@ -108,15 +108,15 @@ describe('the dashboard’s address', () => {
 
 describe('a variable', () => {
   it.each([
-    ['TOCK_HEARTBEAT', 'duration'],
-    ['TOCK_GRACE', 'duration'],
-    ['TOCK_DRAIN', 'duration'],
-    ['TOCK_BUDGET', 'duration'],
-    ['TOCK_STATEMENT_TIMEOUT', 'duration'],
-    ['TOCK_HEARTBEAT_URL', 'heartbeat.url'],
-    ['TOCK_LOG_LEVEL', 'log level'],
-  ])('%s is named where it is no %s', (name, what) => {
-    expect(() => readConfig({ [name]: 'soon' })).toThrow(`${name}: ${what}`);
+    ['TOCK_HEARTBEAT', ' "soon" is not a duration'],
+    ['TOCK_GRACE', ' "soon" is not a duration'],
+    ['TOCK_DRAIN', ' "soon" is not a duration'],
+    ['TOCK_BUDGET', ' "soon" is not a duration'],
+    ['TOCK_STATEMENT_TIMEOUT', ' "soon" is not a duration'],
+    ['TOCK_HEARTBEAT_URL', ': heartbeat.url is not'],
+    ['TOCK_LOG_LEVEL', ': log level "soon" is not'],
+  ])('that is wrong is named: %s%s', (name, what) => {
+    expect(() => readConfig({ [name]: 'soon' })).toThrow(`${name}${what}`);
   });
 
   it.each([
