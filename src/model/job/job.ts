@@ -246,8 +246,8 @@ export type JobOf<Reference, Jobs extends readonly AnyJob[]> = Reference extends
     : Extract<Jobs[number], { readonly name: Reference }>;
 
 /**
- * The payload for a reference; unknown where only a name is known. For several jobs, what each of them takes: so
- * the compiler infers the argument of a union of functions.
+ * The payload for a reference; unknown where only a name is known. For several jobs, what each of them takes:
+ * the compiler infers it as the argument of a union of functions.
  */
 export type PayloadFor<Reference, Jobs extends readonly AnyJob[] = readonly AnyJob[]> = [
   JobOf<Reference, Jobs>,

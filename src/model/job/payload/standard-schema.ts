@@ -1,4 +1,4 @@
-// The interface of Standard Schema, https://standardschema.dev, copied as it invites libraries to: so an app's own
+// The interface of Standard Schema, https://standardschema.dev, copied as it invites libraries to: so an app's
 // declarations of its jobs name no package that the app does not have itself.
 
 /** A schema of any library that has the Standard Schema interface, such as Zod, Valibot and ArkType. */
