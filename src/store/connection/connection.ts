@@ -1,5 +1,5 @@
 // How to connect to the database, as plain data, so that a child process can too.
-import pg, { type Pool, type PoolConfig } from 'pg';
+import pg, { type ClientConfig, type Pool, type PoolConfig } from 'pg';
 import type { Clock, Timer } from '../../model/clock.js';
 import { type CurrentUrl, urlNow } from '../../model/database/current-url.js';
 import { type DatabaseHosts, readHosts, type Target } from '../../model/database/hosts.js';
@@ -139,7 +139,7 @@ export function openPoolTo(
   };
   const pool = read?.target
     ? openHostPool(() => hostsNow()?.hosts ?? [], read.target, within(CONNECT_HOST_MS), settings)
-    : new pg.Pool({ ...settings, Client: clientClass(pooled => ({ ...pooled, ...urlOf(hostsNow()) })) });
+    : new pg.Pool({ ...settings, Client: clientClass(pooled => withUrl(pooled, hostsNow())) });
   // Without a listener, Node ends the process for a lost client.
   pool.on('connect', client => client.on('error', () => undefined));
   pool.on('error', () => undefined);
@@ -161,11 +161,12 @@ export async function endPool(pool: Pool, clock: Clock): Promise<void> {
   await Promise.race([pool.end(), late]).finally(() => clock.clear(timer));
 }
 
-/** Of a pool that was opened to one host. */
-function urlOf(read: DatabaseHosts | null): { readonly connectionString?: string } {
+/** For a pool that was opened to one host. */
+function withUrl(pooled: ClientConfig, read: DatabaseHosts | null): ClientConfig {
   const [host, ...others] = read?.hosts ?? [];
-  if (host === undefined) return {};
-  if (others.length === 0 && read?.target === null) return { connectionString: host.url };
+  // As they are: pg hides the password from a copy.
+  if (host === undefined) return pooled;
+  if (others.length === 0 && read?.target === null) return { ...pooled, connectionString: host.url };
   throw new TockError(
     'TOCK_BAD_OPTION',
     'the database URL names several hosts now, or says what they must be: restart the process for that',

@@ -73,6 +73,19 @@ describe('the URL of a pool in a file', () => {
   });
 });
 
+it('a pool without a URL connects by the parts of one, with the password', async () => {
+  const { hostname: host, port, pathname } = new URL(test.url);
+  const pool = openPoolTo(
+    { host, port: Number(port), user: role, password: 'first', database: pathname.slice(1) },
+    1,
+  );
+  try {
+    expect((await pool.query(WHO)).rows).toEqual([{ who: role }]);
+  } finally {
+    await pool.end();
+  }
+});
+
 describe('a certificate that a URL names', () => {
   it('fails the connections that are made while it is absent, also of a caller that waits for one', async () => {
     const certificate = path.join(folder, 'root.crt');
