@@ -65,8 +65,7 @@ export interface JobContext extends WaitMethods, CloseMethods {
   /**
    * Does the work once for this run: the first result is kept, and later attempts get it back. The work is
    * outside any transaction, so it may be repeated if the process dies before the result is kept.
-   * @throws TockError TOCK_BAD_RESULT for a result over 1 MiB, or that JSON would change; TOCK_BAD_STATE for
-   * a name that this attempt has used, unless that step threw
+   * @throws TockError TOCK_BAD_RESULT over 1 MiB, or if JSON changes it; TOCK_BAD_STATE for a used name
    */
   readonly step: <T extends Json | void>(name: string, work: () => Promise<T> | T) => Promise<T>;
   /**
