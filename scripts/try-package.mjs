@@ -14,7 +14,9 @@ import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { tryBundled } from './package/bundled.mjs';
+import { tryJest } from './package/jest.mjs';
 import { tryKysely } from './package/kysely.mjs';
+import { tryLinked } from './package/linked.mjs';
 import { tryDocker, tryStart } from './package/newcomer.mjs';
 import { tryOldTypeScript } from './package/old-typescript.mjs';
 
@@ -68,6 +70,8 @@ try {
   judge(tarball);
   await tryTypeScript();
   await tryOldTypeScript({ ...kit, tarball, newest: tscOf(folder), strict: STRICT, jobs: JOBS, uses: USES });
+  await tryLinked({ ...kit, tarball, newest: path.join(root, 'node_modules', 'typescript', 'bin', 'tsc') });
+  await tryJest({ ...kit, tarball });
   await tryKysely({ ...kit, sqlOn, strict: STRICT, compilers: [tscOf(folder), tscOf(root)] });
   await tryCommonJs();
   await tryTsx();

@@ -74,6 +74,7 @@ export type {
   SubscribeOptions,
 } from './model/changes/change.js';
 export type { ChangesOption, ChangesWebhook } from './model/changes/changes-option.js';
+export type { CurrentUrl } from './model/database/current-url.js';
 export type { DeployMethods, DeployRecord, MarkOptions } from './model/deploys/deploys.js';
 export type { CheckCode, CheckResult, DoctorReport, Finding } from './model/doctor/check.js';
 export { type Duration, formatDuration, parseDuration } from './model/duration.js';
@@ -172,6 +173,7 @@ export type {
   StoredOutput,
   Unstorable,
 } from './model/job/payload/json.js';
+export type { StandardSchemaV1 } from './model/job/payload/standard-schema.js';
 export type { Enqueued, EnqueuedOr, OutputOfId, RunId } from './model/job/run-id.js';
 export type {
   ShellCommand,

@@ -5,4 +5,4 @@ const argv = process.argv.slice(2);
 keepCompiled(!argv.includes('--help') && !argv.includes('-h'));
 // Loaded after that, so that it comes from the cache.
 const { tickMain } = await import('./runtime/tick-command.js');
-process.exitCode = await tickMain(argv);
+await tickMain(argv);

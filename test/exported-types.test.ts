@@ -23,7 +23,14 @@ beforeAll(() => {
 });
 afterAll(() => api.close());
 
-const idsOf = (symbols: readonly CompilerSymbol[]) => new Set(symbols.map(({ id }) => id));
+/** With what namespaces among them have. */
+const idsOf = (symbols: readonly CompilerSymbol[]) =>
+  new Set(
+    symbols.flatMap(symbol => [
+      symbol.id,
+      ...(symbol.flags & SymbolFlags.Namespace ? [...symbol.getExports().values()].map(({ id }) => id) : []),
+    ]),
+  );
 
 /** What a symbol stands for, where it was imported or exported on. */
 function original(symbol: CompilerSymbol): CompilerSymbol {
@@ -41,8 +48,8 @@ function declarationsOf(symbol: CompilerSymbol): Node[] {
   return symbol.declarations.flatMap(declaration => declaration.resolve(project) ?? []);
 }
 
-/** The types of this project that a declaration names, the bodies of functions left out. */
-function typesIn(declaration: Node): CompilerSymbol[] {
+/** The types that a declaration names, the bodies of functions left out. */
+function namedIn(declaration: Node): CompilerSymbol[] {
   const found: CompilerSymbol[] = [];
   const visit = (node: Node): void => {
     if (isBlock(node)) return;
@@ -55,11 +62,23 @@ function typesIn(declaration: Node): CompilerSymbol[] {
     node.forEachChild(visit);
   };
   visit(declaration);
-  return found.filter(
+  return found;
+}
+
+/** Those of this project. */
+const typesIn = (declaration: Node): CompilerSymbol[] =>
+  namedIn(declaration).filter(
     ({ flags, declarations: [first] }) =>
       !(flags & SymbolFlags.TypeParameter) &&
       first?.path.toLowerCase().startsWith(`${ROOT}/src/`.toLowerCase()) === true,
   );
+
+/** Those that an app can name: its own peer, the pool that it hands in, and what stands for the language and Node. */
+const NAMEABLE = ['kysely', '@types/pg', 'typescript', '@typescript', '@types/node', 'undici-types'];
+
+function packageOf({ declarations: [first] }: CompilerSymbol): string | null {
+  const [, name = null] = /.*\/node_modules\/((?:@types\/)?[^/]+)/.exec(first?.path ?? '') ?? [];
+  return name;
 }
 
 describe.each(ENTRIES)('%s', entry => {
@@ -70,6 +89,13 @@ describe.each(ENTRIES)('%s', entry => {
     expect(named.length).toBeGreaterThan(1);
     const missing = named.filter(({ id }) => !importable.has(id)).map(({ name }) => name);
     expect([...new Set(missing)]).toEqual([]);
+  });
+
+  it('names no type of a package that an app need not have itself, which its own declarations could not name', () => {
+    const packages = exportsOf(entry).flatMap(symbol =>
+      declarationsOf(symbol).flatMap(namedIn).map(packageOf),
+    );
+    expect([...new Set(packages)].filter(name => name !== null && !NAMEABLE.includes(name))).toEqual([]);
   });
 
   it('has a docstring for every export', () => {

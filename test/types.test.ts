@@ -450,6 +450,31 @@ describe('a Tock that knows its jobs', () => {
     });
   });
 
+  it('takes for one of two jobs what both take, and nothing else', () => {
+    compiledWithJobs(tock => {
+      const either = [].length === 0 ? 'mail' : 'typed';
+      const payload = { userId: 1, when: '2026-03-09', amount: '12' };
+      void tock.enqueue(either, payload);
+      void tock.enqueueMany([{ job: either, payload }]);
+      void tock.enqueueGroup([{ job: either, payload }], { then: { job: 'optional' } });
+      void tock.schedules.upsert({ name: 'a', job: either, every: '1h', payload });
+      // @ts-expect-error typed needs when and amount
+      void tock.enqueue(either, { userId: 1 });
+      // @ts-expect-error typed needs when and amount
+      void tock.enqueueMany([{ job: either, payload: { userId: 1 } }]);
+      // @ts-expect-error typed needs when and amount
+      void tock.enqueueGroup([{ job: either, payload: { userId: 1 } }], { then: { job: 'optional' } });
+      // @ts-expect-error typed needs when and amount
+      void tock.enqueueFlow({ first: { job: either, payload: { userId: 1 } } });
+      // @ts-expect-error typed needs when and amount
+      void tock.schedules.upsert({ name: 'a', job: either, every: '1h', payload: { userId: 1 } });
+    });
+    compiled((_tock, ctx) => {
+      // @ts-expect-error typed needs when and amount
+      void ctx.enqueue<typeof mail | typeof typed>('mail', { userId: 1 });
+    });
+  });
+
   it('knows them in enqueueMany, each with its own payload', () => {
     compiledWithJobs(tock => {
       void tock.enqueueMany([
@@ -756,6 +781,11 @@ describe('enqueueFlow and enqueueGroup', () => {
       void tock.enqueueGroup([{ job: 'mail', payload: { userId: '1' } }], { then: { job: 'optional' } });
       // @ts-expect-error the payload is required
       void tock.enqueueGroup([{ job: mail }], { then: { job: 'optional' } });
+      const nested = { runs: [{ job: 'optional' }], then: { job: optional } };
+      // @ts-expect-error userId is a number, also beside a group
+      void tock.enqueueGroup([{ job: 'mail', payload: { userId: '1' } }, nested], {
+        then: { job: optional },
+      });
     });
   });
 

@@ -1,13 +1,5 @@
 #!/usr/bin/env node
-// The command `tock`. Exit codes: 0 ok, 1 failed, 2 usage error, 3 database unreachable. Text or JSON goes to
-// standard output, logs and errors to standard error.
-import { endOutput, READER_TIMEOUT_MS, surviveLostOutput } from '../environment/output.js';
-import { isWorker, runProgram } from './program.js';
-
-surviveLostOutput();
-const args = process.argv.slice(2);
-const exitCode = await runProgram(args);
-// The output of `tock exec` is that of its command.
-await endOutput(isWorker(args) && args[0] !== 'exec' ? READER_TIMEOUT_MS : null);
-// A handler executed here may have left a timer or socket open, which must not keep the command alive.
-process.exit(exitCode);
+// The command `tock`. All else is imported late: the build puts a look at Node's version before this
+// (scripts/build.mjs), which an older Node would not come to if it could not link the imports.
+const { run } = await import('./run.js');
+await run(process.argv.slice(2));

@@ -1,5 +1,5 @@
 // Who calls a command, for the audit. The caller has the database's address, so the role is admin.
-import { userInfo } from 'node:os';
+import { osUser } from '../environment/os-user.js';
 import type { Operator } from '../model/operator.js';
 import type { Config } from '../runtime/configuration.js';
 
@@ -10,13 +10,4 @@ export function operatorOfCommand(
 ): Operator {
   const name = config.operator ?? (env['SUDO_USER']?.trim() || osUser());
   return { name: name.slice(0, 200), via: 'cli', role: 'admin', seesPayloads: true };
-}
-
-function osUser(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    // In a container the user may have no name.
-    return `uid ${process.getuid?.() ?? 'unknown'}`;
-  }
 }

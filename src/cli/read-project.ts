@@ -2,6 +2,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { hostZone } from '../environment/host-zone.js';
 import { TockError } from '../model/errors.js';
 import {
   EXTENSIONS,
@@ -50,7 +51,7 @@ export async function readProject(folder: string, env: NodeJS.ProcessEnv): Promi
     hasDatabaseUrl: Boolean(env['DATABASE_URL'] ?? env['DATABASE_URL_FILE']),
     installed: new Set(PACKAGES.filter(name => isInstalled(folder, name))),
     files: new Map(texts.flatMap(([file, text]) => (text === null ? [] : [[file, text]]))),
-    timezone: new Intl.DateTimeFormat().resolvedOptions().timeZone,
+    timezone: hostZone(),
   };
 }
 

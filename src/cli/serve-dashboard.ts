@@ -1,8 +1,9 @@
 // Serves the dashboard for `tock dashboard` and `tock start --dashboard`, and says where it is.
 import type { Command } from 'commander';
+import { readServedBasePath } from '../dashboard/access/base-path.js';
 import { DEFAULT_HOST } from '../dashboard/server/hosts.js';
 import type { ServeOptions } from '../dashboard/server/serve.js';
-import { readDashboardSettings } from '../dashboard/server/settings.js';
+import { type DashboardSettings, readDashboardSettings } from '../dashboard/server/settings.js';
 import { count } from './flags/flags.js';
 import { LinkFile } from './link-file.js';
 import type { Shell } from './shell.js';
@@ -11,6 +12,7 @@ import { cleanLine, paint } from './terminal.js';
 export interface AddressFlags {
   readonly host?: string;
   readonly port?: number;
+  readonly basePath?: string;
 }
 
 export interface Served {
@@ -20,17 +22,28 @@ export interface Served {
   readonly close: () => Promise<void>;
 }
 
-/** `--host` and `--port`. */
+/** `--host`, `--port` and `--base-path`. */
 export function withAddress(command: Command, when = ''): Command {
   return command
     .option('--host <host>', `${when}the address to listen on (default 127.0.0.1)`)
-    .option('--port <n>', `${when}the port (default 8625, or the next one that is free)`, count(0, 65_535));
+    .option('--port <n>', `${when}the port (default 8625, or the next one that is free)`, count(0, 65_535))
+    .option(
+      '--base-path <path>',
+      `${when}the path below which a proxy serves the pages, such as /tock (default the root, or TOCK_DASHBOARD_BASE_PATH)`,
+    );
 }
 
 /** Refuses an address that others could reach unasked, before anything is opened. @throws TockError */
-export async function checkAddress({ host = DEFAULT_HOST }: AddressFlags): Promise<void> {
+export async function checkAddress(flags: AddressFlags): Promise<void> {
   const { requireSafeAddress } = await import('../dashboard/server/server-access.js');
-  requireSafeAddress(host, readDashboardSettings(process.env));
+  requireSafeAddress(flags.host ?? DEFAULT_HOST, settingsOf(flags));
+}
+
+function settingsOf({ basePath }: AddressFlags): DashboardSettings {
+  const settings = readDashboardSettings(process.env);
+  return basePath === undefined
+    ? settings
+    : { ...settings, basePath: readServedBasePath(basePath, '--base-path') };
 }
 
 /** Serves until `close`. Says where. Whenever a link was used, the next is on the terminal or in a file. */
@@ -48,7 +61,7 @@ export async function serveFor(
     tock,
     host: flags.host ?? DEFAULT_HOST,
     port: flags.port ?? null,
-    settings: readDashboardSettings(process.env),
+    settings: settingsOf(flags),
     onLink: url => {
       if (!isShown) linkFile.write(url);
       else if (link !== null)

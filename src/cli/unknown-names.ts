@@ -1,7 +1,10 @@
-// Names that nothing has, refused in one way by every command: wrong usage, with what was probably meant.
+// Names that nothing has, refused in one way by every command: wrong usage, with what was probably meant. A
+// variable may be another program's, so that a warning has to do.
+import { DASHBOARD_VARIABLES } from '../dashboard/server/settings.js';
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 import { didYouMean } from '../model/nearest.js';
+import { misspeltVariables } from '../runtime/configuration.js';
 import type { Tock } from '../tock/types.js';
 import { jobsInCode } from './jobs-in-code.js';
 import type { Shell } from './shell.js';
@@ -62,4 +65,11 @@ export function unknownName(what: string, name: string, known: Iterable<string>)
     'TOCK_UNKNOWN_JOB',
     `there is no ${what} ${quote(name)}, neither in code nor in the database${didYouMean(name, known) || ' (tock jobs lists them)'}`,
   );
+}
+
+/** For commands that go by the variables for long, or look for what is wrong. */
+export function noteMisspelt(shell: Shell): void {
+  const dashboard = Object.keys(DASHBOARD_VARIABLES).flatMap(name => [name, `${name}_FILE`]);
+  const misspelt = misspeltVariables(process.env, dashboard);
+  if (misspelt !== null) shell.note(misspelt);
 }

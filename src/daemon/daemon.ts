@@ -41,6 +41,12 @@ export interface DaemonOptions extends StartOptions {
 export interface Daemon {
   readonly id: string;
   readonly outcomeCounts: Readonly<OutcomeCounts>;
+  /**
+   * Resolves once it has stopped: to null after `stop`, otherwise to why it cannot go on. That is a
+   * TockError: TOCK_NOT_MIGRATED where the schema was dropped, TOCK_POOL_ENDED for a pool that was ended.
+   * Never rejects.
+   */
+  readonly ended: Promise<Error | null>;
   /** See `Worker.stop`. */
   stop(): Promise<void>;
 }
@@ -137,11 +143,15 @@ export async function startDaemon(
     await noted;
     await background.done();
   };
-  let ended: Promise<void> | null = null;
-  const stop = () => (ended ??= end());
-  const working = work(engine, parts, stopping.signal, () => void stop());
+  let ending: Promise<void> | null = null;
+  const stop = () => (ending ??= end());
+  const working = work(engine, parts, stopping.signal);
+  const ended = working.then(async cause => {
+    await stop().catch(() => undefined);
+    return cause;
+  });
 
-  return { id: worker.id, outcomeCounts: worker.outcomeCounts, stop };
+  return { id: worker.id, outcomeCounts: worker.outcomeCounts, ended, stop };
 }
 
 interface Parts {
@@ -162,13 +172,12 @@ function onBeatOf(engine: Engine, { worker, passes, background }: Parts): () => 
   };
 }
 
-/** Passes and sleeps by turns, until the signal aborts. @param stop called if no later pass can work */
+/** Passes and sleeps by turns, until the signal aborts. Resolves to why no later pass can work, or null. */
 async function work(
   engine: Engine,
   { worker, passes, background, listener }: Parts,
   signal: AbortSignal,
-  stop: () => void,
-): Promise<void> {
+): Promise<Error | null> {
   const log = createDatabaseLog(engine);
   let pauseMs = FIRST_PAUSE_MS;
   while (!signal.aborted) {
@@ -180,11 +189,13 @@ async function work(
       if (await background.afterPass(passes.isHealthy)) passes.claimNext();
       else if (!signal.aborted) await passes.sleep(ms);
     } catch (error) {
-      if (log.fails(error) === 'ended') return stop();
+      const cause = log.fails(error);
+      if (cause !== null) return cause;
       passes.failed();
       background.afterFailure();
       await worker.change(pauseMs);
       pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
     }
   }
+  return null;
 }

@@ -1,13 +1,20 @@
 // What a daemon logs about its database: one line when it is away, one when it is back, one when it has
 // moved.
 import type { Engine } from '../engine/engine.js';
-import { isConnectionFailure, isPoolEnded, messageOf } from '../store/connection/errors.js';
+import { TockError, type TockErrorCode } from '../model/errors.js';
+import { explainMissing, isConnectionFailure } from '../store/connection/errors.js';
+
+/** What no later pass can change, and the event that says so. */
+const ENDS: Partial<Readonly<Record<TockErrorCode, string>>> = {
+  TOCK_POOL_ENDED: 'pool.ended',
+  TOCK_NOT_MIGRATED: 'schema.missing',
+};
 
 export interface DatabaseLog {
   /** A pass has worked. Returns what that means. */
   works(): 'back' | 'moved' | 'same';
-  /** A pass has failed; only the first in a row is logged. `ended`: no later pass can work. */
-  fails(error: unknown): 'away' | 'ended';
+  /** A pass has failed; only the first in a row is logged. Returns why no later pass can work, or null. */
+  fails(error: unknown): TockError | null;
 }
 
 export function createDatabaseLog({ database, logger }: Pick<Engine, 'database' | 'logger'>): DatabaseLog {
@@ -34,10 +41,12 @@ export function createDatabaseLog({ database, logger }: Pick<Engine, 'database' 
       );
       return 'moved';
     },
-    fails(error) {
-      if (isPoolEnded(error)) {
-        logger.error({ event: 'pool.ended' }, `this daemon stops: ${messageOf(error)}`);
-        return 'ended';
+    fails(thrown) {
+      const error = explainMissing(thrown, database.schema);
+      const event = error instanceof TockError ? ENDS[error.code] : undefined;
+      if (error instanceof TockError && event !== undefined) {
+        logger.error({ event }, `this daemon stops: ${error.message}`);
+        return error;
       }
       if (!isAway)
         logger[isConnectionFailure(error) ? 'warn' : 'error'](
@@ -45,7 +54,7 @@ export function createDatabaseLog({ database, logger }: Pick<Engine, 'database' 
           `cannot work with the database, trying again: ${String(error)}`,
         );
       isAway = true;
-      return 'away';
+      return null;
     },
   };
 }

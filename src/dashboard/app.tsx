@@ -57,8 +57,8 @@ export function createApp(options: AppOptions): App {
   const bare = makeBare(style);
   openDoor(app, { access, basePath, assets });
   addHealthz(app, options.tock);
-  if (access.signIn) addSignIn(app, access.signIn, link, bare);
-  requireSameOrigin(app, bare);
+  addSignIn(app, access, link, bare);
+  requireSameOrigin(app, access, bare);
 
   const watch = createWatch({
     clock: systemClock,

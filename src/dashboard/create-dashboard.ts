@@ -1,9 +1,12 @@
 // createDashboard: the pages inside an app, which says who may look.
+import type { CurrentUrl } from '../model/database/current-url.js';
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 import { ROLES, type Role } from '../model/operator.js';
+import { checkOptions, optionNames } from '../model/options.js';
 import type { Tock } from '../tock/types.js';
 import type { Access } from './access/access.js';
+import { readBasePath } from './access/base-path.js';
 import { checkMetricsToken, withMetricsToken } from './access/metrics-token.js';
 import { type Dashboard, openDashboard } from './open-dashboard.js';
 
@@ -27,10 +30,10 @@ export interface DashboardOptions {
   readonly authorize: (
     request: Request,
   ) => Authorized | null | undefined | Promise<Authorized | null | undefined>;
-  /** Where the pages are mounted, such as `/admin/tock`. Default: the root. */
+  /** Where the pages are, as browsers' addresses have it, such as `/admin/tock`. Default: the root. */
   readonly basePath?: string;
   /** URL of a replica from which all pages read. Default: the Tock's own database and pool. */
-  readonly readConnectionString?: string;
+  readonly readConnectionString?: CurrentUrl;
   /**
    * Opens `/metrics`, and nothing else, to requests with `authorization: Bearer <token>`. At least 16
    * characters. Default: none; then `authorize` decides there too.
@@ -40,23 +43,30 @@ export interface DashboardOptions {
   readonly signInHelp?: string;
 }
 
+const OPTIONS = optionNames<DashboardOptions>({
+  tock: true,
+  authorize: true,
+  basePath: true,
+  readConnectionString: true,
+  metricsToken: true,
+  signInHelp: true,
+});
+
 /**
  * Makes the dashboard of a Tock: pages, and forms that act. Loads and connects nothing before its first
  * request. Reads are read-only transactions of at most 5 s each.
  * @throws TockError TOCK_BAD_OPTION
  */
 export function createDashboard(options: DashboardOptions): Dashboard {
+  checkOptions(options, OPTIONS, 'createDashboard');
   const { tock, readConnectionString = null, basePath = '', metricsToken } = options;
-  const path = typeof basePath === 'string' ? basePath.replace(/\/$/, '') : null;
   if (typeof options.authorize !== 'function') {
     throw new TockError(
       'TOCK_BAD_OPTION',
       'createDashboard needs authorize: a function of the request that returns { user, role }, or null for who may not look',
     );
   }
-  if (path === null || !/^(?:\/[\w.~-]+)*$/.test(path)) {
-    throw new TockError('TOCK_BAD_OPTION', `basePath ${quote(basePath)} is not a path such as /admin/tock`);
-  }
+  const path = readBasePath(basePath, 'basePath');
   return openDashboard({
     tock,
     readConnectionString,
@@ -72,6 +82,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
 function accessOf({ authorize, signInHelp }: DashboardOptions): Access {
   return {
     answersTo: null,
+    origins: [],
     authorize: async request => {
       const answer = await authorize(request);
       if (answer === null || answer === undefined) return null;

@@ -91,22 +91,26 @@ function addAssets<E extends Env>(app: Hono<E>, assets: Assets): void {
 
 export function addSignIn<E extends Env>(
   app: Hono<E>,
-  signIn: NonNullable<Access['signIn']>,
+  access: Access,
   link: (path: string) => string,
   bare: Bare,
 ): void {
+  const { signIn } = access;
+  if (signIn === null) return;
+  // Without a slash at its end it also goes to the base path itself.
+  const path = link('') || '/';
   app.get('/sign-in', c => {
     // Programs that look where a link leads do not use it up.
     if (c.req.method === 'HEAD') return c.body(null, 204);
     const result = signIn.exchange(c.req.query('token') ?? '');
     if ('refusal' in result) return bare(c, 401, 'This link does not work', result.refusal);
-    setCookie(c, signIn.cookie, result.cookie, { path: link('/'), httpOnly: true, sameSite: 'Strict' });
+    setCookie(c, signIn.cookie, result.cookie, { path, httpOnly: true, sameSite: 'Strict' });
     return c.redirect(link('/'), 303);
   });
   app.post('/sign-out', c => {
-    if (!isSameOrigin(c.req.raw)) return fromElsewhere(c, bare);
+    if (!isSameOrigin(c.req.raw, access.origins)) return fromElsewhere(c, bare);
     signIn.end(c.req.raw);
-    deleteCookie(c, signIn.cookie, { path: link('/') });
+    deleteCookie(c, signIn.cookie, { path });
     return c.redirect(link('/'), 303);
   });
 }
@@ -116,12 +120,12 @@ const fromElsewhere = (c: Context, bare: Bare) =>
     c,
     403,
     'This came from another site',
-    'A change is accepted only from a page of this dashboard. Open the page, and press the button there.',
+    'A change is accepted only from a page of this dashboard. If you pressed the button there, a proxy changes the name of the host: let it pass the header Host on, or list the origin of the pages, such as https://ops.example.com, in TOCK_DASHBOARD_HOSTS.',
   );
 
-export function requireSameOrigin<E extends Env>(app: Hono<E>, bare: Bare): void {
+export function requireSameOrigin<E extends Env>(app: Hono<E>, { origins }: Access, bare: Bare): void {
   app.use(async (c, next) => {
-    if (!isSafe(c.req.method) && !isSameOrigin(c.req.raw)) return fromElsewhere(c, bare);
+    if (!isSafe(c.req.method) && !isSameOrigin(c.req.raw, origins)) return fromElsewhere(c, bare);
     return await next();
   });
 }

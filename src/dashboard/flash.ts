@@ -13,7 +13,7 @@ export function flash(
   tone: Flash['tone'] = 'ok',
 ): void {
   setCookie(c, NAME, `${tone}:${message.slice(0, MAX_LENGTH)}`, {
-    path: c.get('view').link('/'),
+    path: c.get('view').link('') || '/',
     maxAge: 60,
     httpOnly: true,
     sameSite: 'Strict',

@@ -53,7 +53,7 @@ export function makeViews(
       pages,
       assets,
       among,
-      flash: isMerged || c.req.method !== 'GET' ? null : takeFlash(c, link('/')),
+      flash: isMerged || c.req.method !== 'GET' ? null : takeFlash(c, link('') || '/'),
     };
   };
 }

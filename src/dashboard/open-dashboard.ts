@@ -1,5 +1,7 @@
 // The dashboard of a Tock behind any door: for createDashboard, and for the server of its own.
+
 import { openReadSession, type ReadSession } from '../answers/reads.js';
+import type { CurrentUrl } from '../model/database/current-url.js';
 import { databaseOf } from '../tock/database-of.js';
 import type { Tock } from '../tock/types.js';
 import type { Access } from './access/access.js';
@@ -13,7 +15,7 @@ export interface OpenDashboardOptions {
   readonly access: Access;
   /** Without a slash at its end; empty at the root. */
   readonly basePath: string;
-  readonly readConnectionString: string | null;
+  readonly readConnectionString: CurrentUrl | null;
   /** Its place among several databases. Default: it is the only one. */
   readonly among?: Among;
 }

@@ -11,8 +11,9 @@ import { type LogLimits, type LogsOption, readLogsOption } from '../model/job/lo
 import { DEFAULT_MAX_PAYLOAD_BYTES, MAX_PAYLOAD_BYTES } from '../model/job/payload/payload.js';
 import { knownJob, type Registry } from '../model/job/registry.js';
 import type { Logger } from '../model/logger.js';
-import { checkName } from '../model/names.js';
+import { checkName, quote } from '../model/names.js';
 import type { Operator } from '../model/operator.js';
+import { checkList } from '../model/options.js';
 import { checkRetryPolicy, type RetryPolicy } from '../model/run/retry.js';
 import type { Database } from '../store/connection/database.js';
 import type { ClaimedRun } from '../store/runs/claim/claimed-run.js';
@@ -164,8 +165,8 @@ export function readSettings(input: SettingsInput): Settings {
   return settings;
 }
 
-/** Checks how many runs at once: a whole number from 1 to 10000. */
-export function checkConcurrency(concurrency: number | undefined): number | undefined {
+/** Checks how many runs, or connections, at once: a whole number from 1 to 10000. */
+export function checkConcurrency(concurrency: number | undefined, what = 'concurrency'): number | undefined {
   if (
     concurrency === undefined ||
     (Number.isInteger(concurrency) && concurrency >= 1 && concurrency <= 10_000)
@@ -173,12 +174,13 @@ export function checkConcurrency(concurrency: number | undefined): number | unde
     return concurrency;
   throw new TockError(
     'TOCK_BAD_OPTION',
-    `concurrency ${String(concurrency)} is not a whole number from 1 to 10000`,
+    `${what} ${quote(concurrency)} is not a whole number from 1 to 10000`,
   );
 }
 
 export function checkQueues(queues: readonly string[] | undefined): readonly string[] | undefined {
-  for (const name of queues ?? []) checkName(name, 'queue', 'TOCK_BAD_OPTION');
+  for (const name of queues === undefined ? [] : checkList(queues, 'queues'))
+    checkName(name, 'queue', 'TOCK_BAD_OPTION');
   return queues;
 }
 

@@ -7,11 +7,12 @@ import { payloadText } from '../model/job/payload/payload.js';
 import { findJob, parsePayloadFor } from '../model/job/registry.js';
 import type { Enqueued, EnqueuedOr } from '../model/job/run-id.js';
 import { checkKey, checkName, quote } from '../model/names.js';
-import { checkOptions, optionNames } from '../model/options.js';
+import { checkList, checkOptions, optionNames } from '../model/options.js';
 import { jobLimit, type Limit, slotOf } from '../model/run/limits.js';
 import { checkedPriority, checkTime, checkTrigger, checkUniqueness } from '../model/run/new-run.js';
 import { checkMaxAttempts } from '../model/run/retry.js';
 import { joinTags } from '../model/run/tags.js';
+import { isPool } from '../store/connection/connection.js';
 import type { Session } from '../store/connection/database.js';
 import { enqueueRuns } from '../store/runs/enqueue/enqueue.js';
 import type { EnqueuedRow, RunShape } from '../store/runs/enqueue/enqueued-run.js';
@@ -69,7 +70,7 @@ export async function enqueueMany(
   runs: readonly NewRun[],
   client?: QueryClient,
 ): Promise<Enqueued[]> {
-  if (runs.length === 0) return [];
+  if (checkList(runs, 'enqueueMany').length === 0) return [];
   const write = await enqueueing(engine, runs);
   // What an app enqueues by itself is no operator's action.
   if (engine.operator === null)
@@ -145,6 +146,7 @@ function checkRun(engine: Engine, run: NewRun): CheckedRun {
 
 /** The name is composed only for the message, because there may be thousands of runs. */
 function checkNewRun(run: NewRun): void {
+  if (typeof run !== 'object' || run === null) checkOptions(run, NEW_RUN, 'a run to enqueue');
   for (const option in run) {
     if (NEW_RUN.has(option) || run[option as keyof NewRun] === undefined) continue;
     if (option === 'client')
@@ -250,7 +252,13 @@ export function sessionOfClient(engine: Engine, client: QueryClient): Session {
 /** @throws TockError TOCK_BAD_OPTION */
 export function requireClient(client: QueryClient): QueryClient {
   // Null is refused too: a caller that passes a client must not get the run outside of its transaction.
-  if (typeof (client as QueryClient | null)?.query === 'function') return client;
+  if (typeof (client as QueryClient | null)?.query === 'function') {
+    if (!isPool(client)) return client;
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'client is a pool, each statement of which is on its own, outside of your transaction: pass what pool.connect() gives, after its begin; or leave client out',
+    );
+  }
   throw new TockError(
     'TOCK_BAD_OPTION',
     'client has no query(text, values): pass a pg client, or wrap the transaction with fromKysely, fromDrizzle, fromPrisma, fromKnex or fromPostgresJs of pg-tock/adapters',

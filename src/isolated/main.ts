@@ -8,6 +8,7 @@ import { endOutput, surviveLostOutput } from '../environment/output.js';
 import { systemClock } from '../environment/system-clock.js';
 import { packError } from '../model/run/errors/error-data.js';
 import { loadJobs } from '../runtime/job-module.js';
+import { onStopSignal } from '../runtime/stop-signal.js';
 import { createTock } from '../tock/create-tock.js';
 import { endGroup } from './end-group.js';
 
@@ -62,11 +63,9 @@ if (process.send === undefined) {
   process.exit(2);
 }
 // A supervisor may signal all processes at once, but the worker decides when a run must stop, by an abort.
-for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-  process.on(name, () => {
-    if (mustStop) process.exit(1);
-  });
-}
+onStopSignal(() => {
+  if (mustStop) process.exit(1);
+});
 // An error in something that a handler left unawaited ends its attempt.
 process.on('uncaughtException', error => answer({ kind: 'threw', error: packError(error) }));
 // The worker is gone. Exiting alone would leave behind the processes that the handler started.

@@ -5,6 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server';
 import { openReadSession } from '../answers/reads.js';
 import { packageVersion } from '../environment/paths.js';
+import type { CurrentUrl } from '../model/database/current-url.js';
 import { isStorable } from '../model/names.js';
 import { includesRole, type Role } from '../model/operator.js';
 import { databaseOf } from '../tock/database-of.js';
@@ -26,7 +27,7 @@ export interface McpOptions {
   /** The schema of the tables. */
   readonly schema: string;
   /** A replica from which `reads` come. Null: the database of the Tock. */
-  readonly readUrl: string | null;
+  readonly readUrl: CurrentUrl | null;
   readonly input: Readable;
   readonly output: Writable;
   /** Ends the server. It also ends with its input. */

@@ -52,8 +52,13 @@ export function checkEventKey(key: unknown): string {
   );
 }
 
-/** A note or reason as PostgreSQL can store it, at most 500 characters; null if there is none. */
+/**
+ * A note or reason as PostgreSQL can store it, at most 500 characters; null if there is none.
+ * @throws TockError TOCK_BAD_OPTION for anything but a text
+ */
 export function storableNote(note: string | undefined): string | null {
+  if (note !== undefined && typeof note !== 'string')
+    throw new TockError('TOCK_BAD_OPTION', `${quote(note)} cannot be a note or a reason: write a text`);
   return note?.replaceAll('\0', '').slice(0, 500).toWellFormed() ?? null;
 }
 

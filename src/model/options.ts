@@ -50,6 +50,18 @@ function meant(name: string, known: ReadonlySet<string>): string {
   return near.length === 0 ? `; it has ${[...known].join(', ')}` : `; did you mean ${near.join(' or ')}?`;
 }
 
+/** @param what the subject of the message @throws TockError TOCK_BAD_OPTION for anything but a list */
+export function checkList<Element>(given: readonly Element[], what: string): readonly Element[] {
+  if (Array.isArray(given)) return given;
+  throw new TockError('TOCK_BAD_OPTION', `${what} is ${describe(given)}; write a list`);
+}
+
+/** @param what the subject of the message @throws TockError TOCK_BAD_OPTION for anything but a text */
+export function checkText(given: unknown, what: string): void {
+  if (typeof given !== 'string')
+    throw new TockError('TOCK_BAD_OPTION', `${what} is ${describe(given)}; write a text`);
+}
+
 function describe(value: unknown): string {
   return Array.isArray(value) ? 'a list' : quote(value);
 }

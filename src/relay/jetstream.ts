@@ -29,8 +29,11 @@ import { messageId } from './messages.js';
 
 /** Options of {@link jetstream}. */
 export interface JetstreamOptions extends DriverOptions {
-  /** `nats://host:4222`, or `tls://…`. Several: servers of one cluster, tried in turn. */
-  readonly servers: string | readonly string[];
+  /**
+   * `nats://host:4222`, or `tls://…`. Several: servers of one cluster, tried in turn. A function that returns
+   * them is called for each new connection, since a password may change.
+   */
+  readonly servers: string | readonly string[] | (() => string | readonly string[]);
   /**
    * On how many servers each message is kept, 1 to 5, when the streams are made. Default: three, or as many
    * as the cluster has. What is there already keeps its number.
@@ -57,8 +60,11 @@ const OPTIONS = optionNames<JetstreamOptions>({
 export function jetstream(options: JetstreamOptions): Broker {
   checkOptions(options, OPTIONS, 'jetstream');
   const prefix = readPrefix(options);
+  const servers = () =>
+    readServers(typeof options.servers === 'function' ? options.servers() : options.servers);
+  servers();
   const link = openLink({
-    servers: readServers(options.servers),
+    servers,
     more: options.connection ?? {},
     load: async () => {
       const [transport, jet] = await loadPackages('jetstream()', [

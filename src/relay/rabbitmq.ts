@@ -29,9 +29,10 @@ import { subscribe } from './rabbitmq/subscribe.js';
 export interface RabbitmqOptions extends DriverOptions {
   /**
    * `amqp://user:password@host:5672/vhost`, or `amqps://…`. Several: the nodes of one cluster, tried in turn,
-   * with user, password and virtual host of the first.
+   * with user, password and virtual host of the first. A function that returns them is called for each new
+   * connection, and again when a connection is lost, since a password may change.
    */
-  readonly url: string | readonly string[];
+  readonly url: string | readonly string[] | (() => string | readonly string[]);
   /** More options of rabbitmq-client's Connection, such as `tls`. */
   readonly connection?: Readonly<Record<string, unknown>>;
 }
@@ -55,7 +56,8 @@ const MAX_PREFETCH = 65_535;
  */
 export function rabbitmq(options: RabbitmqOptions): Broker {
   checkOptions(options, OPTIONS, 'rabbitmq');
-  const urls = readUrls(options.url);
+  const urls = () => readUrls(typeof options.url === 'function' ? options.url() : options.url);
+  urls();
   const prefix = readPrefix(options);
   const publishTimeoutMs = readPublishTimeout(options);
   const link = openLink({

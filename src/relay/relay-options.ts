@@ -48,6 +48,8 @@ export interface Relay {
   /** Of its worker. */
   readonly id: string;
   figures(): Promise<RelayFigures>;
+  /** Resolves once it has stopped: to null after `stop`, otherwise to why it cannot go on. Never rejects. */
+  readonly ended: Promise<Error | null>;
   /** Claims no more, waits until what is being published is recorded, and receives no more answers. */
   stop(): Promise<void>;
 }

@@ -110,5 +110,10 @@ async function openRelay(
     );
   };
   let ending: Promise<void> | null = null;
-  return { id: started.id, figures, stop: () => (ending ??= end()) };
+  const stop = () => (ending ??= end());
+  const ended = started.ended.then(async cause => {
+    await stop().catch(() => undefined);
+    return cause;
+  });
+  return { id: started.id, figures, ended, stop };
 }

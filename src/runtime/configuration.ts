@@ -1,20 +1,26 @@
 // Configuration from environment variables, checked; durations are still text.
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { checkLogLevel } from '../environment/log-level.js';
 import type { LogFormat } from '../environment/logger.js';
 import { isClone, projectFolder } from '../environment/paths.js';
+import { followSecretFile } from '../environment/secret-file.js';
+import { readHeartbeat } from '../model/alerts/read-alerts.js';
+import type { CurrentUrl } from '../model/database/current-url.js';
+import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import { type LogsOption, readLogsOption } from '../model/job/logs-option.js';
 import { isStorable, quote } from '../model/names.js';
+import { editDistance } from '../model/nearest.js';
 import { findJobModule } from './job-module-path.js';
 
 export interface Config {
   /** Null: none is named. */
-  readonly databaseUrl: string | null;
+  readonly databaseUrl: CurrentUrl | null;
   /** A replica for what only reads; null: none is named. */
-  readonly readUrl: string | null;
+  readonly readUrl: CurrentUrl | null;
   /** The message broker of `tock relay`; null: none is named. */
-  readonly brokerUrl: string | null;
+  readonly brokerUrl: CurrentUrl | null;
   /** Whether the embedded server is used where no database is named. */
   readonly isEmbedded: boolean;
   readonly schema: string;
@@ -87,6 +93,30 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   TOCK_LOG_FORMAT: 'json or pretty (default json)',
 };
 
+/** Tock sets it for commands of shell jobs. */
+const OF_A_RUN = 'TOCK_JOB';
+/** From here on, two letters make a misspelling. */
+const LONG = 'TOCK_LONGNAME'.length;
+
+/**
+ * One line on variables that nothing reads, and that look like misspelt ones of Tock's; null: there are none.
+ * An app may have variables of its own that begin with TOCK_, so a name must be near to one of Tock's.
+ * @param more further variables that are read
+ */
+export function misspeltVariables(
+  env: Readonly<Record<string, string | undefined>>,
+  more: readonly string[] = [],
+): string | null {
+  const known = [...Object.keys(VARIABLES), ...more, OF_A_RUN];
+  const found = Object.keys(env).flatMap(name => {
+    if (!name.startsWith('TOCK_') || known.includes(name)) return [];
+    const limit = name.length < LONG ? 1 : 2;
+    const near = known.find(each => editDistance(name, each) <= limit);
+    return near === undefined ? [] : [`${name} (did you mean ${near}?)`];
+  });
+  return found.length === 0 ? null : `Tock does not read ${found.join(', ')}`;
+}
+
 /** Flags that stand for variables. */
 export interface ConfigFlags {
   readonly envFile?: string | undefined;
@@ -122,42 +152,60 @@ function loadVariables(file: string, named = ''): void {
   }
 }
 
-/** @throws TockError TOCK_BAD_OPTION that names the variable */
+/** @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION that names the variable */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const read = (name: string) => {
     const value = env[name]?.trim();
     return value === undefined || value === '' ? undefined : value;
   };
+  const checked = (name: string, check: (text: string) => unknown) => {
+    const text = read(name);
+    if (text !== undefined) check(text);
+    return text;
+  };
+  const duration = (name: string) => checked(name, text => parseDuration(text, name));
   const dataFolder = path.resolve(read('TOCK_DATA') ?? path.join(projectFolder(), '.tock'));
   return {
     ...readDatabase(read, dataFolder),
-    brokerUrl: read('TOCK_BROKER_URL') ?? readSecret('TOCK_BROKER_URL_FILE', read('TOCK_BROKER_URL_FILE')),
-    readUrl: read('TOCK_READ_URL') ?? readSecret('TOCK_READ_URL_FILE', read('TOCK_READ_URL_FILE')),
+    brokerUrl: readUrl(read, 'TOCK_BROKER_URL'),
+    readUrl: readUrl(read, 'TOCK_READ_URL'),
     dataFolder,
     schema: read('TOCK_SCHEMA') ?? 'tock',
     jobsModule: findJobModule(read('TOCK_JOBS')),
     allowVanishing: readSwitch('TOCK_ALLOW_VANISHING', read('TOCK_ALLOW_VANISHING')),
-    lease: read('TOCK_LEASE'),
-    heartbeat: read('TOCK_HEARTBEAT'),
-    grace: read('TOCK_GRACE'),
-    drain: read('TOCK_DRAIN'),
-    budget: read('TOCK_BUDGET'),
+    lease: duration('TOCK_LEASE'),
+    heartbeat: duration('TOCK_HEARTBEAT'),
+    grace: duration('TOCK_GRACE'),
+    drain: duration('TOCK_DRAIN'),
+    budget: duration('TOCK_BUDGET'),
     concurrency: readCount('TOCK_CONCURRENCY', read('TOCK_CONCURRENCY')),
     queues: read('TOCK_QUEUES')
       ?.split(',')
       .map(queue => queue.trim())
       .filter(queue => queue !== ''),
     connections: readCount('TOCK_CONNECTIONS', read('TOCK_CONNECTIONS')),
-    statementTimeout: read('TOCK_STATEMENT_TIMEOUT'),
+    statementTimeout: duration('TOCK_STATEMENT_TIMEOUT'),
     logs: readLogs(read('TOCK_LOGS')),
     tracing: readSwitch('TOCK_TRACING', read('TOCK_TRACING')),
-    heartbeatUrl: read('TOCK_HEARTBEAT_URL'),
+    heartbeatUrl: checked('TOCK_HEARTBEAT_URL', url =>
+      naming('TOCK_HEARTBEAT_URL', () => readHeartbeat({ url })),
+    ),
     heartbeatFailUrl: read('TOCK_HEARTBEAT_FAIL_URL'),
     dashboardUrl: read('TOCK_DASHBOARD_URL'),
     operator: readOperator(read('TOCK_OPERATOR')),
-    logLevel: read('TOCK_LOG_LEVEL'),
+    logLevel: checked('TOCK_LOG_LEVEL', level => naming('TOCK_LOG_LEVEL', () => checkLogLevel(level))),
     logFormat: readFormat(read('TOCK_LOG_FORMAT')),
   };
+}
+
+/** An error names the variable, not the option that it stands for. */
+function naming(name: string, check: () => unknown): void {
+  try {
+    check();
+  } catch (error) {
+    if (!(error instanceof TockError)) throw error;
+    throw new TockError(error.code, `${name}: ${error.message}`, { cause: error });
+  }
 }
 
 type Read = (name: string) => string | undefined;
@@ -173,7 +221,7 @@ function readDatabase(read: Read, dataFolder: string): Pick<Config, 'databaseUrl
       'TOCK_BAD_OPTION',
       'TOCK_DATABASE must be embedded or unset; the address of a database belongs in DATABASE_URL',
     );
-  const url = read('DATABASE_URL') ?? readSecret('DATABASE_URL_FILE', read('DATABASE_URL_FILE'));
+  const url = readUrl(read, 'DATABASE_URL');
   const isAskedFor = named === 'embedded' || read('TOCK_DATA') !== undefined;
   const isEmbedded = isAskedFor || (url === null && isClone() && existsSync(dataFolder));
   return { databaseUrl: url ?? (isEmbedded ? null : urlOfVariables(read)), isEmbedded };
@@ -196,15 +244,10 @@ function urlOfVariables(read: Read): string | null {
   return `postgres://${place}${port === undefined ? '' : `:${port}`}/${name}`;
 }
 
-function readSecret(name: string, file: string | undefined): string | null {
-  if (file === undefined) return null;
-  try {
-    return readFileSync(file, 'utf8').trim() || null;
-  } catch (error) {
-    throw new TockError('TOCK_BAD_OPTION', `${name} names ${quote(file)}, which cannot be read`, {
-      cause: error,
-    });
-  }
+/** The variable, or the file that its twin names, which is read whenever it is needed. */
+function readUrl(read: Read, name: string): CurrentUrl | null {
+  const file = read(`${name}_FILE`);
+  return read(name) ?? (file === undefined ? null : followSecretFile(`${name}_FILE`, file));
 }
 
 function readCount(name: string, text: string | undefined): number | undefined {

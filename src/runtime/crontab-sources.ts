@@ -1,11 +1,13 @@
 // The crontabs that an import reads: the user's own, a file, standard input, or those of the system.
+
 import { existsSync, readlinkSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import path from 'node:path';
+import { hostZone } from '../environment/host-zone.js';
+import { osHome, osUser } from '../environment/os-user.js';
 import type { CronKind } from '../model/crontab/cron-field.js';
 import { TockError } from '../model/errors.js';
-import { readOwnCrontab, SYSTEM_FILE, SYSTEM_FOLDER, userName } from './crontab.js';
+import { readOwnCrontab, SYSTEM_FILE, SYSTEM_FOLDER } from './crontab.js';
 
 /** A crontab as it is. */
 export interface CrontabSource {
@@ -49,9 +51,9 @@ export async function readSources({ file, system, kind }: SourceOptions): Promis
   if (bytes === null)
     throw new TockError(
       'TOCK_NOT_FOUND',
-      `${userName()} has no crontab: name a file, - for standard input, or --system for /etc/crontab and /etc/cron.d`,
+      `${osUser()} has no crontab: name a file, - for standard input, or --system for /etc/crontab and /etc/cron.d`,
     );
-  return [checked({ source: `crontab of ${userName()}`, file: null, isOwn: true, hasUser: false, bytes })];
+  return [checked({ source: `crontab of ${osUser()}`, file: null, isOwn: true, hasUser: false, bytes })];
 }
 
 async function readFileOrFolder(file: string, system: boolean, kind: CronKind): Promise<CrontabSource[]> {
@@ -126,7 +128,7 @@ export function zoneOfHost(): string {
   } catch {
     // A copy instead of a link, or no such file.
   }
-  zone ??= new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  zone ??= hostZone();
   return /^(?:etc\/)?(?:utc|uct|zulu|universal)$/i.test(zone) ? 'UTC' : zone;
 }
 
@@ -138,5 +140,6 @@ export async function readHomes(): Promise<ReadonlyMap<string, string>> {
     const [name = '', , , , , home = ''] = line.split(':');
     if (name !== '' && home !== '') homes.set(name, home);
   }
-  return homes.set(userName(), homedir());
+  const own = osHome();
+  return own === null ? homes : homes.set(osUser(), own);
 }

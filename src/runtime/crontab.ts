@@ -1,10 +1,11 @@
 // Reads the crontabs of this host, as far as this user may, and writes the user's own.
+
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
-import { userInfo } from 'node:os';
 import path from 'node:path';
 import { parseEnv } from 'node:util';
+import { osUser } from '../environment/os-user.js';
 import { packageFolder, projectFolder } from '../environment/paths.js';
 import { processIdentity } from '../environment/process-identity.js';
 import type { Checkout, CrontabText } from '../model/doctor/crontab.js';
@@ -27,7 +28,7 @@ export async function readCrontabs(): Promise<CrontabText[] | null> {
 
 /** Empty for a user who has none. */
 async function readOwn(): Promise<CrontabText | null> {
-  const source = `crontab of ${userName()}`;
+  const source = `crontab of ${osUser()}`;
   return await new Promise(resolve => {
     execFile('crontab', ['-l'], { timeout: TIMEOUT_MS }, (error, stdout, stderr) => {
       const isEmpty = error !== null && NONE.test(stderr);
@@ -87,7 +88,7 @@ function crontabFailed(
     'TOCK_NOT_FOUND',
     isMissing
       ? `this host has no program crontab: install cron, or ${instead}`
-      : `the crontab of ${userName()} cannot be ${what}: ${why}`,
+      : `the crontab of ${osUser()} cannot be ${what}: ${why}`,
     { cause: error },
   );
 }
@@ -104,15 +105,6 @@ export async function isCronRunning(proc = '/proc'): Promise<boolean | null> {
     if (DAEMONS.has(name.trim())) return true;
   }
   return false;
-}
-
-export function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    // In a container the user may have no name.
-    return `user ${process.getuid?.() ?? ''}`;
-  }
 }
 
 /** Settings without secrets. */

@@ -3,14 +3,21 @@ import type * as pg from 'pg';
 import type { ServerReport } from '../embedded/embedded-revival.js';
 import type { TickSummary } from '../engine/run-tick.js';
 import { checkLogLevel } from '../environment/log-level.js';
+import { systemClock } from '../environment/system-clock.js';
 import type { AlertOptions } from '../model/alerts/options.js';
+import { type CurrentUrl, urlNow } from '../model/database/current-url.js';
 import { hostList } from '../model/database/hosts.js';
 import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { AnyJob } from '../model/job/job.js';
 import type { Logger } from '../model/logger.js';
 import type { Operator } from '../model/operator.js';
-import { DEFAULT_CONNECTIONS, openPoolTo, requireReachable } from '../store/connection/connection.js';
+import {
+  DEFAULT_CONNECTIONS,
+  endPool,
+  openPoolTo,
+  requireReachable,
+} from '../store/connection/connection.js';
 import { explainDatabaseError } from '../store/connection/errors.js';
 import type { MigrateResult } from '../store/schema/migrate.js';
 import { assembleTock } from '../tock/create-tock.js';
@@ -68,7 +75,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
   const format = config.logFormat ?? (options.pretty ? 'pretty' : 'json');
   const makeLogger = async () => (await import('../environment/logger.js')).createLogger({ level, format });
   if (config.databaseUrl !== null) requireReachable({ connectionString: config.databaseUrl });
-  const address = config.databaseUrl === null ? null : addressOf(config.databaseUrl);
+  const address = config.databaseUrl === null ? null : addressOf(urlNow(config.databaseUrl));
   const early = options.tick && config.databaseUrl !== null ? connectEarly(config.databaseUrl, config) : null;
   let server: Awaited<ReturnType<typeof startServer>> | null = null;
   let tock: ShellTock | null = null;
@@ -76,7 +83,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
   const close = async () => {
     try {
       await tock?.close();
-      await early?.pool.end();
+      if (early) await endPool(early.pool, systemClock);
     } finally {
       await server?.stop();
     }
@@ -143,7 +150,7 @@ function requireDatabase({ databaseUrl, isEmbedded, dataFolder }: Config): void 
 
 /** Starts connecting early: the server prepares its process while the jobs are loaded. */
 function connectEarly(
-  connectionString: string,
+  connectionString: CurrentUrl,
   { connections = DEFAULT_CONNECTIONS, statementTimeout = '60s' }: Config,
 ): EarlyConnection {
   const deadlineMs = parseDuration(statementTimeout, 'statementTimeout');

@@ -1,21 +1,45 @@
-// The signals that stop a process.
+// The signals that stop a process, and how a process ends whose work is over.
+
+/** A terminal, a service manager or nodemon (SIGUSR2) sends one of these so that a process stops. */
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'] as const;
 
 /** npm and npx pass on what a terminal sends to the whole group: one Ctrl-C comes as two signals. */
 const SAME_KEYSTROKE_MS = process.env['npm_command'] === undefined ? 0 : 500;
+/** A longer timer of Node's fires at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Aborts on SIGTERM, SIGINT or SIGHUP, which drains. A second signal ends the process at once. */
+/** From now on, stop signals do not end this process: the listener gets them. */
+export function onStopSignal(listener: (name: NodeJS.Signals) => void): void {
+  for (const name of STOP_SIGNALS) {
+    // Node itself listens if it was told to write a report, or a snapshot of the heap, at this signal.
+    if (name === 'SIGUSR2' && process.listenerCount(name) > 0) continue;
+    process.on(name, listener);
+  }
+}
+
+/** Aborts on the first stop signal, which drains. A second one ends the process at once. */
 export function stopSignal(): AbortSignal {
   const controller = new AbortController();
   let abortedAt = 0;
   // Node's own, which crash-guard.ts replaces later.
   const exit = process.exit.bind(process);
-  for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-    process.on(name, () => {
-      if (!controller.signal.aborted) {
-        abortedAt = performance.now();
-        controller.abort();
-      } else if (performance.now() - abortedAt >= SAME_KEYSTROKE_MS) exit(1);
-    });
-  }
+  onStopSignal(() => {
+    if (!controller.signal.aborted) {
+      abortedAt = performance.now();
+      controller.abort();
+    } else if (performance.now() - abortedAt >= SAME_KEYSTROKE_MS) exit(1);
+  });
   return controller.signal;
+}
+
+/**
+ * The work is over: requests of hooks and exports of spans get `graceMs`. What handlers or the job module
+ * have left open, such as a connection or a timer, then keeps the process no longer, and a stop signal ends
+ * it at once.
+ */
+export function endWithin(graceMs: number, exitCode: number): void {
+  const end = () => process.exit(exitCode);
+  process.exitCode = exitCode;
+  setTimeout(end, Math.min(graceMs, MAX_TIMER_MS)).unref();
+  for (const name of STOP_SIGNALS) process.prependListener(name, end);
 }

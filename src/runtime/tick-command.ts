@@ -4,13 +4,14 @@ import { parseArgs } from 'node:util';
 import type { TickSummary } from '../engine/run-tick.js';
 import { endOutput, lossSince, READER_TIMEOUT_MS, surviveLostOutput } from '../environment/output.js';
 import { type Heartbeat, readHeartbeat } from '../model/alerts/read-alerts.js';
+import { parseDuration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import type { TickCallOptions } from '../tock/options.js';
 import type { ShellTock } from '../tock/types.js';
-import { type Config, configOfProcess } from './configuration.js';
+import { type Config, configOfProcess, misspeltVariables } from './configuration.js';
 import { judgeError } from './exit-codes.js';
 import { openTock } from './open.js';
-import { stopSignal } from './stop-signal.js';
+import { endWithin, stopSignal } from './stop-signal.js';
 import { summaryLine } from './summary-line.js';
 
 const HELP = `Usage: node dist/tick.js [options]
@@ -33,24 +34,38 @@ Options:
 
 Exit codes: 0 ok, 1 failed, 2 usage error, 3 database unreachable.`;
 
-export async function tickMain(argv: readonly string[]): Promise<number> {
+/** That of the setting, where none is read yet. */
+const DEFAULT_GRACE_MS = 10_000;
+
+/** Makes the tick, and ends the process: nothing may make the ticks of each minute wait side by side. */
+export async function tickMain(argv: readonly string[]): Promise<void> {
   surviveLostOutput();
-  const exitCode = await makeTick(argv);
-  // Otherwise the ticks of each minute would wait, side by side, for a reader that has stopped.
+  const { exitCode, graceMs } = await makeTick(argv);
+  // Its reader may have stopped.
   if (!(await endOutput(READER_TIMEOUT_MS))) process.exit(exitCode);
-  return exitCode;
+  endWithin(graceMs, exitCode);
 }
 
-async function makeTick(argv: readonly string[]): Promise<number> {
+interface Made {
+  readonly exitCode: number;
+  readonly graceMs: number;
+}
+
+async function makeTick(argv: readonly string[]): Promise<Made> {
   let schema = 'tock';
+  let graceMs = DEFAULT_GRACE_MS;
+  const made = (exitCode: number): Made => ({ exitCode, graceMs });
   try {
     const options = readOptions(argv);
     if (options.help) {
       say(HELP);
-      return 0;
+      return made(0);
     }
     const config = configOfProcess(options);
     schema = config.schema;
+    if (config.grace !== undefined) graceMs = parseDuration(config.grace);
+    const misspelt = misspeltVariables(process.env);
+    if (misspelt !== null) process.stderr.write(`tick: ${misspelt}\n`);
     const stop = stopSignal();
     const concurrency = options.concurrency === undefined ? config.concurrency : Number(options.concurrency);
     const call = {
@@ -72,14 +87,14 @@ async function makeTick(argv: readonly string[]): Promise<number> {
       // A whole tick sends its own heartbeat.
       if (idle) await pingHeartbeat(tock.heartbeat, true);
       say(options.json ? JSON.stringify(summary) : summaryLine(summary, jobs.length, where));
-      return 0;
+      return made(0);
     } finally {
       await close();
     }
   } catch (error) {
     const { exitCode, message } = judgeError(error, schema);
     process.stderr.write(`tick: ${message}\n`);
-    return exitCode;
+    return made(exitCode);
   }
 }
 

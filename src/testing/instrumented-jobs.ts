@@ -1,6 +1,7 @@
 // Wraps the jobs under test, so that a test can make them fail or change their context.
 import type { BatchRuns } from '../model/job/batch/batch-job.js';
 import type { AnyJob, JobContext } from '../model/job/job.js';
+import { checkList } from '../model/options.js';
 
 /** Replaces members of a handler's context: `ctx => ({ db: other })`. */
 export type ChangeContext = (ctx: JobContext) => Partial<JobContext>;
@@ -40,7 +41,7 @@ export function instrumentJobs(jobs: readonly AnyJob[]): InstrumentedJobs {
     },
   });
   return {
-    jobs: jobs.map(job => (typeof job === 'object' ? instrumented(job) : job)),
+    jobs: checkList(jobs, 'jobs').map(job => (typeof job === 'object' ? instrumented(job) : job)),
     failOnce: (job, error) => void failures.set(job, [...(failures.get(job) ?? []), error]),
     changeContext: (job, change) => void (change ? ofJobs.set(job, change) : ofJobs.delete(job)),
     changeContextOf: (runId, change) => void ofRuns.set(runId, change),

@@ -11,6 +11,7 @@ import { createRegistry } from '../model/job/registry.js';
 import type { EmitOptions } from '../model/job/wait-methods.js';
 import type { RunRecord } from '../model/run/run-record.js';
 import { isFinished } from '../model/run/states.js';
+import { importAppsKysely } from '../store/connection/apps-kysely/apps-kysely.js';
 import { openDatabase } from '../store/connection/database.js';
 import { createTock } from '../tock/create-tock.js';
 import type { TockOptions } from '../tock/options.js';
@@ -147,6 +148,7 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
 
   let clock: TestClock;
   try {
+    await importAppsKysely();
     await tock.migrate();
     clock = await installClock(database);
     if (now !== undefined) await clock.set(now);

@@ -8,6 +8,7 @@ import type { ExceptionOptions } from '../engine/definitions/except.js';
 import type { PauseManyOptions, ResumeManyOptions } from '../engine/definitions/pause-many.js';
 import type { ResetCursorsOptions } from '../engine/definitions/reset-cursors.js';
 import type { UpsertManyOptions, UpsertOptions, VersionGuard } from '../engine/definitions/schedules.js';
+import { checkConcurrency } from '../engine/engine.js';
 import type { BackfillOptions } from '../engine/materialize/backfill.js';
 import type { WaitOptions } from '../engine/operate/wait.js';
 import type { CalendarOptions } from '../model/calendar/calendar.js';
@@ -15,12 +16,15 @@ import type { CapacityOptions } from '../model/capacity/options.js';
 import type { SubscribeOptions } from '../model/changes/change.js';
 import type { MarkOptions } from '../model/deploys/deploys.js';
 import type { Duration } from '../model/duration.js';
+import { TockError } from '../model/errors.js';
 import type { FreezeOptions, ThawOptions } from '../model/freeze/freeze.js';
 import type { EnqueueManyOptions } from '../model/job/enqueue-options.js';
 import type { KeySettings } from '../model/job/fair/key-methods.js';
 import type { CompleteOptions, FailOptions } from '../model/job/hand-off-methods.js';
 import type { Hooks } from '../model/job/hooks.js';
+import type { Logger } from '../model/logger.js';
 import type { MetricsOptions } from '../model/metrics/options.js';
+import { quote } from '../model/names.js';
 import { checkOptions, optionNames } from '../model/options.js';
 import type { ProblemLimits } from '../model/problems.js';
 import type { PauseOptions, ResumeQueueOptions, SetQueueOptions } from '../model/queue-methods.js';
@@ -202,6 +206,7 @@ const METHODS = {
     onProgress: true,
     signal: true,
   }),
+  'alerts.list': optionNames<{ readonly limit?: number }>({ limit: true }),
   'alerts.flips': optionNames<FlipsOptions>({ limit: true, before: true }),
   'alerts.deliveries': optionNames<DeliveriesOptions>({ each: true }),
   'alerts.mute': optionNames<MuteOptions>({ until: true, note: true }),
@@ -223,9 +228,15 @@ const KEEP = optionNames<Exclude<Keep, Duration>>({
  */
 export function checkTockOptions(options: TockOptions): void {
   checkOptions(options, TOCK_OPTIONS, 'createTock');
-  const { hooks } = options;
-  if (hooks !== undefined && (hooks === null || Object.getPrototypeOf(hooks) === Object.prototype))
-    checkOptions(hooks, HOOK_NAMES, 'hooks');
+  const { hooks, logger } = options;
+  checkConcurrency(options.connections, 'connections');
+  if (logger && typeof (logger as Partial<Logger>).info !== 'function')
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `logger is ${quote(logger)}; write false, or a logger such as pino's, with info, warn and error`,
+    );
+  const isPlain = typeof hooks !== 'object' || Object.getPrototypeOf(hooks ?? {}) === Object.prototype;
+  if (hooks !== undefined && isPlain) checkOptions(hooks, HOOK_NAMES, 'hooks');
 }
 
 /** Refuses unknown options of a method; undefined is allowed. @throws TockError TOCK_BAD_OPTION */
@@ -235,6 +246,12 @@ export function checkMethodOptions(method: keyof typeof METHODS, options: unknow
   const { keep, limits } = options as Readonly<Record<string, unknown>>;
   if (method === 'doctor' && limits !== undefined) checkOptions(limits, PROBLEM_LIMITS, 'limits');
   if (method === 'prune' && typeof keep === 'object') checkOptions(keep, KEEP, 'keep');
+}
+
+/** {@link checked}, and undefined is refused. */
+export function required<Options>(method: keyof typeof METHODS, options: Options): Options {
+  checkOptions(options, METHODS[method], method);
+  return options;
 }
 
 /** {@link checkMethodOptions}, and the options. */

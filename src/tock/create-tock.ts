@@ -21,8 +21,9 @@ import { readTracingOption, type TracingOption } from '../model/job/tracing-opti
 import { type Logger, silentLogger } from '../model/logger.js';
 import { checkSchemaName } from '../model/names.js';
 import { checkOperator, checkOperatorName, type Operator, requireRole } from '../model/operator.js';
+import { checkText } from '../model/options.js';
 import { requireReachable } from '../store/connection/connection.js';
-import { explainMissing } from '../store/connection/errors.js';
+import { withRemedy } from '../store/connection/errors.js';
 import { DELIVERY_JOB } from '../store/runs/alert-events.js';
 import { checkTockOptions } from './check-options.js';
 import { rememberDatabase } from './database-of.js';
@@ -115,9 +116,15 @@ export function assembleTock(
           opening ??= load();
           return await method(ownOf(await opening), ...input);
         } catch (error) {
-          throw explainMissing(error, schema);
+          throw withRemedy(error, schema);
         }
       };
+    /** The same, of a method whose first argument names what it is about. */
+    const about: typeof later = method =>
+      later(async (tock, ...input) => {
+        checkText(input[0], 'the name');
+        return await method(tock, ...input);
+      });
 
     const acting: ShellTock = {
       jobs: registry.jobs,
@@ -173,17 +180,17 @@ export function assembleTock(
         list: later((tock, ...input) => tock.schedules.list(...input)),
         upsert: later((tock, ...input) => tock.schedules.upsert(...input)),
         upsertMany: later((tock, ...input) => tock.schedules.upsertMany(...input)),
-        remove: later((tock, ...input) => tock.schedules.remove(...input)),
-        pause: later((tock, ...input) => tock.schedules.pause(...input)),
-        resume: later((tock, ...input) => tock.schedules.resume(...input)),
+        remove: about((tock, ...input) => tock.schedules.remove(...input)),
+        pause: about((tock, ...input) => tock.schedules.pause(...input)),
+        resume: about((tock, ...input) => tock.schedules.resume(...input)),
         pauseMany: later((tock, ...input) => tock.schedules.pauseMany(...input)),
         resumeMany: later((tock, ...input) => tock.schedules.resumeMany(...input)),
         pauses: later((tock, ...input) => tock.schedules.pauses(...input)),
-        skip: later((tock, ...input) => tock.schedules.skip(...input)),
-        move: later((tock, ...input) => tock.schedules.move(...input)),
-        restore: later((tock, ...input) => tock.schedules.restore(...input)),
-        exceptions: later((tock, ...input) => tock.schedules.exceptions(...input)),
-        backfill: later((tock, ...input) => tock.schedules.backfill(...input)),
+        skip: about((tock, ...input) => tock.schedules.skip(...input)),
+        move: about((tock, ...input) => tock.schedules.move(...input)),
+        restore: about((tock, ...input) => tock.schedules.restore(...input)),
+        exceptions: about((tock, ...input) => tock.schedules.exceptions(...input)),
+        backfill: about((tock, ...input) => tock.schedules.backfill(...input)),
         resetCursors: later((tock, ...input) => tock.schedules.resetCursors(...input)),
       },
       freeze: later((tock, ...input) => tock.freeze(...input)),
@@ -191,28 +198,28 @@ export function assembleTock(
       thaw: later((tock, ...input) => tock.thaw(...input)),
       deploys: {
         list: later((tock, ...input) => tock.deploys.list(...input)),
-        mark: later((tock, ...input) => tock.deploys.mark(...input)),
+        mark: about((tock, ...input) => tock.deploys.mark(...input)),
       },
       queues: {
         list: later((tock, ...input) => tock.queues.list(...input)),
-        set: later((tock, ...input) => tock.queues.set(...input)),
-        pause: later((tock, ...input) => tock.queues.pause(...input)),
-        resume: later((tock, ...input) => tock.queues.resume(...input)),
-        remove: later((tock, ...input) => tock.queues.remove(...input)),
-        reset: later((tock, ...input) => tock.queues.reset(...input)),
+        set: about((tock, ...input) => tock.queues.set(...input)),
+        pause: about((tock, ...input) => tock.queues.pause(...input)),
+        resume: about((tock, ...input) => tock.queues.resume(...input)),
+        remove: about((tock, ...input) => tock.queues.remove(...input)),
+        reset: about((tock, ...input) => tock.queues.reset(...input)),
       },
       calendars: {
         list: later((tock, ...input) => tock.calendars.list(...input)),
-        get: later((tock, ...input) => tock.calendars.get(...input)),
-        set: later((tock, ...input) => tock.calendars.set(...input)),
-        remove: later((tock, ...input) => tock.calendars.remove(...input)),
+        get: about((tock, ...input) => tock.calendars.get(...input)),
+        set: about((tock, ...input) => tock.calendars.set(...input)),
+        remove: about((tock, ...input) => tock.calendars.remove(...input)),
       },
       keys: {
         list: later((tock, ...input) => tock.keys.list(...input)),
-        get: later((tock, ...input) => tock.keys.get(...input)),
-        set: later((tock, ...input) => tock.keys.set(...input)),
-        reset: later((tock, ...input) => tock.keys.reset(...input)),
-        open: later((tock, ...input) => tock.keys.open(...input)),
+        get: about((tock, ...input) => tock.keys.get(...input)),
+        set: about((tock, ...input) => tock.keys.set(...input)),
+        reset: about((tock, ...input) => tock.keys.reset(...input)),
+        open: about((tock, ...input) => tock.keys.open(...input)),
       },
       alerts: {
         list: later((tock, ...input) => tock.alerts.list(...input)),
@@ -221,12 +228,12 @@ export function assembleTock(
         flips: later((tock, ...input) => tock.alerts.flips(...input)),
         deliveries: later((tock, ...input) => tock.alerts.deliveries(...input)),
         mutes: later((tock, ...input) => tock.alerts.mutes(...input)),
-        mute: later((tock, ...input) => tock.alerts.mute(...input)),
-        unmute: later((tock, ...input) => tock.alerts.unmute(...input)),
-        test: later((tock, ...input) => tock.alerts.test(...input)),
+        mute: about((tock, ...input) => tock.alerts.mute(...input)),
+        unmute: about((tock, ...input) => tock.alerts.unmute(...input)),
+        test: about((tock, ...input) => tock.alerts.test(...input)),
       },
       changes: { subscribe: options => subscribeLater(later, options) },
-      why: later((tock, ...input) => tock.why(...input)),
+      why: about((tock, ...input) => tock.why(...input)),
       prove: later((tock, ...input) => tock.prove(...input)),
       plan: later((tock, ...input) => tock.plan(...input)),
       zones: later(tock => tock.zones()),
@@ -235,7 +242,7 @@ export function assembleTock(
       capacity: later((tock, ...input) => tock.capacity(...input)),
       health: later((tock, ...input) => tock.health(...input)),
       doctor: later((tock, ...input) => tock.doctor(...input)),
-      forgetHost: later((tock, ...input) => tock.forgetHost(...input)),
+      forgetHost: about((tock, ...input) => tock.forgetHost(...input)),
       prune: later((tock, ...input) => tock.prune(...input)),
       heartbeat: alerting?.heartbeat ?? null,
       get logger() {

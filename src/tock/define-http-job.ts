@@ -1,10 +1,11 @@
 // defineHttpJob: a job whose handler is an HTTP request.
-import type { StandardSchemaV1 } from '@standard-schema/spec';
+
 import type { HttpOutput } from '../model/http/ending.js';
 import { type HttpJobOptions, readHttpOptions } from '../model/http/job-options.js';
 import type { OnDeadReference } from '../model/job/dead-run.js';
 import { makeJob, namingFile } from '../model/job/define-job.js';
 import type { Job } from '../model/job/job.js';
+import type { StandardSchemaV1 } from '../model/job/payload/standard-schema.js';
 
 /**
  * Defines a job that sends a request and judges the answer. It takes the options of defineJob except `run`;

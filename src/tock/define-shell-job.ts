@@ -1,8 +1,9 @@
 // defineShellJob: a job whose handler is a command.
-import type { StandardSchemaV1 } from '@standard-schema/spec';
+
 import type { OnDeadReference } from '../model/job/dead-run.js';
 import { makeJob, namingFile } from '../model/job/define-job.js';
 import type { Job } from '../model/job/job.js';
+import type { StandardSchemaV1 } from '../model/job/payload/standard-schema.js';
 import { readShellOptions, type ShellJobOptions, type ShellOutput } from '../model/job/shell-options.js';
 
 /**

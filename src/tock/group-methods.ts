@@ -4,7 +4,7 @@ import type { FlowRecord } from '../model/flow/flow-record.js';
 import type { FlowIds, FlowOptions, FlowReferences, FlowRuns } from '../model/flow/flow-run.js';
 import type { GroupMembers } from '../model/flow/nested-group.js';
 import type { QueryClient } from '../model/job/enqueue-options.js';
-import type { AnyJob, JobReference } from '../model/job/job.js';
+import type { AnyJob } from '../model/job/job.js';
 import type { EnqueuedGroup, GroupOptions } from '../model/job/wait-methods.js';
 import type { GroupActed, GroupRecord } from '../model/run/group-record.js';
 import type { CancelOptions, RetryOptions } from '../model/run/run-methods.js';
@@ -16,7 +16,7 @@ export interface GroupMethods<Jobs extends readonly AnyJob[] = readonly AnyJob[]
    * group itself.
    * @throws TockError as `enqueueMany` does; TOCK_BAD_KEY for a member whose key was used before
    */
-  enqueueGroup<const J extends readonly JobReference<Jobs>[]>(
+  enqueueGroup<const J extends readonly unknown[]>(
     runs: GroupMembers<J, Jobs>,
     options: GroupOptions & { readonly client?: QueryClient },
   ): Promise<EnqueuedGroup>;

@@ -45,7 +45,7 @@ import { listDeploys } from '../store/reads/runs/deploys.js';
 import { listDefinitions } from '../store/reads/runs.js';
 import { adoptDatabase } from '../store/schema/database-identity.js';
 import { migrate, requireMigrated } from '../store/schema/migrate.js';
-import { checked } from './check-options.js';
+import { checked, required } from './check-options.js';
 import type { Stoppable } from './engine-of.js';
 import { alertMethods } from './methods/alert-calls.js';
 import { calendarMethods } from './methods/calendar-methods.js';
@@ -59,7 +59,7 @@ import { reportCalls } from './methods/report-calls.js';
 import { runMethods } from './methods/run-methods.js';
 import type { TockOptions } from './options.js';
 import type { ReadOptions } from './read-options.js';
-import { withStoredPayload } from './stored-payload.js';
+import { withStoredPayload, withStoredPayloads } from './stored-payload.js';
 import type { OpenedTock } from './types.js';
 
 export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
@@ -226,7 +226,7 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
       upsertMany: async (schedules, options) => {
         const engine = may('schedules.upsert');
         const { client } = checked('schedules.upsertMany', options) ?? {};
-        const edits = await Promise.all(schedules.map(schedule => withStoredPayload(engine, { schedule })));
+        const edits = await withStoredPayloads(engine, schedules);
         return (await upsertSchedules(engine, edits, { client })).map(shown);
       },
       remove: async (name, guard) =>
@@ -237,16 +237,16 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
       pauseMany: async (match, options) => {
         const { dryRun } = checked('schedules.pauseMany', options) ?? {};
         const engine = dryRun ? open() : may('schedules.pause');
-        return await pauseMany(engine, checked('schedules.match', match), options);
+        return await pauseMany(engine, required('schedules.match', match), options);
       },
       resumeMany: async (match, options) => {
         const { dryRun } = checked('schedules.resumeMany', options) ?? {};
         const engine = dryRun ? open() : may('schedules.resume');
-        return await resumeMany(engine, checked('schedules.match', match), options);
+        return await resumeMany(engine, required('schedules.match', match), options);
       },
       pauses: async () => await pauses(open()),
       backfill: async (name, options) => {
-        const { dryRun } = checked('schedules.backfill', options);
+        const { dryRun } = required('schedules.backfill', options);
         return await backfill(dryRun ? open() : may('schedules.backfill'), name, options);
       },
       resetCursors: async options => {
@@ -254,7 +254,7 @@ function methodsFor(acting: Engine, shared: Shared): OpenedTock {
         return await resetCursors(isDry ? open() : may('schedules.resetCursors'), options);
       },
     },
-    freeze: async options => await freeze(may('freeze'), checked('freeze', options)),
+    freeze: async options => await freeze(may('freeze'), required('freeze', options)),
     frozen: async () => await readFreeze(open().database),
     thaw: async options => await thaw(may('thaw'), checked('thaw', options)),
     queues: queueMethods(open, may),

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import type { ScheduleInputFor } from '../engine/definitions/schedules.js';
 import type { SettingsInput } from '../engine/engine.js';
 import type { AlertOptions } from '../model/alerts/options.js';
+import type { CurrentUrl } from '../model/database/current-url.js';
 import type { Duration } from '../model/duration.js';
 import type { Hooks } from '../model/job/hooks.js';
 import type { AnyJob, PayloadFor } from '../model/job/job.js';
@@ -13,10 +14,11 @@ import type { DefinedQueue } from '../model/queue/define-queue.js';
 /** What {@link createTock} takes. Durations are texts such as `'30s'` and `'5m'`, or milliseconds. */
 export interface TockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]> extends SettingsInput {
   /**
-   * URL of the database, such as `postgres://user@host:5432/app`, or with several hosts: `h1:5432,h2:5432`.
-   * Either this or `pool` is required.
+   * URL of the database, such as `postgres://user@host:5432/app`, or with several hosts: `h1:5432,h2:5432`;
+   * or a function that returns it, called for each new connection, where a password may change. Either this
+   * or `pool` is required.
    */
-  readonly connectionString?: string;
+  readonly connectionString?: CurrentUrl;
   /** The app's own pool, of which Tock keeps one connection. `close` does not end it: end it after that. */
   readonly pool?: Pool;
   /** The database schema of Tock's tables. Default `tock`. */

@@ -1,9 +1,10 @@
 // An edit of a schedule whose payload the operator was not shown.
-import type { GuardedSchedule } from '../engine/definitions/schedules.js';
+import type { GuardedSchedule, ScheduleInput } from '../engine/definitions/schedules.js';
 import type { Engine } from '../engine/engine.js';
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 import { REDACTED } from '../model/operator.js';
+import { checkList } from '../model/options.js';
 import { listDefinitions } from '../store/reads/runs.js';
 
 /**
@@ -24,4 +25,13 @@ export async function withStoredPayload(engine: Engine, edit: GuardedSchedule): 
     schedule: { ...schedule, payload: stored.payload },
     ifVersion: ifVersion ?? stored.version,
   };
+}
+
+/** {@link withStoredPayload} of each. @throws TockError TOCK_BAD_OPTION for anything but a list */
+export async function withStoredPayloads(
+  engine: Engine,
+  schedules: readonly ScheduleInput[],
+): Promise<GuardedSchedule[]> {
+  const all = checkList(schedules, 'schedules.upsertMany');
+  return await Promise.all(all.map(schedule => withStoredPayload(engine, { schedule })));
 }

@@ -239,7 +239,10 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
    * @throws TockError TOCK_BAD_OPTION; TOCK_FORBIDDEN on a Tock that acts for an operator with fewer rights
    */
   as(operator: Operator): Tock<Jobs>;
-  /** Stops its daemons and ends its own pool. Safe to repeat. */
+  /**
+   * Stops its daemons and ends its own pool; for a connection that a handler does not give back it waits 1 s.
+   * Safe to repeat.
+   */
   close(): Promise<void>;
 }
 

@@ -176,6 +176,20 @@ describe('a run that is due starts while a worker has room', () => {
     expect(most(waited(from, 'late'))).toBeLessThanOrEqual(BACKSTOP_MS);
   });
 
+  it.each([true, false])('once the rate of its key allows it (the daemon listens: %s)', async listen => {
+    await test.sql(
+      `insert into tock.fair_scopes (queue, path, rate_count, rate_period_ms, rate_burst) values ('mail', '$.key', 1, 700, 1)`,
+    );
+    await startWarm({ listen });
+    await test.tock.enqueue(long, { as: 'keeps the daemon busy' });
+    const five = [0, 1, 2, 3, 4].map(n => `mail ${n}`);
+    for (const as of five) await test.tock.enqueue(noted, { as, key: 'a' }, { queue: 'mail' });
+    await pass(6000);
+    const [first = 0] = waited(0, ...five);
+    const waits = waited(first, ...five).map((ms, n) => ms - 700 * n);
+    expect(most(waits)).toBeLessThanOrEqual(100);
+  });
+
   it('which was materialized, though the daemon that did so is full', async () => {
     await startWarm();
     // They poll by turns.

@@ -20,8 +20,21 @@ const noted = defineJob({
     if (fails) throw new Error('failed');
   },
 });
-const test = openForEach(() => reuseTestTock([noted]));
-const virtual = openForEach(() => openVirtualProcess(test, START, [noted]));
+/** When attempts were asked to stop. */
+let aborted: number[];
+const endless = defineJob({
+  name: 'endless',
+  run: ({ signal }) =>
+    new Promise((_, reject) =>
+      signal.addEventListener('abort', () => {
+        aborted.push(virtual.clock.now());
+        reject(signal.reason);
+      }),
+    ),
+});
+const JOBS = [noted, endless];
+const test = openForEach(() => reuseTestTock(JOBS));
+const virtual = openForEach(() => openVirtualProcess(test, START, JOBS));
 let daemon: Daemon;
 const start = async (options: DaemonOptions = {}) => {
   daemon = await startDaemon(virtual.engine, options, undefined, BEAT);
@@ -29,6 +42,7 @@ const start = async (options: DaemonOptions = {}) => {
 };
 beforeEach(() => {
   begun = [];
+  aborted = [];
 });
 afterEach(async () => {
   const stopped = daemon.stop();
@@ -54,6 +68,20 @@ describe('a daemon in virtual time', () => {
     expect([await statusOf(id), daemon.outcomeCounts.succeeded]).toEqual(['succeeded', 1]);
   });
 
+  it('that lacks a table stops by itself, and says why', async () => {
+    await start();
+    await test.sql('alter table tock.job_runs_live rename to away');
+    try {
+      await virtual.clock.advance(10_000);
+      expect(await daemon.ended).toMatchObject({
+        code: 'TOCK_NOT_MIGRATED',
+        message: expect.stringMatching(/"tock\.job_runs_live" does not exist.*; run: tock migrate/),
+      });
+    } finally {
+      await test.sql('alter table tock.away rename to job_runs_live');
+    }
+  });
+
   it('that listens polls every five seconds, and starts a run when its time has come', async () => {
     await start();
     const id = await test.tock.enqueue('noted', {}, { runAt: at(30_000) });
@@ -65,6 +93,27 @@ describe('a daemon in virtual time', () => {
     await virtual.clock.advance(1);
     expect(begun).toEqual([30_000]);
     expect([await statusOf(id), daemon.outcomeCounts.succeeded]).toEqual(['succeeded', 1]);
+  });
+
+  it.each([
+    ['which it does not listen to', { listen: false }, 1000],
+    ['which do not arrive, as behind pgbouncer', { listen: true }, 5000],
+  ])('finds each cancel within one poll without notifications, %s', async (_, options, pollMs) => {
+    await start(options);
+    virtual.roundTripMs = 10;
+    const late: number[] = [];
+    for (let run = 0; run < 4; run++) {
+      await test.tock.enqueue('endless');
+      // It is claimed, by a notification or by a poll, at another place between two checks each time.
+      await virtual.clock.advance(1300);
+      // Of this nobody is notified.
+      await test.sql(`update tock.job_runs_live set cancel_requested_at = tock.now() where job = 'endless'`);
+      const asked = virtual.clock.now();
+      await virtual.clock.advance(2 * pollMs + 1000);
+      late.push((aborted[run] ?? Infinity) - asked);
+    }
+    virtual.roundTripMs = 0;
+    expect(late.filter(ms => ms > pollMs + 100)).toEqual([]);
   });
 
   it('notes its tick each minute, once it has claimed: what holds up a claim is a silence', async () => {

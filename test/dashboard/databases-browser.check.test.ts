@@ -36,6 +36,7 @@ describe.skipIf(hasNoBrowser())('all databases', () => {
         howTo: '',
         challenge: null,
         answersTo: null,
+        origins: [],
         signIn: null,
       },
     });

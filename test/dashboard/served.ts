@@ -20,22 +20,25 @@ export interface Served extends ServedDashboard {
 }
 
 /** @param env as the process would have it; with users or a proxy's secret there is no session */
-export async function serve(tock: ServeOptions['tock'], env: Record<string, string> = {}): Promise<Served> {
+export async function serve(
+  tock: ServeOptions['tock'],
+  env: Record<string, string> = {},
+  port = 0,
+): Promise<Served> {
   const links: string[] = [];
   const served = await serveDashboard({
     tock,
     host: '127.0.0.1',
-    port: 0,
+    port,
     settings: readDashboardSettings(env),
     onLink: link => links.push(link),
   });
-  const { port } = new URL(served.url);
   const [link] = links;
   const session = link === undefined ? {} : { cookie: await signIn(link) };
   const at = (path: string) => new URL(path, served.url);
   return {
     ...served,
-    port: Number(port),
+    port: Number(new URL(served.url).port),
     links,
     get: async (path, headers) =>
       await fetch(at(path), { headers: { ...session, ...headers }, redirect: 'manual' }),
@@ -46,7 +49,7 @@ export async function serve(tock: ServeOptions['tock'], env: Record<string, stri
         headers: { ...session, 'sec-fetch-site': 'same-origin', ...headers },
         redirect: 'manual',
       }),
-    raw: async (request, until) => await exchange(Number(port), request, until),
+    raw: async (request, until) => await exchange(Number(new URL(served.url).port), request, until),
   };
 }
 

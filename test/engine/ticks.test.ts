@@ -1,8 +1,10 @@
 // Who ticks, on record: ticks, beats of a daemon, its stop, and hosts that are gone.
+import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { noteOwnTick } from '../../src/engine/note-tick.js';
 import { defineJob } from '../../src/index.js';
+import type { Database } from '../../src/store/connection/database.js';
 import { arePartitionsDue } from '../../src/store/partitions/coming-partitions.js';
 import { openDatabase } from '../support/database.js';
 import { openForEach } from '../support/open.js';
@@ -53,6 +55,29 @@ describe('the record of ticks', () => {
     const again = await test.tock.start({ listen: false });
     expect(await ticks()).toMatchObject([{ kind: 'daemon', count: 2, stopped: false }]);
     await again.stop();
+  });
+
+  it('leaves the hourly upkeep to a role that may make partitions', async () => {
+    const role = `tock_upkeep_${randomBytes(6).toString('hex')}`;
+    await test.sql(`create role ${role} login password 'secret'`);
+    const url = Object.assign(new URL(test.url), { username: role, password: 'secret' });
+    const [worker, owner] = [url.href, test.url].map(connectionString => openDatabase({ connectionString }));
+    const lookedAt = async () =>
+      (await test.sql<{ at: Date }>(`select at from tock.upkeep where kind = 'partitions'`))[0]?.at;
+    try {
+      await test.sql(`grant usage on schema tock to ${role}`);
+      await test.sql(`grant select, insert, update, delete on all tables in schema tock to ${role}`);
+      await test.sql(`update tock.upkeep set at = tock.now() - interval '2 hours'`);
+      const before = await lookedAt();
+      expect(await arePartitionsDue(worker as Database)).toBe(false);
+      expect(await lookedAt()).toEqual(before);
+      await arePartitionsDue(owner as Database);
+      expect(await lookedAt()).not.toEqual(before);
+    } finally {
+      await worker?.close();
+      await owner?.close();
+      await test.sql(`drop owned by ${role}; drop role ${role}`);
+    }
   });
 
   it('forgets hosts that are gone once an hour, but never the last of all', async () => {

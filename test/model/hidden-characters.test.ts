@@ -45,7 +45,7 @@ describe('texts for people', () => {
       since: at,
       runId: '1',
       zone: null,
-      error: hostile,
+      error: { name: null, message: hostile, cause: null },
     } as const;
     const message = composeMessage('1', [{ ...flip, detail: hostile }], {
       timezone: null,

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { configOfProcess, readConfig } from '../../src/runtime/configuration.js';
+import { configOfProcess, misspeltVariables, readConfig } from '../../src/runtime/configuration.js';
 
 const URL_GIVEN = 'postgres://a@b/c';
 
@@ -103,5 +103,32 @@ describe('the dashboard’s address', () => {
       'https://ops.example.com/tock',
     );
     expect(readConfig({}).dashboardUrl).toBeUndefined();
+  });
+});
+
+describe('a variable', () => {
+  it.each([
+    ['TOCK_HEARTBEAT', ' "soon" is not a duration'],
+    ['TOCK_GRACE', ' "soon" is not a duration'],
+    ['TOCK_DRAIN', ' "soon" is not a duration'],
+    ['TOCK_BUDGET', ' "soon" is not a duration'],
+    ['TOCK_STATEMENT_TIMEOUT', ' "soon" is not a duration'],
+    ['TOCK_HEARTBEAT_URL', ': heartbeat.url is not'],
+    ['TOCK_LOG_LEVEL', ': log level "soon" is not'],
+  ])('that is wrong is named: %s%s', (name, what) => {
+    expect(() => readConfig({ [name]: 'soon' })).toThrow(`${name}${what}`);
+  });
+
+  it.each([
+    ['is misspelt', { TOCK_CONCURENCY: '3', TOCK_QUEUE: 'mail' }],
+    ['is an app’s own', { TOCK_API_TOKEN: 'x', TOCK_STAGE: 'y', TOCK_PHASE: 'z' }],
+    ['is read', { TOCK_QUEUES: 'mail', TOCK_DASHBOARD_USERS: 'a' }],
+    ['is set for a command of a shell job', { TOCK_JOB: 'mail', TOCK_KEY: 'k', TOCK_RUN_ID: '1' }],
+  ])('that %s', (what, env) => {
+    expect(misspeltVariables(env, ['TOCK_DASHBOARD_USERS'])).toBe(
+      what === 'is misspelt'
+        ? 'Tock does not read TOCK_CONCURENCY (did you mean TOCK_CONCURRENCY?), TOCK_QUEUE (did you mean TOCK_QUEUES?)'
+        : null,
+    );
   });
 });

@@ -708,22 +708,24 @@ select due.id, due.needs_admission, c.fence, c.job, c.attempts, c.max_attempts, 
 from due left join claimed c on c.id = due.id;
 
 -- claim-upkeep
--- One process an hour writes this row; the others do nothing more. A row from the future counts as old, because
--- the clock may have been set back. What a crash left behind is due too.
-with mine as (
+-- One process an hour, whose role may make partitions, writes this row; the others do nothing more. A row from the
+-- future counts as old, because the clock may have been set back. What a crash left behind is due too.
+with due as (
+  select from tock.upkeep where kind = 'partitions' and (at < tock.now() - interval '1 hour' or at > tock.now())
+), mine as (
   update tock.upkeep set at = tock.now()
   where kind = 'partitions' and (at < tock.now() - interval '1 hour' or at > tock.now())
+    and has_function_privilege('tock.create_partitions(integer, text)', 'execute')
   returning 1
 ), gone as (
   -- Hosts that ticked no more for a week; those that ticked a few times only, such as containers that live for
   -- one tick, for a day. Counted from the latest tick, which stays on record.
   delete from tock.ticks t using (select max(at) as at from tock.ticks) latest
-  where exists (select from mine)
+  where exists (select from due)
     and t.at < latest.at - case when t.tick_count < 5 then interval '1 day' else interval '7 days' end
 )
 select case when exists (select from mine) then
-    has_function_privilege('tock.create_partitions(integer, text)', 'execute')
-    and (tock.partitions_end() < tock.now()
+    (tock.partitions_end() < tock.now()
         + case tock.partition_unit() when 'day' then interval '7 days' else interval '2 months' end
       or exists (select from pg_constraint c where c.conrelid = 'tock.job_runs_finished_default'::regclass
         and c.conname = 'job_runs_finished_default_bounds'))
@@ -2130,13 +2132,27 @@ from (select r.payload::text as text from tock.job_runs_live r where r.id = $2 a
 
 -- last-errors-of-dead
 select r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code,
-  left(e.last ->> 'message', 500) as message, e.last ->> 'deploy' as deploy, (extract(epoch from r.finished_at) * 1000)::float8 as at from tock.job_runs_finished r cross join lateral (select r.errors -> -1 as last offset 0) e
+  left(e.last ->> 'message', 500) as message, case when e.last -> 'cause' is not null or e.last -> 'errors' is not null then (
+    with recursive inner_errors (said, depth) as (
+      select coalesce(e.last -> 'cause', e.last -> 'errors' -> 0), 1
+      union all
+      select coalesce(said -> 'cause', said -> 'errors' -> 0), depth + 1 from inner_errors where said is not null
+    )
+    select left(coalesce(nullif(said ->> 'message', ''), nullif(said ->> 'code', ''), said ->> 'name'), 500)
+    from inner_errors where said is not null order by depth desc limit 1) end as cause, e.last ->> 'deploy' as deploy, (extract(epoch from r.finished_at) * 1000)::float8 as at from tock.job_runs_finished r cross join lateral (select r.errors -> -1 as last offset 0) e
 where r.status = 'dead' and r.finished_at >= $1::timestamptz and r.finished_at < $2::timestamptz
 order by r.finished_at desc limit $3::integer;
 
 -- last-errors-of-failing
 select r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code,
-  left(e.last ->> 'message', 500) as message, e.last ->> 'deploy' as deploy, (extract(epoch from r.started_at) * 1000)::float8 as at from tock.job_runs_live r cross join lateral (select r.errors -> -1 as last offset 0) e
+  left(e.last ->> 'message', 500) as message, case when e.last -> 'cause' is not null or e.last -> 'errors' is not null then (
+    with recursive inner_errors (said, depth) as (
+      select coalesce(e.last -> 'cause', e.last -> 'errors' -> 0), 1
+      union all
+      select coalesce(said -> 'cause', said -> 'errors' -> 0), depth + 1 from inner_errors where said is not null
+    )
+    select left(coalesce(nullif(said ->> 'message', ''), nullif(said ->> 'code', ''), said ->> 'name'), 500)
+    from inner_errors where said is not null order by depth desc limit 1) end as cause, e.last ->> 'deploy' as deploy, (extract(epoch from r.started_at) * 1000)::float8 as at from tock.job_runs_live r cross join lateral (select r.errors -> -1 as last offset 0) e
 where r.status = 'failed' and r.started_at >= $1::timestamptz and r.started_at < $2::timestamptz
 order by r.id desc limit $3::integer;
 
@@ -2247,6 +2263,11 @@ select key from (
       select k.key from tock.fair_keys k where k.closed_until > tock.now() order by k.closed_until limit 1000) k
     where not exists (select from tock.key_settings s where s.key = k.key)) c
 ) l order by part, key;
+
+-- live-runs-since
+select coalesce(jsonb_object_agg(i.id, l.since), '{}') as since from unnest($1::bigint[]) as i(id) cross join lateral (
+  select extract(epoch from min(r.created_at)) * 1000 as since from tock.job_runs_live r where r.definition_id = i.id) l
+where l.since is not null;
 
 -- lock held run
 select from tock.job_runs_live r
@@ -2589,7 +2610,8 @@ with before as (
   returning b.is_ahead
 )
 select exists (select from seen) as "isCurrent", coalesce((select is_ahead from seen), false) as "wasAhead",
-  tock.is_copy() as "isCopy", exists (select from tock.zones z where z.zone_data < $2) as "hasOlderZones", (select string_agg(z.timezone || ' ' || z.zone_data, ',' order by z.timezone) from tock.zones z where z.zone_data <> $2) as "otherZones";
+  tock.is_copy() as "isCopy", jsonb_build_object('role', current_user, 'settings', jsonb_build_object('array_nulls', current_setting('array_nulls'), 'standard_conforming_strings', current_setting('standard_conforming_strings'), 'extra_float_digits', current_setting('extra_float_digits'), 'default_transaction_read_only', current_setting('default_transaction_read_only'), 'session_replication_role', current_setting('session_replication_role'))) as session,
+  exists (select from tock.zones z where z.zone_data < $2) as "hasOlderZones", (select string_agg(z.timezone || ' ' || z.zone_data, ',' order by z.timezone) from tock.zones z where z.zone_data <> $2) as "otherZones";
 
 -- note-delivered
 update tock.alert_deliveries set delivered_at = tock.now(), answer = $1 where run_id = $2 and delivered_at is null;
@@ -3217,8 +3239,14 @@ order by o.scheduled_for;
 
 -- read-last-errors
 select i.id::text as id, e.error from unnest($1::bigint[]) as i(id) cross join lateral (
-  select concat_ws(': ', r.errors -> -1 ->> 'name', left(r.errors -> -1 ->> 'message', 300)) as error from tock.job_runs r where r.id = i.id limit 1) e
-where e.error <> '';
+  select jsonb_build_object('name', r.errors -> -1 ->> 'name', 'message', left(r.errors -> -1 ->> 'message', 500), 'cause', case when r.errors -> -1 -> 'cause' is not null or r.errors -> -1 -> 'errors' is not null then (
+    with recursive inner_errors (said, depth) as (
+      select coalesce(r.errors -> -1 -> 'cause', r.errors -> -1 -> 'errors' -> 0), 1
+      union all
+      select coalesce(said -> 'cause', said -> 'errors' -> 0), depth + 1 from inner_errors where said is not null
+    )
+    select left(coalesce(nullif(said ->> 'message', ''), nullif(said ->> 'code', ''), said ->> 'name'), 500)
+    from inner_errors where said is not null order by depth desc limit 1) end) as error from tock.job_runs r where r.id = i.id and r.errors -> -1 is not null limit 1) e;
 
 -- read-last-ticks
 select t.host, extract(epoch from max(t.at))::float8 as at from tock.ticks t
@@ -3357,7 +3385,15 @@ select l.* from (select f.* from (
   order by hashtext(f.subject || to_char(tock.now(), 'HH24MI')), f.subject limit $1) l order by l.subject;
 
 -- read-member-errors
-select r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code, left(e.last ->> 'message', 500) as message, (extract(epoch from r.finished_at) * 1000)::float8 as at
+select r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code, left(e.last ->> 'message', 500) as message,
+  case when e.last -> 'cause' is not null or e.last -> 'errors' is not null then (
+    with recursive inner_errors (said, depth) as (
+      select coalesce(e.last -> 'cause', e.last -> 'errors' -> 0), 1
+      union all
+      select coalesce(said -> 'cause', said -> 'errors' -> 0), depth + 1 from inner_errors where said is not null
+    )
+    select left(coalesce(nullif(said ->> 'message', ''), nullif(said ->> 'code', ''), said ->> 'name'), 500)
+    from inner_errors where said is not null order by depth desc limit 1) end as cause, (extract(epoch from r.finished_at) * 1000)::float8 as at
 from tock.job_runs_finished r cross join lateral (select r.errors -> -1 as last offset 0) e
 where r.status = 'dead' and r.finished_at >= $1::timestamptz and r.id = any(array(
   select a.run_id from tock.job_awaited_runs a where a.wait_id = $2 and (a.status is null or a.status = 'dead') order by a.position limit $3::integer));
@@ -3804,23 +3840,29 @@ from tock.job_waits w join tock.job_awaited_runs a on a.wait_id = w.id
 where w.run_id = $1 and w.kind = 'group' and a.position > $2 order by a.position limit $3;
 
 -- read-role-rights
+-- By oids: a role that may not use the schema cannot name what is in it.
 select current_user::text as role, array(
   select missing from (
-    select p.name || ' on ' || t.name as missing from unnest($1::text[]) t(name), unnest('{select,insert,update,delete}'::text[]) p(name)
-    where not has_table_privilege('tock.' || quote_ident(t.name), p.name)
+    select 'usage on the schema' as missing where not has_schema_privilege(n.oid, 'usage')
     union all
-    select 'usage on job_runs_id_seq' where not has_sequence_privilege('tock.job_runs_id_seq', 'usage')
+    select p.name || ' on ' || c.relname from pg_class c, unnest('{select,insert,update,delete}'::text[]) p(name)
+    where c.relnamespace = n.oid and c.relname = any($1) and not has_table_privilege(c.oid, p.name)
     union all
-    select p.name || ' on ' || s.name from unnest('{swept_at,reap_turn}'::text[]) s(name), unnest('{select,update}'::text[]) p(name)
-    where not has_sequence_privilege('tock.' || s.name, p.name)
+    select 'usage on job_runs_id_seq' from pg_class c
+    where c.relnamespace = n.oid and c.relname = 'job_runs_id_seq' and not has_sequence_privilege(c.oid, 'usage')
+    union all
+    select p.name || ' on ' || c.relname from pg_class c, unnest('{select,update}'::text[]) p(name)
+    where c.relnamespace = n.oid and c.relname = any('{swept_at,reap_turn}') and not has_sequence_privilege(c.oid, p.name)
     union all
     select 'execute on ' || f.oid::regprocedure from pg_proc f
-    where f.pronamespace = 'tock'::regnamespace and f.proname = any($2) and not has_function_privilege(f.oid, 'execute')
-  ) m order by 1) as missing;
+    where f.pronamespace = n.oid and f.proname = any($2) and not has_function_privilege(f.oid, 'execute')
+  ) m order by missing <> 'usage on the schema', missing) as missing,
+  has_schema_privilege(n.oid, 'usage') and has_table_privilege(m.oid, 'select') as "mayRead"
+from pg_namespace n join pg_class m on m.relnamespace = n.oid and m.relname = 'migrations' where n.nspname = 'tock';
 
 -- read-schedule-states
 with chosen as materialized (
-  select d.id, d.name, d.paused_at, d.pause_reason, d.broken_at,
+  select d.id, d.name, d.paused_at, d.pause_reason, d.broken_at, d.active_window, d.timezone,
     case when d.paused_at is null and d.broken_at is null and isfinite(d.next_at) then d.next_at end as next_at
   from tock.job_definitions d
   where num_nonnulls(d.cron, d.every_ms, d.at, d.after) = 1 and d.vanished_at is null
@@ -3828,7 +3870,8 @@ with chosen as materialized (
 )
 select c.name as schedule, c.broken_at is null and coalesce(c.pause_reason, '') not like 'paused by itself%' as "isUp",
   extract(epoch from l.finished_at)::float8 as "lastSuccess", extract(epoch from c.next_at)::float8 as next,
-  extract(epoch from case when c.paused_at is null and c.broken_at is null then least(m.scheduled_for, w.scheduled_for, c.next_at) end)::float8 as "expectedBy"
+  extract(epoch from case when c.paused_at is null and c.broken_at is null then least(m.scheduled_for, w.scheduled_for, c.next_at) end)::float8 as "expectedBy",
+  c.active_window, c.timezone
 from chosen c
 left join lateral (
   select f.finished_at, f.scheduled_for, f.place from (
@@ -4188,7 +4231,14 @@ select d.name, d.job, d.cron, d.every_ms::float8 as every_ms, d.phase_ms::float8
   d.at, d.after, d.timezone, case when isfinite(d.next_at) then extract(epoch from case when d.next_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when d.next_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else d.next_at end) end as "nextAt", d.broken_reason as "brokenReason",
   extract(epoch from d.paused_at) as "pausedAt", d.pause_reason as "pauseReason", coalesce(dead.count, 0) as dead,
   extract(epoch from dead.at) as "lastDeadAt", dead.id::text as "lastDeadId",
-  (select concat_ws(': ', e.error ->> 'name', left(e.error ->> 'message', 300)) from (select r.errors -> -1 as error
+  (select jsonb_build_object('name', e.error ->> 'name', 'message', left(e.error ->> 'message', 500), 'cause', case when e.error -> 'cause' is not null or e.error -> 'errors' is not null then (
+    with recursive inner_errors (said, depth) as (
+      select coalesce(e.error -> 'cause', e.error -> 'errors' -> 0), 1
+      union all
+      select coalesce(said -> 'cause', said -> 'errors' -> 0), depth + 1 from inner_errors where said is not null
+    )
+    select left(coalesce(nullif(said ->> 'message', ''), nullif(said ->> 'code', ''), said ->> 'name'), 500)
+    from inner_errors where said is not null order by depth desc limit 1) end) from (select r.errors -> -1 as error
     from tock.job_runs_finished r where r.id = dead.id and r.finished_at = dead.at) e) as "lastError",
   case when (d.pause_id is not null and dead.count is null and d.broken_at is null) then count(*) over act else 1 end::int as together,
   (d.pause_id is not null and dead.count is null and d.broken_at is null) and row_number() over (act order by d.name) > 1 as "isStoodFor",
@@ -4209,7 +4259,14 @@ where d.vanished_at is null and d.created_at <= $1::timestamptz
 
 -- read-undelivered-flips
 select f.rule, f.condition as "when", f.subject, f.kind, to_char(f.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at, to_char(f.since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as since, f.detail, f.run_id::text as "runId",
-  v.timezone as zone, nullif(concat_ws(': ', e.last ->> 'name', left(e.last ->> 'message', 300)), '') as error
+  v.timezone as zone, case when e.last is not null then jsonb_build_object('name', e.last ->> 'name', 'message', left(e.last ->> 'message', 500), 'cause', case when e.last -> 'cause' is not null or e.last -> 'errors' is not null then (
+    with recursive inner_errors (said, depth) as (
+      select coalesce(e.last -> 'cause', e.last -> 'errors' -> 0), 1
+      union all
+      select coalesce(said -> 'cause', said -> 'errors' -> 0), depth + 1 from inner_errors where said is not null
+    )
+    select left(coalesce(nullif(said ->> 'message', ''), nullif(said ->> 'code', ''), said ->> 'name'), 500)
+    from inner_errors where said is not null order by depth desc limit 1) end) end as error
 from tock.alert_deliveries d join tock.alert_flips f on f.id = d.flip_id
 left join tock.job_definitions v on v.name = f.subject and f.condition not in ('waiting', 'silent')
 left join lateral (

@@ -28,6 +28,7 @@ import {
   checkAutovacuum,
   checkListen,
   checkPooler,
+  checkReadable,
   checkRights,
   checkSchema,
 } from '../../model/doctor/server-checks.js';
@@ -99,7 +100,7 @@ const byStatus =
     check(await status(), limits);
 
 /** Checks that need no schema. */
-const ANY_TIME: ReadonlySet<CheckCode> = new Set(['schema', 'versions', 'settings', 'pooler']);
+const ANY_TIME: ReadonlySet<CheckCode> = new Set(['schema', 'versions', 'settings', 'pooler', 'rights']);
 
 const CHECKS: readonly (readonly [CheckCode, Check])[] = [
   ['database', byStatus(checkDatabase)],
@@ -107,7 +108,13 @@ const CHECKS: readonly (readonly [CheckCode, Check])[] = [
   ['freeze', byStatus(checkFreeze)],
   ['schema', ({ schema }) => schema],
   ['versions', versions],
-  ['rights', async ({ engine }) => checkRights(await readRoleRights(engine.database))],
+  [
+    'rights',
+    async ({ engine }) => {
+      const rights = await readRoleRights(engine.database);
+      return rights === null ? NOT_MIGRATED : checkRights(rights);
+    },
+  ],
   ['settings', async ({ engine }) => checkSettings(await readSettings(engine.database))],
   [
     'clock',
@@ -202,7 +209,7 @@ export async function examine(engine: Engine, options: DoctorOptions = {}): Prom
   return { at, level: worstOf(checks), checks };
 }
 
-const NOT_MIGRATED = unknown('not checked before the schema is migrated');
+const NOT_MIGRATED = unknown('not checked before the schema is migrated, and this role may read it');
 
 async function guarded(check: Check, examination: Examination): Promise<Finding> {
   try {
@@ -230,6 +237,8 @@ function once<T>(read: () => Promise<T>): () => Promise<T> {
 }
 
 async function examineSchema({ database }: Engine): Promise<Finding> {
+  const rights = await readRoleRights(database);
+  if (rights?.mayRead === false) return checkReadable(rights);
   const needed = MIGRATION_NAMES;
   const applied = (await readApplied(database)) ?? [];
   const { hidden, named } = await readSchemaTrouble(database);

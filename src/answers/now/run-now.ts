@@ -8,6 +8,7 @@ import { slotText } from '../../model/explain/slot.js';
 import { type Freeze, freezeText } from '../../model/freeze/freeze.js';
 import { type Window, windowIn } from '../../model/planning/window.js';
 import type { OverlookedRun } from '../../model/queue/waiting-runs.js';
+import { messageOnOneLine } from '../../model/run/errors/root-cause.js';
 import { type HandOffPhase, type HandOffRecord, handOffState } from '../../model/run/hand-off-record.js';
 import { fairKeyOf, jobOfCodeKey } from '../../model/run/limits.js';
 import type { LivedRun } from '../../model/run/run-life.js';
@@ -138,11 +139,8 @@ function deadSentence({ attempts, maxAttempts, errors }: ExplainedRun): string {
   const last = errors.at(-1);
   if (last?.name === 'Dead') return `Its handler gave it up at attempt ${attempts}.`;
   if (last?.code === 'TOCK_BAD_ROW') return 'It was set aside: no statement can work with its row.';
-  const line =
-    last?.message
-      .split(/[\r\n]/, 1)[0]
-      ?.trim()
-      .replace(/[.…]+$/, '') ?? '';
+  const said = last === undefined ? '' : messageOnOneLine(last);
+  const line = said.trim().replace(/[.…]+$/, '');
   const why = line === '' ? '.' : `: ${line}.`;
   if (attempts < maxAttempts) return `It is dead after ${times(attempts)}${why}`;
   if (maxAttempts === 1) return `Its only attempt failed${why}`;

@@ -1,4 +1,5 @@
 // A group, read at once: its join, its members by state, the slowest, the errors.
+import { isRunId } from '../../model/flow/check-flow.js';
 import { countErrors } from '../../model/run/errors/error-counts.js';
 import { type GroupRecord, MEMBER_STATUSES, type MemberStatus } from '../../model/run/group-record.js';
 import type { Session } from '../../store/connection/database.js';
@@ -36,6 +37,7 @@ export async function readDrawnGroup(session: Session, id: string): Promise<Draw
 }
 
 async function readWhole(session: Session, id: string, isDrawn: boolean): Promise<DrawnGroup | null> {
+  if (!isRunId(id)) return null;
   const row = await readGroupRow.first(session, { run: id });
   if (!row) return null;
   const spans = isDrawn ? await readMemberSpans.run(session, { wait: row.wait, limit: MAX_DRAWN + 1 }) : [];

@@ -1,6 +1,7 @@
 // By when a schedule's next success is expected, where its definition says so with `expect`.
 import { expectedBy } from '../../model/alerts/expectations.js';
 import type { FrozenSpan } from '../../model/freeze/freeze.js';
+import { windowOf } from '../../model/planning/window.js';
 import type { CompiledSchedule } from '../../model/schedule/compile.js';
 import type { WhyDefinition } from '../../store/reads/why/why.js';
 import type { Recent } from './read-schedule.js';
@@ -29,6 +30,8 @@ export function expectedAt(
     lastSuccess: success?.at ?? null,
     endedAt: null,
     frozen,
+    window: windowOf(definition),
+    outsideWindow: definition.outside_window,
   };
   return expectedBy(schedule, watched, exceptions);
 }

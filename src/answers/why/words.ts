@@ -3,6 +3,7 @@
 import { formatDuration } from '../../model/duration.js';
 import { instantText } from '../../model/explain/local-clock.js';
 import { fateWithoutRow, type Stop, stopOf } from '../../model/explain/without-row.js';
+import { occurrencesText } from '../../model/planning/plan-occurrences.js';
 import { MAX_BUFFERED } from '../../model/planning/plan-overlap.js';
 import type { OverlapPolicy } from '../../model/planning/policies.js';
 import { errorOnOneLine } from '../../model/run/errors/root-cause.js';
@@ -125,7 +126,7 @@ function lateness(run: RunRecord, dueAt?: number): string[] {
 
 function standing({ occurrenceCount, status }: RunRecord): string[] {
   if (occurrenceCount <= 1 || status === 'skipped') return [];
-  return [`it stands for ${occurrenceCount} occurrences, of which it is the last`];
+  return [`it stands for ${occurrencesText(occurrenceCount)}, of which it is the last`];
 }
 
 /** The occurrences that one skipped row stands for. */
@@ -133,7 +134,7 @@ export function describeSpan(run: RunRecord, zone: Zone): string[] {
   if (run.occurrenceCount <= 1 || run.scheduledFor === null || run.intervalStart === null) return [];
   const [first, last] = [run.intervalStart, run.scheduledFor].map(date => instantText(date.getTime(), zone));
   return [
-    `run ${run.id} is one row for ${run.occurrenceCount} occurrences, from ${first ?? ''} to ${last ?? ''}`,
+    `run ${run.id} is one row for ${occurrencesText(run.occurrenceCount)}, from ${first ?? ''} to ${last ?? ''}`,
   ];
 }
 

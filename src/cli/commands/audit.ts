@@ -1,6 +1,8 @@
 // `tock audit`: who did what, newest first.
+
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { auditSentence } from '../../answers/audit-words.js';
+import { hostZone } from '../../environment/host-zone.js';
 import type { AuditRecord } from '../../model/audit.js';
 import { didYouMean } from '../../model/nearest.js';
 import { ACTIONS, actionsNamed, VIAS, type Via } from '../../model/operator.js';
@@ -8,7 +10,7 @@ import { count, examples, instant, runId, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
 import { type Cell, type Column, drawTable } from '../views/table.js';
-import { hostZone, localStamp } from '../views/time-text.js';
+import { localStamp } from '../views/time-text.js';
 
 interface AuditFlags extends CommonOptions {
   readonly by?: string;

@@ -25,6 +25,7 @@ import { newerSource, staleWords } from '../../runtime/job-module-age.js';
 import { duration, examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
+import { noteMisspelt } from '../unknown-names.js';
 import { paintSign } from '../views/level-text.js';
 
 interface DoctorFlags extends CommonOptions {
@@ -56,6 +57,7 @@ export function addDoctor(program: Command): Command {
 async function doctor(shell: Shell, flags: DoctorFlags): Promise<number> {
   const { forget } = flags;
   if (forget !== undefined) return await forgetHost(shell, forget);
+  noteMisspelt(shell);
   const jobs = await tryJobs(shell.config);
   try {
     const report = await withTock(

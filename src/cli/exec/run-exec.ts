@@ -8,6 +8,7 @@ import { systemClock } from '../../environment/system-clock.js';
 import { TockError } from '../../model/errors.js';
 import type { ExecOptions, ExecPlan } from '../../model/shell/exec-options.js';
 import { judgeError } from '../../runtime/exit-codes.js';
+import { onStopSignal } from '../../runtime/stop-signal.js';
 import { type Shell, withTock } from '../shell.js';
 
 export interface ExecPolicy {
@@ -96,7 +97,7 @@ function skippedText(beginning: Exclude<ExecBeginning, { kind: 'begun' }>): stri
 /** From now on, signals do not end this process: its command gets them. */
 function stopRequests(): StopRequests {
   const stops = new StopRequests();
-  for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, () => stops.receive(name));
+  onStopSignal(name => stops.receive(name));
   return stops;
 }
 

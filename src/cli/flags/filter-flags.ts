@@ -1,5 +1,6 @@
 // The flags by which runs are listed, and retried or cancelled together: one set for all three.
 import { type Command, InvalidArgumentError } from 'commander';
+import { hostZone } from '../../environment/host-zone.js';
 import { TockError } from '../../model/errors.js';
 import { quote } from '../../model/names.js';
 import {
@@ -14,7 +15,6 @@ import { filterClauses } from '../../model/run/match/filter-words.js';
 import type { RunMatch } from '../../model/run/match/run-match.js';
 import type { RunStatus } from '../../model/run/states.js';
 import { cleanLine } from '../terminal.js';
-import { hostZone } from '../views/time-text.js';
 import { statuses } from './flags.js';
 
 /** What the flags hold. Checked one by one as they are read. */

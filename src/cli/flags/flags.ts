@@ -1,5 +1,6 @@
 // Reads the values of flags and arguments, and reports usage errors before anything is opened.
 import { type Command, InvalidArgumentError } from 'commander';
+import { hostZone } from '../../environment/host-zone.js';
 import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
 import { readAskedInstant } from '../../model/explain/asked-instant.js';
@@ -11,7 +12,6 @@ import { RUN_STATUSES, type RunStatus } from '../../model/run/states.js';
 import { joinTags, tagsIn } from '../../model/run/tags.js';
 import { readInstant } from '../../model/schedule/instant-text.js';
 import { findZone } from '../../model/schedule/zone/zone.js';
-import { hostZone } from '../views/time-text.js';
 
 export function count(min: number, max: number): (text: string) => number {
   return text => {

@@ -1,7 +1,9 @@
 // The subcommands of `tock import`: crontab, systemd, Kubernetes, pg_cron, pg-boss, graphile-worker, undo.
+
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { type Command, Option } from 'commander';
+import { osUser } from '../../environment/os-user.js';
 import { jobCode } from '../../import/code/job-code.js';
 import { compareLine } from '../../import/crontab/compare.js';
 import { importReport } from '../../import/crontab/report.js';
@@ -11,7 +13,6 @@ import { readCrontab } from '../../model/crontab/crontab.js';
 import { TockError } from '../../model/errors.js';
 import { utcText } from '../../model/schedule/instant-text.js';
 import { checkZoneName } from '../../model/schedule/zone/zone-names.js';
-import { userName } from '../../runtime/crontab.js';
 import { cronKindOfHost, readHomes, readSources, textOf, zoneOfHost } from '../../runtime/crontab-sources.js';
 import { count, examples, instant, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell } from '../shell.js';
@@ -162,8 +163,8 @@ async function readAll(
       timezone,
       hasUser: source.hasUser,
       // Under sudo, the lines of root are those of another user.
-      user: process.env['SUDO_USER'] || userName(),
-      homeOf: (user: string | null) => homes.get(user ?? userName()) ?? null,
+      user: process.env['SUDO_USER'] || osUser(),
+      homeOf: (user: string | null) => homes.get(user ?? osUser()) ?? null,
     };
     return { source, translation: translate(crontab, context, names) };
   });

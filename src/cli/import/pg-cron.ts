@@ -14,7 +14,7 @@ import { examples, withJson } from '../flags/flags.js';
 import { action, type Shell } from '../shell.js';
 import { checkFoundFlags, type FoundFlags, finishImport } from './finish-import.js';
 import { withDatabaseFlags, withFoundFlags } from './found-flags.js';
-import { isSameServer, namesIn, type SourceFlags, sourceUrl } from './source-url.js';
+import { isSameServer, namesIn, ownUrl, type SourceFlags, sourceUrl } from './source-url.js';
 import { switchFound, takenInCode } from './switch-found.js';
 
 interface PgCronFlags extends FoundFlags, SourceFlags {}
@@ -87,7 +87,7 @@ async function importPgCron(shell: Shell, flags: PgCronFlags): Promise<number> {
 }
 
 function foundIn(shell: Shell, table: PgCronTable, url: string): Found {
-  const { databaseUrl } = shell.config;
+  const databaseUrl = ownUrl(shell);
   const isHere = databaseUrl !== null && isSameServer(url, databaseUrl);
   const own = isHere ? namesIn(databaseUrl) : { database: null, user: null };
   const isSameUrl = databaseUrl === url;

@@ -1,4 +1,5 @@
 // The database of another scheduler: --database, or the one of Tock.
+import { urlNow } from '../../model/database/current-url.js';
 import { TockError } from '../../model/errors.js';
 import type { Shell } from '../shell.js';
 
@@ -8,13 +9,18 @@ export interface SourceFlags {
 
 /** @throws TockError TOCK_NO_DATABASE */
 export function sourceUrl(shell: Shell, { database }: SourceFlags): string {
-  const url = database ?? shell.config.databaseUrl;
+  const url = database ?? ownUrl(shell);
   if (url === null)
     throw new TockError(
       'TOCK_NO_DATABASE',
       'no database is named: give --database postgres://user@host:5432/database, or set DATABASE_URL',
     );
   return url;
+}
+
+/** Of Tock's own database, as it is now; null: none is named. */
+export function ownUrl({ config: { databaseUrl } }: Shell): string | null {
+  return databaseUrl === null ? null : urlNow(databaseUrl);
 }
 
 /** Whether two URLs name the same server; false if that cannot be read from them. */

@@ -1,13 +1,14 @@
 // Takes imported lines out of a crontab, and puts them back. Shows the change, asks, and keeps a copy.
+
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import path from 'node:path';
+import { osHome, osUser } from '../../environment/os-user.js';
 import type { Translation } from '../../import/crontab/translate.js';
 import { lineChanges } from '../../model/crontab/line-changes.js';
 import { switchOff as commentOut, countSwitched, switchOn } from '../../model/crontab/switched-lines.js';
 import { TockError } from '../../model/errors.js';
 import { shellWord } from '../../model/shell-word.js';
-import { readOwnCrontab, userName, writeOwnCrontab } from '../../runtime/crontab.js';
+import { readOwnCrontab, writeOwnCrontab } from '../../runtime/crontab.js';
 import { type CrontabSource, readSources } from '../../runtime/crontab-sources.js';
 import { loadJobs } from '../../runtime/job-module.js';
 import { isConfirmed } from '../confirm.js';
@@ -162,11 +163,17 @@ async function replace(source: CrontabSource, after: string): Promise<void> {
 /** Where copies are kept. */
 function copyFolder(): string {
   const { XDG_STATE_HOME: state } = process.env;
-  return path.join(state || path.join(homedir(), '.local', 'state'), 'tock');
+  const home = osHome();
+  if (!state && home === null)
+    throw new TockError(
+      'TOCK_FOLDER_NOT_WRITABLE',
+      'this user has no home, in which a copy of what is changed would be kept: set XDG_STATE_HOME',
+    );
+  return path.join(state || path.join(home ?? '', '.local', 'state'), 'tock');
 }
 
 function copyName({ file }: CrontabSource): string {
-  return file === null ? `crontab-of-${userName()}-` : `${path.basename(file)}-`;
+  return file === null ? `crontab-of-${osUser()}-` : `${path.basename(file)}-`;
 }
 
 /**

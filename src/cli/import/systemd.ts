@@ -1,14 +1,15 @@
 // `tock import systemd`: definitions from timers of systemd.
+
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { osUser } from '../../environment/os-user.js';
 import { jobCode } from '../../import/code/job-code.js';
 import { type TimerResult, translateTimer } from '../../import/systemd/timer.js';
 import { lastOf, readUnitFile } from '../../import/systemd/unit-file.js';
 import { TockError } from '../../model/errors.js';
 import { checkZoneName } from '../../model/schedule/zone/zone-names.js';
-import { userName } from '../../runtime/crontab.js';
 import { zoneOfHost } from '../../runtime/crontab-sources.js';
 import { examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell } from '../shell.js';
@@ -59,7 +60,7 @@ async function importSystemd(shell: Shell, flags: SystemdFlags, paths: readonly 
     const unit = { name: path.basename(file), timer, service: text === null ? null : readUnitFile(text) };
     results.push({
       file,
-      result: translateTimer(unit, { timezone, user: process.env['SUDO_USER'] || userName() }, names),
+      result: translateTimer(unit, { timezone, user: process.env['SUDO_USER'] || osUser() }, names),
     });
   }
   checkPlaces(flags);

@@ -1,4 +1,5 @@
 // What starts in a span of time, over all definitions: for `tock next` without a name.
+import { hostZone } from '../../environment/host-zone.js';
 import { chainWords } from '../../model/planning/chain.js';
 import { comingStarts } from '../../model/planning/coming.js';
 import { utcText } from '../../model/schedule/instant-text.js';
@@ -7,7 +8,7 @@ import { findSimulated } from '../simulated-definitions.js';
 import { cleanLine, paint } from '../terminal.js';
 import { countText } from './load-chart.js';
 import { drawTable } from './table.js';
-import { hostZone, localTime, relative } from './time-text.js';
+import { localTime, relative } from './time-text.js';
 
 const SHOWN = 100;
 const MAX_NAMED = 5;

@@ -1,9 +1,6 @@
 // Times as people read them.
+import { hostZone } from '../../environment/host-zone.js';
 import { formatSpan } from '../../model/duration.js';
-
-export function hostZone(): string {
-  return new Intl.DateTimeFormat().resolvedOptions().timeZone;
-}
 
 /** `Sun 2026-03-08 03:30 EDT`: local time with the zone's abbreviation or offset. Seconds unless 0. */
 export function localTime(date: Date, timezone = hostZone()): string {
@@ -48,9 +45,18 @@ function formatOf(
   options: Intl.DateTimeFormatOptions,
 ): Intl.DateTimeFormat {
   const key = `${locale} ${timeZone} ${options.timeZoneName ?? ''}`;
-  const format = formats.get(key) ?? new Intl.DateTimeFormat(locale, { ...options, timeZone });
+  const format = formats.get(key) ?? makeFormat(locale, timeZone, options);
   formats.set(key, format);
   return format;
+}
+
+/** In UTC where this host's zone data lack the zone: what a command has done is to be told all the same. */
+function makeFormat(locale: string, timeZone: string, options: Intl.DateTimeFormatOptions) {
+  try {
+    return new Intl.DateTimeFormat(locale, { ...options, timeZone });
+  } catch {
+    return new Intl.DateTimeFormat(locale, { ...options, timeZone: 'UTC' });
+  }
 }
 
 /** English-speaking countries know the abbreviations of different parts of the world. */

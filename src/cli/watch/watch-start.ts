@@ -2,12 +2,12 @@
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
+import { onStopSignal } from '../../runtime/stop-signal.js';
 import type { Shell } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
 import { RUNNING, STOP } from './join-watcher.js';
 import { watchFiles } from './watch-files.js';
 
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** npm passes Ctrl-C on, so that one keystroke may come as two signals. */
 const SAME_KEYSTROKE_MS = 500;
 const MAX_NAMED_FILES = 3;
@@ -42,13 +42,12 @@ async function watch(shell: Shell, module: string): Promise<number> {
   const stop = new AbortController();
   let worker = startWorker('first');
   let askedAt = Number.NEGATIVE_INFINITY;
-  for (const name of SIGNALS)
-    process.on(name, () => {
-      if (performance.now() - askedAt < SAME_KEYSTROKE_MS) return;
-      askedAt = performance.now();
-      stop.abort();
-      worker.kill();
-    });
+  onStopSignal(() => {
+    if (performance.now() - askedAt < SAME_KEYSTROKE_MS) return;
+    askedAt = performance.now();
+    stop.abort();
+    worker.kill();
+  });
   let changes = '';
   let hasRun = false;
   let since = performance.now();

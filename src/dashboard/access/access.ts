@@ -12,6 +12,8 @@ export interface Access {
   readonly challenge: string | null;
   /** Whether requests for a host's name are answered. Null: any, because the app around it decides. */
   readonly answersTo: ((hostname: string) => boolean) | null;
+  /** Further origins of the pages, such as `https://ops.example.com`, beside that which a request names. */
+  readonly origins: readonly string[];
   /** One-time links. Null: there are none. */
   readonly signIn: {
     /** The name of the cookie that a link gives. */

@@ -92,7 +92,7 @@ function createOverview(
     ).length;
     return failing === 0 ? c.text('ok\n') : c.text(`failing ${failing} of ${views.length}\n`, 503);
   });
-  if (access.signIn) addSignIn(app, access.signIn, link, bare);
+  addSignIn(app, access, link, bare);
   app.use(async (c, next) => {
     const user = await access.authorize(c.req.raw);
     if (user === null) return refuse(c, access, bare);

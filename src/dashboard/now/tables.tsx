@@ -3,8 +3,10 @@
 import type { RunningRun, TimedDefinition, TroubledDefinition } from '../../answers/now/figures.js';
 import { formatSpan } from '../../model/duration.js';
 import { includesRole } from '../../model/operator.js';
+import { lineOfParts } from '../../model/run/errors/root-cause.js';
 import { MAX_COUNTED } from '../../model/run/match/run-match.js';
 import { Sheet, Time } from '../layout/parts.js';
+import { plainLine } from '../layout/plain-text.js';
 import { clockTime, longTime, numberText, placeOf, relativeText } from '../layout/text.js';
 import type { View } from '../view.js';
 import { plainSchedule } from '../words/schedule-words.js';
@@ -270,7 +272,8 @@ function DeadRuns({
           : `${numberText(dead)}${view.frame.dead > MAX_COUNTED ? '+' : ''} dead runs`}
       </span>
       <span class="sub">
-        {lastError === null ? null : <code>{lastError}</code>} <Time view={view} at={lastDeadAt} relative />
+        {lastError === null ? null : <code>{plainLine(lineOfParts(lastError), 300)}</code>}{' '}
+        <Time view={view} at={lastDeadAt} relative />
       </span>
       <span class="actions">
         {lastDeadId !== null && view.pages.has('/runs') ? (

@@ -1,4 +1,5 @@
 // An error of an attempt: what it says, and folded beneath it its stack and its causes.
+import { newsOfCause, partsOf } from '../../model/run/errors/root-cause.js';
 import type { ErrorDescription } from '../../model/run/sanitize.js';
 import { plainBlock, plainLine } from '../layout/plain-text.js';
 
@@ -9,7 +10,7 @@ export function ErrorView({ error }: { readonly error: ErrorDescription }) {
   const count = (cause === undefined ? 0 : 1) + errors.length;
   return (
     <div class="error">
-      <Headline error={error} />
+      <Headline error={error} news={newsOfCause(partsOf(error))} />
       {hasMore ? (
         <details>
           <summary>{count === 0 ? 'stack' : frames === '' ? 'causes' : 'stack and causes'}</summary>
@@ -20,12 +21,22 @@ export function ErrorView({ error }: { readonly error: ErrorDescription }) {
   );
 }
 
-function Headline({ error: { name, code, message } }: { readonly error: ErrorDescription }) {
+/** @param props.news what its causes, which are folded beneath it, say beyond its message */
+function Headline({
+  error: { name, code, message },
+  news = null,
+}: {
+  readonly error: ErrorDescription;
+  readonly news?: string | null;
+}) {
   return (
     <p class="error-message">
       <b>{plainLine(name, 200)}</b>
       {typeof code === 'string' && code !== '' ? <code>{plainLine(code, 200)}</code> : null}{' '}
-      <span>{plainBlock(message)}</span>
+      <span>
+        {plainBlock(message)}
+        {news === null ? null : `${message === '' ? '' : ': '}${plainLine(news, 500)}`}
+      </span>
     </p>
   );
 }

@@ -3,6 +3,7 @@
 import { shortSkipWords } from '../../answers/now/skip-words.js';
 import type { ListedRun } from '../../answers/runs/lists.js';
 import { slotText } from '../../model/explain/slot.js';
+import { messageWithCause } from '../../model/run/errors/root-cause.js';
 import { isNever } from '../../model/run/run-wait.js';
 import { StatusPill, Tags, Time } from '../layout/parts.js';
 import { plainLine } from '../layout/plain-text.js';
@@ -112,7 +113,7 @@ export function tookText(
 }
 
 function Why({ run }: { readonly run: ListedRun }) {
-  const { status, skipReason, blockedOn, errorName, errorMessage } = run;
+  const { status, skipReason, blockedOn, errorName, errorMessage, errorCause } = run;
   if (status === 'skipped') return <span class="muted">{plainLine(shortSkipWords(skipReason), 160)}</span>;
   if (status === 'cancelled' && skipReason !== null)
     return <span class="muted">{plainLine(skipReason, 160)}</span>;
@@ -120,7 +121,7 @@ function Why({ run }: { readonly run: ListedRun }) {
   if (blockedOn !== null)
     return <span class="muted">waits for {plainLine(slotText(blockedOn, run), 120)}</span>;
   if (errorMessage === null || status === 'succeeded') return null;
-  const text = plainLine(errorMessage, 220);
+  const text = plainLine(messageWithCause({ message: errorMessage, cause: errorCause }), 220);
   return (
     <span class="error-line" title={text}>
       <b>{plainLine(errorName ?? 'Error', 60)}</b> {text}

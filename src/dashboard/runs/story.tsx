@@ -4,6 +4,7 @@
 import type { RunEffect } from '../../answers/runs/lists.js';
 import type { ReadRun } from '../../answers/runs/read-run.js';
 import { formatSpan } from '../../model/duration.js';
+import { occurrencesText } from '../../model/planning/plan-occurrences.js';
 import type { AttemptLog } from '../../model/run/log/attempt-log.js';
 import { type AttemptOutcome, cutLife, type Phase } from '../../model/run/run-life.js';
 import type { RunRecord } from '../../model/run/run-record.js';
@@ -118,7 +119,7 @@ function createdText({ trigger, scheduledFor, occurrenceCount, generation }: Run
     exec: 'Executed by tock exec',
   }[trigger];
   const more = [
-    scheduledFor !== null && occurrenceCount > 1 ? `stands for ${occurrenceCount} occurrences` : '',
+    scheduledFor !== null && occurrenceCount > 1 ? `stands for ${occurrencesText(occurrenceCount)}` : '',
     generation > 1 ? `retried by hand ${generation === 2 ? 'once' : `${generation - 1} times`} since` : '',
   ].filter(text => text !== '');
   return [by, ...more].join('; ');

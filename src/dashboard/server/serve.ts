@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { TockError } from '../../model/errors.js';
 import type { Tock } from '../../tock/types.js';
 import type { Access } from '../access/access.js';
+import { withBase } from '../access/base-path.js';
 import { withMetricsToken } from '../access/metrics-token.js';
 import type { NamedTock } from '../databases/read-overview.js';
 import { type Dashboard, openDashboard } from '../open-dashboard.js';
@@ -33,7 +34,7 @@ export interface ServeOptions {
 }
 
 export interface ServedDashboard {
-  /** `http://127.0.0.1:8625/` */
+  /** `http://127.0.0.1:8625/`, with the base path */
   readonly url: string;
   readonly close: () => Promise<void>;
 }
@@ -48,7 +49,8 @@ export async function serveDashboard(options: ServeOptions): Promise<ServedDashb
   const server = createServer({ headersTimeout: HEAD_MS, requestTimeout: REQUEST_MS });
   server.maxConnections = MAX_CONNECTIONS;
   const port = await listen(server, host, options.port);
-  const url = `http://${hostAndPort(host, port)}/`;
+  const { basePath } = settings;
+  const url = `http://${hostAndPort(host, port)}${basePath}/`;
   const access = serverAccess({
     host,
     port,
@@ -57,6 +59,7 @@ export async function serveDashboard(options: ServeOptions): Promise<ServedDashb
   });
   const dashboard = await open(tock, access, settings);
   server.on('request', (request, response) => {
+    request.url = withBase(request.url ?? '/', basePath);
     // In the process of a worker, an error that nobody handles would end its runs.
     dashboard.listener(request, response).catch(() => response.destroy());
   });
@@ -74,18 +77,18 @@ export async function serveDashboard(options: ServeOptions): Promise<ServedDashb
 async function open(
   tock: ServeOptions['tock'],
   access: Access,
-  { readUrl, metricsToken }: DashboardSettings,
+  { readUrl, metricsToken, basePath }: DashboardSettings,
 ): Promise<Dashboard> {
   if ('tick' in tock)
     return openDashboard({
       tock,
-      basePath: '',
+      basePath,
       readConnectionString: readUrl,
-      access: withMetricsToken(access, metricsToken, ''),
+      access: withMetricsToken(access, metricsToken, basePath),
     });
   // Loaded late: few have several databases.
   const { openDatabases } = await import('../databases/open-databases.js');
-  return openDatabases({ databases: tock, access, basePath: '', metricsToken });
+  return openDatabases({ databases: tock, access, basePath, metricsToken });
 }
 
 async function listen(server: Server, host: string, wanted: number | null): Promise<number> {

@@ -44,6 +44,7 @@ export function serverAccess(options: ServerAccessOptions): Access {
     const name = sessionCookie(port);
     return {
       answersTo: answers,
+      origins: settings.origins,
       authorize: request => {
         const cookie = cookieOf(request, name);
         return Promise.resolve(cookie !== null && sessions.has(cookie) ? HERE : null);
@@ -65,6 +66,7 @@ export function serverAccess(options: ServerAccessOptions): Access {
   const passwords = checkPasswords(users, clock);
   return {
     answersTo: answers,
+    origins: settings.origins,
     authorize: request =>
       Promise.resolve(
         (proxySecret === null ? null : userOfProxy(request.headers, proxySecret, users)) ??

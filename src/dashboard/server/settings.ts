@@ -1,26 +1,34 @@
 // How a dashboard is reached and by whom, from environment variables. Secrets never come from argv, which
 // every user of the machine can read.
-import { readFileSync } from 'node:fs';
+import { followSecretFile, readSecretFile } from '../../environment/secret-file.js';
+import type { CurrentUrl } from '../../model/database/current-url.js';
 import { TockError } from '../../model/errors.js';
-import { quote } from '../../model/names.js';
+import { readServedBasePath } from '../access/base-path.js';
 import { checkMetricsToken } from '../access/metrics-token.js';
+import { readHosts } from './hosts.js';
 import { readUsers, type User } from './users.js';
 
 export interface DashboardSettings {
   readonly users: readonly User[];
   readonly proxySecret: string | null;
+  /** Without a slash at its end; empty at the root. */
+  readonly basePath: string;
   readonly hosts: readonly string[];
+  /** Of the pages, where a proxy changes the name of the host. */
+  readonly origins: readonly string[];
   /** A replica for all reads. Null: the database itself. */
-  readonly readUrl: string | null;
+  readonly readUrl: CurrentUrl | null;
   /** Opens /metrics. Null: only who may see the pages may read them. */
   readonly metricsToken: string | null;
 }
 
-/** For the help. Each but the hosts has a twin with _FILE, which names a file. */
+/** For the help. Each but the base path and the hosts has a twin with _FILE, which names a file. */
 export const DASHBOARD_VARIABLES: Readonly<Record<string, string>> = {
   TOCK_DASHBOARD_USERS: 'who may use the dashboard: name:role:password, with the role view, operate or admin',
   TOCK_DASHBOARD_PROXY_SECRET: 'what a trusted proxy sends as x-tock-proxy-secret, beside x-forwarded-user',
-  TOCK_DASHBOARD_HOSTS: 'other names by which the dashboard is reached, separated by commas',
+  TOCK_DASHBOARD_BASE_PATH:
+    'the path below which a proxy serves the dashboard, such as /tock (or --base-path)',
+  TOCK_DASHBOARD_HOSTS: 'other names or origins by which the dashboard is reached, separated by commas',
   TOCK_DASHBOARD_METRICS_TOKEN: 'a bearer token that opens /metrics to Prometheus, and nothing else',
   TOCK_DASHBOARD_READ_URL: 'a replica from which the dashboard reads (default TOCK_READ_URL)',
 };
@@ -44,25 +52,25 @@ export function readDashboardSettings(env: NodeJS.ProcessEnv): DashboardSettings
   return {
     users: read,
     proxySecret: secret?.text ?? null,
-    hosts: (env['TOCK_DASHBOARD_HOSTS'] ?? '')
-      .split(',')
-      .map(name => name.trim())
-      .filter(name => name !== ''),
-    readUrl: (readSecret(env, 'TOCK_DASHBOARD_READ_URL') ?? readSecret(env, 'TOCK_READ_URL'))?.text ?? null,
+    basePath: readServedBasePath(env['TOCK_DASHBOARD_BASE_PATH']?.trim() ?? '', 'TOCK_DASHBOARD_BASE_PATH'),
+    ...readHosts(env['TOCK_DASHBOARD_HOSTS'] ?? '', 'TOCK_DASHBOARD_HOSTS'),
+    readUrl: readUrl(env, 'TOCK_DASHBOARD_READ_URL') ?? readUrl(env, 'TOCK_READ_URL'),
     metricsToken: token && checkMetricsToken(token.text, token.source),
   };
 }
 
 function readSecret(env: NodeJS.ProcessEnv, name: string): { text: string; source: string } | null {
-  const text = env[name]?.trim();
-  if (text !== undefined && text !== '') return { text, source: name };
-  const file = env[`${name}_FILE`]?.trim();
-  if (file === undefined || file === '') return null;
-  try {
-    return { text: readFileSync(file, 'utf8').trim(), source: `${name}_FILE` };
-  } catch (error) {
-    throw new TockError('TOCK_BAD_OPTION', `${name}_FILE names ${quote(file)}, which cannot be read`, {
-      cause: error,
-    });
-  }
+  const { text, file } = stated(env, name);
+  if (text) return { text, source: name };
+  return file ? { text: readSecretFile(`${name}_FILE`, file), source: `${name}_FILE` } : null;
 }
+
+function readUrl(env: NodeJS.ProcessEnv, name: string): CurrentUrl | null {
+  const { text, file } = stated(env, name);
+  return text || (file ? followSecretFile(`${name}_FILE`, file) : null);
+}
+
+const stated = (env: NodeJS.ProcessEnv, name: string) => ({
+  text: env[name]?.trim(),
+  file: env[`${name}_FILE`]?.trim(),
+});

@@ -4,6 +4,7 @@
 import type { AlertState, Change, FlipKind } from '../../model/alerts/judge.js';
 import { judge } from '../../model/alerts/judge.js';
 import type { Alerting } from '../../model/alerts/read-alerts.js';
+import { lineOfParts } from '../../model/run/errors/root-cause.js';
 import {
   forgetFlips,
   lockAlertClock,
@@ -161,7 +162,9 @@ async function describeErrors(session: Session, changes: WrittenChange[]): Promi
     (flip === 'down' || flip === 'reminder') && (condition === 'failing' || condition === 'dead');
   const ids = changes.flatMap(change => (isOfRun(change) ? (change.state.runId ?? []) : []));
   if (ids.length === 0) return changes;
-  const errors = new Map((await readLastErrors.run(session, { ids })).map(row => [row.id, row.error]));
+  const errors = new Map(
+    (await readLastErrors.run(session, { ids })).map(row => [row.id, lineOfParts(row.error)]),
+  );
   return changes.map(change => {
     const error = isOfRun(change) ? errors.get(change.state.runId ?? '') : undefined;
     if (error === undefined || change.state.detail.includes(error.slice(0, 50))) return change;

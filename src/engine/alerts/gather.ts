@@ -6,6 +6,7 @@ import type { Alerting, Rule } from '../../model/alerts/read-alerts.js';
 import { formatSpan } from '../../model/duration.js';
 import type { FrozenSpan } from '../../model/freeze/freeze.js';
 import type { Exception } from '../../model/planning/exceptions.js';
+import { windowOf } from '../../model/planning/window.js';
 import { utcText } from '../../model/schedule/instant-text.js';
 import { readLivingSubjects, readStopped } from '../../store/alerts/evaluation.js';
 import {
@@ -229,6 +230,16 @@ function expectedByOf(
   const schedule = workingSchedule(definition);
   if (schedule === null) return null;
   const { expect_within_ms: withinMs, jitter_ms: jitterMs, begunAt, lastSuccess, endedAt } = definition;
-  const watched = { withinMs: withinMs ?? 0, jitterMs, begunAt, lastSuccess, endedAt, frozen };
+  const [window, outsideWindow] = [windowOf(definition), definition.outside_window];
+  const watched = {
+    withinMs: withinMs ?? 0,
+    jitterMs,
+    begunAt,
+    lastSuccess,
+    endedAt,
+    frozen,
+    window,
+    outsideWindow,
+  };
   return expectedBy(schedule, watched, exceptions);
 }

@@ -161,10 +161,10 @@ export class Claimer {
 
   private async claimAll(): Promise<number> {
     const { waiting, fair } = this;
-    // A poll expects waiting runs also where this code lacks their jobs. Where none of them came, nothing has
-    // changed, and no further poll is needed.
-    const hadMore = this.foundMore || fair.isExpected;
-    const expectedWaiting = waiting.isExpected;
+    // A poll expects waiting runs also where this code lacks their jobs, and fair keys also where another
+    // session holds them. Where none of them came, nothing has changed, and no further poll is needed.
+    const hadMore = this.foundMore;
+    const expectedOthers = waiting.isExpected || fair.isExpected;
     let total = waiting.takesTurn() ? await waiting.claim() : 0;
     if (fair.takesTurn()) total += await fair.claim(this.foundMore ? Math.ceil(this.room / 2) : this.room);
     let failure: { readonly error: unknown } | null = null;
@@ -190,7 +190,7 @@ export class Claimer {
     }
     if (total === 0) total = await waiting.claim();
     if (failure === null) total += await fair.claim(this.room);
-    if ((hadMore || (expectedWaiting && total > 0)) && !this.hasMore) this.options.onExhausted();
+    if ((hadMore || (expectedOthers && total > 0)) && !this.hasMore) this.options.onExhausted();
     if (failure !== null) throw failure.error;
     return total;
   }

@@ -2,6 +2,7 @@
 // several hosts, and from an old and a new version of the code at once.
 
 import { calendarsLacking } from '../../model/calendar/calendar-entries.js';
+import { sessionError } from '../../model/doctor/settings.js';
 import { formatDuration } from '../../model/duration.js';
 import { checkGivenPayloads } from '../../model/job/payload/given-payloads.js';
 import { circleError } from '../../model/planning/chain.js';
@@ -66,6 +67,7 @@ export interface RegisterResult {
  * registers nothing, and a set that was never in force must not let most definitions vanish unless that is
  * allowed: a wrong path, or a wrong database, changes nothing.
  * @throws TockError TOCK_DATABASE_COPIED if this database is a copy that has not been adopted;
+ * TOCK_BAD_SESSION for settings of the session under which Tock would read or write what is wrong;
  * TOCK_WOULD_VANISH; TOCK_BAD_JOB for a schema that refuses what its job is given
  */
 export async function register(engine: Engine): Promise<RegisterResult> {
@@ -75,6 +77,8 @@ export async function register(engine: Engine): Promise<RegisterResult> {
     zoneData: zoneDataVersion(),
   });
   if (seen?.isCopy) throw copiedError(database.schema);
+  const error = seen && sessionError(seen.session);
+  if (error) throw error;
   if (seen?.wasAhead) await reportClock(engine);
   if (seen?.hasOlderZones) await settleZones(engine);
   else if (seen && seen.otherZones !== null) await learnZones(database, seen.otherZones);

@@ -2,7 +2,7 @@
 import { formatDuration } from '../../model/duration.js';
 import { isEnabled } from '../../model/logger.js';
 import type { Outcome } from '../../model/run/decide.js';
-import { causeText } from '../../model/run/errors/root-cause.js';
+import { messageOnOneLine } from '../../model/run/errors/root-cause.js';
 import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
 import { withoutStacks } from '../../model/run/sanitize.js';
 import type { Wait } from '../../model/run/snooze.js';
@@ -53,7 +53,7 @@ export function logOutcome(
   if (outcome?.deferral?.needsJob !== undefined) logUnknownJob(engine, outcome.deferral.needsJob);
   if (!isEnabled(engine.logger, LEVELS[word])) return;
   const error = outcome?.error;
-  const why = error ? `: ${error.message.split('\n')[0]}${causeText(error)}` : '';
+  const why = error ? `: ${messageOnOneLine(error)}` : '';
   const ended = word === 'handedOver' ? 'handed off' : word === 'waiting' ? 'began to wait' : word;
   engine.logger[LEVELS[word]](
     {

@@ -9,6 +9,7 @@ import {
   FIRST_DUE,
   lockDueDefinitions,
   readClockAndLive,
+  readLiveSince,
 } from '../../store/definitions/due.js';
 import { readExceptions } from '../../store/definitions/occurrences/exceptions.js';
 import { WATERMARK_MARGIN_MS } from '../../store/runs/claim/queue-lanes.js';
@@ -190,6 +191,13 @@ async function materializeBatch(
     buffering.map(definition => definition.id),
   );
   const live = { ...liveUpToTwo, ...buffered };
+  const catchingUp = due.filter(
+    ({ id, overlap, catchup }) => overlap === 'skip' && catchup === 'all' && (live[id] ?? 0) > 0,
+  );
+  const since = await readLiveSince(
+    session,
+    catchingUp.map(definition => definition.id),
+  );
   const exceptionsOf = await readExceptions(session, due);
 
   const plans: Planned[] = [];
@@ -203,7 +211,9 @@ async function materializeBatch(
     }
     try {
       const exceptions = exceptionsOf(definition);
-      const plan = planDefinition(definition, scheduleOf, live[definition.id] ?? 0, now, exceptions);
+      const { id } = definition;
+      const itsLive = { count: live[id] ?? 0, since: since[id] ?? Number.NEGATIVE_INFINITY };
+      const plan = planDefinition(definition, scheduleOf, itsLive, now, exceptions);
       plans.push({ definition, plan, rows: rowsOf(engine, definition, plan) });
       planned += plan.runs.length;
     } catch (error) {

@@ -1,6 +1,6 @@
 // What becomes of the due occurrences of a definition that is locked, before it is written.
 import type { Exception } from '../../model/planning/exceptions.js';
-import { type Plan, planOccurrences } from '../../model/planning/plan-occurrences.js';
+import { type LiveRuns, type Plan, planOccurrences } from '../../model/planning/plan-occurrences.js';
 import { badSchedule } from '../../model/schedule/bad-schedule.js';
 import { EARLIEST_MS, LATEST_MS } from '../../model/schedule/instant-text.js';
 import type { Session } from '../../store/connection/database.js';
@@ -52,7 +52,7 @@ export async function withoutTaken(
 export function planDefinition(
   row: DueDefinition,
   scheduleOf: ScheduleOf,
-  liveRuns: number,
+  live: LiveRuns,
   now: number,
   exceptions: readonly Exception[],
 ): Plan {
@@ -68,5 +68,5 @@ export function planDefinition(
       nextAt: null,
       remaining: row.remaining_count,
     };
-  return planOccurrences(schedule, row, liveRuns, now, exceptions);
+  return planOccurrences(schedule, row, live, now, exceptions);
 }

@@ -1,5 +1,5 @@
 // Keeps the figures of ended runs up to date: each process that ticks or beats counts a few minutes' runs.
-import { nextRollUpStep, type RollUpStep } from '../../model/metrics/roll-up.js';
+import { afterStep, nextRollUpStep, type RollUpStep } from '../../model/metrics/roll-up.js';
 import type { Database } from '../../store/connection/database.js';
 import { isConnectionFailure } from '../../store/connection/errors.js';
 import { areFiguresDue, lockProgress, takeStep, watchWriters } from '../../store/figures/roll-up.js';
@@ -32,13 +32,15 @@ export async function rollUp(
   const until = clock.now() + budgetMs;
   let maxMinutes = 1;
   let steps = 0;
+  let isMore: boolean;
   do {
     const taken = await takeNextStep(database, maxMinutes);
     if (taken === null) break;
     steps++;
+    isMore = taken.isMore;
     // Where little ended, as in a night without ticks, it goes on in larger steps.
     if (taken.step.kind === 'count') maxMinutes = nextMaxMinutes(maxMinutes, taken.found);
-  } while (!signal?.aborted && clock.now() < until);
+  } while (isMore && !signal?.aborted && clock.now() < until);
   return steps;
 }
 
@@ -48,22 +50,26 @@ function nextMaxMinutes(maxMinutes: number, runs: number): number {
   return Math.max(1, Math.floor(maxMinutes / GROWTH));
 }
 
-async function takeNextStep(
-  database: Database,
-  maxMinutes: number,
-): Promise<{ readonly step: RollUpStep; readonly found: number } | null> {
+interface Taken {
+  readonly step: RollUpStep;
+  readonly found: number;
+  readonly isMore: boolean;
+}
+
+/** Null: there was nothing to do, or another process does it. */
+async function takeNextStep(database: Database, maxMinutes: number): Promise<Taken | null> {
   return await database.transaction(async session => {
-    const progress = await lockProgress(session);
+    let progress = await lockProgress(session);
     if (progress === undefined) return null;
-    const step = nextRollUpStep(progress, maxMinutes);
-    if (step?.kind !== 'watch') return step && { step, found: await takeStep(session, step) };
-    const writers = await watchWriters(session, step.until);
-    const next = nextRollUpStep(
-      { ...progress, watchedUntil: step.until, writersEnded: writers === 0 },
-      maxMinutes,
-    );
-    if (next === null || next.kind === 'watch') return null;
-    return { step: next, found: await takeStep(session, next) };
+    let step = nextRollUpStep(progress, maxMinutes);
+    if (step?.kind === 'watch') {
+      const writersEnded = (await watchWriters(session, step.until)) === 0;
+      progress = { ...progress, watchedUntil: step.until, writersEnded };
+      step = nextRollUpStep(progress, maxMinutes);
+    }
+    if (step === null || step.kind === 'watch') return null;
+    const found = await takeStep(session, step);
+    return { step, found, isMore: nextRollUpStep(afterStep(progress, step), maxMinutes) !== null };
   });
 }
 

@@ -11,10 +11,8 @@ const MAX_NAMED = 1000;
 export interface CancelCheck {
   /** Checks soon whether a cancel of this run was requested, if this worker holds it. */
   readonly check: (runId: string) => void;
-  /**
-   * The same for runs whose lease was renewed longer ago: no notification may come, and heartbeats are rare.
-   */
-  readonly checkOlderThan: (ms: number) => void;
+  /** The same for all its runs: no notification may come, and heartbeats are rare. */
+  readonly checkAll: () => void;
   close(): void;
 }
 
@@ -57,10 +55,8 @@ export function createCancelCheck(
       if (named.size < MAX_NAMED) named.add(runId);
       limiter.notified();
     },
-    checkOlderThan(ms) {
-      const now = engine.clock.now();
-      for (const { run, renewedAt } of activeRuns)
-        if (now - renewedAt >= ms && named.size < MAX_NAMED) named.add(run.id);
+    checkAll() {
+      for (const { run } of activeRuns) if (named.size < MAX_NAMED) named.add(run.id);
       if (named.size > 0) limiter.notified();
     },
     close: () => limiter.close(),

@@ -134,8 +134,7 @@ export function startHeartbeat(
     void flushCursors(engine, workerId, activeRuns);
   };
   const progress = clock.setInterval(report, PROGRESS_EVERY_MS);
-  const polls =
-    pollMs === undefined ? undefined : clock.setInterval(() => cancelCheck.checkOlderThan(pollMs), pollMs);
+  const polls = pollMs === undefined ? undefined : clock.setInterval(cancelCheck.checkAll, pollMs);
   return {
     checkCancel: cancelCheck.check,
     stop() {

@@ -6,6 +6,7 @@ import { type ErrorKind, readErrors } from '../../answers/runs/read-errors.js';
 import { formatSpan, parseDuration } from '../../model/duration.js';
 import { queueState } from '../../model/explain/queue-state.js';
 import { freezeText } from '../../model/freeze/freeze.js';
+import { lineOfParts } from '../../model/run/errors/root-cause.js';
 import { utcText } from '../../model/schedule/instant-text.js';
 import { queueLine } from '../describe/queue.js';
 import { oneOf, type Tool, takes } from '../tool.js';
@@ -58,7 +59,7 @@ export const status: Tool = {
               brokenReason === null ? '' : `broken: ${brokenReason};`,
               dead === 0
                 ? ''
-                : `${dead} dead within a day, the last run ${lastDeadId ?? ''}: ${lastError ?? ''};`,
+                : `${dead} dead within a day, the last run ${lastDeadId ?? ''}: ${lastError === null ? '' : lineOfParts(lastError)};`,
               together > 1 ? `and ${together - 1} more that were paused together` : '',
               pausedAt === null && brokenReason === null && dead === 0
                 ? 'late: its next occurrence is due, and has no run'

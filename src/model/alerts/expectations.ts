@@ -6,6 +6,7 @@ import { quote } from '../names.js';
 import { checkOptions, optionNames } from '../options.js';
 import type { DefinitionColumns } from '../planning/definition-columns.js';
 import { type Exception, movedIn, withoutExcepted } from '../planning/exceptions.js';
+import type { OutsideWindow, Window } from '../planning/window.js';
 import type { CompiledSchedule } from '../schedule/compile.js';
 import type { Expectation } from './options.js';
 
@@ -51,13 +52,20 @@ export interface Watched {
   readonly endedAt: number | null;
   /** Time that does not count, the earliest first. */
   readonly frozen: readonly FrozenSpan[];
+  /** The definition's own hours; null: all. */
+  readonly window: Window | null;
+  readonly outsideWindow: OutsideWindow;
 }
+
+/** Of so many openings of a window, one lets an occurrence start, or none ever will. */
+const MAX_OPENINGS = 1000;
 
 /**
  * By when a success is expected: the next occurrence after the last success, the jitter, and `within`. For a
  * definition that has never succeeded, the first occurrence after it was made. Nothing is expected of an
- * occurrence that was skipped; of a moved one, at its new time. Time in which everything was frozen does not
- * count. Null: never again, or not while it is frozen.
+ * occurrence that was skipped, or that the window skips; of a moved one, at its new time; of one that the
+ * window defers, at the opening. Time in which everything was frozen does not count. Null: never again, or
+ * not while it is frozen.
  * @param exceptions also those that the cursor has passed
  */
 export function expectedBy(
@@ -65,9 +73,9 @@ export function expectedBy(
   watched: Watched,
   exceptions: readonly Exception[] = [],
 ): number | null {
-  const { withinMs, jitterMs, begunAt, lastSuccess, endedAt, frozen } = watched;
+  const { withinMs, jitterMs, begunAt, lastSuccess, endedAt, frozen, window } = watched;
   const after = Math.max(lastSuccess ?? begunAt, begunAt);
-  const regular = withoutExcepted(schedule, exceptions).next(after);
+  const regular = nextStarting(withoutExcepted(schedule, exceptions), watched, after);
   const isOver = regular === null || (endedAt !== null && regular > endedAt);
   const starts = movedIn(schedule, exceptions, { after: begunAt, to: Number.POSITIVE_INFINITY })
     .filter(({ at }) => at > after)
@@ -75,6 +83,22 @@ export function expectedBy(
   if (!isOver) starts.push(regular);
   if (starts.length === 0) return null;
   const first = Math.min(...starts);
-  const end = endWithoutFrozen(first, first + jitterMs + withinMs, frozen);
+  const opening = (at: number) => window?.opening(at) ?? at;
+  const end = endWithoutFrozen(opening(first), opening(first + jitterMs) + withinMs, frozen);
   return Number.isFinite(end) ? end : null;
+}
+
+/** The first occurrence after an instant that the window does not skip; null: none. */
+function nextStarting(
+  schedule: CompiledSchedule,
+  { window, outsideWindow }: Pick<Watched, 'window' | 'outsideWindow'>,
+  after: number,
+): number | null {
+  let at = schedule.next(after);
+  if (window === null || outsideWindow === 'defer') return at;
+  for (let openings = 0; at !== null && openings < MAX_OPENINGS; openings++) {
+    if (window.isOpen(at)) return at;
+    at = schedule.next(window.opening(at) - 1);
+  }
+  return null;
 }

@@ -1,6 +1,7 @@
 // The notification, in words and as JSON.
 import { formatSpan } from '../duration.js';
 import { showHidden } from '../hidden-characters.js';
+import { type ErrorParts, lineOfParts } from '../run/errors/root-cause.js';
 import { redact } from '../run/sanitize.js';
 import { localText } from '../schedule/zone/local-text.js';
 import type { FlipKind } from './judge.js';
@@ -43,7 +44,8 @@ export interface AlertMessage {
   readonly alerts: readonly SentAlert[];
 }
 
-export interface StoredFlip extends Omit<SentAlert, 'status' | 'isReminder' | 'localTime' | 'url'> {
+export interface StoredFlip extends Omit<SentAlert, 'status' | 'isReminder' | 'error' | 'localTime' | 'url'> {
+  readonly error: ErrorParts | null;
   readonly kind: FlipKind;
   /** The definition's zone; null: it is about none. */
   readonly zone: string | null;
@@ -60,6 +62,8 @@ export interface MessagePlace {
 /** More than this are counted, not listed. */
 const MAX_LISTED = 50;
 
+const shownError = (error: ErrorParts) => showHidden(redact(lineOfParts(error)).replaceAll(/\s+/g, ' '));
+
 export function composeMessage(
   id: string,
   flips: readonly StoredFlip[],
@@ -72,7 +76,7 @@ export function composeMessage(
       detail: showHidden(detail),
       status: kind === 'up' ? 'up' : 'down',
       isReminder: kind === 'reminder',
-      error: error === null || kind === 'up' ? null : showHidden(redact(error).replaceAll(/\s+/g, ' ')),
+      error: error === null || kind === 'up' ? null : shownError(error),
       localTime: localText(Date.parse(flip.at), timezone ?? zone ?? 'UTC'),
       url: dashboard === null ? null : `${dashboard}${pageOf({ ...flip, subject })}`,
     }),

@@ -135,13 +135,17 @@ export interface HostAttempt {
   readonly target: Target;
 }
 
-/** What is tried, in this order: first the host that was good last, then the others as the URL lists them. */
+/**
+ * What is tried, in this order: first the host that was good last, as the URL has it now, then the others as
+ * the URL lists them.
+ */
 export function attemptsOf(
   hosts: readonly DatabaseHost[],
   target: Target,
   last: DatabaseHost | null,
 ): HostAttempt[] {
-  const order = last === null ? hosts : [last, ...hosts.filter(host => host !== last)];
+  const known = hosts.find(({ name }) => name === last?.name);
+  const order = known === undefined ? hosts : [known, ...hosts.filter(host => host !== known)];
   const attempts = order.map(host => ({ host, target }));
   if (target !== 'prefer-standby') return attempts;
   return [...attempts, ...order.map(host => ({ host, target: 'any' as const }))];

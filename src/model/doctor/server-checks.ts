@@ -48,10 +48,20 @@ export interface RoleRights {
   readonly role: string;
   /** What a worker needs and this role lacks: `insert on job_runs_live`. */
   readonly missing: readonly string[];
+  /** Whether it may read which migrations are applied. */
+  readonly mayRead: boolean;
 }
 
+/** Of a schema that this role may not read. */
+export const checkReadable = ({ role }: RoleRights): Finding =>
+  wrong(
+    'failing',
+    `the role ${role} may not read it: usage on the schema, or select on the table migrations, is missing`,
+    'Grant what docs/database.md, Roles, lists for this role; the check of its rights has what a worker needs',
+  );
+
 /** The command is written for the schema `tock`, like those of all checks. */
-export function checkRights({ role, missing }: RoleRights): Finding {
+export function checkRights({ role, missing }: Omit<RoleRights, 'mayRead'>): Finding {
   if (missing.length === 0) return fine(`the role ${role} may do all that ticks do`);
   const shown = missing.slice(0, 4).join(', ');
   const more = missing.length > 4 ? ` and ${missing.length - 4} more` : '';

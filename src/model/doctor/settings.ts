@@ -1,6 +1,7 @@
 // Settings of a session under which Tock does not work, and which no statement of its own can work around.
 // A connection pooler keeps Tock from setting them itself.
 import { formatDuration } from '../duration.js';
+import { TockError } from '../errors.js';
 import { psql } from '../problem-words.js';
 import { type Finding, joined, wrong } from './check.js';
 
@@ -63,6 +64,8 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
 };
 
 export const SETTING_NAMES: readonly string[] = Object.keys(SETTINGS);
+/** With a wrong one, what is read or written is wrong. */
+export const NEEDED_NAMES = SETTING_NAMES.filter(name => SETTINGS[name]?.level === 'failing');
 
 export interface SessionSettings {
   readonly role: string;
@@ -84,4 +87,11 @@ export function checkSettings({ role, settings }: SessionSettings): Finding {
     );
   });
   return joined(found, 'none of this session is in the way');
+}
+
+/** Before anything is written under such a session. Null: nothing is in the way. */
+export function sessionError(session: SessionSettings): TockError | null {
+  const { level, text, remedy, command } = checkSettings(session);
+  if (level !== 'failing') return null;
+  return new TockError('TOCK_BAD_SESSION', `${text}. ${remedy}: ${command}`);
 }

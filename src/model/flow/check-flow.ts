@@ -19,7 +19,7 @@ export interface CheckedFlowRun {
 }
 
 /** Whether a parent is a run that is there already. */
-export const isRunId = (parent: string): boolean => ID.test(parent);
+export const isRunId = (given: unknown): given is string => typeof given === 'string' && ID.test(given);
 
 /** @throws TockError TOCK_BAD_OPTION, which names the runs */
 export function checkFlow(runs: Readonly<Record<string, FlowRun>>): CheckedFlowRun[] {

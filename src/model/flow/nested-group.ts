@@ -1,5 +1,5 @@
 // The members of a group: runs, and groups.
-import type { AnyJob, NewRun, PayloadFor } from '../job/job.js';
+import type { AnyJob, JobReference, NewRun, PayloadFor } from '../job/job.js';
 import type { GroupOptions } from '../job/wait-methods.js';
 
 /**
@@ -16,6 +16,6 @@ export type GroupMembers<
   Jobs extends readonly AnyJob[] = readonly AnyJob[],
 > = {
   readonly [Index in keyof References]:
-    | NewRun<References[Index], PayloadFor<References[Index], Jobs>>
+    | NewRun<References[Index] & JobReference<Jobs>, PayloadFor<References[Index], Jobs>>
     | NestedGroup;
 };

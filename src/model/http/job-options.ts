@@ -1,10 +1,11 @@
 // The options of defineHttpJob, and their checks.
-import type { StandardSchemaV1 } from '@standard-schema/spec';
+
 import { badJob } from '../job/bad-job.js';
 import type { OnDeadReference } from '../job/dead-run.js';
 import { JOB_OPTIONS } from '../job/define-job.js';
 import type { JobOptions } from '../job/job.js';
 import type { Json } from '../job/payload/json.js';
+import type { StandardSchemaV1 } from '../job/payload/standard-schema.js';
 import { quote } from '../names.js';
 import { checkOptions, optionNames } from '../options.js';
 import type { HttpAnswer, HttpOutput } from './ending.js';

@@ -1,8 +1,9 @@
 // The request of a schedule that was made with a URL in place of a job: its payload.
-import type { StandardSchemaV1 } from '@standard-schema/spec';
+
 import { type Duration, parseDuration } from '../duration.js';
 import { badJob } from '../job/bad-job.js';
 import type { Json } from '../job/payload/json.js';
+import type { StandardSchemaV1 } from '../job/payload/standard-schema.js';
 import { checkOptions, optionNames } from '../options.js';
 import { type HttpSpec, readHttpSpec } from './job-options.js';
 import type { HttpMethod, HttpSecret, HttpValue } from './request-spec.js';

@@ -1,7 +1,8 @@
 // What the job that `onDead` names is given.
-import type { StandardSchemaV1 } from '@standard-schema/spec';
+
 import type { ErrorEntry } from '../run/sanitize.js';
 import type { Stored } from './payload/json.js';
+import type { StandardSchemaV1 } from './payload/standard-schema.js';
 
 /** How `onDead` names a job. */
 export type OnDeadReference = string | { readonly name: string };

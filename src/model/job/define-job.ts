@@ -1,5 +1,5 @@
 // defineJob: the one way to make a job. Whatever can be wrong with a job is refused here.
-import type { StandardSchemaV1 } from '@standard-schema/spec';
+
 import { readChangesOption } from '../changes/changes-option.js';
 import { parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
@@ -17,6 +17,7 @@ import { fairScopeOf } from './fair/fair.js';
 import { readIsolate } from './isolate.js';
 import type { AnyJob, Job, JobOptions } from './job.js';
 import { readLogsOption } from './logs-option.js';
+import type { StandardSchemaV1 } from './payload/standard-schema.js';
 import { isTypeOnly } from './type-only.js';
 
 /** A job's options, and what defineJob adds, since one job may be spread into another. */

@@ -1,5 +1,5 @@
 // What a job is, and what its handler is given: the public types.
-import type { StandardSchemaV1 } from '@standard-schema/spec';
+
 import type { Expectation } from '../alerts/options.js';
 import type { ChangesOption } from '../changes/changes-option.js';
 import type { Duration } from '../duration.js';
@@ -27,6 +27,7 @@ import type { JobDatabase, JobTransaction } from './job-database.js';
 import type { DataInterval, IsOptional, ScheduleFor } from './job-schedule.js';
 import type { LogsOption } from './logs-option.js';
 import type { Json, StoredOutput } from './payload/json.js';
+import type { StandardSchemaV1 } from './payload/standard-schema.js';
 import type { Enqueued, EnqueuedOr, RunId } from './run-id.js';
 import type { EmitOptions, WaitMethods } from './wait-methods.js';
 
@@ -240,12 +241,23 @@ export type JobOf<Reference, Jobs extends readonly AnyJob[]> = Reference extends
     ? never
     : Extract<Jobs[number], { readonly name: Reference }>;
 
-/** The payload for a reference; unknown where only a name is known. */
+/**
+ * The payload for a reference; unknown where only a name is known. For several jobs, what each of them takes:
+ * the compiler infers it as the argument of a union of functions.
+ */
 export type PayloadFor<Reference, Jobs extends readonly AnyJob[] = readonly AnyJob[]> = [
   JobOf<Reference, Jobs>,
 ] extends [never]
   ? unknown
-  : PayloadOf<JobOf<Reference, Jobs>>;
+  : (
+        JobOf<Reference, Jobs> extends infer J
+          ? J extends AnyJob
+            ? (payload: PayloadOf<J>) => void
+            : never
+          : never
+      ) extends (payload: infer Payload) => void
+    ? Payload
+    : never;
 
 /** The output for a reference; unknown where only a name is known. */
 export type OutputFor<Reference, Jobs extends readonly AnyJob[] = readonly AnyJob[]> = [

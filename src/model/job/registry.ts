@@ -1,8 +1,9 @@
 // The jobs of a process, by name.
-import type { StandardSchemaV1 } from '@standard-schema/spec';
+
 import { TockError } from '../errors.js';
 import { quote } from '../names.js';
 import { didYouMean } from '../nearest.js';
+import { checkList } from '../options.js';
 import { circleError, definitionsBefore, findCircle, requireTimes } from '../planning/chain.js';
 import {
   type DescribedDefinition,
@@ -18,6 +19,7 @@ import { isJob } from './define-job.js';
 import { type FairScope, fairScopeOf } from './fair/fair.js';
 import type { AnyJob, Json } from './job.js';
 import { checkPayload } from './payload/payload.js';
+import type { StandardSchemaV1 } from './payload/standard-schema.js';
 
 export interface Registry {
   readonly jobs: ReadonlyMap<string, AnyJob>;
@@ -44,7 +46,7 @@ export function createRegistry(
   definedQueues: readonly DefinedQueue[] = [],
 ): Registry {
   const byName = new Map<string, AnyJob>();
-  for (const [index, job] of jobs.entries()) {
+  for (const [index, job] of checkList(jobs, 'jobs').entries()) {
     if (!isJob(job))
       throw new TockError('TOCK_BAD_JOB', `element ${index} of jobs was not made by defineJob`);
     const other = byName.get(job.name);
@@ -136,8 +138,8 @@ export function knownJob({ jobs, aliases, builtIn }: Registry, name: string): An
 
 /** Finds a job by object, name or alias. @throws TockError TOCK_UNKNOWN_JOB, with the near misses */
 export function findJob(registry: Registry, job: string | AnyJob): AnyJob {
-  const name = typeof job === 'string' ? job : job.name;
-  const found = knownJob(registry, name);
+  const name = typeof job === 'string' ? job : (job as AnyJob | null | undefined)?.name;
+  const found = typeof name === 'string' ? knownJob(registry, name) : undefined;
   if (found) return found;
   const known = [...registry.jobs.keys()];
   const all = known.length === 0 ? '; no jobs are defined' : `; known jobs: ${known.slice(0, 20).join(', ')}`;

@@ -1,5 +1,5 @@
 // The options of defineShellJob, and their checks.
-import type { StandardSchemaV1 } from '@standard-schema/spec';
+
 import { type Duration, parseDuration } from '../duration.js';
 import { quote } from '../names.js';
 import { checkOptions, optionNames } from '../options.js';
@@ -8,6 +8,7 @@ import { badJob } from './bad-job.js';
 import type { OnDeadReference } from './dead-run.js';
 import { JOB_OPTIONS } from './define-job.js';
 import type { JobOptions } from './job.js';
+import type { StandardSchemaV1 } from './payload/standard-schema.js';
 
 /** What a run of a shell job returns. */
 export interface ShellOutput {

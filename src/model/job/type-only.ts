@@ -1,6 +1,7 @@
 // typeOnly: a payload's type without a schema.
-import type { StandardSchemaV1 } from '@standard-schema/spec';
+
 import type { StorableParts, Stored } from './payload/json.js';
+import type { StandardSchemaV1 } from './payload/standard-schema.js';
 
 const TYPE_ONLY: StandardSchemaV1 = {
   '~standard': { version: 1, vendor: 'pg-tock', validate: value => ({ value }) },

@@ -96,6 +96,23 @@ export function nextRollUpStep(progress: RollUpProgress, maxMinutes: number): Ro
     : null;
 }
 
+/** How far the roll-up is after a step; a reset's progress is to be read again. */
+export function afterStep(progress: RollUpProgress, step: RollUpStep): RollUpProgress {
+  switch (step.kind) {
+    case 'count':
+      return {
+        ...progress,
+        countedUntil: Math.max(progress.countedUntil, step.to),
+        finalUntil: step.isFinal ? step.to : progress.finalUntil,
+      };
+    case 'sum':
+      return { ...progress, hoursUntil: step.to };
+    case 'watch':
+    case 'reset':
+      return progress;
+  }
+}
+
 /** Where figures of a span are kept. Epoch milliseconds. */
 export interface FiguresSpan {
   /**

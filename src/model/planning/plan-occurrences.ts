@@ -10,10 +10,16 @@ import { type Window, windowIn } from './window.js';
 
 /** A younger occurrence was not missed: cron's minute, and one more for a slow start. */
 const ON_TIME_MS = 120_000;
-/** The most runs of one plan, to bound memory; the rest comes with the next plan. */
+/** The most runs of one plan, to bound memory; the rest comes with the next plan, which is made at once. */
 export const MAX_RUNS_PER_PLAN = 1000;
-/** Occurrences are counted up to this; a longer outage is shown as "at least". */
+/** Occurrences are counted up to this; of more, people read "at least". */
 export const MAX_COUNTED = 100_000;
+
+/** `at least 100000 occurrences` where the count ends before they do. */
+export function occurrencesText(count: number): string {
+  const number = count < MAX_COUNTED ? `${count}` : `at least ${MAX_COUNTED}`;
+  return `${number} ${count === 1 ? 'occurrence' : 'occurrences'}`;
+}
 
 /** What planning needs of a definition. */
 export interface PlannedDefinition
@@ -31,6 +37,13 @@ export interface PlannedDefinition
     | 'remaining_count'
   > {
   readonly cursor_ms: number;
+}
+
+/** The runs of a definition that wait, run, or are between two attempts. */
+export interface LiveRuns {
+  readonly count: number;
+  /** When the first of them was made, in epoch milliseconds; -Infinity where nobody has asked. */
+  readonly since: number;
 }
 
 export interface PlannedRun {
@@ -71,13 +84,12 @@ export interface Plan {
  * those older than the window. `none`: only one that is not late gives a run. The others are recorded as one
  * skip for the whole span. If the clock was set back, nothing is due and nothing changes. An occurrence with
  * an exception is not among them: a moved one comes at its new time, and stands for itself.
- * @param liveRuns how many runs of the definition wait, run, or are between two attempts
  * @param exceptions those that matter after the cursor
  */
 export function planOccurrences(
   schedule: CompiledSchedule,
   definition: PlannedDefinition,
-  liveRuns: number,
+  live: LiveRuns,
   now: number,
   exceptions: readonly Exception[] = [],
 ): Plan {
@@ -105,7 +117,13 @@ export function planOccurrences(
   }
   const { inside, outside } = byWindow(due.chosen, window, definition);
   const wanted = left === 0 ? [] : inside;
-  const { kept, dropped, isSerial, displaces } = planOverlap(definition.overlap, liveRuns, wanted);
+  const { kept, dropped, isSerial, displaces } = planOverlap(
+    definition.overlap,
+    live.count,
+    wanted,
+    // A run that was made later was not live then: both are of one catch-up, in plans of 1,000.
+    ({ startsAt }) => startsAt <= live.since,
+  );
   // Last: what the overlap policy drops is on record, and only what comes after the last run has no record.
   const runs = (left === null ? kept : kept.slice(0, left)).map(each =>
     plannedRun(schedule, definition, window, each, isSerial),

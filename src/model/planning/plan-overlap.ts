@@ -21,11 +21,13 @@ export interface OverlapPlan<T> {
  * all, side by side. Otherwise a definition's runs are serial: each waits for its turn.
  *
  * Source: the six overlap policies of Temporal's schedules.
+ * @param isCaughtUp had come due before any of the live runs was made: under `skip` it overlaps none of them
  */
 export function planOverlap<T>(
   overlap: OverlapPolicy,
   liveRuns: number,
   wanted: readonly T[],
+  isCaughtUp: (each: T) => boolean = () => false,
 ): OverlapPlan<T> {
   const first = (count: number): OverlapPlan<T> => ({
     kept: wanted.slice(0, Math.max(count, 0)),
@@ -35,8 +37,13 @@ export function planOverlap<T>(
   });
   switch (overlap) {
     case 'skip':
-      // A single run waits for none and needs no slot.
-      return { ...first(liveRuns > 0 ? 0 : wanted.length), isSerial: wanted.length > 1 };
+      return {
+        kept: wanted.filter(each => liveRuns === 0 || isCaughtUp(each)),
+        dropped: wanted.filter(each => liveRuns > 0 && !isCaughtUp(each)),
+        // A single run waits for none and needs no slot.
+        isSerial: liveRuns > 0 || wanted.length > 1,
+        displaces: null,
+      };
     case 'buffer_one':
       return first(2 - liveRuns);
     case 'buffer_all':

@@ -15,6 +15,17 @@ export interface Window {
   readonly opening: (at: number) => number;
 }
 
+/** The window of a definition; null: it has none. */
+export function windowOf({
+  active_window: hours,
+  timezone,
+}: {
+  readonly active_window: string | null;
+  readonly timezone: string;
+}): Window | null {
+  return hours === null ? null : windowIn(hours, timezone);
+}
+
 const WINDOW = /^\s*([01]\d|2[0-3]):([0-5]\d)\s*-\s*([01]\d|2[0-3]|24):([0-5]\d)\s*$/;
 const DAY = 86_400;
 

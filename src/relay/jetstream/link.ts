@@ -31,7 +31,7 @@ export interface Link {
 }
 
 interface LinkParts {
-  readonly servers: string[];
+  readonly servers: () => string[];
   readonly more: Readonly<Record<string, unknown>>;
   readonly load: () => Promise<Clients>;
   readonly openLogger: () => Promise<Logger>;
@@ -79,7 +79,7 @@ export function openLink({ servers, more, load: loadClients, openLogger }: LinkP
   };
 
   const connectOnce = async ({ transport, jet }: Clients, log: Logger): Promise<Open> => {
-    const connection = await transport.connect({ ...OPTIONS, servers, ...more });
+    const connection = await transport.connect({ ...OPTIONS, servers: servers(), ...more });
     succeed(log, connection.getServer());
     void watch(connection, log);
     void connection.closed().then(error => {

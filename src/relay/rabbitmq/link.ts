@@ -1,4 +1,5 @@
-// The connection to RabbitMQ: made at first use, and again whenever it is lost, which the client does itself.
+// The connection to RabbitMQ: made at first use, and again whenever it is lost, which the client does itself;
+// where the URL has changed meanwhile, another client does.
 import type * as RabbitmqClient from 'rabbitmq-client';
 import { TockError } from '../../model/errors.js';
 import type { Logger } from '../../model/logger.js';
@@ -9,7 +10,10 @@ export type Connection = RabbitmqClient.Connection;
 export type Channel = RabbitmqClient.Channel;
 
 export interface Link {
-  /** @throws TockError TOCK_CLOSED; TOCK_BAD_OPTION if the package is missing */
+  /**
+   * Ask again after a failure: the URL may have changed.
+   * @throws TockError TOCK_CLOSED; TOCK_BAD_OPTION if the package is missing, or the URL is none
+   */
   readonly connection: () => Promise<Connection>;
   readonly logger: () => Promise<Logger>;
   /** Why it was last lost, or could not be made; null: it stands. */
@@ -21,7 +25,7 @@ export interface Link {
 }
 
 interface LinkParts {
-  readonly urls: readonly string[];
+  readonly urls: () => readonly string[];
   readonly more: Readonly<Record<string, unknown>>;
   readonly load: () => Promise<Client>;
   readonly openLogger: () => Promise<Logger>;
@@ -40,6 +44,7 @@ const MAX_CLOSE_MS = 2000;
 
 export function openLink({ urls, more, load, openLogger }: LinkParts): Link {
   let opening: Promise<Connection> | null = null;
+  let opened: { readonly connection: Connection; readonly urls: readonly string[] } | null = null;
   let logging: Promise<Logger> | null = null;
   let problem: string | null = 'no connection has been made yet';
   let isBlocked = false;
@@ -48,12 +53,14 @@ export function openLink({ urls, more, load, openLogger }: LinkParts): Link {
 
   const open = async () => {
     const [{ Connection }, log] = await Promise.all([load(), logger()]);
+    const current = urls();
     const connection = new Connection({
       ...OPTIONS,
-      url: urls[0] ?? '',
-      ...(urls.length > 1 && { hosts: urls.map(hostOf) }),
+      url: current[0] ?? '',
+      ...(current.length > 1 && { hosts: current.map(hostOf) }),
       ...more,
     });
+    opened = { connection, urls: current };
     connection.on('connection', () => {
       if (problem !== null)
         log.info({ event: 'broker.connected', broker: 'rabbitmq' }, 'connected to RabbitMQ');
@@ -77,10 +84,20 @@ export function openLink({ urls, more, load, openLogger }: LinkParts): Link {
     return connection;
   };
 
+  const isOutdated = () =>
+    opened !== null && !opened.connection.ready && String(urls()) !== String(opened.urls);
+
   return {
     async connection() {
       if (isClosed) throw new TockError('TOCK_CLOSED', 'this broker is closed; make another with rabbitmq()');
-      opening ??= open();
+      if (isOutdated()) {
+        opened?.connection.unsafeDestroy();
+        [opened, opening] = [null, null];
+      }
+      opening ??= open().catch((error: unknown) => {
+        opening = null;
+        throw error;
+      });
       return await opening;
     },
     logger,

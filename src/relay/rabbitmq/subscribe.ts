@@ -19,13 +19,14 @@ const MAX_CANCEL_MS = 3000;
 
 /** Resolves when it has begun to subscribe. @throws TockError if rabbitmq-client is missing */
 export async function subscribe(link: Link, { queues, prefetch, receiver }: Intake): Promise<Subscription> {
-  const connection = await link.connection();
+  await link.connection();
   const logger = await link.logger();
   const stopping = new AbortController();
   let current: { readonly channel: Channel; readonly tags: readonly string[] } | null = null;
 
   /** Resolves when the channel is lost, or RabbitMQ has ended a subscription: its queue was deleted. */
   const receive = async () => {
+    const connection = await link.connection();
     const channel = await connection.acquire({ emitErrorsFromChannel: true });
     channel.on('error', () => undefined);
     const lost = new Promise<void>(resolve => {

@@ -1,6 +1,7 @@
 // The flips that a run delivers, and what came of it.
 import type { StoredFlip } from '../../model/alerts/message.js';
 import { statement } from '../connection/statement.js';
+import { errorParts } from '../connection/values/error-parts.js';
 
 const ISO = (instant: string) => `to_char(${instant} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
@@ -12,7 +13,7 @@ export const readUndelivered = statement<{ readonly runId: string }, StoredFlip>
   'read-undelivered-flips',
   `
 select f.rule, f.condition as "when", f.subject, f.kind, ${ISO('f.at')} as at, ${ISO('f.since')} as since, f.detail, f.run_id::text as "runId",
-  v.timezone as zone, nullif(concat_ws(': ', e.last ->> 'name', left(e.last ->> 'message', 300)), '') as error
+  v.timezone as zone, case when e.last is not null then ${errorParts('e.last')} end as error
 from tock.alert_deliveries d join tock.alert_flips f on f.id = d.flip_id
 left join tock.job_definitions v on v.name = f.subject and f.condition not in ('waiting', 'silent')
 left join lateral (

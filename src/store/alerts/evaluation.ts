@@ -8,8 +8,10 @@
 //   moves the clock on, commits
 import type { AttemptEvent } from '../../model/alerts/events.js';
 import type { AlertState } from '../../model/alerts/judge.js';
+import type { ErrorParts } from '../../model/run/errors/root-cause.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
+import { errorParts } from '../connection/values/error-parts.js';
 import { inTurns } from './conditions.js';
 
 const epoch = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
@@ -81,16 +83,15 @@ select * from (select ${STATE_COLUMNS} from tock.alert_states s where s.status =
   order by ${inTurns(`s.rule || ' ' || s.subject`)} limit :limit) down`,
 );
 
-/** The last error of each of these runs, in a line; runs without one are left out. */
+/** The last error of each of these runs; runs without one are left out. */
 export const readLastErrors = statement<
   { readonly ids: readonly string[] },
-  { readonly id: string; readonly error: string }
+  { readonly id: string; readonly error: ErrorParts }
 >(
   'read-last-errors',
   `
 select i.id::text as id, e.error from unnest(:ids::bigint[]) as i(id) cross join lateral (
-  select concat_ws(': ', r.errors -> -1 ->> 'name', left(r.errors -> -1 ->> 'message', 300)) as error from tock.job_runs r where r.id = i.id limit 1) e
-where e.error <> ''`,
+  select ${errorParts('r.errors -> -1')} as error from tock.job_runs r where r.id = i.id and r.errors -> -1 is not null limit 1) e`,
 );
 
 /** Which of these names belong to definitions, or to jobs, that are still there. */

@@ -4,9 +4,10 @@
 import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely';
 import type * as pg from 'pg';
 import type { Clock } from '../../model/clock.js';
+import type { CurrentUrl } from '../../model/database/current-url.js';
 import type { JobTransaction } from '../../model/job/job-database.js';
 import { checkSchemaName } from '../../model/names.js';
-import { DEFAULT_CONNECTIONS, openPoolTo, requireReachable } from './connection.js';
+import { DEFAULT_CONNECTIONS, endPool, openPoolTo, requireReachable } from './connection.js';
 import { noteCommits, poolWithDeadlines, queryWithin } from './deadline.js';
 import { isSerializationFailure } from './errors.js';
 import { watchWriter } from './hosts/watch-writer.js';
@@ -53,7 +54,7 @@ export interface Database extends Session {
 
 export interface DatabaseOptions {
   readonly clock: Clock;
-  readonly connectionString?: string;
+  readonly connectionString?: CurrentUrl;
   /** The app's own pool; it stays open at `close`. */
   readonly pool?: pg.Pool;
   readonly schema?: string;
@@ -152,7 +153,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     async close() {
       release();
       writer.close();
-      if (!options.pool) await pool.end();
+      if (!options.pool) await endPool(pool, clock);
     },
   };
   return database;

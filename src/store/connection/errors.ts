@@ -96,7 +96,10 @@ export function isConnectionFailure(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (tlsTrouble(error) !== null) return true;
   const code = (error as { code?: unknown }).code;
-  if (typeof code === 'string' && /^(ECONN|ENOTFOUND|EAI_|EHOSTUN|ENETUN|ETIMEDOUT|EPIPE|ENOENT)/.test(code))
+  if (
+    typeof code === 'string' &&
+    /^(ECONN|ENOTFOUND|EAI_|EHOSTUN|ENETUN|ETIMEDOUT|EPIPE|ENOENT|EACCES|EISDIR)/.test(code)
+  )
     return true;
   return /connection terminated|timeout exceeded when trying to connect|client has encountered a connection error|client was closed and is not queryable/i.test(
     error.message,
@@ -132,33 +135,47 @@ export function explainMissing(error: unknown, schema: string): unknown {
   );
 }
 
+/**
+ * What an app gets: {@link explainMissing}, and other errors as they are, with their own code. Where
+ * something can be done about one, `remedy` says what.
+ */
+export function withRemedy(thrown: unknown, schema: string): unknown {
+  const error = explainMissing(thrown, schema);
+  if (error instanceof TockError || !(error instanceof Error)) return error;
+  const remedy = remedyOf(error, schema);
+  return remedy === null ? error : Object.assign(error, { remedy });
+}
+
 /** Turns a failure to reach the database, or to find Tock's tables in it, into one clear line. */
 export function explainDatabaseError(thrown: unknown, schema: string): unknown {
   const error = explainMissing(thrown, schema);
   if (error instanceof TockError) return error;
-  const state = sqlState(error);
   const message = redact(messageOf(error));
-  if (state === '42501') {
-    // Which right it is, only the message says, in the server's language.
-    return new TockError(
-      'TOCK_FORBIDDEN',
-      `${message}; docs/database.md, Roles, has what each role needs in schema ${schema}: tock doctor names what this one lacks to tick, and tock migrate and tock prune need the owner`,
-      { cause: error },
-    );
-  }
-  if (!isConnectionFailure(error)) return error;
   if (error instanceof NoHostError)
     return new TockError('TOCK_DATABASE_UNREACHABLE', message, { cause: error });
-  return new TockError(
-    'TOCK_DATABASE_UNREACHABLE',
-    `cannot reach the database: ${message}; ${remedyFor(state, error)}`,
-    { cause: error },
-  );
+  const remedy = remedyOf(error, schema);
+  if (remedy === null) return error;
+  return sqlState(error) === '42501'
+    ? new TockError('TOCK_FORBIDDEN', `${message}; ${remedy}`, { cause: error })
+    : new TockError('TOCK_DATABASE_UNREACHABLE', `cannot reach the database: ${message}; ${remedy}`, {
+        cause: error,
+      });
 }
 
-/** Sockets are connected to, not opened. */
-const isUnreadableFile = (error: unknown): boolean =>
-  error instanceof Error && /^(?:open|read)$/.test(String((error as { syscall?: unknown }).syscall));
+/** What to do about an error of the driver; null: nothing is known. That of several hosts says it itself. */
+function remedyOf(error: unknown, schema: string): string | null {
+  const state = sqlState(error);
+  // Which right it is, only the message says, in the server's language.
+  if (state === '42501')
+    return `docs/database.md, Roles, has what each role needs in schema ${schema}: tock doctor names what this one lacks to tick, and has the grants; tock migrate and tock prune need the owner`;
+  return isConnectionFailure(error) && !(error instanceof NoHostError) ? remedyFor(state, error) : null;
+}
+
+/** Sockets are connected to, not opened; only what is a folder, as EISDIR says, is opened and not read. */
+function isUnreadableFile(error: unknown): boolean {
+  const { syscall, code } = error as { syscall?: unknown; code?: unknown };
+  return error instanceof Error && (syscall === 'open' || code === 'EISDIR');
+}
 
 /** Without the name of the error's class. */
 export function messageOf(error: unknown): string {
@@ -180,7 +197,7 @@ function remedyFor(state: string | null, error: unknown): string {
   if (state === '53300')
     return 'the server has no connection free: raise max_connections, or put pgbouncer in front';
   if (state === '25006')
-    return 'this server is read-only: name the primary in DATABASE_URL, or all hosts (docs/fail-over.md)';
+    return 'if this server is a standby, name the primary in DATABASE_URL, or all hosts (docs/fail-over.md); if default_transaction_read_only is on, as tock doctor says, set it to off for this role: alter role … set default_transaction_read_only = off';
   if (state?.startsWith('57P0')) return 'the server is starting or stopping: try again in a moment';
   if (messageOf(error).includes('ENOTFOUND')) return 'check the host name in DATABASE_URL';
   return 'check that the server runs and that DATABASE_URL names its host and port';

@@ -4,6 +4,7 @@
 
 import type * as pg from 'pg';
 import type { Clock } from '../../model/clock.js';
+import type { CurrentUrl } from '../../model/database/current-url.js';
 import { openPoolTo } from './connection.js';
 import type { Database, Session } from './database.js';
 import { queryClientWithin } from './deadline.js';
@@ -17,7 +18,7 @@ export interface ReadSession extends Session {
 
 export interface ReadOptions {
   /** URL of a replica, or of several hosts, of which any will do. Default: the pool of the database. */
-  readonly connectionString?: string | undefined;
+  readonly connectionString?: CurrentUrl | undefined;
   /** Longest time of one statement. Default 5,000. */
   readonly statementTimeoutMs?: number;
   /** The most statements at once, so that pages leave the workers' connections alone. Default 4. */

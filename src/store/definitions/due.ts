@@ -114,6 +114,25 @@ export async function countLiveRuns(session: Session, ids: readonly string[]): P
   return ids.length === 0 ? {} : ((await COUNT_LIVE.first(session, { ids }))?.live ?? {});
 }
 
+const LIVE_SINCE = statement<
+  { readonly ids: readonly string[] },
+  { readonly since: Readonly<Record<string, number>> }
+>(
+  'live-runs-since',
+  `
+select coalesce(jsonb_object_agg(i.id, l.since), '{}') as since from unnest(:ids::bigint[]) as i(id) cross join lateral (
+  select extract(epoch from min(r.created_at)) * 1000 as since from tock.job_runs_live r where r.definition_id = i.id) l
+where l.since is not null`,
+);
+
+/** When the first live run of each definition was made, by id, in epoch milliseconds. Reads all of them. */
+export async function readLiveSince(
+  session: Session,
+  ids: readonly string[],
+): Promise<Readonly<Record<string, number>>> {
+  return ids.length === 0 ? {} : ((await LIVE_SINCE.first(session, { ids }))?.since ?? {});
+}
+
 /** Where a definition goes on. Instants in epoch milliseconds. */
 export interface MovedCursor {
   readonly id: string;

@@ -1,5 +1,6 @@
 // Which set of definitions is in force, and when each set was last seen.
 import { sql } from 'kysely';
+import { NEEDED_NAMES, type SessionSettings } from '../../model/doctor/settings.js';
 import type { Database, Session } from '../connection/database.js';
 import { db, epochMs, now, runQuery } from '../connection/query.js';
 import { statement } from '../connection/statement.js';
@@ -14,12 +15,16 @@ const IS_AHEAD = `seen_at > tock.now() + interval '1 minute'`;
  */
 const STALE_AFTER = '5 minutes';
 
+const NEEDED = NEEDED_NAMES.map(name => `'${name}', current_setting('${name}')`).join(', ');
+
 export interface Seen {
   readonly isCurrent: boolean;
   /** They were last seen in the future. */
   readonly wasAhead: boolean;
   /** The database is a copy that has not been adopted. */
   readonly isCopy: boolean;
+  /** Settings without which nothing is to be written. */
+  readonly session: SessionSettings;
   /** Zones have older data than this process. */
   readonly hasOlderZones: boolean;
   /** Those with other data, as a text that changes with them; null: none. */
@@ -39,7 +44,8 @@ with before as (
   returning b.is_ahead
 )
 select exists (select from seen) as "isCurrent", coalesce((select is_ahead from seen), false) as "wasAhead",
-  tock.is_copy() as "isCopy", ${HAS_OLDER_ZONES} as "hasOlderZones", ${OTHER_ZONES} as "otherZones"`,
+  tock.is_copy() as "isCopy", jsonb_build_object('role', current_user, 'settings', jsonb_build_object(${NEEDED})) as session,
+  ${HAS_OLDER_ZONES} as "hasOlderZones", ${OTHER_ZONES} as "otherZones"`,
 );
 
 export interface Registration {

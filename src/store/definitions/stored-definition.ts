@@ -1,5 +1,6 @@
 // Definitions as they are stored, with or without their lock.
 import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely';
+import { checkList } from '../../model/options.js';
 import type { DefinitionColumns } from '../../model/planning/definition-columns.js';
 import type { Session } from '../connection/database.js';
 import { db, epochMs, firstRow, isAnyOf, isSet, now, runQuery } from '../connection/query.js';
@@ -184,7 +185,7 @@ export async function readUnknownNames(
   const known = db
     .selectFrom('tock.job_definitions as d')
     .select('d.name')
-    .where(eb => isAnyOf(eb.ref('d.name'), names, 'text'))
+    .where(eb => isAnyOf(eb.ref('d.name'), checkList(names, 'names'), 'text'))
     .$if(isLive, definitions => definitions.where('d.vanished_at', 'is', null));
   const found = new Set((await runQuery(session, known)).map(row => row.name));
   return [...new Set(names)].filter(name => !found.has(name)).sort();

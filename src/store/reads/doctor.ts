@@ -75,26 +75,30 @@ export async function readServerVersion(session: Session): Promise<ServerVersion
 const READ_RIGHTS = statement<{ tables: readonly string[]; functions: readonly string[] }, RoleRights>(
   'read-role-rights',
   `
+-- By oids: a role that may not use the schema cannot name what is in it.
 select current_user::text as role, array(
   select missing from (
-    select p.name || ' on ' || t.name as missing from unnest(:tables::text[]) t(name), unnest('{select,insert,update,delete}'::text[]) p(name)
-    where not has_table_privilege('tock.' || quote_ident(t.name), p.name)
+    select 'usage on the schema' as missing where not has_schema_privilege(n.oid, 'usage')
     union all
-    select 'usage on job_runs_id_seq' where not has_sequence_privilege('tock.job_runs_id_seq', 'usage')
+    select p.name || ' on ' || c.relname from pg_class c, unnest('{select,insert,update,delete}'::text[]) p(name)
+    where c.relnamespace = n.oid and c.relname = any(:tables) and not has_table_privilege(c.oid, p.name)
     union all
-    select p.name || ' on ' || s.name from unnest('{swept_at,reap_turn}'::text[]) s(name), unnest('{select,update}'::text[]) p(name)
-    where not has_sequence_privilege('tock.' || s.name, p.name)
+    select 'usage on job_runs_id_seq' from pg_class c
+    where c.relnamespace = n.oid and c.relname = 'job_runs_id_seq' and not has_sequence_privilege(c.oid, 'usage')
+    union all
+    select p.name || ' on ' || c.relname from pg_class c, unnest('{select,update}'::text[]) p(name)
+    where c.relnamespace = n.oid and c.relname = any('{swept_at,reap_turn}') and not has_sequence_privilege(c.oid, p.name)
     union all
     select 'execute on ' || f.oid::regprocedure from pg_proc f
-    where f.pronamespace = 'tock'::regnamespace and f.proname = any(:functions) and not has_function_privilege(f.oid, 'execute')
-  ) m order by 1) as missing`,
+    where f.pronamespace = n.oid and f.proname = any(:functions) and not has_function_privilege(f.oid, 'execute')
+  ) m order by missing <> 'usage on the schema', missing) as missing,
+  has_schema_privilege(n.oid, 'usage') and has_table_privilege(m.oid, 'select') as "mayRead"
+from pg_namespace n join pg_class m on m.relnamespace = n.oid and m.relname = 'migrations' where n.nspname = 'tock'`,
 );
 
-/** What this role lacks of what a worker needs. */
-export async function readRoleRights(session: Session): Promise<RoleRights> {
-  const rights = await READ_RIGHTS.first(session, { tables: WORKER_TABLES, functions: ENQUEUE });
-  if (!rights) throw new Error('the server said nothing of the role');
-  return rights;
+/** What this role lacks of what a worker needs; null: there is no schema yet. */
+export async function readRoleRights(session: Session): Promise<RoleRights | null> {
+  return (await READ_RIGHTS.first(session, { tables: WORKER_TABLES, functions: ENQUEUE })) ?? null;
 }
 
 const READ_SETTINGS = statement<{ names: readonly string[] }, SessionSettings>(

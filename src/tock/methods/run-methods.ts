@@ -10,7 +10,7 @@ import type { RunMethods } from '../../model/run/run-methods.js';
 import type { RunRecord } from '../../model/run/run-record.js';
 import { readLog } from '../../store/reads/runs/run-log.js';
 import { getRun, listRuns } from '../../store/reads/runs.js';
-import { checked } from '../check-options.js';
+import { checked, required } from '../check-options.js';
 
 /** @param may the engine that acts for the operator, whose role suffices */
 export function runMethods(open: () => Engine, may: (action: Action) => Engine): RunMethods {
@@ -43,11 +43,11 @@ export function runMethods(open: () => Engine, may: (action: Action) => Engine):
     },
     retryMany: async (match, options) => {
       const engine = may('runs.retry');
-      return await retryMany(engine, checked('runs.match', match), checked('runs.retryMany', options));
+      return await retryMany(engine, required('runs.match', match), checked('runs.retryMany', options));
     },
     cancelMany: async (match, options) => {
       const engine = may('runs.cancel');
-      return await cancelMany(engine, checked('runs.match', match), checked('runs.cancelMany', options));
+      return await cancelMany(engine, required('runs.match', match), checked('runs.cancelMany', options));
     },
   };
 }

@@ -96,6 +96,26 @@ describe('tock dashboard', () => {
     }
   });
 
+  it('serves below a path, and refuses what is none before it opens anything', async () => {
+    for (const command of [['dashboard'], ['start', '--dashboard']]) {
+      const going = cli.begin([...command, '--port', '0', '--base-path', '/tock'], {
+        env: { TOCK_DASHBOARD_BASE_PATH: '/other' },
+      });
+      const link = await linkOf(going);
+      expect(new URL(link).pathname).toBe('/tock/sign-in');
+      for (const probe of ['/healthz', '/tock/healthz'])
+        expect([200, 503]).toContain((await fetch(new URL(probe, link))).status);
+      expect(await stop(going)).toBe(0);
+      const { code, stderr } = await cli.begin([...command, '--base-path', 'tock'], {
+        env: { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' },
+      }).ended;
+      expect(stderr).toMatch(
+        /: --base-path "tock" is not a path such as \/tock: begin it with one slash, .*\n$/,
+      );
+      expect(code).toBe(2);
+    }
+  });
+
   it('says that a port is taken', async () => {
     const other = createServer();
     await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve));

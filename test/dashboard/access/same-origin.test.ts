@@ -20,6 +20,6 @@ describe('a request is from the same origin', () => {
     ['where the framework names itself', { origin: 'http://app.test', host: 'app.test' }, true],
     ['not where only the framework agrees', { origin: 'http://tock.test:3000', host: 'app.test' }, false],
   ])('%s', (_when, headers, expected) => {
-    expect(isSameOrigin(request(headers))).toBe(expected);
+    expect(isSameOrigin(request(headers), [])).toBe(expected);
   });
 });

@@ -33,6 +33,24 @@ describe('a schema that refuses what its job is given', () => {
 });
 
 describe('register', () => {
+  it.each([
+    ['extra_float_digits', '-15'],
+    ['array_nulls', 'off'],
+    ['standard_conforming_strings', 'off'],
+    ['session_replication_role', 'replica'],
+  ])('writes nothing in a session in which values would be wrong: %s = %s', async (name, value) => {
+    const url = new URL(test.url);
+    url.searchParams.set('options', `-c ${name}=${value}`);
+    const jobs = [defineJob({ name: 'minutely', schedule: { cron: '* * * * *' }, run: () => null })];
+    const under = test.another({ connectionString: url.href, jobs });
+    await expect(under.tick()).rejects.toMatchObject({
+      code: 'TOCK_BAD_SESSION',
+      message: expect.stringMatching(`^${name} is ${value}: .*alter role .* set ${name} = `),
+    });
+    await under.close();
+    expect(await test.tock.schedules.list()).toEqual([]);
+  });
+
   it('adds, leaves alone, changes and marks as vanished, and says which', async () => {
     const first = test.another({
       jobs: [

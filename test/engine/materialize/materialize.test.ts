@@ -1,7 +1,10 @@
 // Engine: definitions become runs, each occurrence once, whatever the clock and the ticks do.
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { materialize } from '../../../src/engine/materialize/materialize.js';
 import { defineJob, type JobSchedule, type Json } from '../../../src/index.js';
+import { openDatabase } from '../../support/database.js';
+import { engineOver } from '../../support/engine.js';
 import { collectLines } from '../../support/lines.js';
 import { openForEach } from '../../support/open.js';
 import { rounds } from '../../support/rounds.js';
@@ -130,6 +133,19 @@ describe('after three days off', () => {
       occurrence_count: 48,
       scheduled_for: new Date('2026-03-03T12:00:00Z'),
     });
+  });
+
+  it('all catches up more than one plan holds also under overlap skip; what comes due afterwards overlaps', async () => {
+    const tock = test.another({
+      jobs: [scheduled('minutely', { cron: '* * * * *', catchup: 'all', overlap: 'skip' })],
+    });
+    await tock.tick();
+    await tock.queues.pause('default');
+    await test.advance('20h');
+    expect((await tock.tick()).materialized).toMatchObject({ runs: 1200, skips: 0 });
+    await test.advance('1m');
+    expect((await tock.tick()).materialized).toMatchObject({ runs: 0, skips: 1 });
+    expect((await rows()).at(-1)).toMatchObject({ skip_reason: 'overlap' });
   });
 
   it('none gives nothing but a skipped row, and goes on with the next occurrence', {
@@ -496,6 +512,8 @@ describe('live runs', () => {
 });
 
 describe('many definitions at once', () => {
+  // A tick ends the step after half a second, which is over where another session holds a batch up.
+  const database = openForEach(() => openDatabase({ connectionString: test.url }));
   const define = async (count: number) => {
     await test.sql(
       `insert into tock.job_definitions (name, job, origin, cron, cursor, next_at)
@@ -524,14 +542,13 @@ describe('many definitions at once', () => {
     tags: 'check',
   }, async () => {
     await define(3000);
-    const tock = test.another({ jobs: [] });
     let ticking: Promise<unknown> | undefined;
     // The second batch waits; the third does not.
     await whileTaken('each-1400', async () => {
-      ticking = tock.tick();
+      ticking = materialize(engineOver(database));
       await until(async () => (await made()) === 2000, 'the first and the third batch');
     });
-    expect(await ticking).toMatchObject({ materialized: { definitions: 3000, runs: 3000, skips: 0 } });
+    expect(await ticking).toMatchObject({ definitions: 3000, runs: 3000, skips: 0 });
     expect(
       await test.sql('select count(distinct definition_id)::int, count(*)::int as all from tock.job_runs'),
     ).toEqual([{ count: 3000, all: 3000 }]);
@@ -539,16 +556,15 @@ describe('many definitions at once', () => {
 
   it('are walked over once more for those that another session had locked', { tags: 'check' }, async () => {
     await define(3000);
-    const tock = test.another({ jobs: [] });
     let ticking: Promise<unknown> | undefined;
     // Released when batches have gone on after it, and one is still under way.
     await whileTaken('each-2900', async () => {
       const isLocked = `select from tock.job_definitions where name = 'each-3' for update`;
       await whileHeld(test, isLocked, [], async () => {
-        ticking = tock.tick();
+        ticking = materialize(engineOver(database));
         await until(async () => (await made()) === 2000, 'two batches');
       });
     });
-    expect(await ticking).toMatchObject({ materialized: { definitions: 3000, runs: 3000 } });
+    expect(await ticking).toMatchObject({ definitions: 3000, runs: 3000 });
   });
 });

@@ -1,5 +1,5 @@
 // Engine: ended runs are counted by minute, in short. Hours, late commits and retention: roll-up.check.test.ts.
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { rollUp } from '../../../src/engine/metrics/roll-up.js';
 import { openForEach } from '../../support/open.js';
 import { countedSums, openFiguresKit, START, sumsOf } from './figures-kit.js';
@@ -34,4 +34,12 @@ it('stops where its time is over, and the next one goes on', async () => {
   await kit.rollUp();
   expect((await minutes()).map(({ count }) => count)).toEqual([1, 1, 1]);
   await areExact();
+});
+
+it('is one transaction where one minute is to be counted: nothing is asked for that it knows', async () => {
+  await kit.end();
+  await kit.advance(75_000);
+  const transactions = vi.spyOn(kit.database, 'transaction');
+  expect(await kit.rollUp()).toBe(1);
+  expect(transactions).toHaveBeenCalledTimes(1);
 });

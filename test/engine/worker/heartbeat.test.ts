@@ -428,12 +428,13 @@ describe('a poll', () => {
     expect(sent).toBe(2);
   });
 
-  it('asks nothing if no run is at work, nor of runs that were claimed or renewed since the last one', async () => {
+  it('asks nothing if no run is at work, and of a run that was renewed since the last one too', async () => {
     start(1000);
     await pass(5000);
-    await hold({}, { renewedAt: clock.now() + 60_000 });
-    await pass(1000);
     expect(sent).toBe(0);
+    const each = await hold({ cancel_requested_at: NOW }, { renewedAt: clock.now() + 999 });
+    await pass(1000);
+    expect([sent, each.cancelRequested]).toEqual([1, true]);
   });
 
   it('is left to the heartbeats of a worker that does not poll', async () => {

@@ -5,6 +5,7 @@ import { expectedBy } from '../../../src/model/alerts/expectations.js';
 import type { AlertState } from '../../../src/model/alerts/judge.js';
 import { composeMessage, type StoredFlip } from '../../../src/model/alerts/message.js';
 import { commandVariables, slackBody, withoutSecrets } from '../../../src/model/alerts/payloads.js';
+import { windowIn } from '../../../src/model/planning/window.js';
 import { compileSchedule } from '../../../src/model/schedule/compile.js';
 
 const at = (text: string) => Date.parse(`2026-03-09T${text}Z`);
@@ -18,6 +19,8 @@ describe('expectedBy', () => {
     lastSuccess: null,
     endedAt: null,
     frozen: [],
+    window: null,
+    outsideWindow: 'defer' as const,
   };
 
   it.each([
@@ -58,6 +61,28 @@ describe('expectedBy', () => {
     ['frozen, and nobody knows until when', { frozen: [{ from: at('11:05:00'), to: Infinity }] }],
   ])('never again: %s', (_what, more) => {
     expect(expectedBy(hourly, { ...watched, ...more })).toBeNull();
+  });
+
+  it.each([
+    // The next occurrence is that of 11:00, at which the window has closed.
+    ['defer', '08:00-11:00', 0, '2026-03-10T08:10:00Z'],
+    ['skip', '08:00-11:00', 0, '2026-03-10T08:10:00Z'],
+    ['skip', '08:30-11:00', 0, '2026-03-10T09:10:00Z'],
+    ['defer', '08:30-11:00', 0, '2026-03-10T08:40:00Z'],
+    ['defer', '08:30-11:00', 300_000, '2026-03-10T08:40:00Z'],
+    ['defer', '10:00-12:00', 300_000, '2026-03-09T11:15:00Z'],
+  ] as const)(
+    'when its own window lets the occurrence start: %s, %s, jitter %d',
+    (outsideWindow, hours, jitterMs, expected) => {
+      const window = windowIn(hours, 'UTC');
+      expect(expectedBy(hourly, { ...watched, window, outsideWindow, jitterMs })).toBe(Date.parse(expected));
+    },
+  );
+
+  it('never, where the window skips every occurrence', () => {
+    const window = windowIn('08:00-11:00', 'UTC');
+    const nightly = compileSchedule({ cron: '0 23 * * *' });
+    expect(expectedBy(nightly, { ...watched, window, outsideWindow: 'skip' })).toBeNull();
   });
 
   it('never for a time that has passed before', () => {
@@ -184,13 +209,16 @@ describe('a message', () => {
 
   it('has the last error once, without passwords, and not where it has recovered', () => {
     const textOf = (more: Partial<StoredFlip>) => composeMessage('id', [flip(1, more)], NOWHERE);
-    const error = 'Error: connect postgres://app:s3cret@db/x';
+    const error = { name: 'Error', message: 'connect postgres://app:s3cret@db/x', cause: null };
     const late = textOf({ when: 'late', runId: null, detail: 'no success', error });
     expect(late.text).toBe(
       'job-1 is late: no success; its last error: Error: connect postgres://app:***@db/x (2026-03-09 12:00 UTC)',
     );
     expect(late.alerts[0]?.error).toBe('Error: connect postgres://app:***@db/x');
-    const said = textOf({ detail: 'run 7 ended dead: Error: no disk', error: 'Error: no disk' });
+    const said = textOf({
+      detail: 'run 7 ended dead: Error: no disk',
+      error: { ...error, message: 'no disk' },
+    });
     expect(said.text.match(/no disk/g)).toHaveLength(1);
     expect(textOf({ kind: 'up', error }).alerts[0]?.error).toBeNull();
   });

@@ -1,6 +1,7 @@
 // What the roll-up does next, decided from the clock and how far it is.
 import { describe, expect, it } from 'vitest';
 import {
+  afterStep,
   HOUR_MS,
   MINUTE_MS,
   nextRollUpStep,
@@ -108,16 +109,12 @@ describe('the next step', () => {
             } else if (step.kind === 'count') {
               expect(step.to).toBeGreaterThan(step.from);
               expect(step.from).toBe(step.isFinal ? now.finalUntil : now.countedUntil);
-              now = {
-                ...now,
-                countedUntil: Math.max(now.countedUntil, step.to),
-                finalUntil: step.isFinal ? step.to : now.finalUntil,
-              };
+              now = afterStep(now, step);
             } else if (step.kind === 'sum') {
               expect(step.from).toBe(now.hoursUntil);
               expect(step.to).toBeGreaterThan(step.from);
               expect(step.to).toBeLessThanOrEqual(now.finalUntil);
-              now = { ...now, hoursUntil: step.to };
+              now = afterStep(now, step);
             } else throw new Error('the clock was not set back');
           }
           throw new Error('it does not come to an end');

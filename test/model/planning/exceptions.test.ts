@@ -67,6 +67,8 @@ describe('what is expected of successes', () => {
     lastSuccess: at(1),
     endedAt: null,
     frozen: [],
+    window: null,
+    outsideWindow: 'defer' as const,
   };
 
   it('leaves out what is skipped, and follows what is moved', () => {
@@ -88,7 +90,8 @@ function walk(
   let cursor = START;
   for (const now of ticks) {
     const relevant = exceptions.filter(each => Math.max(each.at, each.dueAt) > cursor);
-    const plan = planOccurrences(hourly, { ...definition, ...policy, cursor_ms: cursor }, 0, now, relevant);
+    const itself = { ...definition, ...policy, cursor_ms: cursor };
+    const plan = planOccurrences(hourly, itself, { count: 0, since: now }, now, relevant);
     plans.push({ ...plan, now, from: cursor });
     cursor = plan.cursor;
   }

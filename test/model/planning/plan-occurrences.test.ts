@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   MAX_COUNTED,
   MAX_RUNS_PER_PLAN,
+  occurrencesText,
   type Plan,
   type PlannedDefinition,
   planOccurrences,
@@ -15,6 +16,7 @@ const hourly = compileSchedule({ cron: '0 * * * *' });
 /** A definition, and its live runs. */
 interface Case extends PlannedDefinition {
   readonly liveRuns: number;
+  readonly liveSince: number;
 }
 const definition: Case = {
   name: 'report',
@@ -27,11 +29,12 @@ const definition: Case = {
   jitter_ms: 0,
   remaining_count: null,
   liveRuns: 0,
+  liveSince: Number.NEGATIVE_INFINITY,
   active_window: null,
   outside_window: 'defer',
 };
 const planCase = (schedule: CompiledSchedule, each: Case, now: number) =>
-  planOccurrences(schedule, each, each.liveRuns, now);
+  planOccurrences(schedule, each, { count: each.liveRuns, since: each.liveSince }, now);
 const plan = (change: Partial<Case>, now: string, schedule = hourly) =>
   planCase(schedule, { ...definition, ...change }, at(now));
 const instants = ({ runs }: Plan) => runs.map(run => new Date(run.scheduledFor).toISOString().slice(8, 16));
@@ -115,6 +118,15 @@ describe('planOccurrences', () => {
     expect(instants(plan({ liveRuns: 1, overlap: 'allow_all' }, '01T01:00:00'))).toEqual(['01T01:00']);
   });
 
+  it('overlap: skip keeps what had come due before the live runs were made: the rest of a catch-up', () => {
+    const caughtUp = { catchup: 'all', liveRuns: 1000, liveSince: at('01T02:30:00') } as const;
+    const made = plan(caughtUp, '01T04:00:00');
+    expect(instants(made)).toEqual(['01T01:00', '01T02:00']);
+    expect(made.runs.every(run => run.isSerial)).toBe(true);
+    expect(made.skips).toMatchObject([{ first: at('01T03:00:00'), occurrenceCount: 2, reason: 'overlap' }]);
+    expect(instants(plan({ ...caughtUp, overlap: 'buffer_all' }, '01T04:00:00'))).toEqual([]);
+  });
+
   it('remaining: counts runs, not skips, and ends the schedule at 0', () => {
     expect(plan({ remaining_count: 1 }, '01T01:00:00')).toMatchObject({
       remaining: 0,
@@ -146,6 +158,8 @@ describe('planOccurrences', () => {
     const latest = plan({}, '13T00:00:00', everySecond);
     expect(latest.runs).toHaveLength(1);
     expect(latest.skips[0]?.occurrenceCount).toBe(MAX_COUNTED);
+    expect(occurrencesText(MAX_COUNTED + 1)).toBe('at least 100000 occurrences');
+    expect(occurrencesText(1)).toBe('1 occurrence');
     const all = plan({ catchup: 'all', catchup_window_ms: null }, '13T00:00:00', everySecond);
     expect(all.runs).toHaveLength(MAX_RUNS_PER_PLAN);
     expect(all.cursor).toBe(definition.cursor_ms + MAX_RUNS_PER_PLAN * 1000);

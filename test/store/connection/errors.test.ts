@@ -11,7 +11,7 @@ describe('a permission that was denied', () => {
     const error = Object.assign(new Error(message), { code: '42501' });
     expect(explainDatabaseError(error, 'jobs')).toMatchObject({
       code: 'TOCK_FORBIDDEN',
-      message: `${message}; docs/database.md, Roles, has what each role needs in schema jobs: tock doctor names what this one lacks to tick, and tock migrate and tock prune need the owner`,
+      message: `${message}; docs/database.md, Roles, has what each role needs in schema jobs: tock doctor names what this one lacks to tick, and has the grants; tock migrate and tock prune need the owner`,
     });
   });
 });
@@ -26,5 +26,30 @@ describe('a connection that pg_hba.conf does not allow', () => {
       code: 'TOCK_DATABASE_UNREACHABLE',
       message: expect.stringMatching(/only hostssl for it, add sslmode=verify-full to DATABASE_URL$/),
     });
+  });
+});
+
+describe('what failed before the server answered', () => {
+  it.each([
+    ['a file that is not there', { code: 'ENOENT', syscall: 'open' }, /check the files that sslrootcert/],
+    ['a folder in place of a file', { code: 'EISDIR', syscall: 'read' }, /check the files that sslrootcert/],
+    ['a connection that is reset', { code: 'ECONNRESET', syscall: 'read' }, /check that the server runs/],
+    ['a connection that times out', { code: 'ETIMEDOUT', syscall: 'read' }, /check that the server runs/],
+  ])('is told with its own remedy: %s', (_, fields, remedy) => {
+    expect(explainDatabaseError(Object.assign(new Error('failed'), fields), 'tock')).toMatchObject({
+      code: 'TOCK_DATABASE_UNREACHABLE',
+      message: expect.stringMatching(remedy),
+    });
+  });
+});
+
+describe('a server that is read-only', () => {
+  it('may be a standby, or a primary whose sessions are', () => {
+    const error = Object.assign(new Error('cannot execute UPDATE in a read-only transaction'), {
+      code: '25006',
+    });
+    const { message } = explainDatabaseError(error, 'tock') as Error;
+    expect(message).toContain('name the primary in DATABASE_URL');
+    expect(message).toContain('set default_transaction_read_only = off');
   });
 });

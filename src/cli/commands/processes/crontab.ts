@@ -1,8 +1,10 @@
 // `tock crontab install`, `remove` and `show`: the line that ticks, as a marked block in the user's crontab.
+
 import { constants, existsSync } from 'node:fs';
 import { access } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { osUser } from '../../../environment/os-user.js';
 import { readBlock, withBlock, withoutBlock } from '../../../model/crontab/tick-block.js';
 import {
   type Checkout,
@@ -16,13 +18,7 @@ import { TockError } from '../../../model/errors.js';
 import { quote } from '../../../model/names.js';
 import { didYouMean } from '../../../model/nearest.js';
 import { shellWord } from '../../../model/shell-word.js';
-import {
-  isCronRunning,
-  readOwnCrontab,
-  thisCheckout,
-  userName,
-  writeOwnCrontab,
-} from '../../../runtime/crontab.js';
+import { isCronRunning, readOwnCrontab, thisCheckout, writeOwnCrontab } from '../../../runtime/crontab.js';
 import { isConfirmed } from '../../confirm.js';
 import { examples, withJson } from '../../flags/flags.js';
 import { showChanges } from '../../import/switch-crontab.js';
@@ -153,9 +149,7 @@ async function remove(shell: Shell, flags: CrontabFlags): Promise<number> {
   const after = withoutBlock(before ?? '', folderOf(checkout));
   if (before === null || before === after) {
     shell.document({ changed: false, installed: false });
-    shell.say(
-      `the crontab of ${userName()} has no block of ${cleanLine(checkout.folder)}: nothing to remove`,
-    );
+    shell.say(`the crontab of ${osUser()} has no block of ${cleanLine(checkout.folder)}: nothing to remove`);
     return 0;
   }
   return await change(shell, flags, { before, after, installed: false });
@@ -191,8 +185,8 @@ async function change(
   { yes }: CrontabFlags,
   { before, after, ...result }: Change,
 ): Promise<number> {
-  showChanges(shell, `crontab of ${userName()}`, before ?? '', after);
-  if (!(await isConfirmed(shell, yes, `change the crontab of ${userName()}`))) {
+  showChanges(shell, `crontab of ${osUser()}`, before ?? '', after);
+  if (!(await isConfirmed(shell, yes, `change the crontab of ${osUser()}`))) {
     shell.note('nothing was changed');
     return 1;
   }
@@ -231,13 +225,13 @@ async function checkLog({ folder }: Checkout): Promise<void> {
     () => false,
   );
   if (isWritable) return;
-  const user = shellWord(userName());
+  const user = shellWord(osUser());
   const remedy = existsSync(log)
     ? `chown ${user} ${shellWord(log)}`
     : `install -m 0644 -o ${user} /dev/null ${shellWord(log)}`;
   throw new TockError(
     'TOCK_FOLDER_NOT_WRITABLE',
-    `${userName()} may not write ${log}, and the line needs it to tick: as root, ${remedy}`,
+    `${osUser()} may not write ${log}, and the line needs it to tick: as root, ${remedy}`,
   );
 }
 
@@ -262,7 +256,7 @@ async function notesOn({ config }: Shell, checkout: Checkout, crontab: string): 
     ));
   if (!isReadable)
     notes.push(
-      `${file} cannot be read yet: install -D -m 0600 -o ${shellWord(userName())} /dev/null ${shellWord(file)}, then write the database's URL into it`,
+      `${file} cannot be read yet: install -D -m 0600 -o ${shellWord(osUser())} /dev/null ${shellWord(file)}, then write the database's URL into it`,
     );
   if (file === null && !isNamedInFile && !config.isEmbedded)
     notes.push('no database is named: write DATABASE_URL into .env, or give --database-url-file');

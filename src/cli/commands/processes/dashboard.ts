@@ -7,6 +7,7 @@ import { ALL } from '../../databases/each-database.js';
 import { examples, withJson } from '../../flags/flags.js';
 import { type AddressFlags, checkAddress, serveFor, withAddress } from '../../serve-dashboard.js';
 import { aborted, action, type CommonOptions, type Shell, withTock } from '../../shell.js';
+import { noteMisspelt } from '../../unknown-names.js';
 
 type DashboardFlags = CommonOptions & AddressFlags & { readonly all?: true };
 
@@ -26,6 +27,7 @@ export function addDashboard(program: Command): Command {
           'TOCK_DASHBOARD_USERS_FILE=/etc/tock/users tock dashboard --host 0.0.0.0',
           'for others, with passwords',
         ],
+        ['tock dashboard --base-path /tock', 'below a path of a proxy, whether the proxy removes it or not'],
         ['tock dashboard --all', 'the databases of TOCK_DATABASES, on one page and each on its own'],
       ),
     )
@@ -37,11 +39,12 @@ function variables(): string {
   const lines = Object.entries(DASHBOARD_VARIABLES).map(
     ([name, meaning]) => `  ${name.padEnd(width)}  ${meaning}`,
   );
-  return `\nEnvironment (each but the hosts also with _FILE, which names a file):\n${lines.join('\n')}`;
+  return `\nEnvironment (each but the base path and the hosts also with _FILE, which names a file):\n${lines.join('\n')}`;
 }
 
 async function dashboard(shell: Shell, flags: DashboardFlags): Promise<number> {
   await checkAddress(flags);
+  noteMisspelt(shell);
   const stop = stopSignal();
   if (flags.all) {
     // Loaded late, like everything that only one flag needs.

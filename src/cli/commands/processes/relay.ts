@@ -1,5 +1,6 @@
 // `tock relay`: hands queues off to a message broker until a signal. Exit code 0 after a drain.
 import type { Command } from 'commander';
+import { type CurrentUrl, urlNow } from '../../../model/database/current-url.js';
 import { TockError } from '../../../model/errors.js';
 import type { Logger } from '../../../model/logger.js';
 import { quote } from '../../../model/names.js';
@@ -10,6 +11,7 @@ import { stopSignal } from '../../../runtime/stop-signal.js';
 import { count, duration, examples, queues, withJson } from '../../flags/flags.js';
 import { aborted, action, type CommonOptions, type Shell, withTock } from '../../shell.js';
 import { cleanLine, paint } from '../../terminal.js';
+import { noteMisspelt } from '../../unknown-names.js';
 
 interface RelayFlags extends CommonOptions {
   readonly broker?: string;
@@ -60,7 +62,9 @@ async function relay(shell: Shell, flags: RelayFlags): Promise<number> {
   const chosen = flags.queues ?? config.queues;
   if (chosen === undefined)
     throw new TockError('TOCK_BAD_OPTION', 'name the queues to hand off, as in --queues mail');
-  const urls = readUrls(flags.broker ?? config.brokerUrl);
+  noteMisspelt(shell);
+  const urls = flags.broker ?? config.brokerUrl;
+  const { kind } = readUrls(urls);
   const stop = stopSignal();
   return await withTock(
     shell,
@@ -71,7 +75,7 @@ async function relay(shell: Shell, flags: RelayFlags): Promise<number> {
       pretty: flags.pretty === true || process.stderr.isTTY,
     },
     async ({ tock, where }) => {
-      const broker = await openBroker(urls, flags.prefix, tock.logger);
+      const broker = await openBroker(kind, () => readUrls(urls).urls, flags.prefix, tock.logger);
       try {
         return await underCrashGuard({ name: 'tock relay', tock, stop }, async () => {
           const { lease, maxOutstanding, concurrency } = flags;
@@ -87,8 +91,10 @@ async function relay(shell: Shell, flags: RelayFlags): Promise<number> {
           shell.say(
             `${paint('green', 'relaying')} ${chosen.map(cleanLine).join(', ')} from ${cleanLine(where)} to ${broker.name}. Ctrl-C stops it.`,
           );
-          await aborted(stop);
+          await Promise.race([aborted(stop), started.ended]);
           await started.stop();
+          const cause = await started.ended;
+          if (cause !== null) throw cause;
           shell.say(`stopped: ${figuresText(await started.figures())}`);
           return 0;
         });
@@ -104,9 +110,12 @@ function figuresText({ published, completed, failed, refused, outstanding }: Rel
   return `${published} published, ${completed} completed, ${failed} failed${late}; ${outstanding} wait for an answer`;
 }
 
+type Kind = 'rabbitmq' | 'nats';
+
 /** One broker, at one or several addresses. Errors do not show them: they may hold a password. */
-function readUrls(given: string | null): { readonly kind: 'rabbitmq' | 'nats'; readonly urls: string[] } {
-  if (given === null || given.trim() === '')
+function readUrls(source: CurrentUrl | null): { readonly kind: Kind; readonly urls: string[] } {
+  const given = urlNow(source ?? '');
+  if (given.trim() === '')
     throw new TockError(
       'TOCK_BAD_OPTION',
       'name the broker: --broker amqp://user:password@host:5672, or nats://host:4222, or set TOCK_BROKER_URL',
@@ -126,7 +135,8 @@ function readUrls(given: string | null): { readonly kind: 'rabbitmq' | 'nats'; r
 }
 
 async function openBroker(
-  { kind, urls }: ReturnType<typeof readUrls>,
+  kind: Kind,
+  urls: () => string[],
   prefix: string | undefined,
   logger: Logger | null,
 ): Promise<Broker> {

@@ -15,6 +15,7 @@ import { count, examples, queues, withJson } from '../../flags/flags.js';
 import { type AddressFlags, checkAddress, serveFor, withAddress } from '../../serve-dashboard.js';
 import { aborted, action, type CommonOptions, type Shell, withTock } from '../../shell.js';
 import { cleanLine, paint, STATUS_COLOURS } from '../../terminal.js';
+import { noteMisspelt } from '../../unknown-names.js';
 import { type Cell, drawTable } from '../../views/table.js';
 import { localTime, relative } from '../../views/time-text.js';
 import { joinWatcher } from '../../watch/join-watcher.js';
@@ -82,6 +83,7 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
       return await watchStart(shell, config.jobsModule);
     }
   }
+  if (flags.watched !== 'again') noteMisspelt(shell);
   boundYoungGeneration();
   const watcher = flags.watched === undefined ? null : joinWatcher();
   const stop = watcher === null ? stopSignal() : AbortSignal.any([stopSignal(), watcher.stop]);
@@ -119,9 +121,11 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
           if (jobs.length > 0) shell.say(paint('dim', nextCommands(jobs, records)));
         }
         watcher?.sayRunning();
-        await aborted(stop);
+        await Promise.race([aborted(stop), daemon.ended]);
         await drain(shell, { tock, daemon, isForNext: watcher?.stop.aborted === true });
         await served?.close();
+        const cause = await daemon.ended;
+        if (cause !== null) throw cause;
         return 0;
       });
     },

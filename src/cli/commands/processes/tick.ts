@@ -5,6 +5,7 @@ import { ALLOW_VANISHING, EMBEDDED } from '../../flags/common-flags.js';
 import { count, duration, examples, withJson } from '../../flags/flags.js';
 import { action, type CommonOptions, infoInTerminal, type Shell, withTock } from '../../shell.js';
 import { cleanLine } from '../../terminal.js';
+import { noteMisspelt } from '../../unknown-names.js';
 
 interface TickFlags extends CommonOptions {
   readonly budget?: string;
@@ -39,6 +40,7 @@ export function addTick(program: Command): Command {
 
 async function tick(shell: Shell, flags: TickFlags): Promise<number> {
   const { config } = shell;
+  noteMisspelt(shell);
   const stop = stopSignal();
   const options = { migrate: flags.migrate === true, ...infoInTerminal() };
   return await withTock(shell, options, async ({ tock, jobs, where }) => {

@@ -1,6 +1,7 @@
 // `tock runs`: the runs, newest first.
 import { type Command, Option } from 'commander';
 import { walkRuns } from '../../../answers/runs/walk-runs.js';
+import { hostZone } from '../../../environment/host-zone.js';
 import { TockError } from '../../../model/errors.js';
 import { RUN_ORDERS, type RunOrder } from '../../../model/run/match/run-order.js';
 import { CSV_HEADER, csvLine } from '../../../model/run/run-csv.js';
@@ -14,7 +15,7 @@ import { paint, STATUS_COLOURS } from '../../terminal.js';
 import { requireKnown } from '../../unknown-names.js';
 import { errorLine, nameOf, tookText } from '../../views/run-text.js';
 import { type Cell, type Column, drawTable } from '../../views/table.js';
-import { hostZone, localStamp } from '../../views/time-text.js';
+import { localStamp } from '../../views/time-text.js';
 
 interface RunsFlags extends CommonOptions, FilterFlags {
   readonly limit?: number;

@@ -7,6 +7,7 @@ import { readOverlooked } from '../../../answers/workers.js';
 import { formatSpan } from '../../../model/duration.js';
 import { TockError } from '../../../model/errors.js';
 import type { Freeze } from '../../../model/freeze/freeze.js';
+import { occurrencesText } from '../../../model/planning/plan-occurrences.js';
 import type { OverlookedRun } from '../../../model/queue/waiting-runs.js';
 import { type GroupRecord, MEMBER_STATUSES, type SlowMember } from '../../../model/run/group-record.js';
 import { receiverText, refusedTexts } from '../../../model/run/hand-off-record.js';
@@ -120,7 +121,7 @@ function page(
     ['tags', cleanLine(run.tags?.join(', ') ?? '')],
     ['queue', `${cleanLine(run.queue)}, priority ${run.priority}`],
     ['slots', slotsText(run)],
-    ['occurrences', run.occurrenceCount > 1 ? `stands for ${run.occurrenceCount}` : ''],
+    ['occurrences', run.occurrenceCount > 1 ? `stands for ${occurrencesText(run.occurrenceCount)}` : ''],
     ['scheduled for', time(run.scheduledFor)],
     ['exception', cleanLine(exception ?? '')],
     [

@@ -6,7 +6,8 @@ import { slackBody, webhookBody, webhookHeaders, withoutSecrets } from '../../..
 import type { Channel } from '../../../model/alerts/read-alerts.js';
 import type { Source } from '../../../model/alerts/sources.js';
 import { TockError } from '../../../model/errors.js';
-import { redact } from '../../../model/run/sanitize.js';
+import { messageOnOneLine } from '../../../model/run/errors/root-cause.js';
+import { describeError, redact } from '../../../model/run/sanitize.js';
 import { runCommand } from './command.js';
 import { post } from './http.js';
 
@@ -32,7 +33,9 @@ export async function send(channel: Channel, message: AlertMessage, options: Sen
     return clean(await sendBy(channel, message, { ...options, signal }, read), secrets);
   } catch (error) {
     options.signal.throwIfAborted();
-    const reason = tooLong.aborted ? `no answer within ${channel.timeoutMs / 1000} s` : reasonOf(error);
+    const reason = tooLong.aborted
+      ? `no answer within ${channel.timeoutMs / 1000} s`
+      : messageOnOneLine(describeError(error, 1));
     // oxlint-disable-next-line eslint/preserve-caught-error -- it may hold what is taken out here
     throw new Error(`channel ${channel.name}: ${clean(reason, secrets)}`);
   }
@@ -93,10 +96,3 @@ function partsOf(value: string): string[] {
 
 const clean = (text: string, secrets: readonly string[]) =>
   redact(withoutSecrets(text, secrets)).replaceAll(/\s+/g, ' ').slice(0, 500).toWellFormed();
-
-/** fetch says "fetch failed"; what failed is in the cause. */
-function reasonOf(error: unknown): string {
-  const { message, cause } = error as { message?: string; cause?: { code?: string; message?: string } };
-  if (message === 'fetch failed' && cause) return cause.code ?? cause.message ?? message;
-  return message ?? String(error);
-}

@@ -10,7 +10,7 @@ import { successWith } from '../../../model/run/decide.js';
 import { type ErrorData, packError, unpackError } from '../../../model/run/errors/error-data.js';
 import { type LogLine, plainFields } from '../../../model/run/log/log-line.js';
 import { RunLog } from '../../../model/run/log/run-log.js';
-import { openPoolTo } from '../../../store/connection/connection.js';
+import { endPool, openPoolTo } from '../../../store/connection/connection.js';
 import { openDatabase } from '../../../store/connection/database.js';
 import type { Engine, HandlerMethods } from '../../engine.js';
 import type { AttemptSpan, Tracing } from '../../tracing/tracing.js';
@@ -35,7 +35,6 @@ export type OpenMethods = (pool: pg.Pool, order: Order, jobs: readonly AnyJob[])
 
 /** A handler may use one connection in a transaction and others beside it; a child does not need ten. */
 const MAX_CONNECTIONS = 4;
-const CLOSE_MS = 500;
 
 /** Its effects have the worker's fence and id. The first use of the database connects to it. */
 export function openIsolatedAttempt(
@@ -88,7 +87,7 @@ export function openIsolatedAttempt(
         return { kind: 'threw', error: packError(endingOfThrown(active, error).error) };
       } finally {
         active.flush();
-        await Promise.race([pool.end(), clock.sleep(CLOSE_MS)]);
+        await endPool(pool, clock);
       }
     },
   };

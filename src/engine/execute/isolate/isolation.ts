@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type * as pg from 'pg';
+import type { CurrentUrl } from '../../../model/database/current-url.js';
 import { TockError } from '../../../model/errors.js';
 import { readIsolate } from '../../../model/job/isolate.js';
 import type { Registry } from '../../../model/job/registry.js';
@@ -14,12 +15,13 @@ export interface Isolation {
   readonly entry: string;
   /** The module whose `jobs` holds the handlers. */
   readonly jobsModule: string;
-  readonly connection: Connection;
+  /** As it is now. */
+  readonly connection: () => Connection;
 }
 
 export interface IsolationOptions {
   readonly jobsModule?: string | URL;
-  readonly connectionString?: string;
+  readonly connectionString?: CurrentUrl;
   readonly pool?: pg.Pool;
 }
 
@@ -55,7 +57,13 @@ export function readIsolation(
     throw badOption(
       `job ${job.name} has isolate, but ${entry}, which its child process runs, does not exist; build it (npm run build)`,
     );
-  return { entry, jobsModule, connection: connectionOf(options) };
+  return { entry, jobsModule, connection: reaching(options) };
+}
+
+/** @throws TockError TOCK_BAD_OPTION at once, where a child process could not connect */
+function reaching(options: IsolationOptions): () => Connection {
+  connectionOf(options);
+  return () => connectionOf(options);
 }
 
 function isolationForSuspects(entry: string | null, options: IsolationOptions): Isolation | null {
@@ -63,7 +71,7 @@ function isolationForSuspects(entry: string | null, options: IsolationOptions): 
   const jobsModule = pathOf(options.jobsModule);
   if (!existsSync(jobsModule) || !existsSync(entry)) return null;
   try {
-    return { entry, jobsModule, connection: connectionOf(options) };
+    return { entry, jobsModule, connection: reaching(options) };
   } catch {
     // A password that is a function cannot be passed on; no job asks for isolation, so none misses it.
     return null;

@@ -71,7 +71,7 @@ function orderOf(engine: Engine, { run, span }: ActiveRun, workerId: string, iso
   return {
     run,
     workerId,
-    connection: isolation.connection,
+    connection: isolation.connection(),
     schema: engine.database.schema,
     jobsModule: isolation.jobsModule,
     appName: engine.appName,

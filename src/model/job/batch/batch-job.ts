@@ -1,9 +1,10 @@
 // What a job is whose handler gets batches of runs, and what that handler is given: the public types.
-import type { StandardSchemaV1 } from '@standard-schema/spec';
+
 import type { Logger } from '../../logger.js';
 import type { OnDeadReference } from '../dead-run.js';
 import type { Job, JobContext, JobOptions } from '../job.js';
 import type { Json } from '../payload/json.js';
+import type { StandardSchemaV1 } from '../payload/standard-schema.js';
 import type { BatchOptions } from './batch-option.js';
 
 /** One of the runs of a batch. */

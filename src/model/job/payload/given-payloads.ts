@@ -1,13 +1,14 @@
 // The payloads that a job gets without a call of `enqueue`: from its schedule, and from the dead runs of jobs
 // whose `onDead` names it. The compiler checks them too, but not in plain JavaScript, and not where a name
 // stands for the job.
-import type { StandardSchemaV1 } from '@standard-schema/spec';
+
 import type { DefinitionColumns } from '../../planning/definition-columns.js';
 import { payloadError } from '../../run/decide.js';
 import { badJob } from '../bad-job.js';
 import type { DeadRun } from '../dead-run.js';
 import type { AnyJob } from '../job.js';
 import { knownJob, type Registry } from '../registry.js';
+import type { StandardSchemaV1 } from './standard-schema.js';
 
 /**
  * Checks them by the jobs' schemas. It takes longer than anything else that is checked before a tick, so it

@@ -1,13 +1,12 @@
 // Errors counted by job and group, and over time.
 import { createNormalizer, type ErrorGroup, groupOf } from './error-group.js';
+import { type ErrorParts, messageWithCause } from './root-cause.js';
 
 /** The last error of a run. `at` in epoch milliseconds. */
-export interface LastError {
+export interface LastError extends ErrorParts {
   readonly id: string;
   readonly job: string;
-  readonly name: string | null;
   readonly code: string | null;
-  readonly message: string | null;
   /** Of the attempt that failed; null: not on record. */
   readonly deploy: string | null;
   readonly at: number;
@@ -23,7 +22,7 @@ export interface ErrorCount {
   /** The deploy of the first of them. */
   readonly firstDeploy: string | null;
   readonly lastAt: number;
-  /** The run that had it last, and its message. */
+  /** The run that had it last, and its message with the innermost cause. */
   readonly lastId: string;
   readonly sample: string;
   /** How many in each part of the span. */
@@ -45,7 +44,7 @@ export function countErrors(errors: readonly LastError[], { from, to, parts }: C
   for (const { id, job, at, deploy, ...error } of errors) {
     const group = groupOf(error, normalize);
     const key = JSON.stringify([job, group.name, group.code, group.message]);
-    const sample = error.message ?? '';
+    const sample = messageWithCause(error);
     const found = counts.get(key) ?? {
       job,
       group,

@@ -1,10 +1,11 @@
 // Which errors are the same but for what differs from run to run: numbers, ids, times, quoted parts.
+import { messageWithCause } from './root-cause.js';
 
 /** Errors of one kind. Two errors belong together if all three are equal. */
 export interface ErrorGroup {
   readonly name: string;
   readonly code: string | null;
-  /** The first line of the message, as {@link normalizeMessage} gives it. */
+  /** The first line of the message, with its innermost cause, as {@link normalizeMessage} gives it. */
   readonly message: string;
 }
 
@@ -90,11 +91,12 @@ export function groupOf(
     readonly name: string | null;
     readonly code: string | null;
     readonly message: string | null;
+    readonly cause: string | null;
   },
   normalize: (message: string) => string = normalizeMessage,
 ): ErrorGroup {
-  const { name, code, message } = error;
-  return { name: name ?? 'Error', code, message: normalize(message ?? '') };
+  const { name, code } = error;
+  return { name: name ?? 'Error', code, message: normalize(messageWithCause(error)) };
 }
 
 export function isSameGroup(one: ErrorGroup, other: ErrorGroup): boolean {

@@ -12,10 +12,24 @@ export function loadAppsKysely(): AppsKysely {
   try {
     return loader.load() as AppsKysely;
   } catch (cause) {
+    const { code, message } = cause as { readonly code?: string; readonly message?: string };
+    const why = /MODULE_NOT_FOUND$/.test(code ?? '')
+      ? 'npm install kysely'
+      : `it cannot be loaded here (${message?.split('\n', 1)[0]}); for Jest, see docs/testing.md`;
     throw new TockError(
       'TOCK_BAD_OPTION',
-      'a handler that uses the database needs the package kysely: npm install kysely',
+      `a handler that uses the database needs the package kysely: ${why}`,
       { cause },
     );
+  }
+}
+
+/** Loads it ahead where no ES module can be required, as in Jest on Node 20. Does nothing where one can. */
+export async function importAppsKysely(): Promise<void> {
+  try {
+    loader.load();
+  } catch {
+    const loaded = await loader.importLate().catch(() => null);
+    if (loaded !== null) loader.load = () => loaded;
   }
 }

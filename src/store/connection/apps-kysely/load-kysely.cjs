@@ -3,5 +3,5 @@
 //
 // kysely 0.28 has its classes twice: an import finds the ES module, a require finds CommonJS. An app that
 // imports Tock imports kysely too. For an app that requires Tock, the entries that scripts/build.mjs writes
-// replace `load`.
-module.exports = { load: () => require('./kysely.mjs') };
+// replace `load`. Test runners whose `require` takes no ES module may still import one: `importLate`.
+module.exports = { load: () => require('./kysely.mjs'), importLate: () => import('./kysely.mjs') };

@@ -1,10 +1,11 @@
 // A client of one host among several. It is connected once the host has said that it is what is wanted.
 import { callbackify } from 'node:util';
-import pg from 'pg';
+import type pg from 'pg';
 import { type DatabaseHost, type HostAttempt, misfit } from '../../../model/database/hosts.js';
 import { tlsTrouble } from '../../../model/database/tls.js';
 import { formatDuration } from '../../../model/duration.js';
 import { redact } from '../../../model/run/sanitize.js';
+import { type ClientClass, type ConnectCallback, clientClass } from '../client-class.js';
 import { messageOf, sqlState } from '../errors.js';
 import { OWN_TYPES } from '../values/own-types.js';
 
@@ -27,21 +28,20 @@ const hostsOfClients = new WeakMap<object, DatabaseHost>();
 /** The host that a client of a list of hosts is connected to; null for other clients. */
 export const hostOf = (client: object): DatabaseHost | null => hostsOfClients.get(client) ?? null;
 
-type ConnectCallback = ((error: Error) => void) | ((error: null, client: pg.Client) => void);
-
 /**
  * The class of the clients of a pool. Connecting rejects with a {@link HostFailure}, after `withinMs` at the
  * latest, and as long again for the question.
  * @param next called for each new client: where it connects to
  */
-export function clientClass(next: () => HostAttempt, withinMs: number): new () => pg.Client {
-  return class HostClient extends pg.Client {
+export function hostClientClass(next: () => HostAttempt, withinMs: number): ClientClass {
+  const Client = clientClass(options => ({ ...options, connectionTimeoutMillis: withinMs }));
+  return class HostClient extends Client {
     private readonly attempt: HostAttempt;
 
     // The pool passes its options.
     constructor(options?: pg.ClientConfig) {
       const attempt = next();
-      super({ ...options, connectionString: attempt.host.url, connectionTimeoutMillis: withinMs });
+      super({ ...options, connectionString: attempt.host.url });
       this.attempt = attempt;
       hostsOfClients.set(this, attempt.host);
       // Until the pool listens: Node ends the process for an 'error' without a listener.

@@ -8,7 +8,8 @@ import {
   NoHostError,
   type Target,
 } from '../../../model/database/hosts.js';
-import { clientClass, HostFailure, hostOf } from './host-client.js';
+import { unreadable } from '../client-class.js';
+import { HostFailure, hostClientClass, hostOf } from './host-client.js';
 
 /** What is known of the hosts of a pool. */
 export interface PoolHosts {
@@ -27,14 +28,16 @@ export const hostsOf = (pool: pg.Pool): PoolHosts | null => hostsOfPools.get(poo
 
 /**
  * Opens the pool. `connect` tries the hosts in turn, and rejects with one error that names each and why.
+ * @param readHosts called for each connection; may throw
  * @param withinMs how long connecting to one host may take
  */
 export function openHostPool(
-  hosts: readonly DatabaseHost[],
+  readHosts: () => readonly DatabaseHost[],
   target: Target,
   withinMs: number,
   options: pg.PoolConfig,
 ): pg.Pool {
+  let hosts = readHosts();
   let last: DatabaseHost | null = null;
   let chosen: HostAttempt | null = null;
   const next = (): HostAttempt => {
@@ -43,13 +46,21 @@ export function openHostPool(
     if (attempt === undefined) throw new Error('there is no host');
     return attempt;
   };
-  const Client = clientClass(next, withinMs);
+  const Client = hostClientClass(next, withinMs);
   // Ends later than the client's own, which says what it waited for.
   const poolMs = Math.max(options.connectionTimeoutMillis ?? 0, 2 * withinMs + 1000);
   const pool = new pg.Pool({ ...options, Client, connectionTimeoutMillis: poolMs });
   pool.on('connect', client => {
     last = hostOf(client);
   });
+
+  const readNow = () => {
+    try {
+      return readHosts();
+    } catch (error) {
+      throw unreadable(error);
+    }
+  };
 
   /** The client is made before `connect` returns its promise. */
   const choosing = <T>(attempt: HostAttempt, connect: () => Promise<T>): Promise<T> => {
@@ -63,6 +74,7 @@ export function openHostPool(
 
   /** Tries each host, and returns what the first one that fits gives. */
   const tryEach = async <T>(connect: () => Promise<T>): Promise<T> => {
+    hosts = readNow();
     const reasons = new Map<string, string>();
     let failure: unknown;
     for (const attempt of attemptsOf(hosts, target, last)) {
@@ -97,7 +109,7 @@ export function openHostPool(
     async find() {
       try {
         const client = await tryEach(async () => {
-          const opened = new (Client as new (options: pg.ClientConfig) => pg.Client)(options);
+          const opened = new Client(options);
           await opened.connect();
           return opened;
         });

@@ -79,10 +79,10 @@ function followHost(pool: pg.Pool, hosts: PoolHosts, onMoved: () => void): () =>
   let host = hosts.current();
   let isChecking = false;
   const moveTo = (next: typeof host) => {
-    const hasMoved = host !== null && next !== null && next !== host;
+    const hasMoved = host !== null && next !== null && next.name !== host.name;
     host = next ?? host;
     if (!hasMoved) return;
-    for (const client of inUseSince.keys()) if (hostOf(client) !== host) endQuietly(client);
+    for (const client of inUseSince.keys()) if (hostOf(client)?.name !== host?.name) endQuietly(client);
     onMoved();
   };
   const check = async () => {

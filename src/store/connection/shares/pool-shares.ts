@@ -111,7 +111,6 @@ function createShares(pool: pg.Pool): PoolShares {
     },
     async connect(deadlineMs) {
       shares.requireOpen();
-      if (pool.idleCount > 0 && !(pool.waitingCount > 0)) return await pool.connect();
       const startedAt = performance.now();
       const asked = pool.connect();
       return await new Promise((resolve, reject) => {

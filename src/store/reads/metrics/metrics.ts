@@ -1,5 +1,6 @@
 // What metrics are made of, apart from the figures of ended runs: what waits, schedules, the server.
 import type { MetricsData, ScheduleState } from '../../../model/metrics/metrics.js';
+import { windowOf } from '../../../model/planning/window.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { readable } from '../../connection/values/readable-instant.js';
@@ -63,11 +64,14 @@ const lastSuccess = (condition: string) => `
 // What should succeed next: the first occurrence after the last success that waits, runs or is dead; else the
 // next. Most succeeded within two days, so for most only the latest partitions are looked at; and most with
 // their latest run, so that none after it can be dead.
-const SCHEDULES = statement<{ limit: number }, ScheduleState>(
+const SCHEDULES = statement<
+  { limit: number },
+  ScheduleState & { readonly active_window: string | null; readonly timezone: string }
+>(
   'read-schedule-states',
   `
 with chosen as materialized (
-  select d.id, d.name, d.paused_at, d.pause_reason, d.broken_at,
+  select d.id, d.name, d.paused_at, d.pause_reason, d.broken_at, d.active_window, d.timezone,
     case when d.paused_at is null and d.broken_at is null and isfinite(d.next_at) then d.next_at end as next_at
   from tock.job_definitions d
   where num_nonnulls(d.cron, d.every_ms, d.at, d.after) = 1 and d.vanished_at is null
@@ -75,7 +79,8 @@ with chosen as materialized (
 )
 select c.name as schedule, c.broken_at is null and coalesce(c.pause_reason, '') not like 'paused by itself%' as "isUp",
   ${seconds('l.finished_at')} as "lastSuccess", ${seconds('c.next_at')} as next,
-  ${seconds('case when c.paused_at is null and c.broken_at is null then least(m.scheduled_for, w.scheduled_for, c.next_at) end')} as "expectedBy"
+  ${seconds('case when c.paused_at is null and c.broken_at is null then least(m.scheduled_for, w.scheduled_for, c.next_at) end')} as "expectedBy",
+  c.active_window, c.timezone
 from chosen c
 left join lateral (${lastSuccess(`r.finished_at > tock.now() - interval '2 days'`)}) recent on true
 left join lateral (${lastSuccess('recent.finished_at is null')}) older on true
@@ -96,11 +101,16 @@ order by c.name`,
 
 /**
  * Schedules, those in code first, then the oldest. A success is looked for among the last 200 ended runs of
- * each.
+ * each. Nothing is expected before the definition's window opens.
  * @param limit how many are read
  */
 export async function readScheduleStates(session: Session, limit: number): Promise<ScheduleState[]> {
-  return await SCHEDULES.run(session, { limit });
+  const rows = await SCHEDULES.run(session, { limit });
+  return rows.map(({ active_window, timezone, ...state }) => {
+    const window = windowOf({ active_window, timezone });
+    if (window === null || state.expectedBy === null) return state;
+    return { ...state, expectedBy: window.opening(state.expectedBy * 1000) / 1000 };
+  });
 }
 
 const CODE_JOBS = statement<object, { job: string; queue: string }>(

@@ -1,8 +1,10 @@
 // What comes next, and which definitions need attention: for a page.
 import type { DefinitionColumns } from '../../../model/planning/definition-columns.js';
+import type { ErrorParts } from '../../../model/run/errors/root-cause.js';
 import { MAX_COUNTED } from '../../../model/run/match/run-match.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
+import { errorParts } from '../../connection/values/error-parts.js';
 import { instant, readable } from '../../connection/values/readable-instant.js';
 
 /** The columns that say when a definition runs. */
@@ -42,7 +44,7 @@ export interface TroubledDefinition extends TimedDefinition {
   readonly lastDeadAt: Date | null;
   /** The last dead run, and what it died of. */
   readonly lastDeadId: string | null;
-  readonly lastError: string | null;
+  readonly lastError: ErrorParts | null;
   /** How many it stands for, itself included: one act paused them, and nothing else is wrong with them. */
   readonly together: number;
   /** How many such definitions or acts there are, those beyond the limit included. */
@@ -67,7 +69,7 @@ select t.*, count(*) over ()::int as total from (
 select ${TIMED}, case when isfinite(d.next_at) then ${instant(readable('d.next_at'))} end as "nextAt", d.broken_reason as "brokenReason",
   ${instant('d.paused_at')} as "pausedAt", d.pause_reason as "pauseReason", coalesce(dead.count, 0) as dead,
   ${instant('dead.at')} as "lastDeadAt", dead.id::text as "lastDeadId",
-  (select concat_ws(': ', e.error ->> 'name', left(e.error ->> 'message', 300)) from (select r.errors -> -1 as error
+  (select ${errorParts('e.error')} from (select r.errors -> -1 as error
     from tock.job_runs_finished r where r.id = dead.id and r.finished_at = dead.at) e) as "lastError",
   case when ${IS_TOGETHER} then count(*) over act else 1 end::int as together,
   ${IS_TOGETHER} and row_number() over (act order by d.name) > 1 as "isStoodFor",

@@ -5,6 +5,7 @@ import type { ReadRunMatch } from '../../../model/run/match/run-match.js';
 import type { RunStatus, Trigger } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { db, readableInstant, runQuery } from '../../connection/query.js';
+import { innermostCause } from '../../connection/values/error-parts.js';
 import {
   type Branch,
   branchesOf,
@@ -41,6 +42,8 @@ export interface ListedRun {
   readonly errorCode: string | null;
   /** Its first 500 characters. */
   readonly errorMessage: string | null;
+  /** What the innermost of its causes says. */
+  readonly errorCause: string | null;
 }
 
 /** What conditions ask for beside these. */
@@ -189,11 +192,15 @@ function firstRuns(wanted: Wanted) {
       sql<string | null>`left(${eb.ref('r.errors')} -> -1 ->> 'message', ${sql.lit(MAX_COMPARED)})`.as(
         'errorMessage',
       ),
+      sql<string | null>`${sql.raw(innermostCause('r.errors -> -1'))}`.as('errorCause'),
     ])
     .$if(isOfEnded, query => query.orderBy('r.finished_at', wanted.order))
     .orderBy('r.id', wanted.order)
     .limit(wanted.limit);
 }
+
+/** What an error's group is known by. */
+export type ErrorColumn = 'errorName' | 'errorCode' | 'errorMessage' | 'errorCause';
 
 /** As a list shows them. */
 export async function readFirst(session: Session, wanted: Wanted): Promise<ListedRun[]> {
@@ -240,7 +247,7 @@ function listedRuns(wanted: Wanted) {
 export async function readFirstIds(
   session: Session,
   wanted: Wanted,
-): Promise<Pick<ListedRun, 'id' | 'errorName' | 'errorCode' | 'errorMessage'>[]> {
+): Promise<Pick<ListedRun, 'id' | ErrorColumn>[]> {
   const query = firstRuns(wanted);
   return query === null ? [] : await runQuery(session, query);
 }

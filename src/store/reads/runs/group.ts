@@ -5,6 +5,7 @@ import { MAX_COMPARED } from '../../../model/run/errors/error-group.js';
 import type { MemberStatus, SlowMember } from '../../../model/run/group-record.js';
 import type { RunStatus } from '../../../model/run/states.js';
 import { statement } from '../../connection/statement.js';
+import { innermostCause } from '../../connection/values/error-parts.js';
 
 const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8`;
 
@@ -101,7 +102,8 @@ select s.id::text, s.job, s.status, ${epochMs('s.took')} as "tookMs" from (
 export const readMemberErrors = statement<OfGroup & { readonly limit: number }, LastError>(
   'read-member-errors',
   `
-select r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code, left(e.last ->> 'message', ${MAX_COMPARED}) as message, ${epochMs('r.finished_at')} as at
+select r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code, left(e.last ->> 'message', ${MAX_COMPARED}) as message,
+  ${innermostCause('e.last')} as cause, ${epochMs('r.finished_at')} as at
 from tock.job_runs_finished r cross join lateral (select r.errors -> -1 as last offset 0) e
 where r.status = 'dead' and r.finished_at >= :since::timestamptz and r.id = any(array(
   select a.run_id from tock.job_awaited_runs a where a.wait_id = :wait and (a.status is null or a.status = 'dead') order by a.position limit :limit::integer))`,

@@ -3,6 +3,7 @@ import type { LastError } from '../../../model/run/errors/error-counts.js';
 import { MAX_COMPARED } from '../../../model/run/errors/error-group.js';
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
+import { innermostCause } from '../../connection/values/error-parts.js';
 
 interface Params {
   readonly from: Date;
@@ -12,7 +13,7 @@ interface Params {
 
 /** Without their stacks, which are most of what is stored of an error. `offset 0`: each is unpacked once. */
 const COLUMNS = `r.id::text, r.job, e.last ->> 'name' as name, e.last ->> 'code' as code,
-  left(e.last ->> 'message', ${MAX_COMPARED}) as message, e.last ->> 'deploy' as deploy`;
+  left(e.last ->> 'message', ${MAX_COMPARED}) as message, ${innermostCause('e.last')} as cause, e.last ->> 'deploy' as deploy`;
 const LAST = `cross join lateral (select r.errors -> -1 as last offset 0) e`;
 const epochMs = (instant: string) => `(extract(epoch from ${instant}) * 1000)::float8 as at`;
 

@@ -9,6 +9,7 @@ import type { ReadRunMatch } from '../../../model/run/match/run-match.js';
 import { FINISHED_STATUSES, LIVE_STATUSES, type RunStatus } from '../../../model/run/states.js';
 import type { Session } from '../../connection/database.js';
 import { db, firstRow } from '../../connection/query.js';
+import { innermostCause } from '../../connection/values/error-parts.js';
 import type { Schema } from '../../schema/tables.js';
 
 /** What names stand for, read once. */
@@ -139,7 +140,7 @@ export function conditionsOf(
       : [
           sql`${eb.ref('r.errors')} -> -1 ->> 'name' = ${errorGroup.name}`,
           sql`${eb.ref('r.errors')} -> -1 ->> 'code' is not distinct from ${errorGroup.code}::text`,
-          sql`strpos(coalesce(${eb.ref('r.errors')} -> -1 ->> 'message', ''), ${firstWord(literalStart(errorGroup))}) > 0`,
+          sql`strpos(concat_ws(' ', ${eb.ref('r.errors')} -> -1 ->> 'message', ${CAUSE}), ${firstWord(literalStart(errorGroup))}) > 0`,
         ]),
     ...isInSpan,
     ...within(eb, bounds),
@@ -193,8 +194,10 @@ function executedIn(eb: Runs, deploy: string, reading: Reading) {
 
 const errorText = (eb: Runs) => {
   const last = sql`${eb.ref('r.errors')} -> -1`;
-  return sql`concat_ws(' ', ${last} ->> 'name', ${last} ->> 'code', ${last} ->> 'message')`;
+  return sql`concat_ws(' ', ${last} ->> 'name', ${last} ->> 'code', ${last} ->> 'message', ${CAUSE})`;
 };
+
+const CAUSE = sql.raw(innermostCause('r.errors -> -1'));
 
 /** For LIKE, whose own escape character is the backslash. */
 const escaped = (text: string) => text.replaceAll(/[\\%_]/g, '\\$&');

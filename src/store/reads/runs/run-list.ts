@@ -5,7 +5,7 @@ import { checkOrder, type RunOrder } from '../../../model/run/match/run-order.js
 import type { Session } from '../../connection/database.js';
 import { db, runQuery } from '../../connection/query.js';
 import { readEnded } from './ended-runs.js';
-import { type ListedRun, readFirst, readFirstIds } from './first-runs.js';
+import { type ErrorColumn, type ListedRun, readFirst, readFirstIds } from './first-runs.js';
 import { branchesOf, conditionsOf, type IdBounds, resolveMatch } from './run-conditions.js';
 
 export interface RunPage {
@@ -64,13 +64,10 @@ export async function listRunPage(
 const READ_AT_ONCE = 500;
 const MAX_READS = 100;
 
-function isOfGroup(
-  row: Pick<ListedRun, 'errorName' | 'errorCode' | 'errorMessage'>,
-  { errorGroup }: ReadRunMatch,
-): boolean {
+function isOfGroup(row: Pick<ListedRun, ErrorColumn>, { errorGroup }: ReadRunMatch): boolean {
   if (errorGroup === undefined) return true;
-  const { errorName: name, errorCode: code, errorMessage: message } = row;
-  return isSameGroup(groupOf({ name, code, message }), errorGroup);
+  const { errorName: name, errorCode: code, errorMessage: message, errorCause: cause } = row;
+  return isSameGroup(groupOf({ name, code, message, cause }), errorGroup);
 }
 
 /** How many runs match, up to a cap: cap + 1 means more than that. Does not look at the error's group. */

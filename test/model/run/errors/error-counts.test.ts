@@ -11,6 +11,7 @@ const error = (id: string, at: number, message: string, more: Partial<LastError>
   job: 'mail',
   name: 'Error',
   code: null,
+  cause: null,
   deploy: null,
   ...more,
 });

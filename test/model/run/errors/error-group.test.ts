@@ -66,7 +66,7 @@ describe('normalizeMessage', () => {
   });
 
   it('puts together what differs in numbers, ids and quoted parts only', () => {
-    const of = (message: string) => groupOf({ name: 'Error', code: null, message });
+    const of = (message: string) => groupOf({ name: 'Error', code: null, message, cause: null });
     const one = of('order 17 of "Ann" failed after 31ms');
     expect(isSameGroup(one, of('order 4,711 of "Bob" failed after 2.5ms'))).toBe(true);
     expect(isSameGroup(one, of('order 17 of "Ann" failed after 31s'))).toBe(false);

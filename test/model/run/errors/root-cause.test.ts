@@ -14,23 +14,29 @@ describe('an error on one line', () => {
     const refused = ['::1', '127.0.0.1'].map(host => new Error(`connect ECONNREFUSED ${host}:9`));
     const cause = Object.assign(new AggregateError(refused), { code: 'ECONNREFUSED' });
     expect(oneLine(new TypeError('fetch failed', { cause }))).toBe(
-      'TypeError: fetch failed (caused by Error: connect ECONNREFUSED ::1:9)',
+      'TypeError: fetch failed: connect ECONNREFUSED ::1:9',
     );
   });
 
   it('has the deepest of the causes that are kept, also one without a message', () => {
     const deep = new Error('outer', { cause: new Error('middle', { cause: new RangeError('inner\nmore') }) });
-    expect(oneLine(deep)).toBe('Error: outer (caused by RangeError: inner)');
-    expect(oneLine(new Error('outer', { cause: new RangeError('') }))).toBe(
-      'Error: outer (caused by RangeError)',
-    );
+    expect(oneLine(deep)).toBe('Error: outer: inner');
+    expect(oneLine(new Error('outer', { cause: new RangeError('') }))).toBe('Error: outer: RangeError');
     expect(oneLine(new AggregateError([new Error('a'), new Error('b')], 'both'))).toBe(
-      'AggregateError: both (caused by Error: a)',
+      'AggregateError: both: a',
+    );
+    expect(oneLine(new AggregateError([new Error('a')]))).toBe('AggregateError: a');
+  });
+
+  it('says nothing twice: a message that has that of its cause stays as it is', () => {
+    const cause = new Error('no disk');
+    expect(oneLine(new Error('the backup failed: no disk', { cause }))).toBe(
+      'Error: the backup failed: no disk',
     );
   });
 
   it('shows no password', () => {
     const cause = new Error('postgres://ada:hunter2@db/x');
-    expect(oneLine(new Error('x', { cause }))).toBe('Error: x (caused by Error: postgres://ada:***@db/x)');
+    expect(oneLine(new Error('x', { cause }))).toBe('Error: x: postgres://ada:***@db/x');
   });
 });

@@ -1,11 +1,11 @@
-// Runs that wait for code: a daemon that cannot take them looks for them with its polls, and no more often. In virtual time.
+// What a daemon has room for and cannot take: it looks for that now and then, and not all the time. In virtual time.
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.js';
 import { defineJob } from '../../src/index.js';
 import type { Database } from '../../src/store/connection/database.js';
 import { engineOver } from '../support/engine.js';
 import { openForEach } from '../support/open.js';
-import { addRuns } from '../support/runs.js';
+import { addRuns, whileHeld } from '../support/runs.js';
 import { reuseTestTock } from '../support/test-tock.js';
 import { openVirtualProcess } from '../support/virtual-process.js';
 
@@ -46,4 +46,26 @@ describe('a daemon with room', () => {
     // A daemon that does not listen polls each second, and then looks.
     expect(virtual.sent.length - before).toBeLessThan(listen ? 40 : 80);
   });
+
+  it.each([true, false])(
+    'sends little while another session holds the only fair key that is ready (it listens: %s)',
+    async listen => {
+      await test.sql(`insert into tock.fair_scopes (queue, path) values ('default', '$.tenant')`);
+      await test.tock.enqueueMany([1, 2].map(() => ({ job: 'known', payload: { tenant: 'a' } })));
+      await test.tock.tick({ queues: ['none'] });
+      const engine = engineOver({ ...virtual.engine.database, run: slowly }, JOBS, { clock: virtual.clock });
+      await whileHeld(test, 'select from tock.fair_keys for update', [], async () => {
+        const starting = startDaemon(engine, { concurrency: 2, listen }, undefined, BEAT);
+        await virtual.clock.advance(500);
+        daemon = await starting;
+        await virtual.clock.advance(10_000);
+        const before = virtual.sent.length;
+        await virtual.clock.advance(10_000);
+        // Claims are repeated after 5 ms, 10 ms, 20 ms, … and begin anew with a poll.
+        expect(virtual.sent.length - before).toBeLessThan(500);
+      });
+      await virtual.clock.advance(6000);
+      expect(await test.sql(`select from tock.job_runs where status = 'succeeded'`)).toHaveLength(2);
+    },
+  );
 });
