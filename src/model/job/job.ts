@@ -66,8 +66,7 @@ export interface JobContext extends WaitMethods, CloseMethods {
   /**
    * Does the work once for this run: the first result is kept, and later attempts get it back. The work is
    * outside any transaction, so it may be repeated if the process dies before the result is kept.
-   * @throws TockError TOCK_BAD_RESULT for a result that JSON would change, or that is over 1 MiB;
-   * TOCK_BAD_STATE for a name that this attempt has used, unless that step threw
+   * @throws TockError TOCK_BAD_RESULT over 1 MiB, or if JSON changes it; TOCK_BAD_STATE for a used name
    */
   readonly step: <T extends Json | void>(name: string, work: () => Promise<T> | T) => Promise<T>;
   /**
@@ -185,10 +184,7 @@ export interface JobOptions<
    * that it does, with a {@link DeadRun} as its payload.
    */
   readonly onDead?: OnDeadFor<OnDead, StandardSchemaV1.InferInput<Schema>>;
-  /**
-   * The handler. Its result is kept as the run's output, as far as JSON holds it: see docs/jobs.md; or what
-   * `ctx.handOff` gives.
-   */
+  /** The handler. Its result is kept as the run's output, as JSON; or what `ctx.handOff` gives. */
   run(ctx: JobContext, payload: StandardSchemaV1.InferOutput<Schema>): Promise<Output> | Output;
 }
 
