@@ -1,5 +1,5 @@
-// The interface of Standard Schema, https://standardschema.dev, copied as it invites libraries to: so an app's
-// declarations of its jobs name no package that the app does not have itself.
+// The interface of Standard Schema, https://standardschema.dev, copied as it invites libraries to: so the
+// declarations of an app's jobs name no package that the app does not have itself.
 
 /** A schema of any library that has the Standard Schema interface, such as Zod, Valibot and ArkType. */
 export interface StandardSchemaV1<Input = unknown, Output = Input> {
