@@ -4,10 +4,10 @@ import type { Engine } from '../engine/engine.js';
 import { TockError, type TockErrorCode } from '../model/errors.js';
 import { explainMissing, isConnectionFailure } from '../store/connection/errors.js';
 
-/** What no later pass can change, and the event that says so. */
-const ENDS: Partial<Readonly<Record<TockErrorCode, string>>> = {
-  TOCK_POOL_ENDED: 'pool.ended',
-  TOCK_NOT_MIGRATED: 'schema.missing',
+/** What no later pass can change, and what says so. */
+const ENDS: Partial<Readonly<Record<TockErrorCode, { readonly event: string }>>> = {
+  TOCK_POOL_ENDED: { event: 'pool.ended' },
+  TOCK_NOT_MIGRATED: { event: 'schema.missing' },
 };
 
 export interface DatabaseLog {
@@ -43,9 +43,9 @@ export function createDatabaseLog({ database, logger }: Pick<Engine, 'database' 
     },
     fails(thrown) {
       const error = explainMissing(thrown, database.schema);
-      const event = error instanceof TockError ? ENDS[error.code] : undefined;
-      if (error instanceof TockError && event !== undefined) {
-        logger.error({ event }, `this daemon stops: ${error.message}`);
+      const end = error instanceof TockError ? ENDS[error.code] : undefined;
+      if (error instanceof TockError && end !== undefined) {
+        logger.error(end, `this daemon stops: ${error.message}`);
         return error;
       }
       if (!isAway)
