@@ -84,7 +84,7 @@ export class Claimer {
       },
     });
     this.waiting = createWaitingClaim(engine, { workerId, queues, room: () => this.room, accept });
-    this.fair = createFairClaim(engine, { workerId, queues, accept });
+    this.fair = createFairClaim(engine, { workerId, queues, accept, onReady: options.onIdle });
   }
 
   /** Whether the last claim left more that is due, runs may wait for this code, or fair keys may be ready. */
@@ -153,6 +153,7 @@ export class Claimer {
   /** No more claims will come. */
   stop(): void {
     this.sweep.stop();
+    this.fair.stop();
   }
 
   private get room(): number {

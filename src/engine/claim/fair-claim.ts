@@ -1,4 +1,5 @@
 // Claims the runs of fair keys, by turns with other runs.
+import type { Timer } from '../../model/clock.js';
 import type { Claim, ClaimOptions } from '../../store/runs/claim/claim.js';
 import { claimFair } from '../../store/runs/fair/claim-fair.js';
 import type { Engine } from '../engine.js';
@@ -16,18 +17,26 @@ export interface FairClaim {
   takesTurn(): boolean;
   /** Claims at most so many. Returns how many were accepted. */
   claim(limit: number): Promise<number>;
+  /** No more claims will come. */
+  stop(): void;
 }
+
+/** A key that is ready later than this is found by a poll. */
+const MAX_WAIT_MS = 60_000;
 
 export interface FairClaimOptions extends Pick<ClaimOptions, 'workerId' | 'queues'> {
   readonly accept: (claim: Claim, sentAt: number) => Promise<number>;
+  /** A key for which the last claim was too early is ready. */
+  readonly onReady: () => void;
 }
 
 /** Nothing is expected yet. */
-export function createFairClaim(engine: Engine, { accept, ...wanted }: FairClaimOptions): FairClaim {
+export function createFairClaim(engine: Engine, { accept, onReady, ...wanted }: FairClaimOptions): FairClaim {
   const { clock, database, settings } = engine;
   let expectedAt = Number.POSITIVE_INFINITY;
   let hadTurn = false;
   let isUsed = false;
+  let timer: Timer | undefined;
   const fair: FairClaim = {
     get isExpected() {
       return clock.now() >= expectedAt;
@@ -54,7 +63,15 @@ export function createFairClaim(engine: Engine, { accept, ...wanted }: FairClaim
       const claim = await claimFair(database, { ...wanted, leaseMs: settings.leaseMs, limit });
       const nextAt = claim.nextMs === null ? Number.POSITIVE_INFINITY : clock.now() + claim.nextMs;
       expectedAt = Math.min(expectedAt, claim.hasMore ? 0 : nextAt);
+      clock.clear(timer);
+      if (claim.nextMs !== null && claim.nextMs < MAX_WAIT_MS) {
+        timer = clock.setTimeout(onReady, Math.max(0, Math.ceil(claim.nextMs)));
+        timer.unref();
+      }
       return await accept(claim, sentAt);
+    },
+    stop() {
+      clock.clear(timer);
     },
   };
   return fair;
