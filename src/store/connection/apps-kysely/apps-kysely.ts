@@ -13,7 +13,7 @@ export function loadAppsKysely(): AppsKysely {
     return loader.load() as AppsKysely;
   } catch (cause) {
     const { code, message } = cause as { readonly code?: string; readonly message?: string };
-    const why = code?.endsWith('MODULE_NOT_FOUND') === true
+    const why = code?.endsWith('MODULE_NOT_FOUND')
       ? 'npm install kysely'
       : `it cannot be loaded here (${message?.split('\n', 1)[0]}); for Jest, see docs/testing.md`;
     throw new TockError(
