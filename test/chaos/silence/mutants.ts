@@ -27,8 +27,8 @@ export const MUTANTS: readonly SilenceMutant[] = [
     changes: [
       {
         file: 'engine/claim/claimer.ts',
-        from: '(expectedWaiting && total > 0)',
-        to: 'expectedWaiting',
+        from: '(expectedOthers && total > 0)',
+        to: 'expectedOthers',
       },
     ],
     found: /asks all the time/,
