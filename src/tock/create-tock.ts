@@ -230,7 +230,10 @@ export function assembleTock(
         mutes: later((tock, ...input) => tock.alerts.mutes(...input)),
         mute: about((tock, ...input) => tock.alerts.mute(...input)),
         unmute: about((tock, ...input) => tock.alerts.unmute(...input)),
-        test: about((tock, ...input) => tock.alerts.test(...input)),
+        test: later(async (tock, channel) => {
+          if (channel !== undefined) checkText(channel, 'the channel');
+          return await tock.alerts.test(channel);
+        }),
       },
       changes: { subscribe: options => subscribeLater(later, options) },
       why: about((tock, ...input) => tock.why(...input)),

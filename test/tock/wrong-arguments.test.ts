@@ -59,6 +59,10 @@ describe('the methods of a Tock', () => {
     expect(untyped).toEqual([]);
   });
 
+  it('take nothing where the first argument may be left out', async () => {
+    expect(await test.tock.alerts.test()).toEqual([]);
+  });
+
   it('name what is missing, and what to write', async () => {
     const { tock } = test as unknown as { tock: Record<string, (...input: unknown[]) => unknown> };
     const answers = await Promise.all(
