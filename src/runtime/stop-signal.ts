@@ -11,7 +11,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 /** From now on, stop signals do not end this process: the listener gets them. */
 export function onStopSignal(listener: (name: NodeJS.Signals) => void): void {
   for (const name of STOP_SIGNALS) {
-    // Node itself listens if it was told to write a report, or a snapshot of the heap, at this signal.
+    // Node listens already if it was started with an option that writes a report or a heap snapshot then.
     if (name === 'SIGUSR2' && process.listenerCount(name) > 0) continue;
     process.on(name, listener);
   }

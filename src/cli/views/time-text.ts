@@ -50,7 +50,7 @@ function formatOf(
   return format;
 }
 
-/** In UTC where this host's zone data lack the zone: what a command has done is to be told all the same. */
+/** Falls back to UTC where this host does not know the zone: printing a time must not fail a command. */
 function makeFormat(locale: string, timeZone: string, options: Intl.DateTimeFormatOptions) {
   try {
     return new Intl.DateTimeFormat(locale, { ...options, timeZone });

@@ -6,7 +6,7 @@ import { jitterMs } from '../schedule/jitter.js';
 import type { DefinitionColumns } from './definition-columns.js';
 import { byStart, type Exception, movedIn, nextDue, skippedIn, withoutExcepted } from './exceptions.js';
 import { type OverlapPlan, planOverlap } from './plan-overlap.js';
-import { type Window, windowIn } from './window.js';
+import { type Window, windowOf } from './window.js';
 
 /** A younger occurrence was not missed: cron's minute, and one more for a slow start. */
 const ON_TIME_MS = 120_000;
@@ -93,8 +93,8 @@ export function planOccurrences(
   now: number,
   exceptions: readonly Exception[] = [],
 ): Plan {
-  const { active_window: hours, timezone, remaining_count: left } = definition;
-  const window = hours === null ? null : windowIn(hours, timezone);
+  const { remaining_count: left } = definition;
+  const window = windowOf(definition);
   // Floored, because the database's clock has microseconds, occurrences are whole seconds, and `now + 1`
   // below means the next one.
   const regular = withoutExcepted(schedule, exceptions);

@@ -21,7 +21,8 @@ export interface OverlapPlan<T> {
  * all, side by side. Otherwise a definition's runs are serial: each waits for its turn.
  *
  * Source: the six overlap policies of Temporal's schedules.
- * @param isCaughtUp had come due before any of the live runs was made: under `skip` it overlaps none of them
+ * @param isCaughtUp whether it had come due before any of the live runs was made: then it overlaps none of
+ * them under `skip`
  */
 export function planOverlap<T>(
   overlap: OverlapPolicy,

@@ -1,5 +1,4 @@
-// What is kept of a handler's result as its run's output, and what a reader of the run is told of the rest.
-
+// The part of a handler's result that is kept as the run's output, and a warning about the part that is lost.
 import { describeOutput } from '../../run/sanitize.js';
 import type { Json } from './json.js';
 import { isPlain } from './payload.js';
