@@ -43,8 +43,9 @@ describe('a daemon with room', () => {
     await virtual.clock.advance(10_000);
     const before = virtual.sent.length;
     await virtual.clock.advance(10_000);
-    // A daemon that does not listen polls each second, and then looks.
-    expect(virtual.sent.length - before).toBeLessThan(listen ? 40 : 80);
+    // It polls each second, and then looks: a daemon that listens does so too while any transaction of the server, also of
+    // another database, is older than its going to sleep. Without pauses there were 5,000.
+    expect(virtual.sent.length - before).toBeLessThan(80);
   });
 
   it.each([true, false])(
