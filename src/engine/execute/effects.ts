@@ -24,7 +24,7 @@ import { markAwaited } from '../../store/runs/waits/waits.js';
 import type { Engine } from '../engine.js';
 import { checkChildOptions, enqueueing } from '../enqueue.js';
 import { afterCommit } from '../finalize/after-commit.js';
-import { refusedOutcome } from '../finalize/refused-outcome.js';
+import { refusedOutcome } from '../finalize/outcome-of.js';
 import { retryUntil } from '../finalize/retry-until.js';
 import { addingToGroup } from '../groups.js';
 import { type ActiveRun, leaseLost } from './active-run.js';

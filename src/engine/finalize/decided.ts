@@ -13,7 +13,7 @@ import { type Engine, retryPolicyOf } from '../engine.js';
 import { afterCommit } from './after-commit.js';
 import { notifyOutcome } from './hooks.js';
 import { logOutcome, wordFor } from './log-outcome.js';
-import { refusedOutcome } from './refused-outcome.js';
+import { refusedOutcome } from './outcome-of.js';
 
 const BATCH_SIZE = 1000;
 /** Outputs may have 1 MiB each. */

@@ -1,9 +1,11 @@
 // What becomes of an attempt's run, by the job's retry policy.
 import { hostname } from 'node:os';
 import { decideOutcome, type Ending, type Outcome } from '../../model/run/decide.js';
+import { sqlState } from '../../store/connection/errors.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import { type Engine, retryPolicyOf } from '../engine.js';
 
+const UNSTORABLE = { name: 'Error', code: null, message: 'the error could not be stored', stack: null };
 const worker = `${hostname()} pid ${process.pid}`;
 
 /**
@@ -33,3 +35,19 @@ export const isGone = (outcome: Outcome | null) =>
   outcome?.transition === 'succeed' ||
   outcome?.transition === 'handOff' ||
   outcome?.deferral?.needsJob !== undefined;
+
+/**
+ * For an outcome that PostgreSQL can never store: one with the same transition, a constant error, and no output. Logs
+ * that it was refused.
+ */
+export function refusedOutcome(engine: Engine, runId: string, outcome: Outcome, error: unknown): Outcome {
+  engine.logger.error(
+    { event: 'finalize.refused', run_id: runId, error: String(error), code: sqlState(error) },
+    'PostgreSQL refused the outcome; a constant text replaces it',
+  );
+  return {
+    ...outcome,
+    output: null,
+    error: outcome.error && { ...UNSTORABLE, attempt: outcome.error.attempt },
+  };
+}

@@ -18,7 +18,7 @@ import { drainReason } from '../execute/execute.js';
 import { logWarning } from '../execute/run-logger.js';
 import { notifyOutcome } from '../finalize/hooks.js';
 import { logClaimed } from '../finalize/log-outcome.js';
-import { OutcomeBatcher } from '../finalize/outcome-batcher.js';
+import { Outcomes } from '../finalize/outcomes.js';
 import { isGone, outcomeOf } from '../finalize/outcome-of.js';
 import { admitDespiteBadRows, setAside } from '../set-aside.js';
 import { countOutcome } from './outcome-counts.js';
@@ -54,7 +54,7 @@ export class RunPipeline implements WorkerLoad {
   private readonly starts: Starts;
   private readonly throughput = createThroughput();
   private readonly slotPassing: SlotPassing<PendingOutcome>;
-  private readonly outcomes: OutcomeBatcher<PendingOutcome>;
+  private readonly outcomes: Outcomes<PendingOutcome>;
   private isStopping = false;
   /** A drain does not wait forever for a server that renews leases but accepts no outcomes. */
   private writesUntil = Number.POSITIVE_INFINITY;
@@ -96,7 +96,7 @@ export class RunPipeline implements WorkerLoad {
       room: () => (this.hasNext ? 0 : this.claimable),
     });
     this.reports = new Reports(engine, workerId);
-    this.outcomes = new OutcomeBatcher(engine, {
+    this.outcomes = new Outcomes(engine, {
       workerId,
       canWrite: ({ active }) => this.canWrite(active),
       slotPassing: this.slotPassing,

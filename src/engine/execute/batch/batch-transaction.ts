@@ -8,7 +8,7 @@ import { inSavepoint } from '../../../store/connection/savepoint.js';
 import { type Finalization, finalizeRuns, readEndedAttempts } from '../../../store/runs/finalize.js';
 import type { Engine } from '../../engine.js';
 import { afterCommit, type Committed } from '../../finalize/after-commit.js';
-import { refusedOutcome } from '../../finalize/refused-outcome.js';
+import { refusedOutcome } from '../../finalize/outcome-of.js';
 import { retryUntil } from '../../finalize/retry-until.js';
 import type { ActiveRun } from '../active-run.js';
 import { MAX_END_OF_TRANSACTION_MS } from '../effects.js';

@@ -3,7 +3,7 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
-import { OutcomeBatcher } from '../../../src/engine/finalize/outcome-batcher.js';
+import { Outcomes } from '../../../src/engine/finalize/outcomes.js';
 import { systemClock } from '../../../src/environment/system-clock.js';
 import type { Outcome } from '../../../src/model/run/decide.js';
 import type { Database } from '../../../src/store/connection/database.js';
@@ -20,7 +20,7 @@ const { test } = storeTest('2026-03-02T12:00:00Z');
 let pool: pg.Pool;
 let database: Database;
 let log: LineLog;
-let batcher: OutcomeBatcher<Finalization>;
+let outcomes: Outcomes<Finalization>;
 /** The ids of each batch that was sent. */
 let sent: string[];
 let underWay = 0;
@@ -64,7 +64,7 @@ beforeEach(async () => {
     logger: log.logger,
     workers: new Set(),
   } as unknown as Engine;
-  batcher = new OutcomeBatcher<Finalization>(engine, {
+  outcomes = new Outcomes<Finalization>(engine, {
     workerId: WORKER,
     canWrite: entry => canWrite(entry.id),
     beforeResend: async entries => void repeated.push(entries.map(each => each.id).join()),
@@ -100,7 +100,7 @@ const hold = (count: number) =>
     ...Array.from({ length: count }, () => ({ status: 'running', attempts: 2, fence: 3, locked_by: WORKER })),
   );
 const add = (ids: readonly string[], outcome: Outcome = SUCCEED) => {
-  for (const id of ids) batcher.add({ id, fence: 3, outcome });
+  for (const id of ids) outcomes.add({ id, fence: 3, outcome });
 };
 const ended = (count: number) => until(async () => done.length >= count, `${count} outcomes to end`);
 const idle = async () => {
@@ -145,16 +145,16 @@ describe('outcomes', () => {
     expect(sent).toEqual([]);
     vi.advanceTimersByTime(1);
     await idle();
-    expect([sent, done, batcher.isHeldUp]).toEqual([['1,2,3'], ['1 true', '2 true', '3 true'], false]);
+    expect([sent, done, outcomes.isHeldUp]).toEqual([['1,2,3'], ['1 true', '2 true', '3 true'], false]);
     expect(vi.getTimerCount()).toBe(0);
     expect(await rowOf('2')).toMatchObject({ status: 'succeeded' });
   });
 
   it('are written at once when nothing else is coming, or there are 2,000', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    batcher.flushSoon();
+    outcomes.flushSoon();
     add(['1']);
-    batcher.flushSoon();
+    outcomes.flushSoon();
     await idle();
     expect([sent, done, vi.getTimerCount()]).toEqual([['1'], ['1 false'], 0]);
     const many = Array.from({ length: 2001 }, (_, index) => String(index + 10));
@@ -163,10 +163,7 @@ describe('outcomes', () => {
     expect(sent).toHaveLength(1);
     add(many.slice(1999));
     await idle();
-    // The last one waited for the batch before, and then for others.
-    vi.advanceTimersByTime(30);
-    await idle();
-    expect(sent.slice(1).map(ids => ids.split(',').length)).toEqual([2000, 1]);
+    expect(sent.slice(1).map(ids => ids.split(',').length)).toEqual([2001]);
   });
 
   it('that come while a batch is under way wait for that, and go together', async () => {
@@ -174,9 +171,10 @@ describe('outcomes', () => {
     let go = (): void => undefined;
     before = () => new Promise<void>(resolve => (go = resolve));
     add(ids.slice(0, 1));
-    batcher.flushSoon();
+    outcomes.flushSoon();
+    await idle();
     add(ids.slice(1, 3));
-    batcher.flushSoon();
+    outcomes.flushSoon();
     add(ids.slice(3));
     await idle();
     expect(sent).toEqual(['1']);
@@ -227,15 +225,15 @@ describe('outcomes that the server does not take for now', () => {
     before = () => {
       // The batch and its halves.
       if (sent.length <= 3) throw refusing('57014');
-      heldUp.push(batcher.isHeldUp);
+      heldUp.push(outcomes.isHeldUp);
     };
     add(ids);
     await ended(4);
-    await until(async () => resumed === 1, 'the batcher to be idle again');
+    await until(async () => resumed === 1, 'the outcomes to be idle again');
     expect(heldUp[0]).toBe(true);
     expect(sent).toEqual(['1,2,3,4', '1,2', '3,4', '1', '2', '3', '4']);
     expect(repeated).toEqual(['1,2', '3,4', '1', '2', '3', '4']);
-    expect([done, batcher.isHeldUp]).toEqual([['1 true', '2 true', '3 true', '4 true'], false]);
+    expect([done, outcomes.isHeldUp]).toEqual([['1 true', '2 true', '3 true', '4 true'], false]);
     expect(log.lines).toMatchObject([
       { event: 'finalize.waiting', runs: 4, code: '57014', error: 'Error: refused 57014' },
       { event: 'finalize.resumed' },
@@ -247,7 +245,7 @@ describe('outcomes that the server does not take for now', () => {
       if (ids === '5') throw refusing('57014');
     };
     await ended(5);
-    await until(async () => resumed === 2, 'the batcher to be idle again');
+    await until(async () => resumed === 2, 'the outcomes to be idle again');
     expect(eventsOf().slice(2)).toEqual(['finalize.waiting', 'finalize.resumed']);
   });
 
@@ -277,10 +275,10 @@ describe('outcomes that the server does not take for now', () => {
     const fresh = await hold(1);
     add(fresh);
     await ended(4);
-    expect(batcher.isHeldUp).toBe(false);
+    expect(outcomes.isHeldUp).toBe(false);
     isOpen = true;
     await ended(5);
-    await until(async () => resumed === 1, 'the batcher to be idle again');
+    await until(async () => resumed === 1, 'the outcomes to be idle again');
   });
 
   it('take what is new along with the next try, first', async () => {
@@ -289,9 +287,9 @@ describe('outcomes that the server does not take for now', () => {
       throw refusing('57014');
     };
     add(ids.slice(0, 1));
-    await until(async () => batcher.isHeldUp, 'the batcher to be held up');
+    await until(async () => outcomes.isHeldUp, 'the outcomes to be held up');
     add(ids.slice(1));
-    batcher.flushSoon();
+    outcomes.flushSoon();
     await until(async () => sent.includes('2'), 'the new one to be sent');
     expect(sent.indexOf('2')).toBe(sent.lastIndexOf('1', sent.indexOf('2')) + 1);
     before = () => undefined;
@@ -329,7 +327,7 @@ describe('a server that is away', () => {
     add(ids.slice(0, 4));
     await until(async () => sent.length >= 3, 'two more tries');
     add(ids.slice(4));
-    batcher.flushSoon();
+    outcomes.flushSoon();
     await until(async () => sent.length >= 5, 'two more tries');
     before = () => undefined;
     await ended(5);
@@ -341,7 +339,7 @@ describe('a server that is away', () => {
     await test.sql('update tock.job_runs_live set fence = 4 where id = 2');
     let losses = 0;
     const heldUp: boolean[] = [];
-    before = () => heldUp.push(batcher.isHeldUp);
+    before = () => heldUp.push(outcomes.isHeldUp);
     answered = () => {
       losses++;
       // The batch; then, of what was sent again, the one that asks what became of it.
@@ -368,7 +366,7 @@ describe('an outcome that PostgreSQL can never store', () => {
       ...FAIL,
       error: { attempt: 2, name: 'E', code: null, message: 'fine', stack: null },
     });
-    batcher.flushSoon();
+    outcomes.flushSoon();
     await ended(4);
     expect(done.toSorted()).toEqual(['1 true', '2 true', '3 true', '4 true']);
     expect(await rowOf('1')).toMatchObject({ status: 'succeeded', output: { sent: 1 } });
@@ -378,7 +376,7 @@ describe('an outcome that PostgreSQL can never store', () => {
     });
     expect(await rowOf('4')).toMatchObject({ status: 'failed', errors: [{ message: 'fine' }] });
     expect(log.lines).toMatchObject([{ event: 'finalize.refused', run_id: '3', code: '22P05' }]);
-    expect([batcher.isHeldUp, resumed]).toEqual([false, 0]);
+    expect([outcomes.isHeldUp, resumed]).toEqual([false, 0]);
   });
 
   it('holds up new ones where the server takes neither half of its batch for now', async () => {
@@ -388,10 +386,10 @@ describe('an outcome that PostgreSQL can never store', () => {
     };
     add(ids);
     await until(async () => sent.length > 3, 'a half to be sent again');
-    expect(batcher.isHeldUp).toBe(true);
+    expect(outcomes.isHeldUp).toBe(true);
     before = () => undefined;
     await ended(2);
-    await until(async () => resumed === 1, 'the batcher to be idle again');
+    await until(async () => resumed === 1, 'the outcomes to be idle again');
   });
 
   it('is given up where even the constant text is refused', async () => {
@@ -403,7 +401,7 @@ describe('an outcome that PostgreSQL can never store', () => {
     await ended(2);
     expect(done.toSorted()).toEqual(['1 false', '2 true']);
     expect(eventsOf()).toEqual(['finalize.refused', 'finalize.failed']);
-    expect(batcher.isHeldUp).toBe(false);
+    expect(outcomes.isHeldUp).toBe(false);
   });
 
   it('holds up no others where it is alone in its batch and is given up', async () => {
@@ -414,7 +412,7 @@ describe('an outcome that PostgreSQL can never store', () => {
     add(ids.slice(0, 1), FAIL);
     await ended(1);
     await idle();
-    expect([done, batcher.isHeldUp]).toEqual([['1 false'], false]);
+    expect([done, outcomes.isHeldUp]).toEqual([['1 false'], false]);
     add(ids.slice(1));
     await ended(2);
     expect(done).toEqual(['1 false', '2 true']);

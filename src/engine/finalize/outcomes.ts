@@ -1,0 +1,355 @@
+// Writes the outcomes of attempts, many in one statement: one loop for those that come, and one for those that the
+// server has rejected. Each goes on for as long as there are any.
+import type { Timer } from '../../model/clock.js';
+import { TockError } from '../../model/errors.js';
+import type { Outcome } from '../../model/run/decide.js';
+import { isConnectionFailure, isPoolEnded, isUnstorable, sqlState } from '../../store/connection/errors.js';
+import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
+import {
+  type FailedPart,
+  type Finalization,
+  finalizeRuns,
+  type PassingOn,
+  readEndedAttempts,
+} from '../../store/runs/finalize.js';
+import type { SlotPassing } from '../claim/passing-on.js';
+import type { Engine } from '../engine.js';
+import { afterCommit, createFollowUps } from './after-commit.js';
+import { refusedOutcome } from './outcome-of.js';
+
+/** The first outcome waits so long for others. */
+const GATHER_MS = 3;
+/** After a batch of this size outcomes come quickly: each statement has a cost of its own, so the next is larger. */
+const QUICK_BATCH = 50;
+const GATHER_QUICK_MS = 30;
+const ENOUGH_QUICK = 500;
+/** So many never wait for others, and as many are sent with a repetition. */
+const MAX_BATCH = 2000;
+
+/** Pauses before rejected outcomes are sent again. */
+const FIRST_PAUSE_MS = 50;
+const MAX_PAUSE_MS = 5000;
+/** After this many rejected batches in a row, the rest waits for the next round. */
+const MAX_REJECTED_IN_A_ROW = 3;
+
+export interface OutcomesOptions<Entry> {
+  readonly workerId: string;
+  readonly slotPassing: SlotPassing<Entry>;
+  /** Whether the lease still lasts. Otherwise the outcome is given up. */
+  readonly canWrite: (entry: Entry) => boolean;
+  /** Called before outcomes are sent again. Must not throw. */
+  readonly beforeResend: (entries: readonly Entry[]) => Promise<void>;
+  /**
+   * Called once for each outcome: `isWritten` is false where the lease was lost, `isSlotFree` is true where slots
+   * became free with the batch, under whatever limit, and were not passed on.
+   */
+  readonly onWritten: (entry: Entry, isWritten: boolean, isSlotFree: boolean) => void;
+  /** Accepts runs to which slots were passed on. @param sentAt by the engine's clock */
+  readonly accept: (claimed: readonly ClaimedRun[], sentAt: number) => void;
+  /** Called when no rejected outcome is left. */
+  readonly onResumed: () => void;
+}
+
+interface Batch<Entry> {
+  readonly entries: readonly Entry[];
+  /** The batch was sent before, and the reply was lost. */
+  readonly mayBeWritten: boolean;
+  /** Replaces the outcome of a single entry that PostgreSQL can never store; otherwise null. */
+  readonly substitute: Outcome | null;
+}
+
+/** What the loop waits for before it writes. */
+interface Gathering {
+  readonly isQuick: boolean;
+  /** Ends the wait. */
+  readonly end: () => void;
+}
+
+/**
+ * Outcomes are written 3 ms after the first of them, or when the batch before is written. After a batch of 50 or more:
+ * 30 ms after that was sent, or when there are 500, or one for which other runs wait.
+ *
+ * Outcomes that the server rejects, for whatever reason, are kept and sent again, with growing pauses, for as long as
+ * the lease lasts. The fence makes a repetition harmless. If the reply was lost, reading back finds the outcomes that
+ * were written. Each repetition is sent in halves, so that one rejected outcome does not hold up others. An outcome
+ * that PostgreSQL can never store is replaced by a constant text.
+ */
+export class Outcomes<Entry extends Finalization> {
+  private readonly engine: Engine;
+  private readonly options: OutcomesOptions<Entry>;
+  private readonly followUps: () => Promise<unknown>;
+  private fresh: Entry[] = [];
+  private isWriting = false;
+  private gathering: Gathering | null = null;
+  /** No other outcome is expected soon. */
+  private isHurried = false;
+  private rejected: Batch<Entry>[] = [];
+  private isRepeating = false;
+  /** A rejected batch is being sent again; fresh outcomes are tried beside it. */
+  private isSentAgain = false;
+  private heldUp = false;
+  private lastError: unknown;
+  /** Errors that were logged since no outcome was rejected. */
+  private readonly loggedErrors = new Set<string>();
+
+  constructor(engine: Engine, options: OutcomesOptions<Entry>) {
+    this.engine = engine;
+    this.options = options;
+    this.followUps = createFollowUps(engine);
+  }
+
+  /** The server accepted nothing of the last batch, and nothing since: the worker claims only what it must. */
+  get isHeldUp(): boolean {
+    return this.heldUp;
+  }
+
+  /** Calls `onWritten` when the outcome is written. */
+  add(entry: Entry): void {
+    this.fresh.push(entry);
+    if (!this.isWriting) void this.writeFresh();
+    else if (this.gathering !== null && this.isEnough(this.gathering.isQuick, [entry])) this.gathering.end();
+  }
+
+  /** No other outcome is expected soon: writes now, or as soon as the batch before is written. */
+  flushSoon(): void {
+    if (!this.isWriting) return;
+    this.isHurried = true;
+    this.gathering?.end();
+  }
+
+  private async writeFresh(): Promise<void> {
+    this.isWriting = true;
+    const { clock } = this.engine;
+    let isQuick = false;
+    let waitMs = GATHER_MS;
+    while (this.fresh.length > 0 || isQuick) {
+      await this.gather(waitMs, isQuick);
+      // The next repetition sends them too.
+      if (this.heldUp && !this.isSentAgain) break;
+      const entries = this.take(Number.POSITIVE_INFINITY);
+      if (entries.length === 0) break;
+      const sentAt = clock.now();
+      this.heldUp = !(await this.write({ entries, mayBeWritten: false, substitute: null }));
+      if (this.rejected.length > 0 && !this.isRepeating) void this.repeat();
+      // All that have come meanwhile go at once: the slower the database, the larger the batches.
+      isQuick = entries.length >= QUICK_BATCH;
+      waitMs = isQuick ? sentAt + GATHER_QUICK_MS - clock.now() : 0;
+    }
+    this.isHurried = false;
+    this.isWriting = false;
+  }
+
+  /** Resolves after `waitMs`, or once no more are to be waited for. */
+  private async gather(waitMs: number, isQuick: boolean): Promise<void> {
+    if (waitMs <= 0 || this.isHurried || this.isEnough(isQuick, this.fresh)) return;
+    let timer: Timer | undefined;
+    await new Promise<void>(resolve => {
+      this.gathering = { isQuick, end: resolve };
+      timer = this.engine.clock.setTimeout(resolve, waitMs);
+    });
+    this.gathering = null;
+    this.engine.clock.clear(timer);
+  }
+
+  private isEnough(isQuick: boolean, added: readonly Entry[]): boolean {
+    if (this.fresh.length >= MAX_BATCH) return true;
+    return isQuick && (this.fresh.length >= ENOUGH_QUICK || added.some(this.options.slotPassing.holdsSlot));
+  }
+
+  private take(count: number): readonly Entry[] {
+    const taken = this.fresh.slice(0, count);
+    this.fresh = this.fresh.slice(count);
+    this.isHurried = false;
+    return taken;
+  }
+
+  /** Sends rejected outcomes again, until none is left. */
+  private async repeat(): Promise<void> {
+    this.isRepeating = true;
+    let pauseMs = FIRST_PAUSE_MS;
+    while (this.rejected.length > 0) {
+      await this.engine.clock.sleep(pauseMs);
+      pauseMs = (await this.repeatOnce()) ? FIRST_PAUSE_MS : Math.min(pauseMs * 2, MAX_PAUSE_MS);
+    }
+    this.isRepeating = false;
+    this.heldUp = false;
+    this.loggedErrors.clear();
+    this.engine.logger.info({ event: 'finalize.resumed' }, 'the database has accepted all outcomes again');
+    this.options.onResumed();
+    this.goOn();
+  }
+
+  /** Sends each batch once, until several in a row are rejected. Returns whether any was accepted. */
+  private async repeatOnce(): Promise<boolean> {
+    const batches = this.rejected;
+    this.rejected = [];
+    const fresh = this.heldUp ? this.take(MAX_BATCH) : [];
+    if (fresh.length > 0) batches.unshift({ entries: fresh, mayBeWritten: false, substitute: null });
+    const unsent: Batch<Entry>[] = [];
+    let isAnyAccepted = false;
+    let rejectedInARow = 0;
+    for (const batch of batches) {
+      const entries = this.giveUpExpired(batch.entries);
+      if (entries.length === 0) continue;
+      if (rejectedInARow >= MAX_REJECTED_IN_A_ROW) {
+        unsent.push({ ...batch, entries });
+        continue;
+      }
+      this.isSentAgain = true;
+      await this.options.beforeResend(entries);
+      const isAccepted = await this.write({ ...batch, entries });
+      this.isSentAgain = false;
+      if (isAccepted) {
+        [isAnyAccepted, this.heldUp, rejectedInARow] = [true, false, 0];
+        this.goOn();
+      } else {
+        rejectedInARow = isConnectionFailure(this.lastError) ? MAX_REJECTED_IN_A_ROW : rejectedInARow + 1;
+      }
+    }
+    // Batches that were rejected again come last.
+    this.rejected = [...unsent, ...this.rejected];
+    return isAnyAccepted;
+  }
+
+  /** Writes the fresh outcomes that were held up. */
+  private goOn(): void {
+    if (this.fresh.length === 0) return;
+    if (!this.isWriting) void this.writeFresh();
+    this.flushSoon();
+  }
+
+  /** Writes a batch, then follows up. Keeps what is rejected. Returns whether any was accepted. */
+  private async write(batch: Batch<Entry>): Promise<boolean> {
+    const { entries, mayBeWritten, substitute } = batch;
+    const { engine } = this;
+    const { workerId, slotPassing, accept, onWritten } = this.options;
+    const sent = substitute === null ? entries : entries.map(entry => ({ ...entry, outcome: substitute }));
+    const sentAt = engine.clock.now();
+    const passingOn = mayBeWritten || substitute !== null ? null : slotPassing.begin(entries, sentAt);
+    const { lost, failed, freed, outboxWritten, claimed } = await finalizeRuns(
+      engine.database,
+      sent,
+      workerId,
+      passingOn as PassingOn<Finalization> | null,
+    );
+    if (passingOn !== null) {
+      slotPassing.end(passingOn, claimed.length);
+      accept(claimed, sentAt);
+    }
+    let gone = lost;
+    try {
+      if (mayBeWritten && lost.size > 0) gone = await this.withoutWritten(entries, lost);
+    } catch (error) {
+      this.keep(batch, error);
+      return false;
+    }
+    const accepted = failed.length === 0 ? entries : without(entries, failed);
+    const dead = accepted.filter(entry => entry.outcome.transition === 'exhaust' && !gone.has(entry.id));
+    if (freed.length > 0 || dead.length > 0) {
+      const committed = { freed, outboxWritten: false, dead: dead.map(entry => entry.id) };
+      if ((await afterCommit(engine, committed)) > 0) slotPassing.recordUnblocked();
+    }
+    const tell = () => {
+      for (const entry of accepted) onWritten(entry, !gone.has(entry.id), freed.length > 0);
+    };
+    // The next batch does not wait for that.
+    if (outboxWritten) void this.followUps().then(tell);
+    else tell();
+    let isAccepted = accepted.length > 0;
+    for (const { part, error } of failed) {
+      const rest = substitute === null ? { ...batch, entries: part } : batch;
+      isAccepted = (await this.writeOtherwise(rest, error)) || isAccepted;
+    }
+    return isAccepted;
+  }
+
+  /** Writes a rejected batch at once, in halves or without what PostgreSQL refuses; or keeps it for later. */
+  private async writeOtherwise(batch: Batch<Entry>, error: unknown): Promise<boolean> {
+    const [first] = batch.entries;
+    if (isPoolEnded(error)) {
+      this.giveUp(batch.entries, error);
+      return true;
+    }
+    if (!isUnstorable(error) || first === undefined) {
+      this.keep(batch, error);
+      return false;
+    }
+    if (batch.entries.length > 1) {
+      let isAccepted = false;
+      for (const half of halvesOf(batch)) isAccepted = (await this.write(half)) || isAccepted;
+      return isAccepted;
+    }
+    if (batch.substitute === null) {
+      const substitute = refusedOutcome(this.engine, first.id, first.outcome, error);
+      return await this.write({ ...batch, substitute });
+    }
+    this.engine.logger.error(
+      { event: 'finalize.failed', run_id: first.id, error: String(error), code: sqlState(error) },
+      'PostgreSQL refuses even the constant text; the lease will expire',
+    );
+    this.options.onWritten(first, false, false);
+    return true;
+  }
+
+  /** Of the runs that seem lost, those whose outcome an earlier attempt has not written. */
+  private async withoutWritten(
+    entries: readonly Entry[],
+    lost: ReadonlySet<string>,
+  ): Promise<ReadonlySet<string>> {
+    const written = await readEndedAttempts(this.engine.database, entries, this.options.workerId);
+    return new Set([...lost].filter(id => !written.has(id)));
+  }
+
+  private keep(batch: Batch<Entry>, error: unknown): void {
+    this.lastError = error;
+    const mayBeWritten = batch.mayBeWritten || isConnectionFailure(error);
+    // Halves mean more statements. They help if one row is locked, not if the server cannot be reached.
+    const isAway = isConnectionFailure(error) && !(error instanceof TockError);
+    for (const part of isAway ? [batch] : halvesOf(batch)) this.rejected.push({ ...part, mayBeWritten });
+    const name = sqlState(error) ?? String(error);
+    if (this.loggedErrors.has(name)) return;
+    this.loggedErrors.add(name);
+    this.engine.logger.warn(
+      { event: 'finalize.waiting', runs: batch.entries.length, error: String(error), code: sqlState(error) },
+      'the database accepts no outcomes now; they are kept and sent again while their leases last',
+    );
+  }
+
+  private giveUpExpired(entries: readonly Entry[]): readonly Entry[] {
+    const held = entries.filter(this.options.canWrite);
+    if (held.length === entries.length) return entries;
+    const isHeld = new Set(held);
+    this.giveUp(
+      entries.filter(entry => !isHeld.has(entry)),
+      this.lastError,
+    );
+    return held;
+  }
+
+  private giveUp(entries: readonly Entry[], error: unknown): void {
+    const why = isPoolEnded(error) ? 'because the pool was ended' : 'while their leases lasted';
+    this.engine.logger.error(
+      { event: 'finalize.lost', runs: entries.length, error: String(error) },
+      `outcomes could not be written ${why}; the runs will be tried again`,
+    );
+    for (const entry of entries) this.options.onWritten(entry, false, false);
+  }
+}
+
+function halvesOf<Entry>(batch: Batch<Entry>): Batch<Entry>[] {
+  const { entries } = batch;
+  if (entries.length < 2) return [batch];
+  const middle = Math.ceil(entries.length / 2);
+  return [
+    { ...batch, entries: entries.slice(0, middle) },
+    { ...batch, entries: entries.slice(middle) },
+  ];
+}
+
+function without<Entry extends Finalization>(
+  entries: readonly Entry[],
+  failed: readonly FailedPart<Entry>[],
+): readonly Entry[] {
+  const ids = new Set(failed.flatMap(({ part }) => part.map(entry => entry.id)));
+  return entries.filter(entry => !ids.has(entry.id));
+}
