@@ -63,6 +63,7 @@ describe.skipIf(lacksDrivers())('Neon', () => {
     });
     const pool = new Pool({ connectionString: url, max: 4 });
     pool.on('error', () => undefined);
+    const outside = await pool.connect();
     return {
       transact: async work => {
         const client = await pool.connect();
@@ -80,8 +81,11 @@ describe.skipIf(lacksDrivers())('Neon', () => {
           client.release();
         }
       },
-      outside: pool,
-      close: async () => await pool.end(),
+      outside,
+      async close() {
+        outside.release();
+        await pool.end();
+      },
     };
   });
 

@@ -9,6 +9,7 @@ import type { Wait } from '../../model/run/snooze.js';
 import { TRANSITIONS } from '../../model/run/states.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import type { Engine } from '../engine.js';
+import type { ActiveRun } from '../execute/active-run.js';
 
 export type LoggedRun = Pick<ClaimedRun, 'id' | 'job' | 'attempts' | 'max_attempts' | 'scheduled_for'>;
 export type OutcomeWord = keyof OutcomeCounts;
@@ -101,4 +102,18 @@ export function wordFor(transition: Outcome['transition']): OutcomeWord {
   if (transition === 'release') return 'released';
   if (transition === 'suspend') return 'waiting';
   return transition === 'defer' ? 'deferred' : TRANSITIONS[transition].to;
+}
+
+/** Counts how an attempt ended, and logs a line for it. */
+export function countOutcome(
+  engine: Engine,
+  counts: OutcomeCounts,
+  { run, isCommitted }: ActiveRun,
+  outcome: Outcome | null,
+  isWritten: boolean,
+  durationMs: number,
+): void {
+  const word = isWritten ? wordFor(isCommitted ? 'succeed' : (outcome?.transition ?? 'succeed')) : 'lost';
+  counts[word]++;
+  logOutcome(engine, run, word, outcome, durationMs);
 }

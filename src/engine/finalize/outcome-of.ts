@@ -37,8 +37,8 @@ export const isGone = (outcome: Outcome | null) =>
   outcome?.deferral?.needsJob !== undefined;
 
 /**
- * For an outcome that PostgreSQL can never store: one with the same transition, a constant error, and no output. Logs
- * that it was refused.
+ * For an outcome that PostgreSQL can never store: one with the same transition, a constant error, and no
+ * output. Logs that it was refused.
  */
 export function refusedOutcome(engine: Engine, runId: string, outcome: Outcome, error: unknown): Outcome {
   engine.logger.error(

@@ -1,6 +1,11 @@
 // How many more runs a worker may claim.
 import { describe, expect, it } from 'vitest';
-import { claimable, MAX_UNWRITTEN, type WorkerLoad } from '../../../src/engine/claim/claimable.js';
+import {
+  claimable,
+  isWorthClaiming,
+  MAX_UNWRITTEN,
+  type WorkerLoad,
+} from '../../../src/engine/claim/prefetch.js';
 
 const IDLE: WorkerLoad = {
   isClosed: false,
@@ -55,3 +60,17 @@ describe('claimable', () => {
     expect(claimable({ ...IDLE, ...load })).toBe(count);
   });
 });
+
+it.each([
+  [0, 0, true],
+  [0, 1, false],
+  [24, 50, false],
+  [25, 50, true],
+  [499, 4000, false],
+  [500, 4000, true],
+])(
+  'room for %d is worth a claim that follows another at once, where %d are to be prefetched: %s',
+  (room, target, isWorth) => {
+    expect(isWorthClaiming(room, target)).toBe(isWorth);
+  },
+);

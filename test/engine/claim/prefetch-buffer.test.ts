@@ -1,6 +1,6 @@
 // Claimed runs that wait for free capacity.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createPrefetchBuffer, type PrefetchBuffer } from '../../../src/engine/claim/prefetch-buffer.js';
+import { createPrefetchBuffer, type PrefetchBuffer } from '../../../src/engine/claim/prefetch.js';
 import { createVirtualClock, type VirtualClock } from '../../support/virtual-clock.js';
 
 let clock: VirtualClock;

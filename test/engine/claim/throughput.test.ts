@@ -1,6 +1,6 @@
 // How many runs to prefetch, by the recent throughput.
 import { describe, expect, it } from 'vitest';
-import { createThroughput, MAX_PREFETCHED } from '../../../src/engine/claim/throughput.js';
+import { createThroughput, MAX_PREFETCHED } from '../../../src/engine/claim/prefetch.js';
 
 describe('createThroughput', () => {
   /** Ends `perMs` runs each millisecond for `ms`. Returns the time after that. */

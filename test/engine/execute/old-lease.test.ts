@@ -185,8 +185,8 @@ describe('a run with a slot whose admission is answered after its lease', () => 
     const ids = await test.tock.enqueueMany([{ job: alone }, { job: alone }]);
     isLate = text => text.includes('insert into tock.job_slots');
     late(LEASE_MS);
-    await claim();
-    await claim();
+    // The other may be claimed before the slot is free again, and is blocked then.
+    for (let n = 0; n < 3; n++) await claim();
     expect([calls.length, atWork.most, worker.outcomeCounts.deferred, await slots()]).toEqual([2, 1, 1, []]);
     for (const id of ids) expect(await stateOf(id ?? '')).toEqual(SUCCEEDED);
   });

@@ -320,10 +320,15 @@ describe('a relay', () => {
     const [id = ''] = await enqueue(1);
     await taken(1);
     await handedOff(1);
-    await test.sql('alter table tock.job_hand_offs rename to away');
-    await answer(broker.taken[0]);
-    await until(() => Promise.resolve(broker.rejections > 1), 'two rejections');
-    await test.sql('alter table tock.away rename to job_hand_offs');
+    await test.sql(`
+      create function tock.not_now() returns trigger language plpgsql as $$ begin raise exception 'not now'; end $$;
+      create trigger not_now before insert or update or delete on tock.job_hand_offs execute function tock.not_now()`);
+    try {
+      await answer(broker.taken[0]);
+      await until(() => Promise.resolve(broker.rejections > 1), 'two rejections');
+    } finally {
+      await test.sql('drop function tock.not_now() cascade');
+    }
     await ended([id]);
     expect(events('relay.answers_waiting')).toHaveLength(1);
     expect(await figuresOf(relay)).toMatchObject({ handedOver: 1, completed: 1, refused: 0 });

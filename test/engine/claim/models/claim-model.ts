@@ -1,6 +1,6 @@
 // A small world of workers that claim: runs that are committed late, given back or left by a killed worker, and
 // notifications that are lost. Each step is one that the engine or the server does as a whole; between any two,
-// another worker may do one of its own. Claims, sweeps and polls are as claimer.ts, sweep.ts and passes.ts have
+// another worker may do one of its own. Claims, sweeps and polls are as claims.ts, sweep.ts and passes.ts have
 // them, without time: whatever has a pause may come at once, and may be too early for its turn. Only where a
 // notification is lost do workers poll: in all other worlds, what is due starts before a poll comes.
 import type { Sent } from '../../../../src/engine/claim/watermarks.js';

@@ -1,20 +1,18 @@
-// When outcomes are written: how long they wait for others. The database is a fake, which answers when the test says so.
+// When outcomes are written: how long they wait for others. The database is a fake, which answers when the
+// test says so.
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
-import { Outcomes } from '../../../src/engine/finalize/outcomes.js';
+import { activeRun } from '../../../src/engine/execute/active-run.js';
+import { Outcomes } from '../../../src/engine/worker/outcomes.js';
 import type { Outcome } from '../../../src/model/run/decide.js';
-import type { Finalization } from '../../../src/store/runs/finalize.js';
+import type { ClaimedRun } from '../../../src/store/runs/claim/claimed-run.js';
 import { collectLines } from '../../support/lines.js';
 import { createVirtualClock, type VirtualClock } from '../../support/virtual-clock.js';
-
-interface Entry extends Finalization {
-  readonly isAwaited: boolean;
-}
 
 const SUCCEED: Outcome = { transition: 'succeed', output: null, error: null, delayMs: 0, skipReason: null };
 
 let clock: VirtualClock;
-let outcomes: Outcomes<Entry>;
+let outcomes: Outcomes;
 /** The sizes of what was sent, and when, in milliseconds. */
 let sent: string[];
 /** Answers the statement that is under way. */
@@ -35,25 +33,17 @@ beforeEach(() => {
         };
       }),
   };
-  outcomes = new Outcomes<Entry>(
-    { clock, database, logger: collectLines().logger, workers: new Set() } as unknown as Engine,
-    {
-      workerId: '00000000-0000-4000-8000-000000000001',
-      canWrite: () => true,
-      beforeResend: () => Promise.resolve(),
-      onWritten: () => undefined,
-      slotPassing: {
-        awaited: 0,
-        holdsSlot: entry => entry.isAwaited,
-        recordClaim: () => undefined,
-        begin: () => null,
-        end: () => undefined,
-        recordUnblocked: () => undefined,
-      },
-      accept: () => undefined,
-      onResumed: () => undefined,
-    },
-  );
+  const settings = { leaseMs: 60_000 };
+  const { logger } = collectLines();
+  outcomes = new Outcomes({ clock, database, logger, settings, workers: new Set() } as unknown as Engine, {
+    workerId: '00000000-0000-4000-8000-000000000001',
+    queues: null,
+    room: () => 0,
+    reports: { flush: () => Promise.resolve() },
+    onWritten: () => undefined,
+    accept: () => undefined,
+    onResumed: () => undefined,
+  });
 });
 
 /** Resolves when all that follows from what has happened has been done. */
@@ -63,8 +53,10 @@ const pass = async (ms: number) => {
   await settled();
 };
 const add = async (count: number, isAwaited = false) => {
-  for (let n = 0; n < count; n++)
-    outcomes.add({ id: String(nextId++), fence: 1, outcome: SUCCEED, isAwaited });
+  for (let n = 0; n < count; n++) {
+    const run = { id: String(nextId++), fence: 1, slot_keys: isAwaited ? ['job:x'] : null } as ClaimedRun;
+    outcomes.add(activeRun(run, clock.now()), SUCCEED);
+  }
   await settled();
 };
 /** A batch of this size is sent now. */

@@ -3,11 +3,12 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
-import { Outcomes } from '../../../src/engine/finalize/outcomes.js';
+import { activeRun } from '../../../src/engine/execute/active-run.js';
+import { Outcomes } from '../../../src/engine/worker/outcomes.js';
 import { systemClock } from '../../../src/environment/system-clock.js';
 import type { Outcome } from '../../../src/model/run/decide.js';
 import type { Database } from '../../../src/store/connection/database.js';
-import type { Finalization } from '../../../src/store/runs/finalize.js';
+import type { ClaimedRun } from '../../../src/store/runs/claim/claimed-run.js';
 import { openDatabase } from '../../support/database.js';
 import { collectLines, type LineLog } from '../../support/lines.js';
 import { storeTest } from '../../support/open.js';
@@ -20,7 +21,7 @@ const { test } = storeTest('2026-03-02T12:00:00Z');
 let pool: pg.Pool;
 let database: Database;
 let log: LineLog;
-let outcomes: Outcomes<Finalization>;
+let outcomes: Outcomes;
 /** The ids of each batch that was sent. */
 let sent: string[];
 let underWay = 0;
@@ -29,7 +30,6 @@ let before: (ids: string, text: string) => unknown;
 let answered: (ids: string) => unknown;
 let done: string[];
 let resumed: number;
-let unblocked: number;
 let repeated: string[];
 let canWrite: (id: string) => boolean;
 beforeAll(() => {
@@ -39,7 +39,7 @@ beforeAll(() => {
 });
 beforeEach(async () => {
   log = collectLines();
-  [sent, done, repeated, resumed, unblocked] = [[], [], [], 0, 0];
+  [sent, done, repeated, resumed] = [[], [], [], 0];
   before = () => undefined;
   answered = () => undefined;
   canWrite = () => true;
@@ -62,21 +62,15 @@ beforeEach(async () => {
     clock: systemClock,
     database: watched,
     logger: log.logger,
+    settings: { leaseMs: 60_000 },
     workers: new Set(),
   } as unknown as Engine;
-  outcomes = new Outcomes<Finalization>(engine, {
+  outcomes = new Outcomes(engine, {
     workerId: WORKER,
-    canWrite: entry => canWrite(entry.id),
-    beforeResend: async entries => void repeated.push(entries.map(each => each.id).join()),
-    onWritten: (entry, isWritten) => done.push(`${entry.id} ${isWritten}`),
-    slotPassing: {
-      awaited: 0,
-      holdsSlot: () => false,
-      recordClaim: () => undefined,
-      begin: () => null,
-      end: () => undefined,
-      recordUnblocked: () => void unblocked++,
-    },
+    queues: null,
+    room: () => 0,
+    reports: { flush: async actives => void repeated.push(actives.map(({ run }) => run.id).join()) },
+    onWritten: ({ run }, _outcome, isWritten) => done.push(`${run.id} ${isWritten}`),
     accept: () => undefined,
     onResumed: () => resumed++,
   });
@@ -100,7 +94,10 @@ const hold = (count: number) =>
     ...Array.from({ length: count }, () => ({ status: 'running', attempts: 2, fence: 3, locked_by: WORKER })),
   );
 const add = (ids: readonly string[], outcome: Outcome = SUCCEED) => {
-  for (const id of ids) outcomes.add({ id, fence: 3, outcome });
+  for (const id of ids) {
+    const run = { id, fence: 3, slot_keys: null } as ClaimedRun;
+    outcomes.add({ ...activeRun(run, performance.now()), isLost: !canWrite(id) }, outcome);
+  }
 };
 const ended = (count: number) => until(async () => done.length >= count, `${count} outcomes to end`);
 const idle = async () => {
@@ -115,7 +112,7 @@ const refusing = (code: string) => Object.assign(new Error(`refused ${code}`), {
 const rowOf = async (id: string) => (await test.sql('select * from tock.job_runs where id = $1', [id]))[0];
 
 describe('outcomes', () => {
-  it('say whether a run was waiting for a slot that they freed', async () => {
+  it('unblock a run that was waiting for a slot that they freed', async () => {
     const [wanted = '', unwanted = ''] = await hold(2);
     const limited = (key: string) => ({ slot_keys: [key], slot_limits: [1] });
     const [waiting] = await addRuns(test, { ...limited('job:a'), blocked_on: 'job:a' });
@@ -129,10 +126,8 @@ describe('outcomes', () => {
       );
     add([unwanted]);
     await ended(1);
-    expect(unblocked).toBe(0);
     add([wanted]);
     await ended(2);
-    expect(unblocked).toBe(1);
     expect(await rowOf(waiting ?? '')).toMatchObject({ blocked_on: null });
   });
 

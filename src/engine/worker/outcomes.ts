@@ -1,5 +1,5 @@
-// Writes the outcomes of attempts, many in one statement: one loop for those that come, and one for those that the
-// server has rejected. Each goes on for as long as there are any.
+// Writes the outcomes of attempts, many in one statement: one loop for those that come, and one for those
+// that the server has rejected. Each goes on for as long as there are any.
 import type { Timer } from '../../model/clock.js';
 import { TockError } from '../../model/errors.js';
 import type { Outcome } from '../../model/run/decide.js';
@@ -9,17 +9,21 @@ import {
   type FailedPart,
   type Finalization,
   finalizeRuns,
-  type PassingOn,
   readEndedAttempts,
 } from '../../store/runs/finalize.js';
-import type { SlotPassing } from '../claim/passing-on.js';
 import type { Engine } from '../engine.js';
-import { afterCommit, createFollowUps } from './after-commit.js';
-import { refusedOutcome } from './outcome-of.js';
+import { type ActiveRun, isHeld } from '../execute/active-run.js';
+import { afterCommit, createFollowUps } from '../finalize/after-commit.js';
+import { refusedOutcome } from '../finalize/outcome-of.js';
+import { createSlotPassing, type SlotPassing } from './passing-on.js';
+import type { Reports } from './reports.js';
 
 /** The first outcome waits so long for others. */
 const GATHER_MS = 3;
-/** After a batch of this size outcomes come quickly: each statement has a cost of its own, so the next is larger. */
+/**
+ * After a batch of this size outcomes come quickly: each statement has a cost of its own, so the next is
+ * larger.
+ */
 const QUICK_BATCH = 50;
 const GATHER_QUICK_MS = 30;
 const ENOUGH_QUICK = 500;
@@ -32,25 +36,37 @@ const MAX_PAUSE_MS = 5000;
 /** After this many rejected batches in a row, the rest waits for the next round. */
 const MAX_REJECTED_IN_A_ROW = 3;
 
-export interface OutcomesOptions<Entry> {
+export interface OutcomesOptions {
   readonly workerId: string;
-  readonly slotPassing: SlotPassing<Entry>;
-  /** Whether the lease still lasts. Otherwise the outcome is given up. */
-  readonly canWrite: (entry: Entry) => boolean;
-  /** Called before outcomes are sent again. Must not throw. */
-  readonly beforeResend: (entries: readonly Entry[]) => Promise<void>;
+  /** Only these; null: all. Of slots that are passed on. */
+  readonly queues: readonly string[] | null;
+  /** What attempts report is written before their outcome, which ends the lease. */
+  readonly reports: Pick<Reports, 'flush'>;
+  /** To how many runs slots may be passed on. */
+  readonly room: () => number;
   /**
-   * Called once for each outcome: `isWritten` is false where the lease was lost, `isSlotFree` is true where slots
-   * became free with the batch, under whatever limit, and were not passed on.
+   * Called once for each attempt: `isWritten` is false where the lease was lost, `isSlotFree` is true where
+   * slots became free with the batch, under whatever limit, and were not passed on.
    */
-  readonly onWritten: (entry: Entry, isWritten: boolean, isSlotFree: boolean) => void;
+  readonly onWritten: (
+    active: ActiveRun,
+    outcome: Outcome | null,
+    isWritten: boolean,
+    isSlotFree: boolean,
+  ) => void;
   /** Accepts runs to which slots were passed on. @param sentAt by the engine's clock */
   readonly accept: (claimed: readonly ClaimedRun[], sentAt: number) => void;
   /** Called when no rejected outcome is left. */
   readonly onResumed: () => void;
 }
 
-interface Batch<Entry> {
+/** An attempt that has ended. */
+interface Entry extends Finalization {
+  readonly outcome: Outcome;
+  readonly active: ActiveRun;
+}
+
+interface Batch {
   readonly entries: readonly Entry[];
   /** The batch was sent before, and the reply was lost. */
   readonly mayBeWritten: boolean;
@@ -66,24 +82,27 @@ interface Gathering {
 }
 
 /**
- * Outcomes are written 3 ms after the first of them, or when the batch before is written. After a batch of 50 or more:
- * 30 ms after that was sent, or when there are 500, or one for which other runs wait.
+ * Outcomes are written 3 ms after the first of them, or when the batch before is written. After a batch of 50
+ * or more: 30 ms after that was sent, or when there are 500, or one for which other runs wait.
  *
- * Outcomes that the server rejects, for whatever reason, are kept and sent again, with growing pauses, for as long as
- * the lease lasts. The fence makes a repetition harmless. If the reply was lost, reading back finds the outcomes that
- * were written. Each repetition is sent in halves, so that one rejected outcome does not hold up others. An outcome
- * that PostgreSQL can never store is replaced by a constant text.
+ * Outcomes that the server rejects, for whatever reason, are kept and sent again, with growing pauses, for as
+ * long as the lease lasts. The fence makes a repetition harmless. If the reply was lost, reading back finds
+ * the outcomes that were written. Each repetition is sent in halves, so that one rejected outcome does not
+ * hold up others. An outcome that PostgreSQL can never store is replaced by a constant text.
  */
-export class Outcomes<Entry extends Finalization> {
+export class Outcomes {
   private readonly engine: Engine;
-  private readonly options: OutcomesOptions<Entry>;
+  private readonly options: OutcomesOptions;
   private readonly followUps: () => Promise<unknown>;
+  private readonly passing: SlotPassing<Entry>;
+  /** A drain does not wait forever for a server that renews leases but accepts no outcomes. */
+  private writesUntil = Number.POSITIVE_INFINITY;
   private fresh: Entry[] = [];
   private isWriting = false;
   private gathering: Gathering | null = null;
   /** No other outcome is expected soon. */
   private isHurried = false;
-  private rejected: Batch<Entry>[] = [];
+  private rejected: Batch[] = [];
   private isRepeating = false;
   /** A rejected batch is being sent again; fresh outcomes are tried beside it. */
   private isSentAgain = false;
@@ -92,19 +111,56 @@ export class Outcomes<Entry extends Finalization> {
   /** Errors that were logged since no outcome was rejected. */
   private readonly loggedErrors = new Set<string>();
 
-  constructor(engine: Engine, options: OutcomesOptions<Entry>) {
+  constructor(engine: Engine, options: OutcomesOptions) {
     this.engine = engine;
     this.options = options;
     this.followUps = createFollowUps(engine);
+    this.passing = createSlotPassing<Entry>({
+      leaseMs: engine.settings.leaseMs,
+      queues: options.queues,
+      holdsSlot: ({ active }) => active.run.slot_keys !== null,
+      room: options.room,
+    });
   }
 
-  /** The server accepted nothing of the last batch, and nothing since: the worker claims only what it must. */
+  /** How many runs may come with outcomes that are being written. */
+  get awaited(): number {
+    return this.passing.awaited;
+  }
+
+  /** Slots are passed on only soon after a claim. @param sentAt by the engine's clock */
+  claimed(sentAt: number): void {
+    this.passing.recordClaim(sentAt);
+  }
+
+  /** Outcomes that cannot be written within `ms` from now are given up. */
+  endWithin(ms: number): void {
+    this.writesUntil = this.engine.clock.now() + ms;
+  }
+
+  /**
+   * The server accepted nothing of the last batch, and nothing since: the worker claims only what it must.
+   */
   get isHeldUp(): boolean {
     return this.heldUp;
   }
 
-  /** Calls `onWritten` when the outcome is written. */
-  add(entry: Entry): void {
+  /**
+   * An attempt has ended: writes what it has reported, then its outcome.
+   * @param outcome null: its lease is lost
+   */
+  add(active: ActiveRun, outcome: Outcome | null): void {
+    if (outcome === null || (active.progress ?? active.cursors ?? active.log ?? active.span) === null)
+      this.addReported(active, outcome);
+    else void this.options.reports.flush([active]).then(() => this.addReported(active, outcome));
+  }
+
+  private addReported(active: ActiveRun, outcome: Outcome | null): void {
+    const { run, isCommitted } = active;
+    // The handler's own commit may have freed a slot.
+    if (isCommitted || outcome === null)
+      return this.options.onWritten(active, outcome, isCommitted, isCommitted);
+    const entry = { id: run.id, fence: run.fence, outcome, active };
     this.fresh.push(entry);
     if (!this.isWriting) void this.writeFresh();
     else if (this.gathering !== null && this.isEnough(this.gathering.isQuick, [entry])) this.gathering.end();
@@ -153,7 +209,7 @@ export class Outcomes<Entry extends Finalization> {
 
   private isEnough(isQuick: boolean, added: readonly Entry[]): boolean {
     if (this.fresh.length >= MAX_BATCH) return true;
-    return isQuick && (this.fresh.length >= ENOUGH_QUICK || added.some(this.options.slotPassing.holdsSlot));
+    return isQuick && (this.fresh.length >= ENOUGH_QUICK || added.some(this.passing.holdsSlot));
   }
 
   private take(count: number): readonly Entry[] {
@@ -185,7 +241,7 @@ export class Outcomes<Entry extends Finalization> {
     this.rejected = [];
     const fresh = this.heldUp ? this.take(MAX_BATCH) : [];
     if (fresh.length > 0) batches.unshift({ entries: fresh, mayBeWritten: false, substitute: null });
-    const unsent: Batch<Entry>[] = [];
+    const unsent: Batch[] = [];
     let isAnyAccepted = false;
     let rejectedInARow = 0;
     for (const batch of batches) {
@@ -196,7 +252,7 @@ export class Outcomes<Entry extends Finalization> {
         continue;
       }
       this.isSentAgain = true;
-      await this.options.beforeResend(entries);
+      await this.options.reports.flush(entries.map(({ active }) => active));
       const isAccepted = await this.write({ ...batch, entries });
       this.isSentAgain = false;
       if (isAccepted) {
@@ -219,21 +275,21 @@ export class Outcomes<Entry extends Finalization> {
   }
 
   /** Writes a batch, then follows up. Keeps what is rejected. Returns whether any was accepted. */
-  private async write(batch: Batch<Entry>): Promise<boolean> {
+  private async write(batch: Batch): Promise<boolean> {
     const { entries, mayBeWritten, substitute } = batch;
     const { engine } = this;
-    const { workerId, slotPassing, accept, onWritten } = this.options;
+    const { workerId, accept } = this.options;
     const sent = substitute === null ? entries : entries.map(entry => ({ ...entry, outcome: substitute }));
     const sentAt = engine.clock.now();
-    const passingOn = mayBeWritten || substitute !== null ? null : slotPassing.begin(entries, sentAt);
+    const passingOn = mayBeWritten || substitute !== null ? null : this.passing.begin(entries, sentAt);
     const { lost, failed, freed, outboxWritten, claimed } = await finalizeRuns(
       engine.database,
       sent,
       workerId,
-      passingOn as PassingOn<Finalization> | null,
+      passingOn,
     );
     if (passingOn !== null) {
-      slotPassing.end(passingOn, claimed.length);
+      this.passing.end(passingOn, claimed.length);
       accept(claimed, sentAt);
     }
     let gone = lost;
@@ -247,10 +303,10 @@ export class Outcomes<Entry extends Finalization> {
     const dead = accepted.filter(entry => entry.outcome.transition === 'exhaust' && !gone.has(entry.id));
     if (freed.length > 0 || dead.length > 0) {
       const committed = { freed, outboxWritten: false, dead: dead.map(entry => entry.id) };
-      if ((await afterCommit(engine, committed)) > 0) slotPassing.recordUnblocked();
+      if ((await afterCommit(engine, committed)) > 0) this.passing.recordUnblocked();
     }
     const tell = () => {
-      for (const entry of accepted) onWritten(entry, !gone.has(entry.id), freed.length > 0);
+      for (const entry of accepted) this.tell(entry, !gone.has(entry.id), freed.length > 0);
     };
     // The next batch does not wait for that.
     if (outboxWritten) void this.followUps().then(tell);
@@ -264,7 +320,7 @@ export class Outcomes<Entry extends Finalization> {
   }
 
   /** Writes a rejected batch at once, in halves or without what PostgreSQL refuses; or keeps it for later. */
-  private async writeOtherwise(batch: Batch<Entry>, error: unknown): Promise<boolean> {
+  private async writeOtherwise(batch: Batch, error: unknown): Promise<boolean> {
     const [first] = batch.entries;
     if (isPoolEnded(error)) {
       this.giveUp(batch.entries, error);
@@ -287,7 +343,7 @@ export class Outcomes<Entry extends Finalization> {
       { event: 'finalize.failed', run_id: first.id, error: String(error), code: sqlState(error) },
       'PostgreSQL refuses even the constant text; the lease will expire',
     );
-    this.options.onWritten(first, false, false);
+    this.tell(first, false);
     return true;
   }
 
@@ -300,7 +356,7 @@ export class Outcomes<Entry extends Finalization> {
     return new Set([...lost].filter(id => !written.has(id)));
   }
 
-  private keep(batch: Batch<Entry>, error: unknown): void {
+  private keep(batch: Batch, error: unknown): void {
     this.lastError = error;
     const mayBeWritten = batch.mayBeWritten || isConnectionFailure(error);
     // Halves mean more statements. They help if one row is locked, not if the server cannot be reached.
@@ -316,14 +372,19 @@ export class Outcomes<Entry extends Finalization> {
   }
 
   private giveUpExpired(entries: readonly Entry[]): readonly Entry[] {
-    const held = entries.filter(this.options.canWrite);
-    if (held.length === entries.length) return entries;
-    const isHeld = new Set(held);
-    this.giveUp(
-      entries.filter(entry => !isHeld.has(entry)),
-      this.lastError,
-    );
+    const now = this.engine.clock.now();
+    const { leaseMs } = this.engine.settings;
+    const held = entries.filter(({ active }) => isHeld(active, leaseMs, now) && now < this.writesUntil);
+    if (held.length < entries.length) {
+      const isKept = new Set(held);
+      const expired = entries.filter(entry => !isKept.has(entry));
+      this.giveUp(expired, this.lastError);
+    }
     return held;
+  }
+
+  private tell({ active, outcome }: Entry, isWritten: boolean, isSlotFree = false): void {
+    this.options.onWritten(active, outcome, isWritten, isSlotFree);
   }
 
   private giveUp(entries: readonly Entry[], error: unknown): void {
@@ -332,11 +393,11 @@ export class Outcomes<Entry extends Finalization> {
       { event: 'finalize.lost', runs: entries.length, error: String(error) },
       `outcomes could not be written ${why}; the runs will be tried again`,
     );
-    for (const entry of entries) this.options.onWritten(entry, false, false);
+    for (const entry of entries) this.tell(entry, false);
   }
 }
 
-function halvesOf<Entry>(batch: Batch<Entry>): Batch<Entry>[] {
+function halvesOf(batch: Batch): Batch[] {
   const { entries } = batch;
   if (entries.length < 2) return [batch];
   const middle = Math.ceil(entries.length / 2);
@@ -346,10 +407,7 @@ function halvesOf<Entry>(batch: Batch<Entry>): Batch<Entry>[] {
   ];
 }
 
-function without<Entry extends Finalization>(
-  entries: readonly Entry[],
-  failed: readonly FailedPart<Entry>[],
-): readonly Entry[] {
+function without(entries: readonly Entry[], failed: readonly FailedPart<Entry>[]): readonly Entry[] {
   const ids = new Set(failed.flatMap(({ part }) => part.map(entry => entry.id)));
   return entries.filter(entry => !ids.has(entry.id));
 }

@@ -1,0 +1,259 @@
+// What a worker claims next. There are three kinds of claims: of plain runs, where its watermarks are; of
+// runs that wait for its code; and of runs of fair keys. Those that may find something take turns.
+import type { Timer } from '../../model/clock.js';
+import { knownJob } from '../../model/job/registry.js';
+import {
+  type Claim,
+  type ClaimOptions,
+  claimFreeRuns,
+  type QueueLane,
+} from '../../store/runs/claim/claim.js';
+import { claimInLanes } from '../../store/runs/claim/claim-in-lanes.js';
+import { claimWaitingRuns, readAwaitedJobs } from '../../store/runs/claim/waiting/claim-waiting.js';
+import { claimFair } from '../../store/runs/fair/claim-fair.js';
+import type { Engine } from '../engine.js';
+import { claimDespiteBadRows } from '../set-aside.js';
+import { Sweep } from './sweep.js';
+import { type Sent, Watermarks } from './watermarks.js';
+
+export interface ClaimsOptions {
+  readonly workerId: string;
+  /** Only these; null: all. */
+  readonly queues: readonly string[] | null;
+  /**
+   * Whether the worker goes on when nothing is left. Then its claims start at watermarks, and sweeps look
+   * below them. A tick ends, so it keeps no watermarks and claims everywhere.
+   */
+  readonly goesOn: boolean;
+  /** Whether the worker has room. */
+  readonly hasRoom: () => boolean;
+  /** More has become due, of which no claim has told. */
+  readonly onMore: () => void;
+}
+
+/** What a claim has brought. Its runs are leased from `sentAt` on, by the engine's clock. */
+export interface Got extends Pick<Claim, 'runs' | 'needsAdmission'> {
+  readonly sentAt: number;
+}
+
+/**
+ * After this time, a claim visits all lanes again and finds more urgent runs; until then, claims visit only
+ * lanes that had more. The time grows with the number of lanes, since a claim everywhere costs an index
+ * descent in each.
+ */
+const CONTINUE_MS = 100;
+const CONTINUE_MS_PER_LANE = 0.1;
+/** A fair key that is ready later than this is found by a poll. */
+const MAX_WAIT_MS = 60_000;
+
+export class Claims {
+  /** Where claims of plain runs start. */
+  readonly watermarks: Watermarks;
+  /** The last claim of plain runs has left more: the next one comes when there is room enough. */
+  leftMore = false;
+  /** Whether fair keys were ever expected: this process need not look for them otherwise. */
+  usesFair = false;
+  private readonly engine: Engine;
+  private readonly options: ClaimsOptions;
+  private readonly sweep: Sweep;
+  /** Somebody says that plain runs are due: in this lane, or anywhere. */
+  private asked: QueueLane | 'anywhere' | null = null;
+  /** Runs may wait for this code: workers with other code did not know their jobs. */
+  private expectsWaiting = false;
+  /** When fair keys are ready next. */
+  private fairAt = Number.POSITIVE_INFINITY;
+  private fairTimer: Timer | undefined;
+  /** Whose turn it is: the place in the order of `kinds`. */
+  private turn = 0;
+  private everywhereAt = Number.NEGATIVE_INFINITY;
+  private afterQueue = '';
+  /**
+   * Up to which job the list of awaited jobs was read last; null: to its end. It is read in a circle, so that
+   * jobs that nobody here has, or whose queues are closed, keep no others waiting, however many they are.
+   */
+  private awaitedFrom: string | null = null;
+  private readonly kinds = [
+    // Half of the room, so that they keep no others waiting.
+    {
+      isExpected: () => this.expectsWaiting,
+      claim: (room: number) => this.claimWaiting(Math.ceil(room / 2)),
+    },
+    {
+      isExpected: () => this.engine.clock.now() >= this.fairAt,
+      claim: (room: number) => this.claimFair(this.leftMore ? Math.ceil(room / 2) : room),
+    },
+    {
+      isExpected: () => this.expectsPlain,
+      claim: (room: number) => this.claimPlain(room),
+    },
+  ] as const;
+
+  /** Nothing is expected, and nothing was claimed yet. */
+  constructor(engine: Engine, options: ClaimsOptions) {
+    const { queues, goesOn, hasRoom, onMore } = options;
+    this.engine = engine;
+    this.options = options;
+    this.watermarks = new Watermarks(goesOn);
+    this.sweep = new Sweep(engine, {
+      watermarks: this.watermarks,
+      takesTurns: queues === null,
+      canClaim: hasRoom,
+      onFound: () => {
+        this.leftMore = true;
+        onMore();
+      },
+    });
+  }
+
+  /**
+   * Whether the last claims left more that is due, runs may wait for this code, or fair keys may be ready.
+   */
+  get hasMore(): boolean {
+    return this.kinds.some(({ isExpected }) => isExpected());
+  }
+
+  /** Whether plain runs may be due. */
+  get expectsPlain(): boolean {
+    return this.asked !== null || this.leftMore;
+  }
+
+  /** Plain runs are due. @param lane where they were just enqueued. Default: anywhere */
+  ask(lane?: QueueLane): void {
+    const { asked } = this;
+    const isSame =
+      asked === null ||
+      (asked !== 'anywhere' && asked.queue === lane?.queue && asked.priority === lane.priority);
+    this.asked = lane !== undefined && isSame ? lane : 'anywhere';
+  }
+
+  expectWaiting(): void {
+    this.expectsWaiting = true;
+  }
+
+  expectFair(): void {
+    this.usesFair = true;
+    this.fairAt = 0;
+  }
+
+  /**
+   * After a failure nothing is expected, until somebody says so again: a tick or daemon claims, and reports
+   * it.
+   */
+  forget(): void {
+    this.asked = null;
+    this.leftMore = false;
+    this.expectsWaiting = false;
+    this.fairAt = Number.POSITIVE_INFINITY;
+  }
+
+  /** Claims what is next in turn; null: nothing is expected. @param room for how many runs, at least 1 */
+  next(room: number): Promise<Got> | null {
+    for (let n = 0; n < this.kinds.length; n++) {
+      const kind = this.kinds[this.turn % this.kinds.length];
+      this.turn++;
+      if (kind?.isExpected()) return kind.claim(room);
+    }
+    return null;
+  }
+
+  /** No more claims will come. */
+  stop(): void {
+    this.sweep.stop();
+    this.engine.clock.clear(this.fairTimer);
+  }
+
+  /** Claims in the lanes that had more a moment ago; else everywhere. */
+  private async claimPlain(limit: number): Promise<Got> {
+    const { watermarks } = this;
+    const { database, clock } = this.engine;
+    const sentAt = clock.now();
+    const { asked } = this;
+    if (asked !== null && asked !== 'anywhere') {
+      this.asked = null;
+      const claim = await this.claimIn(watermarks.in(asked), limit);
+      this.leftMore ||= claim.hasMore;
+      return { ...claim, sentAt };
+    }
+    const mustBeEverywhere = sentAt >= this.everywhereAt || watermarks.haveFallen;
+    const some = mustBeEverywhere ? null : watermarks.whereMore();
+    let claim: Claim;
+    if (some === null) {
+      // Before the statement: what is said meanwhile counts.
+      this.asked = null;
+      const sent = watermarks.everywhere();
+      claim = await this.claimFrom(sent, limit, wanted => claimFreeRuns(database, wanted, sent.watermarks));
+      this.everywhereAt = sentAt + CONTINUE_MS + CONTINUE_MS_PER_LANE * claim.lanes.length;
+    } else {
+      claim = await this.claimIn(some, limit);
+    }
+    this.leftMore = claim.hasMore || watermarks.hasMore || watermarks.haveFallen;
+    // It tells nothing about the other lanes.
+    if (some !== null) this.asked = 'anywhere';
+    return { ...claim, sentAt };
+  }
+
+  private claimIn(sent: Sent, limit: number): Promise<Claim> {
+    return this.claimFrom(sent, limit, wanted => claimInLanes(this.engine.database, wanted, sent.watermarks));
+  }
+
+  private async claimFrom(
+    sent: Sent,
+    limit: number,
+    send: (wanted: ClaimOptions) => Promise<Claim>,
+  ): Promise<Claim> {
+    const wanted = { ...this.wanted(limit), afterQueue: this.afterQueue };
+    const claim = await claimDespiteBadRows(this.engine, wanted, () => send(wanted));
+    this.watermarks.claimed(claim, sent);
+    this.afterQueue = claim.lanes.findLast(lane => lane.at !== null)?.queue ?? this.afterQueue;
+    if (this.options.goesOn) this.sweep.begin(claim.runs.length + claim.needsAdmission.length === 0);
+    return claim;
+  }
+
+  private wanted(limit: number): ClaimOptions {
+    const { workerId, queues } = this.options;
+    return { workerId, queues, leaseMs: this.engine.settings.leaseMs, limit };
+  }
+
+  private async claimWaiting(limit: number): Promise<Got> {
+    const { clock, database } = this.engine;
+    // Before the statement: a run that is given back meanwhile sets it again.
+    this.expectsWaiting = false;
+    const isFromFirst = this.awaitedFrom === null;
+    for (let isLastRound = isFromFirst; ; isLastRound ||= this.awaitedFrom === null) {
+      const awaited = await readAwaitedJobs(database, this.awaitedFrom);
+      this.awaitedFrom = awaited.next;
+      const jobs = awaited.jobs.filter(job => canExecute(this.engine, job));
+      const sentAt = clock.now();
+      const claim = jobs.length === 0 ? null : await claimWaitingRuns(database, jobs, this.wanted(limit));
+      if (claim !== null && claim.runs.length + claim.needsAdmission.length > 0) {
+        // There may be more of these jobs, of those after them, and of those before.
+        if (claim.hasMore || this.awaitedFrom !== null || !isFromFirst) this.expectsWaiting = true;
+        return { ...claim, sentAt };
+      }
+      if (this.awaitedFrom === null && isLastRound) return { runs: [], needsAdmission: [], sentAt };
+    }
+  }
+
+  private async claimFair(limit: number): Promise<Got> {
+    const { clock, database } = this.engine;
+    // Before the statement: what comes meanwhile is expected again.
+    this.fairAt = Number.POSITIVE_INFINITY;
+    const sentAt = clock.now();
+    const claim = await claimFair(database, this.wanted(limit));
+    const nextAt = claim.nextMs === null ? Number.POSITIVE_INFINITY : clock.now() + claim.nextMs;
+    this.fairAt = Math.min(this.fairAt, claim.hasMore ? 0 : nextAt);
+    clock.clear(this.fairTimer);
+    if (claim.nextMs !== null && claim.nextMs < MAX_WAIT_MS) {
+      this.fairTimer = clock.setTimeout(this.options.onMore, Math.max(0, Math.ceil(claim.nextMs)));
+      this.fairTimer.unref();
+    }
+    return { ...claim, sentAt };
+  }
+}
+
+/**
+ * Whether a run of the job can be executed here: by its code, or by a relay's consumer, which may know it.
+ */
+function canExecute({ registry, relay }: Engine, job: string): boolean {
+  return relay !== undefined || knownJob(registry, job) !== undefined;
+}
