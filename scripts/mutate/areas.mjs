@@ -48,7 +48,7 @@ export const AREAS = [
       'test/engine/worker/fill.test.ts',
       'test/engine/claim/watermarks.test.ts',
       'test/scenarios/leases.test.ts',
-      'test/engine/claim/enqueue-hint.test.ts',
+      'test/engine/claim/named-lane.test.ts',
       'test/scenarios/windows.test.ts',
       'test/scenarios/run-transitions.test.ts',
       'test/scenarios/concurrency-limits.check.test.ts',

@@ -1,7 +1,6 @@
 // What each notification makes a daemon do. Notifications of runs that are due soon have a limiter of their
 // own: a stream of them leads to no claim, and must not hold up notifications of runs that are due.
 
-import type { EnqueueHint } from '../engine/claim/enqueue-hint.js';
 import { createNotificationLimiter } from '../engine/claim/notification-limiter.js';
 import type { Worker } from '../engine/worker/worker-interface.js';
 import type { Clock } from '../model/clock.js';
@@ -17,8 +16,9 @@ export interface NotificationReceiver {
 
 interface NotificationReceiverOptions {
   readonly clock: Clock;
-  readonly worker: Pick<Worker, 'checkCancel' | 'wake' | 'wakeNotified' | 'expectWaiting'>;
-  readonly hint: EnqueueHint;
+  readonly worker: Pick<Worker, 'ask' | 'checkCancel' | 'wake' | 'wakeNotified' | 'expectWaiting'>;
+  /** Only these; null: all. */
+  readonly queues: readonly string[] | null;
   /** There is something to reap. */
   readonly onReap: () => void;
   /** The outbox has rows. */
@@ -30,7 +30,7 @@ interface NotificationReceiverOptions {
 export function createNotificationReceiver({
   clock,
   worker,
-  hint,
+  queues,
   onReap,
   onOutbox,
   onFair,
@@ -52,9 +52,14 @@ export function createNotificationReceiver({
       } else if (notification.kind === 'reap') {
         onReap();
         // The runs that are taken back may be in any lane.
-        hint.record(null);
+        worker.ask();
         due.notified();
-      } else if (notification.kind === 'queued' && hint.record(notification.lane)) due.notified();
+      } else if (notification.kind === 'queued') {
+        const { lane } = notification;
+        if (lane !== null && queues?.includes(lane.queue) === false) return;
+        worker.ask(lane ?? undefined);
+        due.notified();
+      }
     },
     found() {
       due.found();

@@ -1,6 +1,5 @@
 // The passes of a daemon. Each does what is due and claims. It ends with a poll, which asks the database what
 // is due next, unless the daemon knows that.
-import { createEnqueueHint, type EnqueueHint } from '../engine/claim/enqueue-hint.js';
 import { register } from '../engine/definitions/register.js';
 import type { Engine } from '../engine/engine.js';
 import { fairKeysCome, resumeForEmitted } from '../engine/materialize/follow-chains.js';
@@ -49,7 +48,6 @@ export class Passes {
   private readonly engine: Engine;
   private readonly options: PassesOptions;
   private readonly steps: ReturnType<typeof stepsOf>;
-  private readonly hint: EnqueueHint;
   private plan = FIRST_PLAN;
   private mustRegister = false;
   /** Events were emitted. */
@@ -66,14 +64,13 @@ export class Passes {
     const { worker, queues, signal } = options;
     this.engine = engine;
     this.options = options;
-    this.hint = createEnqueueHint(queues);
-    this.steps = stepsOf(engine, this.hint, signal, relaysToSql => {
+    this.steps = stepsOf(engine, worker, signal, relaysToSql => {
       this.relaysToSql = relaysToSql;
     });
     this.notifications = createNotificationReceiver({
       clock: engine.clock,
       worker,
-      hint: this.hint,
+      queues,
       onReap: () => {
         this.plan = afterReapNotification(this.plan, this.engine.clock.now());
       },
@@ -180,12 +177,12 @@ export class Passes {
   /** Claims if that is due, or if notifications have named runs. */
   private async claim({ materializes, claims }: DueSteps) {
     const { worker, sleeper, offering } = this.options;
-    if (!claims && this.hint.isEmpty) return { claimed: 0, claimedEverywhere: false };
+    const { asked } = worker;
+    if (!claims && asked === null) return { claimed: 0, claimedEverywhere: false };
     if (this.relaysToSql) offering?.start();
-    const lane = this.hint.take();
     // An idle worker claims only in the lane that was named, and in the others once that run has started.
     const mustBeEverywhere = materializes || worker.running > 0 || sleeper.isAwake;
-    const only = mustBeEverywhere ? null : lane;
+    const only = mustBeEverywhere || asked === 'anywhere' ? null : asked;
     const claimed = await worker.claim(only ?? undefined);
     if (claimed > 0 || worker.hasMore) this.notifications.found();
     return { claimed, claimedEverywhere: only === null };
@@ -220,7 +217,7 @@ export class Passes {
  */
 function stepsOf(
   engine: Engine,
-  hint: EnqueueHint,
+  worker: Worker,
   signal: AbortSignal,
   onReaped: (relaysToSql: boolean) => void,
 ) {
@@ -237,7 +234,7 @@ function stepsOf(
       { name: 'outbox', consequence: 'runs that wait for events cannot go on now' },
       async () => {
         const { lanes, isMore } = await resumeForEmitted(engine, bound());
-        for (const lane of lanes) hint.record(lane);
+        for (const lane of lanes) worker.ask(lane);
         return isMore;
       },
     ),

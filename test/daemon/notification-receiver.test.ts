@@ -1,8 +1,8 @@
 // What notifications make a daemon do.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createNotificationReceiver } from '../../src/daemon/notification-receiver.js';
-import { createEnqueueHint } from '../../src/engine/claim/enqueue-hint.js';
 import type { Notification } from '../../src/store/connection/notifications.js';
+import type { QueueLane } from '../../src/store/runs/claim/claim.js';
 import { createVirtualClock, type VirtualClock } from '../support/virtual-clock.js';
 
 const SOON: Notification = { kind: 'soon' };
@@ -16,21 +16,22 @@ const pass = (ms: number) => clock.pass(ms);
 
 function receiver(queues: readonly string[] | null = null) {
   const done: string[] = [];
-  const hint = createEnqueueHint(queues);
+  const asked: (QueueLane | null)[] = [];
   const notifications = createNotificationReceiver({
     clock,
     worker: {
+      ask: lane => void asked.push(lane ?? null),
       wake: () => void done.push('wake'),
       wakeNotified: () => void done.push('claim'),
       checkCancel: id => void done.push(`cancel ${id}`),
       expectWaiting: () => void done.push('waiting'),
     },
-    hint,
+    queues,
     onReap: () => void done.push('reap'),
     onOutbox: () => void done.push('outbox'),
     onFair: () => void done.push('fair'),
   });
-  return { ...notifications, done, hint };
+  return { ...notifications, done, asked };
 }
 
 describe('a notification', () => {
@@ -47,15 +48,17 @@ describe('a notification', () => {
     expect(done).toEqual(['cancel 7', 'wake', 'claim', 'reap', 'claim', 'waiting', 'outbox', 'claim']);
   });
 
-  it('that there is something to reap leads to a claim everywhere, also where another named a lane', () => {
-    const { receive, done, hint } = receiver();
+  it('of a run names the lane in which it is; that there is something to reap, none', () => {
+    const { receive, done, asked } = receiver();
     const lane = { queue: 'mails', priority: 0 };
     receive({ kind: 'queued', lane });
-    expect(hint.take()).toEqual(lane);
-    receive({ kind: 'queued', lane });
+    receive(QUEUED);
     receive({ kind: 'reap' });
     pass(1000);
-    expect([done, hint.isEmpty, hint.take()]).toEqual([['claim', 'reap', 'claim'], false, null]);
+    expect([done, asked]).toEqual([
+      ['claim', 'reap', 'claim'],
+      [lane, null, null],
+    ]);
   });
 
   it('of a run in a queue that the worker does not serve has none', () => {

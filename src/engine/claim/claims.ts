@@ -14,7 +14,7 @@ import { claimFair } from '../../store/runs/fair/claim-fair.js';
 import type { Engine } from '../engine.js';
 import { claimDespiteBadRows } from '../set-aside.js';
 import { Sweep } from './sweep.js';
-import { type Sent, Watermarks } from './watermarks.js';
+import { type Asked, type Sent, Watermarks } from './watermarks.js';
 
 export interface ClaimsOptions {
   readonly workerId: string;
@@ -49,6 +49,8 @@ const MAX_WAIT_MS = 60_000;
 export class Claims {
   /** Where claims of plain runs start. */
   readonly watermarks: Watermarks;
+  /** Where plain runs are said to be due, since the last claim there was sent. */
+  asked: Asked = null;
   /** The last claim of plain runs has left more: the next one comes when there is room enough. */
   leftMore = false;
   /** Whether fair keys were ever expected: this process need not look for them otherwise. */
@@ -56,8 +58,6 @@ export class Claims {
   private readonly engine: Engine;
   private readonly options: ClaimsOptions;
   private readonly sweep: Sweep;
-  /** Somebody says that plain runs are due: in this lane, or anywhere. */
-  private asked: QueueLane | 'anywhere' | null = null;
   /** Runs may wait for this code: workers with other code did not know their jobs. */
   private expectsWaiting = false;
   /** When fair keys are ready next. */

@@ -26,6 +26,9 @@ export interface Sent {
   readonly epoch: number;
 }
 
+/** Where runs are said to be due: in one lane, or anywhere; null: nowhere. */
+export type Asked = QueueLane | 'anywhere' | null;
+
 /** A lane in which runs have become claimable, and the `run_at` of the earliest of them. */
 export type Lowered = Pick<Watermark, 'queue' | 'priority' | 'at'>;
 

@@ -3,7 +3,7 @@
 import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
 import type { QueueLane } from '../../store/runs/claim/claim.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
-import type { Watermarks } from '../claim/watermarks.js';
+import type { Asked, Watermarks } from '../claim/watermarks.js';
 import type { WakeCause } from './wakeup.js';
 
 export interface WorkerOptions {
@@ -41,11 +41,18 @@ export interface Worker {
   /** Writes the worker's row in `workers`. */
   announce(): Promise<void>;
   /**
-   * Claims due runs as long as there is room, and starts them. While more are due, the worker then goes on
-   * claiming by itself. Returns how many runs this call accepted.
-   * @param hint the lane in which a run was just enqueued: the call claims only there
+   * Where runs are said to be due: in one lane, or anywhere; null: since the last claim nobody has said so.
    */
-  claim(hint?: QueueLane): Promise<number>;
+  readonly asked: Asked;
+  /**
+   * Runs are due: the next claim looks for them. @param lane where they were just enqueued. Default: anywhere
+   */
+  ask(lane?: QueueLane): void;
+  /**
+   * Asks as `ask` does, claims as long as there is room, and starts what it has claimed. While more are due,
+   * the worker then goes on claiming by itself. Returns how many runs this call accepted.
+   */
+  claim(lane?: QueueLane): Promise<number>;
   /** A claim is under way; `claim` would return its promise. */
   readonly isClaiming: boolean;
   /** Whether the last claim left more that is due, so that the worker goes on claiming. */

@@ -27,7 +27,7 @@ import { notifyOutcome, notifyStart } from '../finalize/hooks.js';
 import { countOutcome, logClaimed } from '../finalize/log-outcome.js';
 import { isGone, outcomeOf } from '../finalize/outcome-of.js';
 import { admitDespiteBadRows, setAside } from '../set-aside.js';
-import { type Batches, openBatches } from './gather/batches.js';
+import { type Batches, openBatches } from './batches.js';
 import { type Heartbeat, startHeartbeat } from './heartbeat.js';
 import { Outcomes } from './outcomes.js';
 import { Reports } from './reports.js';
@@ -190,8 +190,16 @@ class OpenWorker implements Worker, WorkerLoad {
     this.refill();
   }
 
-  claim(lane?: QueueLane): Promise<number> {
+  get asked() {
+    return this.claims.asked;
+  }
+
+  ask(lane?: QueueLane): void {
     this.claims.ask(lane);
+  }
+
+  claim(lane?: QueueLane): Promise<number> {
+    this.ask(lane);
     return this.fillOnce();
   }
 

@@ -1,22 +1,25 @@
-// Gathers claimed runs of jobs with `batch`. Claims know nothing of it.
+// The batches of a worker: those whose runs gather, and those whose handler is executing. Claims know nothing
+// of it. The handler of a batch takes one place of the worker's concurrency, however many runs it has.
 //
 //   take → (read if large; ask about if tried before) → its batch, with others of the same job and key
-//   → ready, once full, or `within` is over, or no more will come → shift, once a handler may be called
-import type { Timer } from '../../../model/clock.js';
-import { type Batch, batchKey, batchLimit, readBatch } from '../../../model/job/batch/batch-option.js';
-import type { AnyJob } from '../../../model/job/job.js';
-import { knownJob } from '../../../model/job/registry.js';
-import type { Ending } from '../../../model/run/decide.js';
-import { jobLimits } from '../../../model/run/limits.js';
-import { readLostBefore } from '../../../store/runs/leases.js';
-import type { Engine } from '../../engine.js';
-import { type ActiveRun, isSuspect } from '../../execute/active-run.js';
-import type { Member } from '../../execute/batch/call-batch.js';
-import { readPayload } from '../../execute/call-handler.js';
-import { NOT_STARTED } from '../../execute/endings.js';
-import type { Executor } from '../../execute/executor.js';
+//   → ready, once full, or `within` is over, or no more will come → startNext, once a handler may be called
+import type { Timer } from '../../model/clock.js';
+import { type Batch, batchKey, batchLimit, readBatch } from '../../model/job/batch/batch-option.js';
+import type { AnyJob } from '../../model/job/job.js';
+import { knownJob } from '../../model/job/registry.js';
+import type { Ending } from '../../model/run/decide.js';
+import { jobLimits } from '../../model/run/limits.js';
+import { readLostBefore } from '../../store/runs/leases.js';
+import type { Engine } from '../engine.js';
+import { type ActiveRun, isSuspect } from '../execute/active-run.js';
+import type { Member } from '../execute/batch/call-batch.js';
+import { executeBatch } from '../execute/batch/execute-batch.js';
+import { readPayload } from '../execute/call-handler.js';
+import { NOT_STARTED } from '../execute/endings.js';
+import type { Executor } from '../execute/executor.js';
 
-export interface GatheringOptions {
+export interface BatchesOptions {
+  readonly workerId: string;
   readonly load: Executor['load'];
   /** Whether claims may bring more runs. Otherwise no batch waits for any. */
   readonly mayMore: () => boolean;
@@ -26,6 +29,14 @@ export interface GatheringOptions {
   readonly onLeft: (active: ActiveRun, ending: Ending | null) => void;
   /** A batch was ready for {@link MAX_READY_MS}, and its runs are given back. */
   readonly onStalled: () => void;
+  /** The attempt of a run begins. */
+  readonly onStart: (active: ActiveRun) => void;
+  /** A handler has ended: its place is free, and its outcomes follow. */
+  readonly onReturned: () => void;
+  /** The attempt of a run has ended. */
+  readonly onEnd: (active: ActiveRun, ending: Ending | null) => void;
+  /** All attempts of a batch have ended. */
+  readonly onOver: () => void;
 }
 
 interface Gathered extends Member {
@@ -34,12 +45,8 @@ interface Gathered extends Member {
 }
 
 /** A batch that gathers, or is ready. */
-export interface GatheredBatch {
+interface OpenBatch {
   readonly job: AnyJob;
-  readonly members: readonly Gathered[];
-}
-
-interface OpenBatch extends GatheredBatch {
   readonly members: Gathered[];
   readonly limit: number;
   timer: Timer | undefined;
@@ -49,9 +56,15 @@ interface OpenBatch extends GatheredBatch {
 const MAX_READY_MS = 300;
 const nothing = () => undefined;
 
-export class Gathering {
+/** Null where no job has `batch`, or a relay calls no handlers. */
+export function openBatches(engine: Engine, options: BatchesOptions): Batches | null {
+  const isUsed = [...engine.registry.jobs.values()].some(({ batch }) => batch !== undefined);
+  return isUsed && engine.relay === undefined ? new Batches(engine, options) : null;
+}
+
+export class Batches {
   private readonly engine: Engine;
-  private readonly options: GatheringOptions;
+  private readonly options: BatchesOptions;
   private readonly batchOf = new Map<AnyJob, Batch | null>();
   /** Those that gather, by job, limit and key; the oldest first. */
   private readonly open = new Map<string, OpenBatch>();
@@ -60,12 +73,19 @@ export class Gathering {
   private readonly preparing = new Set<ActiveRun>();
   private asking: { readonly ids: string[]; readonly lost: Promise<ReadonlySet<string>> } | null = null;
   private isStopped = false;
-  /** How many runs are here. */
+  /** How many runs gather, or are ready. */
   held = 0;
+  /** How many runs execute beside the first of their batch. */
+  private joined = 0;
 
-  constructor(engine: Engine, options: GatheringOptions) {
+  constructor(engine: Engine, options: BatchesOptions) {
     this.engine = engine;
     this.options = options;
+  }
+
+  /** How many runs take no place of their own: they gather, are ready, or execute beside the first. */
+  get besides(): number {
+    return this.held + this.joined;
   }
 
   /**
@@ -102,13 +122,30 @@ export class Gathering {
     this.options.onReady();
   }
 
-  /** The next batch whose handler is to be called. */
-  shift(): GatheredBatch | undefined {
+  /** Calls the handler of the next batch that is ready, if there is one. */
+  startNext(): boolean {
     const batch = this.ready.shift();
-    if (batch === undefined) return undefined;
-    this.engine.clock.clear(batch.timer);
-    this.held -= batch.members.length;
-    return batch;
+    if (batch === undefined) return false;
+    const { job, members, timer } = batch;
+    const { workerId, onStart, onReturned, onEnd, onOver } = this.options;
+    this.engine.clock.clear(timer);
+    this.held -= members.length;
+    this.joined += members.length - 1;
+    for (const { active } of members) onStart(active);
+    const unload = new Map(members.map(member => [member.active, member.unload]));
+    executeBatch(this.engine, workerId, job, members, {
+      onReturned: () => {
+        this.joined -= members.length - 1;
+        onReturned();
+      },
+      onEnd: (active, ending) => {
+        unload.get(active)?.();
+        // A crash of the process may have ended the attempt before.
+        if (!active.isFinalizing) onEnd(active, ending);
+      },
+      onOver,
+    });
+    return true;
   }
 
   /** Gives all runs back that are here, and those that come. */

@@ -2,7 +2,6 @@
 
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createEnqueueHint } from '../../../src/engine/claim/enqueue-hint.js';
 import { type Daemon, defineJob } from '../../../src/index.js';
 import { claimInLanes } from '../../../src/store/runs/claim/claim-in-lanes.js';
 import { openDatabase } from '../../support/database.js';
@@ -21,38 +20,6 @@ let daemon: Daemon | undefined;
 afterEach(async () => {
   await daemon?.stop();
   daemon = undefined;
-});
-
-describe('createEnqueueHint', () => {
-  it('is one queue lane, as long as all notifications name the same', () => {
-    const hint = createEnqueueHint(null);
-    expect(hint.take()).toBe(null);
-    hint.record({ queue: 'mail:eu', priority: -5 });
-    hint.record({ queue: 'mail:eu', priority: -5 });
-    expect(hint.take()).toEqual({ queue: 'mail:eu', priority: -5 });
-    expect(hint.take()).toBe(null);
-  });
-
-  const mail = { queue: 'mail', priority: 0 };
-
-  it.each([
-    ['another queue', { queue: 'reports', priority: 0 }],
-    ['another priority', { queue: 'mail', priority: 1 }],
-    ['none', null],
-  ])('is empty once a notification names %s', (_what, other) => {
-    const hint = createEnqueueHint(['mail', 'reports']);
-    for (const lane of [mail, other]) expect(hint.record(lane)).toBe(true);
-    expect(hint.take()).toBe(null);
-    hint.record({ queue: 'reports', priority: 2 });
-    expect(hint.take()).toEqual({ queue: 'reports', priority: 2 });
-  });
-
-  it('ignores queues that the worker does not claim from', () => {
-    const hint = createEnqueueHint(['mail']);
-    expect(hint.record({ queue: 'theirs', priority: 0 })).toBe(false);
-    expect(hint.record(mail)).toBe(true);
-    expect(hint.take()).toEqual(mail);
-  });
 });
 
 describe('a claim with a hint', () => {
