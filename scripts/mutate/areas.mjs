@@ -160,8 +160,6 @@ export const AREAS = [
       'src/engine/execute/effects.ts',
       'src/store/runs/effects.ts',
       'src/engine/worker/heartbeat.ts',
-      'src/engine/worker/cancel-check.ts',
-      'src/engine/worker/lease-answer.ts',
       'src/engine/execute/execute.ts',
     ],
     tests: [

@@ -1,9 +1,14 @@
 // The background work of a daemon, so that no run waits for it: figures, upkeep, alerts, webhooks.
+
+import { evaluateAlerts } from '../engine/alerts/evaluate.js';
+import { reportHeartbeat } from '../engine/alerts/heartbeat.js';
+import { createNotificationLimiter } from '../engine/claim/notification-limiter.js';
 import type { Engine } from '../engine/engine.js';
 import { createRollUp } from '../engine/metrics/roll-up.js';
 import { beginUpkeep, type Upkeep } from '../engine/retention/coming-partitions.js';
-import { type BeatAlerts, createBeatAlerts } from './beat-alerts.js';
-import { createWebhookLooks } from './webhook-looks.js';
+import { lookForWebhooks } from '../engine/webhooks/look.js';
+import { webhooksOf } from '../model/changes/webhook.js';
+import type { Timer } from '../model/clock.js';
 
 export interface Background extends Pick<BeatAlerts, 'afterFailure'> {
   /** There may be changes for webhooks. */
@@ -79,5 +84,103 @@ function inBackground(work: (signal: AbortSignal) => Promise<void>, signal: Abor
       });
     },
     done: async () => await working,
+  };
+}
+
+// What a daemon does for alerts at each beat: it evaluates them, and requests the URL of the heartbeat.
+
+export interface BeatAlerts {
+  /** The minute has turned. */
+  beat(): void;
+  /** After a pass. Resolves to whether there is something to deliver. Never rejects. */
+  afterPass(isHealthy: boolean): Promise<boolean>;
+  /** After a pass that failed. */
+  afterFailure(): void;
+  /** Resolves when the last answer has come, or its time is over. */
+  done(): Promise<void>;
+}
+
+export function createBeatAlerts(engine: Engine): BeatAlerts {
+  let isDue = false;
+  let asking: Promise<void> | null = null;
+  /** The request is not awaited, so that a late answer delays no run. The next request waits for it. */
+  const ask = (isHealthy: boolean) => {
+    asking ??= reportHeartbeat(engine, isHealthy).finally(() => {
+      asking = null;
+    });
+  };
+  return {
+    beat() {
+      isDue = true;
+    },
+    async afterPass(isHealthy) {
+      if (!isDue) return false;
+      isDue = false;
+      ask(isHealthy);
+      return (await evaluateAlerts(engine)) > 0;
+    },
+    afterFailure() {
+      if (!isDue) return;
+      isDue = false;
+      ask(false);
+    },
+    done: async () => {
+      await asking;
+    },
+  };
+}
+
+// When a daemon looks whether changes are to be delivered: when it is notified, at each beat, and after each
+// pass where no notification comes; and while a run delivers, each second. Without webhooks among its jobs,
+// never.
+
+export interface WebhookLooks {
+  /** There may be changes. */
+  readonly changed: () => void;
+  /** Looks no more. Resolves when no look is under way. */
+  done(): Promise<void>;
+}
+
+const NEVER: WebhookLooks = { changed: () => undefined, done: () => Promise.resolve() };
+/**
+ * How soon to look again while a run is to deliver, or does: it may have read its last page. No look comes
+ * before, so that there is not a run for each change.
+ */
+const AGAIN_MS = 1000;
+
+export function createWebhookLooks(engine: Engine, signal: AbortSignal): WebhookLooks {
+  if (webhooksOf(engine.registry).length === 0) return NEVER;
+  const { clock } = engine;
+  let looking: Promise<void> | null = null;
+  let mustLookAgain = false;
+  let timer: Timer | undefined;
+
+  const look = async () => {
+    do {
+      mustLookAgain = false;
+      const { isBusy } = await lookForWebhooks(engine);
+      if (isBusy && !signal.aborted) timer = clock.setTimeout(lookAgain, AGAIN_MS);
+    } while (mustLookAgain && timer === undefined && !signal.aborted);
+    looking = null;
+  };
+  const start = () => {
+    if (signal.aborted || timer !== undefined) return;
+    mustLookAgain = looking !== null;
+    looking ??= look();
+  };
+  const lookAgain = () => {
+    timer = undefined;
+    start();
+  };
+  const limiter = createNotificationLimiter(clock, start);
+
+  return {
+    changed: () => limiter.notified(),
+    async done() {
+      limiter.close();
+      clock.clear(timer);
+      await looking;
+      clock.clear(timer);
+    },
   };
 }

@@ -26,9 +26,8 @@ import {
   whileClaiming,
 } from './next-pass.js';
 import { createNotificationReceiver, type NotificationReceiver } from './notification-receiver.js';
-import { createReapStep } from './reap-step.js';
-import { refusableStep } from './refusable-step.js';
 import type { Sleeper } from './sleeper.js';
+import { createReapStep, refusableStep } from './steps.js';
 
 export interface PassesOptions extends Pick<Listening, 'pollMs'> {
   readonly worker: Worker;

@@ -174,7 +174,7 @@ export const MUTANTS: readonly Mutant[] = [
     story: 'handsOffLate',
     changes: [
       {
-        file: 'engine/worker/lease-answer.ts',
+        file: 'engine/worker/heartbeat.ts',
         from: 'if (active.isLost) return;',
         to: 'if (!active.isLost) return;',
       },

@@ -2,7 +2,7 @@
 // In the check: the turn is kept by the clocks of two hosts.
 import { describe, expect, it } from 'vitest';
 import { FIRST_PLAN, type Plan } from '../../src/daemon/next-pass.js';
-import { createReapStep } from '../../src/daemon/reap-step.js';
+import { createReapStep } from '../../src/daemon/steps.js';
 import { openDatabase } from '../support/database.js';
 import { engineOver } from '../support/engine.js';
 import { openForEach } from '../support/open.js';

@@ -1,7 +1,7 @@
 // A daemon's steps that the server may refuse by themselves.
 import { DatabaseError } from 'pg';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { refusableStep } from '../../src/daemon/refusable-step.js';
+import { refusableStep } from '../../src/daemon/steps.js';
 import type { Engine } from '../../src/engine/engine.js';
 import { TockError } from '../../src/model/errors.js';
 

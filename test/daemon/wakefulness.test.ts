@@ -9,7 +9,7 @@ import {
   maxSleepMs,
   nextStep,
   type Wakefulness,
-} from '../../src/daemon/wakefulness.js';
+} from '../../src/daemon/sleeper.js';
 
 /** Claims at these instants, each with what it found. */
 const after = (

@@ -1,7 +1,7 @@
 // When a daemon looks for changes to deliver.
 // In the check: it looks again after a real second.
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { createWebhookLooks } from '../../src/daemon/webhook-looks.js';
+import { createWebhookLooks } from '../../src/daemon/background.js';
 import { webhookJob } from '../../src/engine/webhooks/webhook-job.js';
 import { defineJob } from '../../src/index.js';
 import { createRegistry } from '../../src/model/job/registry.js';

@@ -1,12 +1,13 @@
 // Renews the leases of a worker's runs, and aborts handlers whose lease is lost or whose run is to be
 // cancelled. Writes progress.
 import type { Timer } from '../../model/clock.js';
-import { renewLeases } from '../../store/runs/leases.js';
+import { Cancel } from '../../model/errors.js';
+import { readHeld, renewLeases } from '../../store/runs/leases.js';
+import { createNotificationLimiter } from '../claim/notification-limiter.js';
 import type { Engine } from '../engine.js';
-import { type ActiveRun, isHeld } from '../execute/active-run.js';
-import { createCancelCheck } from './cancel-check.js';
-import { applyLeaseAnswer, loseLease } from './lease-answer.js';
-import { flushCursors, flushProgress } from './progress.js';
+import { abort } from '../execute/abort.js';
+import { type ActiveRun, isHeld, leaseLost } from '../execute/active-run.js';
+import { flushCursors, flushProgress } from './reports.js';
 
 const PROGRESS_EVERY_MS = 1000;
 /** The pause before a failed beat is repeated; it doubles up to a heartbeat. */
@@ -146,4 +147,113 @@ export function startHeartbeat(
       cancelCheck.close();
     },
   };
+}
+
+// Applies what the database answers about held runs: lost, to be cancelled, or still held.
+
+/** A run that is still held. A run that the answer lacks is lost. */
+export interface HeldRow {
+  readonly id: string;
+  readonly cancel_requested: boolean;
+}
+
+/**
+ * Aborts the handlers of lost and cancelled runs. Returns the runs that are still held.
+ * @param activeRuns the runs that the worker holds now: others may have ended since the statement was sent
+ */
+export function applyLeaseAnswer(
+  engine: Engine,
+  activeRuns: ReadonlySet<ActiveRun>,
+  checked: readonly ActiveRun[],
+  answer: readonly HeldRow[],
+): ActiveRun[] {
+  const rows = new Map(answer.map(row => [row.id, row]));
+  return checked.filter(active => {
+    const row = rows.get(active.run.id);
+    // A run that was finalized while the statement was under way is done, not lost.
+    if (row === undefined && activeRuns.has(active) && !active.isCommitted && !active.isFinalizing)
+      loseLease(engine, active);
+    if (row?.cancel_requested) requestCancel(active);
+    return row !== undefined;
+  });
+}
+
+export function loseLease(engine: Engine, active: ActiveRun): void {
+  if (active.isLost) return;
+  active.isLost = true;
+  engine.logger.error(
+    { event: 'run.lease_lost', run_id: active.run.id, job: active.run.job, fence: active.run.fence },
+    "the lease is lost; the handler's signal is aborted and nothing of this attempt is kept",
+  );
+  abort(active.interrupt, leaseLost(active));
+}
+
+function requestCancel(active: ActiveRun): void {
+  if (active.cancelRequested) return;
+  active.cancelRequested = true;
+  abort(active.interrupt, new Cancel('cancelled by an operator'));
+}
+
+// Checks whether runs are to be cancelled: soon after a notification, and with each poll, at most a few times
+// a second. The database decides, not the notification.
+
+const MAX_NAMED = 1000;
+
+export interface CancelCheck {
+  /** Checks soon whether a cancel of this run was requested, if this worker holds it. */
+  readonly check: (runId: string) => void;
+  /** The same for all its runs: no notification may come, and heartbeats are rare. */
+  readonly checkAll: () => void;
+  close(): void;
+}
+
+export function createCancelCheck(
+  engine: Engine,
+  workerId: string,
+  activeRuns: ReadonlySet<ActiveRun>,
+): CancelCheck {
+  /**
+   * Ids that notifications have named since the last check. With `MAX_NAMED` of them, all runs are checked.
+   */
+  const named = new Set<string>();
+  let isChecking = false;
+
+  const checkNamed = async () => {
+    if (isChecking) return;
+    const isNamed = (id: string) => named.size >= MAX_NAMED || named.has(id);
+    const checked = [...activeRuns].filter(active => isNamed(active.run.id) && canBeCancelled(active));
+    named.clear();
+    if (checked.length === 0) return;
+    isChecking = true;
+    try {
+      const runs = checked.map(active => active.run);
+      applyLeaseAnswer(engine, activeRuns, checked, await readHeld(engine.database, runs, workerId));
+      if (checked.some(active => active.isLost || active.cancelRequested)) limiter.found();
+    } catch (error) {
+      engine.logger.debug(
+        { event: 'cancel.unread', error: String(error) },
+        'the next heartbeat checks it again',
+      );
+    } finally {
+      isChecking = false;
+      if (named.size > 0) limiter.notified();
+    }
+  };
+  const limiter = createNotificationLimiter(engine.clock, () => void checkNamed());
+
+  return {
+    check(runId) {
+      if (named.size < MAX_NAMED) named.add(runId);
+      limiter.notified();
+    },
+    checkAll() {
+      for (const { run } of activeRuns) if (named.size < MAX_NAMED) named.add(run.id);
+      if (named.size > 0) limiter.notified();
+    },
+    close: () => limiter.close(),
+  };
+}
+
+function canBeCancelled(active: ActiveRun): boolean {
+  return !active.isLost && !active.cancelRequested && !active.isCommitted && !active.isFinalizing;
 }

@@ -32,9 +32,8 @@ import { type Heartbeat, startHeartbeat } from './heartbeat.js';
 import { Outcomes } from './outcomes.js';
 import { Reports } from './reports.js';
 import { createWakeup } from './wakeup.js';
-import { newWorkerId } from './worker-id.js';
 import type { Worker, WorkerOptions } from './worker-interface.js';
-import { type WorkerRow, workerRow } from './worker-row.js';
+import { newWorkerId, type WorkerRow, workerRow } from './worker-row.js';
 
 const DEFAULT_CONCURRENCY = 10;
 /** How many claims one call makes at most. */

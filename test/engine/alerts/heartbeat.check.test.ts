@@ -1,7 +1,7 @@
 // The heartbeat's URL: requested after each healthy tick or beat, never failing the tick nor delaying it beyond its time.
 // In the check: a server must answer before a real deadline.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type BeatAlerts, createBeatAlerts } from '../../../src/daemon/beat-alerts.js';
+import { type BeatAlerts, createBeatAlerts } from '../../../src/daemon/background.js';
 import { sendHeartbeat } from '../../../src/engine/alerts/heartbeat.js';
 import { defineJob } from '../../../src/index.js';
 import { readAlerts } from '../../../src/model/alerts/read-alerts.js';

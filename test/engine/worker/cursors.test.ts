@@ -1,7 +1,7 @@
 // Cursors on their way to the database: none is lost where an attempt ends meanwhile.
 import { describe, expect, it } from 'vitest';
 import { type ActiveRun, activeRun } from '../../../src/engine/execute/active-run.js';
-import { flushCursors } from '../../../src/engine/worker/progress.js';
+import { flushCursors } from '../../../src/engine/worker/reports.js';
 import type { Database } from '../../../src/store/connection/database.js';
 import { engineOver } from '../../support/engine.js';
 

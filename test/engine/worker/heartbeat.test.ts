@@ -5,7 +5,7 @@ import type { Engine } from '../../../src/engine/engine.js';
 import { signalOf } from '../../../src/engine/execute/abort.js';
 import { type ActiveRun, activeRun } from '../../../src/engine/execute/active-run.js';
 import { type Heartbeat, startHeartbeat } from '../../../src/engine/worker/heartbeat.js';
-import { flushProgress } from '../../../src/engine/worker/progress.js';
+import { flushProgress } from '../../../src/engine/worker/reports.js';
 import type { Database } from '../../../src/store/connection/database.js';
 import type { ClaimedRun } from '../../../src/store/runs/claim/claimed-run.js';
 import { openDatabase } from '../../support/database.js';

@@ -3,7 +3,7 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
 import { type ActiveRun, activeRun } from '../../../src/engine/execute/active-run.js';
-import { LogWriter } from '../../../src/engine/worker/log-writer.js';
+import { LogWriter } from '../../../src/engine/worker/reports.js';
 import { describeLine } from '../../../src/model/run/log/log-line.js';
 import { RunLog } from '../../../src/model/run/log/run-log.js';
 import { type Database } from '../../../src/store/connection/database.js';

@@ -1,6 +1,6 @@
 // Engine: when the slots of runs that end are passed on, and to how many runs.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createSlotPassing, type SlotPassing } from '../../../src/engine/worker/passing-on.js';
+import { createSlotPassing, type SlotPassing } from '../../../src/engine/worker/outcomes.js';
 
 const NOW = 60_000;
 

@@ -17,8 +17,7 @@ import { reapRuns } from '../../../store/runs/reap/reap.js';
 import { requireOriginal } from '../../../store/schema/database-identity.js';
 import type { Engine } from '../../engine.js';
 import { afterCommit } from '../../finalize/after-commit.js';
-import { newWorkerId } from '../../worker/worker-id.js';
-import { workerRow } from '../../worker/worker-row.js';
+import { newWorkerId, workerRow } from '../../worker/worker-row.js';
 import { ExecRun } from './exec-run.js';
 
 export type ExecBeginning =

@@ -21,7 +21,7 @@ import {
   maxSleepMs,
   nextStep,
   type Wakefulness,
-} from '../../../../src/daemon/wakefulness.js';
+} from '../../../../src/daemon/sleeper.js';
 import type { ClaimedLane } from '../../../../src/store/runs/claim/claim.js';
 import type { Model } from './explore.js';
 import { type Event, executeClaim, isAbove, passed, type Run, stateOf } from './lanes.js';

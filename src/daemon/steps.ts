@@ -1,8 +1,9 @@
-// The step that reaps: at once where there is reason to, in turn with other daemons where only time has
-// passed.
+// A step that the server may refuse, as for a locked table. The other steps go on.
 import { type Engine, expectFair, expectWaiting } from '../engine/engine.js';
 import { reap } from '../engine/reap.js';
 import { boundOf, STEP_MS } from '../model/clock.js';
+import { TockError } from '../model/errors.js';
+import { isConnectionFailure } from '../store/connection/errors.js';
 import { keepReapTurn, takeReapTurn } from '../store/runs/reap/reap-turn.js';
 import {
   afterFailedReap,
@@ -12,7 +13,46 @@ import {
   REAP_EVERY_MS,
   reapsInTurn,
 } from './next-pass.js';
-import { refusableStep } from './refusable-step.js';
+
+/**
+ * @param name of the step, in the events `<name>.failed` and `<name>.resumed`
+ * @param consequence what does not happen meanwhile
+ * @returns the step, which resolves to null where it was refused
+ * @throws errors that concern all steps: a lost connection, a database that is a copy
+ */
+export function refusableStep<Done>(
+  { logger }: Engine,
+  { name, consequence }: { readonly name: string; readonly consequence: string },
+  step: () => Promise<Done>,
+): () => Promise<{ readonly done: Done } | null> {
+  let isFailing = false;
+  return async () => {
+    let done: Done;
+    try {
+      done = await step();
+    } catch (error) {
+      if (stopsAllSteps(error)) throw error;
+      if (!isFailing)
+        logger.error(
+          { event: `${name}.failed`, error: String(error) },
+          `${consequence}: ${String(error)}; it is tried again, and claiming goes on`,
+        );
+      isFailing = true;
+      return null;
+    }
+    if (isFailing) logger.info({ event: `${name}.resumed` }, `${name} works again`);
+    isFailing = false;
+    return { done };
+  };
+}
+
+/** A server that does not answer this step in time may only wait for a lock. */
+function stopsAllSteps(error: unknown): boolean {
+  return error instanceof TockError ? error.code !== 'TOCK_DATABASE_UNREACHABLE' : isConnectionFailure(error);
+}
+
+// The step that reaps: at once where there is reason to, in turn with other daemons where only time has
+// passed.
 
 /**
  * Reaps, unless it is another daemon's turn; what is left once its bound is over, in the next pass. Returns
