@@ -14,7 +14,7 @@ import type { Notification } from '../store/connection/notifications.js';
 import { type Background, createBackground } from './background.js';
 import { type BeatOptions, startBeat } from './beat.js';
 import { createDatabaseLog } from './database-log.js';
-import { beginListening } from './listening.js';
+import { reserveListening } from './listening.js';
 import { createMemoryHint } from './memory-hint.js';
 import { Passes } from './passes.js';
 import { createSleeper, NO_SLEEPER } from './sleeper.js';
@@ -70,7 +70,7 @@ export async function startDaemon(
   const { offers = options.queues === undefined } = options;
   // Who offers is to be woken for any queue.
   const queues = offers ? null : (options.queues ?? null);
-  const listening = beginListening(engine, options.listen !== false);
+  const listening = reserveListening(engine, options.listen !== false);
   const { isOn: isNotified } = listening;
   const pollMs = longestSleepMs ?? listening.pollMs;
   const worker = openWorker(engine, {

@@ -13,7 +13,7 @@ export interface Listening {
 }
 
 /** @param isWanted if false, the daemon does not listen, whatever the pool */
-export function beginListening({ database, logger }: Engine, isWanted: boolean): Listening {
+export function reserveListening({ database, logger }: Engine, isWanted: boolean): Listening {
   const { shares } = database;
   const isOn = isWanted && shares.mayListen;
   if (isWanted && !isOn) logger.warn({ event: 'pool.small', connections: shares.max }, textOf(shares.max));

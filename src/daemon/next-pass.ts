@@ -23,7 +23,7 @@ export interface Plan {
    * The last poll has answered what is due, there was room for it, and a notification names whatever else
    * becomes due. So neither a claim after a notification nor the end of a run needs another poll.
    */
-  readonly knowsAll: boolean;
+  readonly needsNoPoll: boolean;
 }
 
 /** The shortest time between two reapings by the clock, and the shortest turn to reap. */
@@ -45,7 +45,7 @@ export const FIRST_PLAN: Plan = {
   retryMs: FIRST_RETRY_MS,
   pollBy: 0,
   completeAt: 0,
-  knowsAll: false,
+  needsNoPoll: false,
 };
 
 export interface DueSteps {
@@ -147,7 +147,7 @@ export function whileClaiming(
     ),
     pollBy: pass.startedAt + pollMs,
     completeAt: isFirst ? pass.startedAt + pollMs : plan.completeAt,
-    knowsAll: false,
+    needsNoPoll: false,
   };
 }
 
@@ -183,7 +183,7 @@ export function afterPoll(
     retryMs,
     pollBy: Math.min(answeredAt + pollMs, completeAt),
     completeAt,
-    knowsAll: isNotified && pass.hasRoom && !pass.isClaiming,
+    needsNoPoll: isNotified && pass.hasRoom && !pass.isClaiming,
   };
 }
 
@@ -192,7 +192,7 @@ export function afterPoll(
  * the last poll has answered what comes next. The next poll finds a run that another session has locked.
  */
 export const needsPoll = (plan: Plan, { startedAt, claimed }: Pick<PassResult, 'startedAt' | 'claimed'>) =>
-  claimed === 0 || !plan.knowsAll || startedAt >= plan.pollBy;
+  claimed === 0 || !plan.needsNoPoll || startedAt >= plan.pollBy;
 
 export const checksReaping = (plan: Plan, now: number): boolean => now >= plan.checkReapAt;
 

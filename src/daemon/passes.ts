@@ -119,9 +119,9 @@ export class Passes {
     const { worker, sleeper } = this.options;
     const until = this.engine.clock.now() + ms;
     let cause = await worker.change(ms);
-    while (cause === 'idle' && this.plan.knowsAll && this.engine.clock.now() < until)
+    while (cause === 'idle' && this.plan.needsNoPoll && this.engine.clock.now() < until)
       cause = await worker.change(Math.ceil(until - this.engine.clock.now()));
-    const isWoken = cause === 'change' || (cause === 'idle' && !this.plan.knowsAll);
+    const isWoken = cause === 'change' || (cause === 'idle' && !this.plan.needsNoPoll);
     if (sleeper.isAwake || isWoken) this.claimNext();
   }
 

@@ -99,8 +99,8 @@ export function createSleeper(
       const step = nextStep(state, now);
       if (step === 'fallAsleep') state = afterFallingAsleep(state, now);
       if (step === 'wakeUp') await guarded(wakeUp);
-      if (step !== 'askWhetherToWakeUp') return;
-      state = afterVainQuestion(state, now);
+      if (step !== 'checkNotifyLock') return;
+      state = afterFreeNotifyLock(state, now);
       await guarded(async () => {
         if ((await isNotifyLockAwaited.first(database, {}))?.isAwaited) await wakeUp();
       });
@@ -205,7 +205,7 @@ export function afterClaim(state: Wakefulness, { now, claimed, hasMore }: Found)
   };
 }
 
-export type Step = 'wakeUp' | 'askWhetherToWakeUp' | 'fallAsleep' | null;
+export type Step = 'wakeUp' | 'checkNotifyLock' | 'fallAsleep' | null;
 
 /**
  * What to do now. A backlog needs no NOTIFY. Without a backlog, runs start soonest with a NOTIFY for each.
@@ -216,7 +216,7 @@ export function nextStep(state: Wakefulness, now: number): Step {
   if (isAwake) return backlogSince === null && now - foundAt >= IDLE_MS ? 'fallAsleep' : null;
   if (backlogSince !== null && now - backlogSince >= busyMs) return 'wakeUp';
   const isBusy = busySince !== null && now - busySince >= busyMs;
-  return isBusy && now >= state.askAt ? 'askWhetherToWakeUp' : null;
+  return isBusy && now >= state.askAt ? 'checkNotifyLock' : null;
 }
 
 export const afterWakingUp = (state: Wakefulness, now: number): Wakefulness => ({
@@ -226,7 +226,7 @@ export const afterWakingUp = (state: Wakefulness, now: number): Wakefulness => (
 });
 
 /** No session waits because of NOTIFY, so the daemon asks again later. */
-export const afterVainQuestion = (state: Wakefulness, now: number): Wakefulness => ({
+export const afterFreeNotifyLock = (state: Wakefulness, now: number): Wakefulness => ({
   ...state,
   askAt: now + MIN_BUSY_MS,
 });

@@ -33,7 +33,7 @@ const RESTING: Plan = {
   retryMs: 5,
   pollBy: NOW + POLL_MS,
   completeAt: NOW + 5000,
-  knowsAll: false,
+  needsNoPoll: false,
 };
 
 const NOTHING: NextDue = {
@@ -315,7 +315,11 @@ describe('while a worker goes on claiming', () => {
     const poll = { askedAt: NOW, answeredAt: NOW + tookMs, due, isComplete: true, isNotified: true };
     const plan = { ...RESTING, checkReapAt: NOW };
     const polled = afterPoll(plan, poll, { ...CLAIMING, startedAt: NOW - 30 }, POLL_MS);
-    expect(polled).toMatchObject({ completeAt: NOW + tookMs + afterMs, checkReapAt: NOW, knowsAll: false });
+    expect(polled).toMatchObject({
+      completeAt: NOW + tookMs + afterMs,
+      checkReapAt: NOW,
+      needsNoPoll: false,
+    });
   });
 
   it('a beat of the minute during a pass is kept', () => {

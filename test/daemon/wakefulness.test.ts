@@ -4,7 +4,7 @@ import {
   ASLEEP,
   afterClaim,
   afterFallingAsleep,
-  afterVainQuestion,
+  afterFreeNotifyLock,
   afterWakingUp,
   maxSleepMs,
   nextStep,
@@ -37,16 +37,16 @@ describe('a daemon that is asleep', () => {
     const before = after(ASLEEP, steadily(0, 999, 1));
     expect(nextStep(before, 999)).toBe(null);
     const state = after(before, [[1000, 1]]);
-    expect(nextStep(state, 1000)).toBe('askWhetherToWakeUp');
-    const asked = after(afterVainQuestion(state, 1000), steadily(1001, 1999, 1));
+    expect(nextStep(state, 1000)).toBe('checkNotifyLock');
+    const asked = after(afterFreeNotifyLock(state, 1000), steadily(1001, 1999, 1));
     expect(nextStep(asked, 1999)).toBe(null);
-    expect(nextStep(after(asked, [[2000, 1]]), 2000)).toBe('askWhetherToWakeUp');
+    expect(nextStep(after(asked, [[2000, 1]]), 2000)).toBe('checkNotifyLock');
   });
 
   it('begins anew after a pause', () => {
     const state = after(ASLEEP, [...steadily(0, 900, 10), ...steadily(951, 1951, 10)]);
     expect(nextStep(state, 1950)).toBe(null);
-    expect(nextStep(state, 1951)).toBe('askWhetherToWakeUp');
+    expect(nextStep(state, 1951)).toBe('checkNotifyLock');
   });
 
   it('finds nothing in a claim now and then, as when another was quicker', () => {
@@ -54,7 +54,7 @@ describe('a daemon that is asleep', () => {
       ASLEEP,
       steadily(0, 1000, 10).map(([now], index) => [now, 1 - (index % 2)] as const),
     );
-    expect(nextStep(state, 1000)).toBe('askWhetherToWakeUp');
+    expect(nextStep(state, 1000)).toBe('checkNotifyLock');
   });
 
   it('wakes up after a second with a backlog, without a question, and is there at that time', () => {
@@ -65,7 +65,7 @@ describe('a daemon that is asleep', () => {
 
   it('counts a backlog up to its end', () => {
     const state = after(ASLEEP, [[0, 10, true], [900, 0], ...steadily(910, 1000, 10)]);
-    expect(nextStep(state, 1000)).toBe('askWhetherToWakeUp');
+    expect(nextStep(state, 1000)).toBe('checkNotifyLock');
   });
 });
 

@@ -3,9 +3,9 @@ import type { DefinitionColumns } from '../../model/planning/definition-columns.
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { numberArray } from '../connection/values/number-array.js';
+import { STORED_COLUMNS } from '../definitions/declared-columns.js';
 import { frozenMsSince } from '../definitions/freeze/frozen.js';
 import type { MayBeExcepted } from '../definitions/occurrences/exceptions.js';
-import { STORED_COLUMNS } from '../definitions/stated-columns.js';
 import { QUEUE_LANES } from '../runs/claim/queue-lanes.js';
 import { inTurns, LONG_RUNS, silentHosts, waitingQueues } from './conditions.js';
 

@@ -4,8 +4,8 @@ import type { DefinitionColumns } from '../../model/planning/definition-columns.
 import type { Session } from '../connection/database.js';
 import { db, epochMs, firstRow, isAnyOf, isSet, now, runQuery } from '../connection/query.js';
 import { statement } from '../connection/statement.js';
+import { DECLARED } from './declared-columns.js';
 import type { MayBeExcepted } from './occurrences/exceptions.js';
-import { STATED } from './stated-columns.js';
 import type { StoredDefinition } from './stored-definition.js';
 import { wakeIfDueSoon } from './wake-if-due-soon.js';
 import { isAheadByZone } from './zones/zones.js';
@@ -29,7 +29,7 @@ export async function readAhead(
   const query = db
     .selectFrom('tock.job_definitions as d')
     .select('d.id')
-    .select(STATED)
+    .select(DECLARED)
     // Also what the cursor has passed: it is to come again.
     .select(eb => [
       epochMs(eb.ref('d.cursor')).as('cursor_ms'),

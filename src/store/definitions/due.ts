@@ -8,9 +8,9 @@ import { zoneDataVersion } from '../../model/schedule/zone/zone-data.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { numberArray } from '../connection/values/number-array.js';
+import { PLANNING_COLUMNS, type PlanningColumns } from './declared-columns.js';
 import { IS_FROZEN } from './freeze/frozen.js';
 import { isExcepted, type MayBeExcepted } from './occurrences/exceptions.js';
-import { PLANNING_COLUMNS, type PlanningColumns } from './stated-columns.js';
 import { OTHER_ZONES } from './zones/zones.js';
 
 /** A definition for materializing. Durations, the cursor and the next occurrence in milliseconds. */

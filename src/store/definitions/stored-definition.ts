@@ -5,8 +5,8 @@ import type { DefinitionColumns } from '../../model/planning/definition-columns.
 import type { Session } from '../connection/database.js';
 import { db, epochMs, firstRow, isAnyOf, isSet, now, runQuery } from '../connection/query.js';
 import type { Origin, Schema } from '../schema/tables.js';
+import { DECLARED } from './declared-columns.js';
 import { isExcepted, type MayBeExcepted } from './occurrences/exceptions.js';
-import { STATED } from './stated-columns.js';
 
 /** A row of job_definitions, with everything that an edit needs. */
 export interface StoredDefinition extends DefinitionColumns, MayBeExcepted {
@@ -30,7 +30,7 @@ export const IS_EXCEPTED = sql<boolean>`${sql.raw(isExcepted('d'))}`.as('is_exce
 const DEFINITIONS = db
   .selectFrom('tock.job_definitions as d')
   .select(['d.id', 'd.origin', 'd.version', 'd.fingerprint'])
-  .select(STATED)
+  .select(DECLARED)
   .select(eb => [
     epochMs(eb.ref('d.cursor')).as('cursor_ms'),
     isSet(eb.ref('d.vanished_at')).as('is_vanished'),

@@ -5,7 +5,7 @@ import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { instant, readable } from '../connection/values/readable-instant.js';
 import { overridesOf, type StoredOverrides } from '../definitions/queue-rows.js';
-import { isClaimable, isRateVoid, liesIn, QUEUE_LANES } from '../runs/claim/queue-lanes.js';
+import { isClaimable, isRateClockAhead, liesIn, QUEUE_LANES } from '../runs/claim/queue-lanes.js';
 import { blockedQueues } from '../runs/claim/waiting/blocked-queues.js';
 import { isOfCode } from '../runs/claim/waiting/claim-waiting.js';
 import { FAIR } from '../runs/fair/arrive.js';
@@ -115,7 +115,7 @@ select c.name, q.concurrency,
   case when q.concurrency is null then 0
     else (select count(*)::integer from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) end as held,
   case when q.concurrency is null then '[]' else ${holdersOf("'queue:' || q.name")} end as holders,
-  case when q.rate_next_at > tock.now() and q.rate_count is not null and not ${isRateVoid('q')} then ${instant('q.rate_next_at')} end as "rateNextAt"
+  case when q.rate_next_at > tock.now() and q.rate_count is not null and not ${isRateClockAhead('q')} then ${instant('q.rate_next_at')} end as "rateNextAt"
 from chosen c
 cross join cap
 left join tock.job_queues q on q.name = c.name

@@ -6,7 +6,7 @@ import type { RunFilter, RunRecord } from '../../model/run/run-record.js';
 import { readErrors, readProgress } from '../../model/run/stored-run.js';
 import type { Session } from '../connection/database.js';
 import { db, firstRow, isAnyOf, readableInstant, readableText, runQuery } from '../connection/query.js';
-import { SHOWN } from '../definitions/stated-columns.js';
+import { SHOWN } from '../definitions/declared-columns.js';
 import type { Schema } from '../schema/tables.js';
 import { DEPLOY } from './runs/deploys.js';
 import { HAND_OFFS, readHandOffs } from './runs/hand-offs.js';

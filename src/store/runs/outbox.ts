@@ -13,7 +13,7 @@ import type { RunStatus } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { readable } from '../connection/values/readable-instant.js';
-import { STORED_COLUMNS } from '../definitions/stated-columns.js';
+import { STORED_COLUMNS } from '../definitions/declared-columns.js';
 import type { StoredDefinition } from '../definitions/stored-definition.js';
 import type { OutboxKind } from '../schema/wait-table.js';
 import { joinFairSlots } from './fair/slots.js';

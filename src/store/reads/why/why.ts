@@ -13,8 +13,8 @@ import {
   runQuery,
   selectedInstant,
 } from '../../connection/query.js';
+import { DECLARED } from '../../definitions/declared-columns.js';
 import type { MayBeExcepted } from '../../definitions/occurrences/exceptions.js';
-import { STATED } from '../../definitions/stated-columns.js';
 import type { Origin } from '../../schema/tables.js';
 
 /** A definition with its whole schedule, and when a tick was last seen. */
@@ -42,7 +42,7 @@ export const WHY_DEFINITIONS = db
     'd.broken_reason',
     selectedInstant(now).as('now'),
   ])
-  .select(STATED)
+  .select(DECLARED)
   .select(eb => [
     readableInstant(eb.ref('d.cursor')).as('cursor'),
     readableInstant(eb.ref('d.created_at')).as('created_at'),

@@ -125,7 +125,7 @@ export const isServed = (name: string, queue: string) =>
  * instant does not count. A rate puts the next start one share of the period ahead; a minute more allows for
  * small corrections of the clock.
  */
-export const isRateVoid = (queue: string) =>
+export const isRateClockAhead = (queue: string) =>
   `${queue}.rate_next_at > tock.now()
     + least(${queue}.rate_period_ms, ${queue}.rate_period_ms / ${queue}.rate_count + 60000) * interval '1 millisecond'`;
 
@@ -152,7 +152,7 @@ export function openQueueLanes(limit: string, hasWatermarks = false): string {
   from queue_lanes p left join tock.job_queues q on q.name = p.queue
   where ${mayStart('p.queue')} and ${isServed('p.queue', 'q')} and ${isQueueOpen('q')}
     and (q.concurrency is null or ${freeQueueSlots('q')} > 0)
-    and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or ${isRateVoid('q')})
+    and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or ${isRateClockAhead('q')})
     and (select true from tock.job_runs_live r where ${liesIn('r', 'p')} and ${isClaimable('r')}${hasWatermarks ? ` and ${isAfter}` : ''}
       order by r.run_at, r.id limit 1)
 )`;

@@ -1,7 +1,7 @@
 // How many runs the queues with a rate may start now.
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
-import { isRateVoid } from './queue-lanes.js';
+import { isRateClockAhead } from './queue-lanes.js';
 
 /** How many runs a queue or key may start now: the first at `first_ms`, each next one `step` ms later. */
 export interface RateTokens {
@@ -24,7 +24,7 @@ const stepOf = (queue: string) => `(${queue}.rate_period_ms::float8 / ${queue}.r
 // Tokens of at most one second are saved up.
 const firstOf = (queue: string) =>
   firstStart(
-    `case when not ${isRateVoid(queue)} then ${queue}.rate_next_at end`,
+    `case when not ${isRateClockAhead(queue)} then ${queue}.rate_next_at end`,
     stepOf(queue),
     `greatest(1, ceil(1000.0 * ${queue}.rate_count / ${queue}.rate_period_ms))`,
   );

@@ -16,7 +16,7 @@ import {
   ASLEEP,
   afterClaim,
   afterFallingAsleep,
-  afterVainQuestion,
+  afterFreeNotifyLock,
   afterWakingUp,
   maxSleepMs,
   nextStep,
@@ -132,7 +132,7 @@ function afterClaims(world: PollWorld, claimed: number): PollWorld {
   const step = nextStep(state, now);
   if (step === 'fallAsleep') return { ...world, wakefulness: afterFallingAsleep(state, now) };
   if (step === 'wakeUp') return { ...world, wakefulness: afterWakingUp(state, now), isKnown: false };
-  const wakefulness = step === 'askWhetherToWakeUp' ? afterVainQuestion(state, now) : state;
+  const wakefulness = step === 'checkNotifyLock' ? afterFreeNotifyLock(state, now) : state;
   return { ...world, wakefulness };
 }
 
@@ -162,7 +162,7 @@ function pass(from: PollWorld, mutant: PollMutant | null): PollWorld {
   if (polls) world = poll(world, { ...done, hasRoom: !world.isFull }, pollMs, mutant);
   const neverPolls =
     (isClaiming && mutant === 'a busy daemon never polls') ||
-    (world.plan.knowsAll && mutant === 'a daemon that knows all never polls');
+    (world.plan.needsNoPoll && mutant === 'a daemon that knows all never polls');
   const never = Number.POSITIVE_INFINITY;
   const plan = neverPolls ? { ...world.plan, pollBy: never, completeAt: never } : world.plan;
   const ms = Math.min(sleepMs(plan, world.now, isClaiming), maxSleepMs(world.wakefulness, world.now));
@@ -238,7 +238,7 @@ function withRoom(world: PollWorld): PollWorld {
   const { now } = world;
   const run = typeof world.run === 'number' ? now : world.run;
   const after = { ...world, isFull: false, run, claimAt: now };
-  return world.plan.knowsAll ? after : woken(after);
+  return world.plan.needsNoPoll ? after : woken(after);
 }
 
 /** By how long ago all was, and how soon it is due. What has been so for long enough makes no difference. */
@@ -246,7 +246,7 @@ function keyOf({ now, plan, wakefulness, run, claimAt, passAt, events, ...world 
   const until = (at: number) => Math.max(at - now, 0);
   const since = (at: number | null, mostMs: number) => at && Math.min(now - at, mostMs);
   const { known, hasMore, haveFallen } = stateOf(events);
-  const { reapAt, materializeAt, checkReapAt, pollBy, completeAt, retryMs, knowsAll } = plan;
+  const { reapAt, materializeAt, checkReapAt, pollBy, completeAt, retryMs, needsNoPoll } = plan;
   const { busySince, backlogSince, foundAt, awakeSince, askAt, ...awake } = wakefulness;
   return JSON.stringify([
     world,
@@ -256,7 +256,7 @@ function keyOf({ now, plan, wakefulness, run, claimAt, passAt, events, ...world 
     [
       checkReapAt === 0,
       retryMs,
-      knowsAll,
+      needsNoPoll,
       ...[reapAt, materializeAt, plan.claimAt, checkReapAt, pollBy, completeAt].map(until),
     ],
     [

@@ -50,7 +50,7 @@ export interface SleepWorld {
 }
 
 /** As after a poll that has answered all, and until the clock says that another is due. */
-const KNOWS_ALL = { ...FIRST_PLAN, pollBy: Number.POSITIVE_INFINITY, knowsAll: true };
+const KNOWS_ALL = { ...FIRST_PLAN, pollBy: Number.POSITIVE_INFINITY, needsNoPoll: true };
 
 const TO_COME: Transaction = { state: 'to come', hasId: false, notifies: false };
 

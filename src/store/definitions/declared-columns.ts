@@ -27,7 +27,7 @@ type Selected<Names extends Partial<Record<Column, string>>> = {
 }[Column & keyof Names];
 
 /** All of them, in a query over definitions `d`. */
-export const STATED = COLUMNS.map(column => read(column, selectedInstant).as(column)) as Selected<{
+export const DECLARED = COLUMNS.map(column => read(column, selectedInstant).as(column)) as Selected<{
   [C in Column]: C;
 }>[];
 
