@@ -344,11 +344,9 @@ comment on table tock.job_keys is 'Every idempotency key that a caller has used,
 
 create sequence tock.job_runs_id_seq as bigint;
 
--- When a worker last swept below its watermarks, in milliseconds since 1970. Only a hint: a sequence, because it is read
--- and set outside of transactions, and leaves no dead rows. Logged, although nothing is lost with it: where a standby of
--- PostgreSQL 15 is promoted, an unlogged sequence may be unreadable ("bad magic number in sequence").
-create sequence tock.swept_at as bigint minvalue -9223372036854775808 start 0;
--- Until when no daemon reaps but the one whose turn it is, in milliseconds since 1970: a hint likewise.
+-- Until when no daemon reaps but the one whose turn it is, in milliseconds since 1970. Only a hint: a sequence, because it
+-- is read and set outside of transactions, and leaves no dead rows. Logged, although nothing is lost with it: where a
+-- standby of PostgreSQL 15 is promoted, an unlogged sequence may be unreadable ("bad magic number in sequence").
 create sequence tock.reap_turn as bigint minvalue -9223372036854775808 start 0;
 
 -- Bounds of everything that statements compute with, so that no single run can make a statement over many fail. They are

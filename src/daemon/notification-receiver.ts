@@ -16,7 +16,7 @@ export interface NotificationReceiver {
 
 interface NotificationReceiverOptions {
   readonly clock: Clock;
-  readonly worker: Pick<Worker, 'ask' | 'checkCancel' | 'wake' | 'wakeNotified' | 'expectWaiting'>;
+  readonly worker: Pick<Worker, 'ask' | 'checkCancel' | 'wake' | 'wakeNotified' | 'expect'>;
   /** Only these; null: all. */
   readonly queues: readonly string[] | null;
   /** There is something to reap. */
@@ -37,7 +37,7 @@ export function createNotificationReceiver({
 }: NotificationReceiverOptions): NotificationReceiver {
   const due = createNotificationLimiter(clock, worker.wakeNotified);
   const soon = createNotificationLimiter(clock, worker.wake);
-  const code = createNotificationLimiter(clock, () => worker.expectWaiting());
+  const code = createNotificationLimiter(clock, () => worker.expect('waiting'));
   return {
     receive(notification) {
       if (notification.kind === 'cancel') worker.checkCancel(notification.runId);

@@ -196,11 +196,12 @@ export class Passes {
     const isComplete = askedAt >= this.plan.completeAt;
     const watermarks = isComplete ? [] : worker.watermarks.known;
     const due = await readNextDue(this.engine.database, queues, checks, watermarks);
-    // Whatever watermarks, sweeps and notifications have missed, the next claim finds.
-    if (isComplete && due.isOverdue) worker.watermarks.forget();
-    if (due.isFairDue) worker.expectFair();
+    // Whatever watermarks and notifications have missed, the next claim finds.
+    if (isComplete && due.isOverdue) worker.expect('below');
+    worker.sharesWith(due.daemons);
+    if (due.isFairDue) worker.expect('fair');
     // Not with reaping alone, which may be put off for long.
-    if (due.waitsForCode) worker.expectWaiting();
+    if (due.waitsForCode) worker.expect('waiting');
     if (due.isOfferDue) {
       this.relaysToSql = true;
       offering?.start();

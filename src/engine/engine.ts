@@ -64,12 +64,12 @@ export function lowerWatermarks({ workers }: Engine, lanes: readonly Lowered[]):
 
 /** Runs may wait for this code: the workers of this process claim those whose jobs it has. */
 export function expectWaiting({ workers }: Pick<Engine, 'workers'>): void {
-  for (const worker of workers) worker.expectWaiting();
+  for (const worker of workers) worker.expect('waiting');
 }
 
 /** Fair keys may be ready: the workers of this process claim their runs. */
 export function expectFair({ workers }: Pick<Engine, 'workers'>): void {
-  for (const worker of workers) worker.expectFair();
+  for (const worker of workers) worker.expect('fair');
 }
 
 /** The workers of this process release prefetched runs: those for which `shares` is true. */

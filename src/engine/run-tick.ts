@@ -92,8 +92,8 @@ async function executeDue(
     concurrency: options.concurrency ?? 10,
     queues: options.queues,
   });
-  if (waitsForCode) worker.expectWaiting();
-  if (hasFair) worker.expectFair();
+  if (waitsForCode) worker.expect('waiting');
+  if (hasFair) worker.expect('fair');
   const { signal } = options;
   const end = new AbortController();
   const timer =

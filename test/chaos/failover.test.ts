@@ -135,7 +135,7 @@ describe('16: the server is killed and restarted under a daemon', () => {
   });
 });
 
-const HINT = `select from tock.swept_at, tock.reap_turn`;
+const HINT = `select from tock.reap_turn`;
 
 describe.skipIf(!hasDebianPostgres)(
   '16: the primary dies, its standby is promoted (needs Debian’s PostgreSQL 15)',

@@ -1,4 +1,4 @@
-// A run that is due and free starts while any daemon has room for it, whatever watermarks, sweeps and notifications
+// A run that is due and free starts while any daemon has room for it, whatever watermarks and notifications
 // have missed: at once in the ordinary cases, and five seconds later at most. In virtual time.
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -16,8 +16,8 @@ const START = '2026-03-02T12:00:00Z';
 const BEAT = { expression: '0 0 29 2 *' };
 /** A poll comes so often, and then a claim. */
 const BACKSTOP_MS = 5100;
-/** A sweep comes so soon, and then a claim. */
-const SWEPT_MS = 1100;
+/** A complete claim comes so soon. */
+const COMPLETE_MS = 1100;
 
 /** When attempts have begun, in milliseconds of the clock, by what they note. */
 let begun: Record<string, number>;
@@ -124,7 +124,7 @@ describe('a run that is due starts while a worker has room', () => {
     const from = now();
     await commit();
     await pass(60_000);
-    expect(most(waited(from, ...four))).toBeLessThanOrEqual(SWEPT_MS);
+    expect(most(waited(from, ...four))).toBeLessThanOrEqual(COMPLETE_MS);
   });
 
   it('which a daemon gives back that stops', async () => {
@@ -141,7 +141,7 @@ describe('a run that is due starts while a worker has room', () => {
     const from = now();
     await pass(60_000);
     await stopped;
-    expect(most(waited(from, ...four))).toBeLessThanOrEqual(SWEPT_MS);
+    expect(most(waited(from, ...four))).toBeLessThanOrEqual(COMPLETE_MS);
   });
 
   it.each([true, false])('which is enqueued for the past (the daemon listens: %s)', async listen => {
@@ -158,7 +158,7 @@ describe('a run that is due starts while a worker has room', () => {
       await pass(60_000);
       waits.push(...three.map((as, index) => (begun[as] ?? Number.NaN) - (from[index] ?? 0)));
     }
-    expect(most(waits)).toBeLessThanOrEqual(SWEPT_MS);
+    expect(most(waits)).toBeLessThanOrEqual(COMPLETE_MS);
   });
 
   it.each([
@@ -211,7 +211,7 @@ describe('a run that is due starts while a worker has room', () => {
     const full = () =>
       daemons.filter((daemon, n) => daemon.outcomeCounts.claimed - (before[n] ?? 0) === 2).length;
     while (full() === 0 && now() < 60_000) await pass(10);
-    await pass(SWEPT_MS);
+    await pass(COMPLETE_MS);
     expect(full()).toBe(2);
   });
 

@@ -24,7 +24,7 @@ function receiver(queues: readonly string[] | null = null) {
       wake: () => void done.push('wake'),
       wakeNotified: () => void done.push('claim'),
       checkCancel: id => void done.push(`cancel ${id}`),
-      expectWaiting: () => void done.push('waiting'),
+      expect: what => void done.push(what),
     },
     queues,
     onReap: () => void done.push('reap'),

@@ -3852,7 +3852,7 @@ select current_user::text as role, array(
     where c.relnamespace = n.oid and c.relname = 'job_runs_id_seq' and not has_sequence_privilege(c.oid, 'usage')
     union all
     select p.name || ' on ' || c.relname from pg_class c, unnest('{select,update}'::text[]) p(name)
-    where c.relnamespace = n.oid and c.relname = any('{swept_at,reap_turn}') and not has_sequence_privilege(c.oid, p.name)
+    where c.relnamespace = n.oid and c.relname = any('{reap_turn}') and not has_sequence_privilege(c.oid, p.name)
     union all
     select 'execute on ' || f.oid::regprocedure from pg_proc f
     where f.pronamespace = n.oid and f.proname = any($2) and not has_function_privilege(f.oid, 'execute')
@@ -5074,26 +5074,6 @@ with outcome as materialized (
   from given_back c where c.keeps_changes order by c.id
 )
 select case when count(*) < cardinality($1::bigint[]) then coalesce(array_agg(id::text), '{}') end as ids, (select array_agg(distinct concurrency_key) from freed) as freed, exists (select from noted) as "outboxWritten" from (select id from given_back union all select id from withdrawn) moved;
-
--- sweep
-with turn as materialized (
-  select (select $1::float8) is null or case when now.ms >= last.last_value + $1::float8 or now.ms < last.last_value
-    then setval('tock.swept_at', now.ms) is not null else false end as is_mine
-  from tock.swept_at last, (select (extract(epoch from tock.now()) * 1000)::bigint as ms) now
-), missed as materialized (
-  select m.queue, m.priority, b.run_at, b.id
-  from turn t cross join unnest((select $2::text[]), (select $3::integer[]),
-    (select $4::timestamptz[]), (select $5::bigint[])) with ordinality as m(queue, priority, after_at, after_id, turn) left join tock.job_queues q on q.name = m.queue
-  cross join lateral (
-    select r.run_at, r.id from tock.job_runs_live r
-    where t.is_mine and r.queue = m.queue and r.priority = m.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and (r.run_at, r.id) <= (m.after_at, m.after_id)
-    order by r.run_at, r.id limit 1) b
-  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or m.queue = 'tock:alerts') and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
-    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and not (q.concurrency is not null or q.rate_count is not null)
-)
-select set_config('synchronous_commit', 'off', true) as "commit", (select t.is_mine from turn t) as "isMine",
-  (select coalesce(json_agg(json_build_object('queue', b.queue, 'priority', b.priority, 'at', b.run_at, 'id', b.id::text)), '[]') from missed b) as found;
 
 -- table-sizes
 select pg_relation_size(to_regclass('tock.job_runs_live'))::float8 as runs, pg_relation_size(to_regclass('tock.job_slots'))::float8 as slots;

@@ -13,21 +13,18 @@ import { claimWaitingRuns, readAwaitedJobs } from '../../store/runs/claim/waitin
 import { claimFair } from '../../store/runs/fair/claim-fair.js';
 import type { Engine } from '../engine.js';
 import { claimDespiteBadRows } from '../set-aside.js';
-import { Sweep } from './sweep.js';
-import { type Asked, type Sent, Watermarks } from './watermarks.js';
+import { type Asked, type Expected, type Sent, Watermarks } from './watermarks.js';
 
 export interface ClaimsOptions {
   readonly workerId: string;
   /** Only these; null: all. */
   readonly queues: readonly string[] | null;
   /**
-   * Whether the worker goes on when nothing is left. Then its claims start at watermarks, and sweeps look
-   * below them. A tick ends, so it keeps no watermarks and claims everywhere.
+   * Whether the worker goes on when nothing is left. Then its claims start at watermarks, and now and then at
+   * the first run of each lane. A tick ends, so it keeps no watermarks and claims everywhere.
    */
   readonly goesOn: boolean;
-  /** Whether the worker has room. */
-  readonly hasRoom: () => boolean;
-  /** More has become due, of which no claim has told. */
+  /** It is time to claim again. */
   readonly onMore: () => void;
 }
 
@@ -43,6 +40,14 @@ export interface Got extends Pick<Claim, 'runs' | 'needsAdmission'> {
  */
 const CONTINUE_MS = 100;
 const CONTINUE_MS_PER_LANE = 0.1;
+/**
+ * Complete claims start at the first run of each lane: they find what has come to lie below the watermarks,
+ * and may read the entries of many ended runs. Those of a worker take 1/60 of its time, and those of all
+ * daemons 1/20.
+ */
+const COMPLETE_MS = 500;
+const COMPLETE_SHARE = 60;
+const COMPLETE_SHARE_OF_ALL = 20;
 /** A fair key that is ready later than this is found by a poll. */
 const MAX_WAIT_MS = 60_000;
 
@@ -55,9 +60,10 @@ export class Claims {
   leftMore = false;
   /** Whether fair keys were ever expected: this process need not look for them otherwise. */
   usesFair = false;
+  /** How many daemons claim beside each other, as far as is known. */
+  daemons = 1;
   private readonly engine: Engine;
   private readonly options: ClaimsOptions;
-  private readonly sweep: Sweep;
   /** Runs may wait for this code: workers with other code did not know their jobs. */
   private expectsWaiting = false;
   /** When fair keys are ready next. */
@@ -66,6 +72,11 @@ export class Claims {
   /** Whose turn it is: the place in the order of `kinds`. */
   private turn = 0;
   private everywhereAt = Number.NEGATIVE_INFINITY;
+  /** When the next complete claim is due; infinite: since the last one nothing was claimed. */
+  private completeAt = Number.POSITIVE_INFINITY;
+  private completeTimer: Timer | undefined;
+  /** How long the last complete claim took. */
+  private completeMs = 0;
   private afterQueue = '';
   /**
    * Up to which job the list of awaited jobs was read last; null: to its end. It is read in a circle, so that
@@ -83,26 +94,16 @@ export class Claims {
       claim: (room: number) => this.claimFair(this.leftMore ? Math.ceil(room / 2) : room),
     },
     {
-      isExpected: () => this.expectsPlain,
+      isExpected: () => this.expectsPlain || this.isCompleteDue,
       claim: (room: number) => this.claimPlain(room),
     },
   ] as const;
 
   /** Nothing is expected, and nothing was claimed yet. */
   constructor(engine: Engine, options: ClaimsOptions) {
-    const { queues, goesOn, hasRoom, onMore } = options;
     this.engine = engine;
     this.options = options;
-    this.watermarks = new Watermarks(goesOn);
-    this.sweep = new Sweep(engine, {
-      watermarks: this.watermarks,
-      takesTurns: queues === null,
-      canClaim: hasRoom,
-      onFound: () => {
-        this.leftMore = true;
-        onMore();
-      },
-    });
+    this.watermarks = new Watermarks(options.goesOn);
   }
 
   /**
@@ -126,13 +127,11 @@ export class Claims {
     this.asked = lane !== undefined && isSame ? lane : 'anywhere';
   }
 
-  expectWaiting(): void {
-    this.expectsWaiting = true;
-  }
-
-  expectFair(): void {
-    this.usesFair = true;
-    this.fairAt = 0;
+  /** Such runs may be claimable; where they are below the watermarks, the next claim is complete. */
+  expect(what: Expected): void {
+    if (what === 'waiting') this.expectsWaiting = true;
+    else if (what === 'below') this.completeAt = this.options.goesOn ? 0 : Number.POSITIVE_INFINITY;
+    else [this.usesFair, this.fairAt] = [true, 0];
   }
 
   /**
@@ -158,42 +157,77 @@ export class Claims {
 
   /** No more claims will come. */
   stop(): void {
-    this.sweep.stop();
+    this.engine.clock.clear(this.completeTimer);
     this.engine.clock.clear(this.fairTimer);
   }
 
-  /** Claims in the lanes that had more a moment ago; else everywhere. */
+  private get isCompleteDue(): boolean {
+    return this.engine.clock.now() >= this.completeAt;
+  }
+
+  /** Claims in the lane that was named, or in those that had more a moment ago; else everywhere. */
   private async claimPlain(limit: number): Promise<Got> {
-    const { watermarks } = this;
-    const { database, clock } = this.engine;
-    const sentAt = clock.now();
-    const { asked } = this;
-    if (asked !== null && asked !== 'anywhere') {
+    const { asked, watermarks, isCompleteDue: isComplete } = this;
+    const sentAt = this.engine.clock.now();
+    if (!isComplete && asked !== null && asked !== 'anywhere') {
       this.asked = null;
       const claim = await this.claimIn(watermarks.in(asked), limit);
       this.leftMore ||= claim.hasMore;
       return { ...claim, sentAt };
     }
-    const mustBeEverywhere = sentAt >= this.everywhereAt || watermarks.haveFallen;
+    const mustBeEverywhere = isComplete || sentAt >= this.everywhereAt || watermarks.haveFallen;
     const some = mustBeEverywhere ? null : watermarks.whereMore();
-    let claim: Claim;
-    if (some === null) {
-      // Before the statement: what is said meanwhile counts.
-      this.asked = null;
-      const sent = watermarks.everywhere();
-      claim = await this.claimFrom(sent, limit, wanted => claimFreeRuns(database, wanted, sent.watermarks));
-      this.everywhereAt = sentAt + CONTINUE_MS + CONTINUE_MS_PER_LANE * claim.lanes.length;
-    } else {
-      claim = await this.claimIn(some, limit);
-    }
+    const claim =
+      some === null ? await this.claimEverywhere(limit, isComplete) : await this.claimIn(some, limit);
     this.leftMore = claim.hasMore || watermarks.hasMore || watermarks.haveFallen;
     // It tells nothing about the other lanes.
     if (some !== null) this.asked = 'anywhere';
     return { ...claim, sentAt };
   }
 
-  private claimIn(sent: Sent, limit: number): Promise<Claim> {
-    return this.claimFrom(sent, limit, wanted => claimInLanes(this.engine.database, wanted, sent.watermarks));
+  private async claimEverywhere(limit: number, isComplete: boolean): Promise<Claim> {
+    const { clock, database } = this.engine;
+    const sentAt = clock.now();
+    const { completeAt } = this;
+    // Before the statement: what is said meanwhile counts.
+    this.asked = null;
+    if (isComplete) this.completeAt = Number.POSITIVE_INFINITY;
+    const sent = this.watermarks.everywhere(isComplete);
+    try {
+      const claim = await this.claimFrom(sent, limit, wanted =>
+        claimFreeRuns(database, wanted, sent.watermarks),
+      );
+      this.everywhereAt = sentAt + CONTINUE_MS + CONTINUE_MS_PER_LANE * claim.lanes.length;
+      if (isComplete) this.completeMs = clock.now() - sentAt;
+      const isVain = claim.runs.length + claim.needsAdmission.length === 0;
+      if (!(isComplete && isVain)) this.oweComplete(isVain);
+      return claim;
+    } catch (error) {
+      if (isComplete) this.completeAt = completeAt;
+      throw error;
+    }
+  }
+
+  /** A claim was answered: a complete one follows after a pause, which is short after a claim in vain. */
+  private oweComplete(isVain: boolean): void {
+    if (!this.options.goesOn || this.watermarks.known.length === 0) return;
+    const { clock } = this.engine;
+    const usualMs = isVain ? 0 : Math.max(COMPLETE_MS, COMPLETE_SHARE * this.completeMs);
+    const pauseMs = Math.max(usualMs, COMPLETE_SHARE_OF_ALL * this.daemons * this.completeMs);
+    const at = clock.now() + pauseMs;
+    if (at >= this.completeAt) return;
+    this.completeAt = at;
+    clock.clear(this.completeTimer);
+    this.completeTimer = clock.setTimeout(this.options.onMore, pauseMs);
+    this.completeTimer.unref();
+  }
+
+  private async claimIn(sent: Sent, limit: number): Promise<Claim> {
+    const claim = await this.claimFrom(sent, limit, wanted =>
+      claimInLanes(this.engine.database, wanted, sent.watermarks),
+    );
+    this.oweComplete(claim.runs.length + claim.needsAdmission.length === 0);
+    return claim;
   }
 
   private async claimFrom(
@@ -205,7 +239,6 @@ export class Claims {
     const claim = await claimDespiteBadRows(this.engine, wanted, () => send(wanted));
     this.watermarks.claimed(claim, sent);
     this.afterQueue = claim.lanes.findLast(lane => lane.at !== null)?.queue ?? this.afterQueue;
-    if (this.options.goesOn) this.sweep.begin(claim.runs.length + claim.needsAdmission.length === 0);
     return claim;
   }
 

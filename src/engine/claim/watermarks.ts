@@ -2,8 +2,8 @@
 //
 // While a lane has more, the watermark is the last run that was taken. Once a claim has found less than it
 // asked for, the watermark is a second earlier, since some enqueues are committed later than others. Runs may
-// become claimable below a watermark all the same. Then a sweep finds them (see sweep.ts), or the statement
-// that made them claimable names them, and the watermark falls.
+// become claimable below a watermark all the same. Then the statement that made them claimable names them,
+// and the watermark falls; or a claim finds them that starts at the first run of each lane (see claims.ts).
 import type { Claim, ClaimedLane, QueueLane } from '../../store/runs/claim/claim.js';
 import { WATERMARK_MARGIN_MS, type Watermark } from '../../store/runs/claim/queue-lanes.js';
 
@@ -21,13 +21,22 @@ const MAX_CLAIMS = 8;
 
 /** What a claim was sent with. */
 export interface Sent {
+  /** Where it starts; at the first run of all other lanes. */
   readonly watermarks: readonly Watermark[];
+  /** The watermarks of all lanes about which its answer says something, beside those that it names. */
+  readonly lanes: readonly QueueLane[];
   /** The answer is ignored for lanes whose watermark has fallen in a later epoch. */
   readonly epoch: number;
 }
 
 /** Where runs are said to be due: in one lane, or anywhere; null: nowhere. */
 export type Asked = QueueLane | 'anywhere' | null;
+
+/**
+ * What may be claimable of which no claim has told: runs below the watermarks, runs that wait for code, runs
+ * of fair keys that are ready.
+ */
+export type Expected = 'below' | 'waiting' | 'fair';
 
 /** A lane in which runs have become claimable, and the `run_at` of the earliest of them. */
 export type Lowered = Pick<Watermark, 'queue' | 'priority' | 'at'>;
@@ -79,10 +88,13 @@ export class Watermarks {
     return this.fallen;
   }
 
-  /** For a claim everywhere. */
-  everywhere(): Sent {
+  /**
+   * For a claim everywhere. @param isComplete it starts at the first run of each lane, wherever the marks are
+   */
+  everywhere(isComplete = false): Sent {
     this.fallen = false;
-    return this.sent([...this.marks.values()]);
+    const sent = this.sent([...this.marks.values()]);
+    return isComplete ? { ...sent, watermarks: [] } : sent;
   }
 
   /**
@@ -100,9 +112,9 @@ export class Watermarks {
   }
 
   /** A claim was answered. */
-  claimed({ lanes }: Claim, { watermarks, epoch }: Sent): void {
+  claimed({ lanes }: Claim, { lanes: asked, epoch }: Sent): void {
     const found = new Set(lanes.map(keyOf));
-    const nothing = watermarks.filter(lane => !found.has(keyOf(lane))).map(lane => this.markOf(lane));
+    const nothing = asked.filter(lane => !found.has(keyOf(lane))).map(lane => this.markOf(lane));
     for (const mark of nothing) this.answered(mark, epoch, null);
     // Lanes that were not visited come first the next time.
     const isTaken = ({ at }: ClaimedLane) => Number(at !== null);
@@ -139,13 +151,6 @@ export class Watermarks {
     }
   }
 
-  /** Forgets all watermarks: claims start at the first run of each lane. */
-  forget(): void {
-    this.fallen ||= this.marks.size > 0;
-    this.forgottenIn = ++this.epoch;
-    this.marks.clear();
-  }
-
   /** An answer from before the lane's epoch does not count: another claim everywhere must come. */
   private answered(mark: Mark, epoch: number, lane: ClaimedLane | null): void {
     if (mark.epoch > epoch) this.fallen = true;
@@ -159,8 +164,6 @@ export class Watermarks {
     const taken = at === null || id === null ? null : { at, id };
     const baseMs = this.areKept ? laterOf(mark.baseMs, taken) : null;
     const last = hasMore ? (taken ?? mark.last) : null;
-    // The watermark moves back by a second. In this second, runs may have been given back since.
-    if (this.areKept && mark.last !== null && last === null) this.fallen = true;
     if (taken !== null || !(hasMore || baseMs !== null)) this.marks.delete(key);
     if (hasMore || baseMs !== null) this.marks.set(key, { ...mark, baseMs, last, hasMore, needsAdmission });
   }
@@ -172,7 +175,7 @@ export class Watermarks {
   }
 
   private sent(some: readonly Mark[]): Sent {
-    return { watermarks: some.map(watermarkOf), epoch: this.epoch };
+    return { watermarks: some.map(watermarkOf), lanes: some, epoch: this.epoch };
   }
 }
 

@@ -91,7 +91,7 @@ export async function materialize(
   const first = await next(FIRST_DUE);
   if (first.definitions < BATCH) walk.goBackTo(FIRST_DUE);
   if (first.definitions > 0) await allOf(first.definitions < BATCH ? [rest()] : [rest(), rest()]);
-  if (batches.some(batch => batch.isLate)) for (const worker of engine.workers) worker.watermarks.forget();
+  if (batches.some(batch => batch.isLate)) for (const worker of engine.workers) worker.expect('below');
   if (batches.some(batch => batch.outboxWritten)) await followUp(engine, isOver);
   return {
     definitions: sum(batches, batch => batch.definitions),

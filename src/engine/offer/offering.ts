@@ -65,8 +65,8 @@ async function offerIn(
     concurrency: MAX_OFFERS,
   });
   try {
-    worker.expectWaiting();
-    worker.expectFair();
+    worker.expect('waiting');
+    worker.expect('fair');
     while (!signal?.aborted && !base.database.shares.isEnding) {
       const claimed = await worker.claim();
       await worker.idle();

@@ -3,7 +3,7 @@
 import type { OutcomeCounts } from '../../model/run/outcome-counts.js';
 import type { QueueLane } from '../../store/runs/claim/claim.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
-import type { Asked, Watermarks } from '../claim/watermarks.js';
+import type { Asked, Expected, Watermarks } from '../claim/watermarks.js';
 import type { WakeCause } from './wakeup.js';
 
 export interface WorkerOptions {
@@ -57,10 +57,10 @@ export interface Worker {
   readonly isClaiming: boolean;
   /** Whether the last claim left more that is due, so that the worker goes on claiming. */
   readonly hasMore: boolean;
-  /** Runs may wait for code that this worker has: it claims them as soon as there is room. */
-  expectWaiting(): void;
-  /** Fair keys may be ready: it claims their runs as soon as there is room. */
-  expectFair(): void;
+  /** Such runs may be claimable: it claims them as soon as there is room. */
+  expect(what: Expected): void;
+  /** So many daemons claim from the server, itself among them: such claims of all of them share it. */
+  sharesWith(daemons: number): void;
   /** Whether fair keys were ever expected. */
   readonly usesFair: boolean;
   /** Where its claims start. */

@@ -16,6 +16,7 @@ import {
   type PrefetchBuffer,
   type WorkerLoad,
 } from '../claim/prefetch.js';
+import type { Expected } from '../claim/watermarks.js';
 import { type Engine, expectFair, lowerWatermarks } from '../engine.js';
 import { abort } from '../execute/abort.js';
 import { type ActiveRun, activeRun } from '../execute/active-run.js';
@@ -114,7 +115,6 @@ class OpenWorker implements Worker, WorkerLoad {
       workerId,
       queues,
       goesOn: this.goesOn,
-      hasRoom: () => this.claimable > 0,
       onMore: () => this.refill(),
     });
     const reports = new Reports(engine, workerId);
@@ -179,13 +179,12 @@ class OpenWorker implements Worker, WorkerLoad {
 
   readonly announce = (): Promise<void> => this.row.announce();
 
-  expectWaiting(): void {
-    this.claims.expectWaiting();
-    this.refill();
+  sharesWith(daemons: number): void {
+    this.claims.daemons = daemons;
   }
 
-  expectFair(): void {
-    this.claims.expectFair();
+  expect(what: Expected): void {
+    this.claims.expect(what);
     this.refill();
   }
 
@@ -401,7 +400,7 @@ class OpenWorker implements Worker, WorkerLoad {
     countOutcome(this.engine, this.outcomeCounts, active, outcome, isWritten, durationMs);
     if (isWritten && outcome) notifyOutcome(this.engine, active.run, outcome, durationMs);
     // The run may be due again at once.
-    if (outcome?.transition === 'release') this.watermarks.forget();
+    if (outcome?.transition === 'release') this.expect('below');
     if (!isWritten || !isGone(outcome) || isSlotFree) this.onChange();
     else if (this.activeRuns.size === 0) this.onChange('idle');
   }

@@ -73,7 +73,7 @@ export function checkRights({ role, missing }: Omit<RoleRights, 'mayRead'>): Fin
     `revoke insert, update, delete on tock.migrations, tock.audit from ${grantee}`,
     `grant insert (operator, via, action, targets, count, details, part_of) on tock.audit to ${grantee}`,
     `grant usage on all sequences in schema tock to ${grantee}`,
-    `grant select, update on sequence tock.swept_at, tock.reap_turn to ${grantee}`,
+    `grant select, update on sequence tock.reap_turn to ${grantee}`,
     `grant execute on function ${functions} to ${grantee}`,
   ];
   return wrong(

@@ -87,7 +87,7 @@ select current_user::text as role, array(
     where c.relnamespace = n.oid and c.relname = 'job_runs_id_seq' and not has_sequence_privilege(c.oid, 'usage')
     union all
     select p.name || ' on ' || c.relname from pg_class c, unnest('{select,update}'::text[]) p(name)
-    where c.relnamespace = n.oid and c.relname = any('{swept_at,reap_turn}') and not has_sequence_privilege(c.oid, p.name)
+    where c.relnamespace = n.oid and c.relname = any('{reap_turn}') and not has_sequence_privilege(c.oid, p.name)
     union all
     select 'execute on ' || f.oid::regprocedure from pg_proc f
     where f.pronamespace = n.oid and f.proname = any(:functions) and not has_function_privilege(f.oid, 'execute')

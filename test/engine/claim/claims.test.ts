@@ -1,15 +1,15 @@
 // Engine: which claims a worker sends, and in which order they find what is due.
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Claims } from '../../../src/engine/claim/claims.js';
 import type { Engine } from '../../../src/engine/engine.js';
-import { systemClock } from '../../../src/environment/system-clock.js';
 import { silentLogger } from '../../../src/model/logger.js';
 import type { Database } from '../../../src/store/connection/database.js';
 import type { QueueLane } from '../../../src/store/runs/claim/claim.js';
 import { openDatabase } from '../../support/database.js';
 import { openOnce } from '../../support/open.js';
 import { addRuns, emptyTables, type RunRow } from '../../support/runs.js';
-import { reuseTestTock, until } from '../../support/test-tock.js';
+import { reuseTestTock } from '../../support/test-tock.js';
+import { createVirtualClock, type VirtualClock } from '../../support/virtual-clock.js';
 
 const WORKER = '00000000-0000-4000-8000-000000000001';
 
@@ -17,61 +17,47 @@ const test = openOnce(reuseTestTock);
 const database = openOnce(() => openDatabase({ connectionString: test.url }));
 let claims: Claims;
 let room: number;
-/** How often the claims have asked whether there is room. */
-let asked: number;
 /** Ids that were claimed, a text for each claim; those that need a slot in brackets. */
 let taken: string[];
-/** There is more, of which no claim has told. */
-let onMore: () => void;
-/** Part of a statement that the server refuses, and how often it has. */
-let refused: string | null;
-let refusals: number;
-/** Which claims and sweeps were sent. */
+/** Which claims were sent. */
 let sent: string[];
-/** Of the steady clock, in milliseconds. */
-let now: number;
-let warnings: unknown[];
+/** How long the server takes for a claim everywhere, in milliseconds. */
+let takesMs: number;
+let isRefused: boolean;
 /** What else happens when the claim of this number was answered. */
 let onTaken: Record<number, () => unknown>;
+let clock: VirtualClock;
+/** What the claims have begun by themselves, when it was time. */
 let underWay: Promise<unknown>;
 beforeEach(async () => {
-  now = 0;
-  // When a claim visits all lanes again goes by this clock.
-  vi.spyOn(performance, 'now').mockImplementation(() => now);
   await emptyTables(test);
   room = 2;
-  asked = 0;
-  [taken, sent, warnings, onTaken] = [[], [], [], {}];
-  [refused, refusals] = [null, 0];
-  onMore = () => undefined;
+  [taken, sent, onTaken, takesMs, isRefused] = [[], [], {}, 0, false];
+  clock = createVirtualClock();
   underWay = Promise.resolve();
   claims = open(true);
 });
 /** @param goesOn see ClaimsOptions */
 const open = (goesOn: boolean) => {
-  const run: Database['run'] = async (text, ...rest) => {
-    if (text.includes('before_queue')) sent.push('everywhere');
+  const run: Database['run'] = async (text, values, ...rest) => {
+    const isEverywhere = text.includes('before_queue');
+    if (isEverywhere) sent.push('everywhere');
     else if (text.includes('carrier')) sent.push('in lanes');
-    else if (text.includes('<= (m.after_at')) sent.push('sweep');
-    if (refused !== null && text.includes(refused)) {
-      refusals++;
-      throw new Error('canceling statement due to statement timeout');
-    }
-    return await database.run<never>(text, ...rest);
+    if (isRefused) throw new Error('canceling statement due to statement timeout');
+    const rows = await database.run<never>(text, values, ...rest);
+    if (isEverywhere) clock.pass(takesMs);
+    return rows;
   };
-  const logger = { ...silentLogger, warn: ({ event }: { event?: unknown }) => warnings.push(event) };
   const settings = { leaseMs: 60_000 };
   return new Claims(
-    { clock: systemClock, database: { ...database, run }, settings, logger } as unknown as Engine,
+    { clock, database: { ...database, run }, settings, logger: silentLogger } as unknown as Engine,
     {
       workerId: WORKER,
       queues: null,
       goesOn,
-      hasRoom() {
-        asked++;
-        return room > 0;
+      onMore: () => {
+        underWay = goOn();
       },
-      onMore: () => onMore(),
     },
   );
 };
@@ -100,8 +86,6 @@ const ask = (lane?: QueueLane) => {
 };
 afterEach(async () => {
   claims.stop();
-  vi.useRealTimers();
-  vi.restoreAllMocks();
   await underWay;
 });
 
@@ -134,7 +118,7 @@ describe('a claim', () => {
     await claimTwo();
     await add(1, { priority: -1 });
     await claimTwo();
-    now = 101;
+    clock.pass(101);
     await claimTwo();
     expect(taken).toEqual(['1 2', '3 4', '9 5']);
   });
@@ -148,7 +132,7 @@ describe('a claim', () => {
     expect(taken).toEqual(['1 2']);
     room = 9;
     expect(await ask()).toBe(2);
-    expect([taken.slice(1), claims.hasMore]).toEqual([['3 4', ''], false]);
+    expect([taken.filter(ids => ids !== ''), claims.hasMore]).toEqual([['1 2', '3 4'], false]);
   });
 });
 
@@ -190,7 +174,7 @@ describe('claims in more lanes than one claim visits', () => {
     onTaken[1] = () => (room = 0);
     await ask();
     await add(1, { priority: -1, queue: 'urgent' });
-    now = 200;
+    clock.pass(200);
     room = 50;
     onTaken[2] = () => (room = 0);
     await ask();
@@ -258,7 +242,7 @@ describe('a claim that continues', () => {
   it('asks only where there was more, and now and then everywhere', async () => {
     await add(20);
     for (let n = 0; n < 4; n++) {
-      now = n * 40;
+      if (n > 0) clock.pass(40);
       onTaken[n + 1] = () => (room = 0);
       room = 2;
       await ask();
@@ -272,11 +256,7 @@ describe('a claim that continues', () => {
     await ask();
     await ask();
     expect(taken.filter(ids => ids !== '')).toEqual(['1 2', '3']);
-    expect(sent.filter(each => each !== 'sweep').slice(0, 3)).toEqual([
-      'everywhere',
-      'in lanes',
-      'everywhere',
-    ]);
+    expect(sent.slice(0, 3)).toEqual(['everywhere', 'in lanes', 'everywhere']);
   });
 
   it('finds a run that needs a slot', async () => {
@@ -292,143 +272,110 @@ describe('a claim that continues', () => {
 describe('a run below the watermarks', () => {
   const at = (second: number) => `2026-03-02T12:00:${String(second).padStart(2, '0')}Z`;
   const lane = { queue: 'default', priority: 0 };
-  const starts = () => claims.watermarks.known.map(mark => mark.at);
-  /** A claim has taken a run that was due at second 10. */
-  const claimAt10 = async (time: 'goes on' | 'stands' = 'goes on') => {
+  /** A claim has taken a run that was due at second 10, and the complete claim after it has found nothing. */
+  beforeEach(async () => {
     await test.setClock('2026-03-02T12:01:00Z');
-    if (time === 'goes on') vi.restoreAllMocks();
-    // Else a sweep might come, on a busy machine, before what is to precede it.
-    else vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    claims = open(true);
     room = 9;
+    takesMs = 1;
     await add(1, { run_at: at(10) });
     await ask(lane);
-    expect(starts()).toEqual(['2026-03-02T12:00:09.000Z']);
-    taken = [];
-    sent = [];
-  };
-  const taking = (ids: string) =>
-    until(() => Promise.resolve(taken.filter(each => each !== '').join() === ids), `${ids} to be claimed`);
-  /** As a worker does that has more to claim. */
-  const goOnByItself = () => {
-    let times = 0;
-    onMore = () => {
-      if (room <= 0) return;
-      if (++times > 50) throw new Error('it turns in a circle');
-      underWay = goOn();
-    };
-  };
-  const sweeps = () => sent.filter(each => each === 'sweep').length;
-  const letTimeGoOn = () => {
-    vi.useRealTimers();
-    vi.restoreAllMocks();
-  };
+    expect(claims.watermarks.known.map(mark => mark.at)).toEqual(['2026-03-02T12:00:09.000Z']);
+    await pass(500);
+    [taken, sent] = [[], []];
+  });
   afterEach(() => test.setClock(null));
+  const pass = async (ms: number) => {
+    clock.pass(ms);
+    await underWay;
+  };
 
-  it.each([
-    ['everywhere', undefined],
-    ['with a hint', lane],
-  ])(
-    'is left by a claim %s, and found by a sweep, with no further claim',
-    { tags: 'check' },
-    async (_what, hint) => {
-      await claimAt10();
-      goOnByItself();
-      await add(1, { run_at: at(5) });
-      await add(1, { run_at: at(10) });
-      await ask(hint);
-      await taking('3,2');
-      await underWay;
-      expect([claims.hasMore, claims.watermarks.haveFallen]).toEqual([false, false]);
-    },
-  );
+  it('is left by a claim in its lane, and found by a complete one soon after a claim in vain', async () => {
+    await add(1, { run_at: at(5) });
+    await ask(lane);
+    // Twenty times as long as the last one took.
+    await pass(19);
+    expect(taken).toEqual(['']);
+    await pass(1);
+    expect([taken, claims.hasMore, clock.waiting()]).toEqual([['', '2'], false, 1]);
+  });
+
+  it('is found half a second after a claim that has found others', async () => {
+    await add(1, { run_at: at(5) });
+    await add(1, { run_at: at(11) });
+    await ask(lane);
+    await pass(499);
+    expect(taken).toEqual(['3']);
+    await pass(1);
+    expect(taken).toEqual(['3', '2']);
+  });
+
+  it('is looked for more rarely where that takes long, and where there are other daemons', async () => {
+    const pauseAfter = async (daemons: number) => {
+      claims.daemons = daemons;
+      claims.expect('below');
+      await goOn();
+      await add(1);
+      await ask(lane);
+      return (clock.next() ?? 0) - clock.now();
+    };
+    takesMs = 100;
+    expect([await pauseAfter(1), await pauseAfter(3), await pauseAfter(50)]).toEqual([6000, 6000, 100_000]);
+  });
 
   it('is found at once elsewhere', async () => {
-    await claimAt10('stands');
     await add(1, { queue: 'other', run_at: at(1) });
     await add(1, { priority: 5, run_at: at(1) });
     expect(await ask()).toBe(2);
   });
 
-  it('is found at once by a tick, when nothing else is left', async () => {
-    claims = open(false);
-    await test.setClock('2026-03-02T12:01:00Z');
-    await add(2, { run_at: at(10) });
-    onTaken[1] = () => add(1, { run_at: at(5) });
-    await ask();
-    await ask();
-    expect([taken.filter(ids => ids !== ''), sweeps()]).toEqual([['1 2', '3'], 0]);
-  });
-
-  it('is swept for after a claim that found nothing, and after others once in half a second', async () => {
-    await claimAt10('stands');
-    await add(1, { run_at: at(11) });
-    await ask(lane);
-    vi.advanceTimersByTime(499);
-    expect(sweeps()).toBe(0);
+  it('is found at once by a claim that is told so, also where that was while another was under way', async () => {
     await add(1, { run_at: at(5) });
-    await ask(lane);
-    goOnByItself();
-    vi.advanceTimersByTime(0);
-    letTimeGoOn();
-    await taking('2,3');
+    claims.expect('below');
+    expect(claims.hasMore).toBe(true);
+    const complete = claim();
+    claims.expect('below');
+    expect(await complete).toBe(1);
+    await add(1, { run_at: at(6) });
+    expect(await goOn()).toBe(1);
+    expect([taken.slice(0, 2), claims.hasMore]).toEqual([['2', '3'], false]);
   });
 
-  it('is swept for no more once nothing was claimed or found', { tags: 'check' }, async () => {
-    vi.restoreAllMocks();
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
-    try {
-      claims = open(true);
-      room = 9;
-      await add(1);
-      await ask();
-      sent = [];
-      // Twenty times show that it has stopped. A sweep takes some round trips.
-      for (let n = 0; n < 20; n++) {
-        vi.advanceTimersByTime(5000);
-        await new Promise(resolve => setImmediate(resolve));
-        await database.run('select 1', []);
-        await database.run('select 1', []);
-      }
-      claims.stop();
-      expect(sweeps()).toBeLessThanOrEqual(2);
-    } finally {
-      vi.useRealTimers();
-    }
+  it('is looked for no more once that was in vain', async () => {
+    claims.expect('below');
+    await goOn();
+    expect([taken, claims.hasMore, clock.waiting()]).toEqual([[''], false, 0]);
   });
 
-  it('is swept for only while there is room, and found then', { tags: 'check' }, async () => {
-    await claimAt10('stands');
-    goOnByItself();
+  it('is looked for once there is room', async () => {
     await add(1, { run_at: at(11) });
     onTaken[1] = () => (room = 0);
     await ask(lane);
     await add(1, { run_at: at(5) });
-    const before = asked;
-    vi.advanceTimersByTime(499);
-    expect(asked).toBe(before);
-    now = 500;
-    // It asks every 20 ms. Regression: it asked without a pause for as long as the worker was full.
-    vi.advanceTimersByTime(201);
-    expect(asked - before).toBe(11);
-    expect([taken, sweeps()]).toEqual([['2'], 0]);
-    // Whichever worker has swept last, it is this one's turn.
-    await test.sql(`select setval('tock.swept_at', 0)`);
-    room = 9;
-    vi.advanceTimersByTime(20);
-    letTimeGoOn();
-    await taking('2,3');
+    await pass(2000);
+    expect([taken, claims.hasMore]).toEqual([['2'], true]);
+    room = 1;
+    onTaken[2] = () => (room = 0);
+    await goOn();
+    expect(taken).toEqual(['2', '3']);
   });
 
-  it('is swept for again where that fails, which is logged once', { tags: 'check' }, async () => {
-    await claimAt10();
-    goOnByItself();
-    refused = '<= (m.after_at';
+  it('is looked for again where the server has refused that', async () => {
     await add(1, { run_at: at(5) });
+    claims.expect('below');
+    isRefused = true;
+    await expect(goOn()).rejects.toThrow('canceling statement');
+    claims.forget();
+    isRefused = false;
     await ask(lane);
-    await until(() => Promise.resolve(refusals > 1), 'two failures');
-    expect(warnings).toEqual(['claim.unswept']);
-    refused = null;
-    await taking('2');
+    expect(taken[0]).toBe('2');
+  });
+
+  it('is found at once by a tick, when nothing else is left', async () => {
+    claims = open(false);
+    await add(2, { run_at: at(10) });
+    onTaken[1] = () => add(1, { run_at: at(5) });
+    await ask();
+    await ask();
+    expect([taken.filter(ids => ids !== ''), clock.waiting()]).toEqual([['2 3', '4'], 0]);
   });
 });

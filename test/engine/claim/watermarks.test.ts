@@ -92,15 +92,6 @@ describe('where a lane has more', () => {
 });
 
 describe('where a lane came up short', () => {
-  it('and claims continued after its last run, another one comes, which starts before it', () => {
-    const marks = new Watermarks();
-    answer(marks, lane(10, { hasMore: true }));
-    answer(marks);
-    expect(marks.haveFallen).toBe(true);
-    answer(marks);
-    expect(marks.haveFallen).toBe(false);
-  });
-
   it('claims start a second before its last run, and never earlier by themselves', () => {
     const marks = new Watermarks();
     answer(marks, lane(10));
@@ -220,16 +211,18 @@ describe('runs that have become claimable below', () => {
     expect(known(marks)).toEqual([]);
   });
 
-  it('nowhere in particular make claims start at the beginning, whatever was sent before', () => {
+  it('are found by a complete claim, which starts nowhere and leaves the marks where they are', () => {
     const marks = new Watermarks();
-    marks.forget();
-    expect(marks.haveFallen).toBe(false);
-    answer(marks, lane(10, { hasMore: true }));
-    const sent = marks.everywhere();
-    marks.forget();
-    expect([marks.known, marks.haveFallen]).toEqual([[], true]);
-    marks.claimed(claimOf(lane(20, { hasMore: true })), sent);
-    expect([marks.known, marks.whereMore()]).toEqual([[], null]);
-    expect(startsOf(marks.everywhere())).toEqual([]);
+    answer(marks, lane(10), lane(10, B));
+    const before = known(marks);
+    const sent = marks.everywhere(true);
+    expect([startsOf(sent), sent.lanes.length]).toEqual([[], 2]);
+    marks.claimed(claimOf(lane(5)), sent);
+    expect([known(marks), marks.haveFallen]).toEqual([before, false]);
+    // While a lane has more of what lies below, claims go on there.
+    marks.claimed(claimOf(lane(5, { hasMore: true })), marks.everywhere(true));
+    expect([known(marks), marks.hasMore]).toEqual([expect.arrayContaining([at(5)]), true]);
+    marks.claimed(claimOf(), marks.everywhere());
+    expect([known(marks), marks.hasMore]).toEqual([before, false]);
   });
 });

@@ -25,7 +25,7 @@ it('are expected after the commit that makes their keys ready', async () => {
       },
     },
   }) as Database;
-  const worker = { expectFair: () => events.push('expected') } as unknown as Worker;
+  const worker = { expect: () => events.push('expected') } as unknown as Worker;
   await followUp(engineOver(watched, [], { workers: new Set([worker]) }));
   expect(events).toEqual(['committed', 'expected']);
   await database.close();

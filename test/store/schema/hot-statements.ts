@@ -15,7 +15,6 @@ import { askWhetherIdle, readNextDue } from '../../../src/store/reads/next-due.j
 import { admitUnderOneKey } from '../../../src/store/runs/claim/admit-one-key.js';
 import { claimFreeRun, claimFreeRuns } from '../../../src/store/runs/claim/claim.js';
 import { claimInLanes } from '../../../src/store/runs/claim/claim-in-lanes.js';
-import { sweepBelowWatermarks } from '../../../src/store/runs/claim/sweep.js';
 import { unblockRuns } from '../../../src/store/runs/claim/unblock.js';
 import { enqueueRuns } from '../../../src/store/runs/enqueue/enqueue.js';
 import type { EnqueuedRow, RunShape } from '../../../src/store/runs/enqueue/enqueued-run.js';
@@ -142,7 +141,6 @@ export const HOT: readonly [string, (session: Session) => Promise<unknown>, read
     s => claimFreeRuns(s, claim, WATERMARKS),
     [CLAIM_INDEX, PRIMARY_KEY],
   ],
-  ['a sweep below watermarks', s => sweepBelowWatermarks(s, WATERMARKS), [CLAIM_INDEX]],
   ['when the next run is due, above watermarks', s => readNextDue(s, null, true, WATERMARKS), [CLAIM_INDEX]],
   ['one in one lane', s => claimInLanes(s, claim, WATERMARKS.slice(0, 1)), [CLAIM_INDEX, PRIMARY_KEY]],
   [

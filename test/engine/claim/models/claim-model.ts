@@ -1,25 +1,20 @@
 // A small world of workers that claim: runs that are committed late, given back or left by a killed worker, and
 // notifications that are lost. Each step is one that the engine or the server does as a whole; between any two,
-// another worker may do one of its own. Claims, sweeps and polls are as claims.ts, sweep.ts and passes.ts have
-// them, without time: whatever has a pause may come at once, and may be too early for its turn. Only where a
+// another worker may do one of its own. Claims and polls are as claims.ts and passes.ts have them, without time:
+// whatever has a pause may come at once. Only where a
 // notification is lost do workers poll: in all other worlds, what is due starts before a poll comes.
 import type { Sent } from '../../../../src/engine/claim/watermarks.js';
 import type { Claim } from '../../../../src/store/runs/claim/claim.js';
-import type { Watermark } from '../../../../src/store/runs/claim/queue-lanes.js';
 import type { Model } from './explore.js';
-import { type Event, executeClaim, executeSweep, isAbove, passed, type Run, stateOf } from './lanes.js';
+import { type Event, executeClaim, isAbove, passed, type Run, stateOf } from './lanes.js';
 
 /** Each of them is a fault that the exploration must find. */
 export type Mutant =
-  | 'no sweep'
-  | 'a sweep counts claims when it is answered'
-  | 'what a sweep finds starts no claim'
-  | 'a refused sweep is forgotten: it was the turn of another'
-  | 'a refused sweep is forgotten: it was the turn of the worker itself'
+  | 'no claim is complete'
+  | 'what a poll says during a complete claim is dropped'
   | 'a lost notification is never made up for'
   | 'a poll leaves out what lies below a watermark'
-  | 'a poll forgets no watermark'
-  | 'a watermark that fell starts no claim'
+  | 'what a poll finds makes no claim complete'
   | 'a notification during a claim is dropped';
 
 const RUNS: readonly Run[] = [
@@ -35,14 +30,16 @@ interface Worker {
   readonly events: readonly Event[];
   /** A notification has come, or a claim found more: it claims as soon as none is under way. */
   readonly mustClaim: boolean;
-  readonly claim: { readonly sent: Sent; readonly isEverywhere: boolean; readonly answer: Claim } | null;
-  /** A claim was answered since the last sweep that was answered was sent. */
-  readonly owesSweep: boolean;
-  /** `turnOf`: whose turn it was, so it is refused. */
-  readonly sweep: {
-    readonly found: readonly Watermark[];
-    readonly turnOf: 'the worker itself' | 'another' | null;
+  readonly claim: {
+    readonly sent: Sent;
+    readonly isEverywhere: boolean;
+    readonly isComplete: boolean;
+    readonly answer: Claim;
   } | null;
+  /** A claim was answered since the last complete one was sent, so that another is due after a pause. */
+  readonly owesComplete: boolean;
+  /** A poll has found something: the next claim is complete. */
+  readonly mustBeComplete: boolean;
   /** Since a run became free for the last time. */
   readonly hasPolled: boolean;
 }
@@ -58,10 +55,6 @@ export interface World {
   readonly hasLost: boolean;
   /** How many runs each worker has room for. */
   readonly concurrency: number;
-  /** Sweeps take turns, as of workers that claim from all queues. */
-  readonly takesTurns: boolean;
-  /** Who has swept last, while the pause after that lasts. */
-  readonly sweptBy: number | null;
 }
 
 const IDLE: Worker = {
@@ -69,8 +62,8 @@ const IDLE: Worker = {
   events: [],
   mustClaim: true,
   claim: null,
-  owesSweep: false,
-  sweep: null,
+  owesComplete: false,
+  mustBeComplete: false,
   hasPolled: false,
 };
 
@@ -81,20 +74,17 @@ export interface Beginning extends Partial<World['left']> {
   /** All runs are committed late, below the watermarks of all workers. */
   readonly havePassed?: boolean;
   readonly concurrency?: number;
-  readonly takesTurns?: boolean;
 }
 
 export function first({ runs, workers, havePassed = false, ...more }: Beginning): World {
-  const { kills = 0, returns = 0, losses = 0, concurrency = RUNS.length, takesTurns = false } = more;
-  const worker = havePassed ? { ...IDLE, events: PASSED, mustClaim: false } : IDLE;
+  const { kills = 0, returns = 0, losses = 0, concurrency = RUNS.length } = more;
+  const worker = havePassed ? { ...IDLE, events: PASSED, mustClaim: false, owesComplete: true } : IDLE;
   return {
     runs: (['uncommitted', havePassed ? 'uncommitted' : 'free', 'uncommitted'] as const).slice(0, runs),
     workers: [worker, worker].slice(0, workers),
     left: { kills, returns, losses },
     hasLost: false,
     concurrency,
-    takesTurns,
-    sweptBy: null,
   };
 }
 
@@ -127,7 +117,6 @@ const notified = (world: World, mutant: Mutant | null): World => ({
 function steps(world: World, mutant: Mutant | null): [string, World][] {
   const next: [string, World][] = [];
   const { left } = world;
-  if (world.sweptBy !== null) next.push(['the pause after a sweep is over', { ...world, sweptBy: null }]);
   world.runs.forEach((state, index) => {
     const free = freed(world, world.runs.with(index, 'free'));
     if (state === 'uncommitted') {
@@ -162,55 +151,47 @@ function killed(world: World, index: number, mutant: Mutant | null): World {
 
 function workerSteps(world: World, index: number, worker: Worker, mutant: Mutant | null): [string, World][] {
   const next: [string, World][] = [];
-  const { claim, sweep, events } = worker;
-  const { known, whereMore, everywhere } = stateOf(events);
+  const { claim, events, mustBeComplete, owesComplete } = worker;
+  const { known, whereMore, everywhere, complete } = stateOf(events);
   const canClaim = hasRoom(world, index);
   const change = (name: string, more: Partial<Worker>, of = world) =>
     next.push([`${name} by ${index}`, withWorker(of, index, more)]);
   /** It is carried out by the server when it is sent: what happens before that is as if it were sent later. */
-  const send = (name: string, sent: Sent, isEverywhere: boolean, after: readonly Event[]) => {
+  const send = (name: string, sent: Sent, kind: 'where more' | 'everywhere' | 'complete') => {
+    const isEverywhere = kind !== 'where more';
+    const isComplete = kind === 'complete';
     const [answer, run] = executeClaim(freeRuns(world), sent, isEverywhere);
     const runs = run === null ? world.runs : world.runs.with(RUNS.indexOf(run), index);
     change(
       name,
-      { mustClaim: false, events: after, claim: { sent, isEverywhere, answer } },
+      {
+        mustClaim: false,
+        events: isEverywhere ? [...events, ['everywhere', isComplete]] : events,
+        claim: { sent, isEverywhere, isComplete, answer },
+        ...(isComplete && { owesComplete: false, mustBeComplete: false }),
+      },
       { ...world, runs },
     );
   };
-  if (claim === null && worker.mustClaim && canClaim) {
-    if (whereMore !== null) send('claim where more', whereMore, false, events);
-    send('claim', everywhere, true, [...events, ['everywhere']]);
+  if (claim === null && worker.mustClaim && canClaim && !mustBeComplete) {
+    if (whereMore !== null) send('claim where more', whereMore, 'where more');
+    send('claim', everywhere, 'everywhere');
   }
+  if (claim === null && (owesComplete || mustBeComplete) && canClaim && mutant !== 'no claim is complete')
+    send('complete claim', complete, 'complete');
   if (claim !== null) {
     const after: Event[] = [...events, ['claimed', claim.answer, claim.sent]];
     const watermarks = stateOf(after);
-    const hasFallen = watermarks.haveFallen && mutant !== 'a watermark that fell starts no claim';
-    const goesOn = claim.answer.hasMore || watermarks.hasMore || hasFallen || !claim.isEverywhere;
+    const goesOn = claim.answer.hasMore || watermarks.hasMore || watermarks.haveFallen || !claim.isEverywhere;
+    const isVain = !claim.answer.lanes.some(({ at }) => at !== null);
+    const owesMore = watermarks.known.length > 0 && !(claim.isComplete && isVain);
+    const isDropped = claim.isComplete && mutant === 'what a poll says during a complete claim is dropped';
     change('claim answered', {
       events: after,
       claim: null,
       mustClaim: worker.mustClaim || goesOn,
-      owesSweep: mutant !== 'no sweep',
-    });
-  }
-  if (sweep === null && worker.owesSweep && known.length > 0 && canClaim) {
-    const owesSweep = mutant === 'a sweep counts claims when it is answered';
-    const { sweptBy } = world;
-    const turnOf = sweptBy === null ? null : sweptBy === index ? 'the worker itself' : 'another';
-    const found = turnOf === null ? executeSweep(freeRuns(world), known) : [];
-    const turn = world.takesTurns ? (sweptBy ?? index) : null;
-    change('sweep', { owesSweep, sweep: { found, turnOf } }, { ...world, sweptBy: turn });
-  }
-  if (sweep !== null) {
-    const { found, turnOf } = sweep;
-    const startsClaim = found.length > 0 && mutant !== 'what a sweep finds starts no claim';
-    const isRefused =
-      turnOf !== null && mutant !== `a refused sweep is forgotten: it was the turn of ${turnOf}`;
-    change(turnOf === null ? 'sweep answered' : 'sweep refused', {
-      events: [...events, ['lower', found]],
-      sweep: null,
-      mustClaim: worker.mustClaim || startsClaim,
-      owesSweep: isRefused || (mutant !== 'a sweep counts claims when it is answered' && worker.owesSweep),
+      owesComplete: owesComplete || owesMore,
+      mustBeComplete: mustBeComplete && !isDropped,
     });
   }
   if (world.hasLost && !worker.hasPolled && mutant !== 'a lost notification is never made up for') {
@@ -221,10 +202,10 @@ function workerSteps(world: World, index: number, worker: Worker, mutant: Mutant
       );
     const leavesOut = mutant === 'a poll leaves out what lies below a watermark';
     const isOverdue = freeRuns(world).some(run => !(leavesOut && isBelow(run)));
-    const forgets = isOverdue && mutant !== 'a poll forgets no watermark';
+    const saysSo = isOverdue && mutant !== 'what a poll finds makes no claim complete';
     change('poll', {
-      events: forgets ? [...events, ['forget']] : events,
       mustClaim: worker.mustClaim || isOverdue,
+      mustBeComplete: mustBeComplete || saysSo,
       hasPolled: true,
     });
   }
@@ -241,7 +222,7 @@ function faultOf(world: World, mutant: Mutant | null): string | null {
     worker.isAlive && hasRoom(world, index) ? [worker] : [],
   );
   if (left.length === 0 || able.length === 0) return null;
-  const isClaiming = (worker: Worker) => worker.claim !== null || worker.mustClaim;
+  const isClaiming = (worker: Worker) => worker.claim !== null || worker.mustClaim || worker.mustBeComplete;
   if (able.some(worker => worker.hasPolled && !isClaiming(worker)))
     return `a poll and its claims have left runs ${left.join(' and ')}`;
   const isAtRest = world.workers.every(
@@ -251,12 +232,12 @@ function faultOf(world: World, mutant: Mutant | null): string | null {
 }
 
 /** Of two worlds with the same key the same can follow: workers that change lanes make no difference. */
-function keyOf({ runs, workers, left, hasLost, sweptBy }: World): string {
+function keyOf({ runs, workers, left, hasLost }: World): string {
   const kinds = workers.map(keyOfWorker);
   const isSwapped = workers.length === 2 && (kinds[0] ?? 0) > (kinds[1] ?? 0);
-  const of = (state: RunState | null) => (isSwapped && typeof state === 'number' ? 1 - state : state);
+  const of = (state: RunState) => (isSwapped && typeof state === 'number' ? 1 - state : state);
   const ordered = isSwapped ? kinds.toReversed() : kinds;
-  return [...runs.map(of), '', ...ordered, ...Object.values(left), hasLost, of(sweptBy)].join(' ');
+  return [...runs.map(of), '', ...ordered, ...Object.values(left), hasLost].join(' ');
 }
 
 const keys = new WeakMap<Worker, number>();

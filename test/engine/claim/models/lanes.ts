@@ -1,4 +1,4 @@
-// The lanes of a small world: what claims and sweeps find in them, and where a worker's next claims start. The
+// The lanes of a small world: what claims find in them, and where a worker's next claims start. The
 // watermarks are the engine's; the rest is as the statements have it, without SQL.
 import { type Sent, Watermarks } from '../../../../src/engine/claim/watermarks.js';
 import type { Claim, ClaimedLane } from '../../../../src/store/runs/claim/claim.js';
@@ -12,10 +12,9 @@ export interface Run {
 
 /** What was done to a worker's watermarks, in this order: they are made anew from it. */
 export type Event =
-  | readonly ['everywhere']
+  | readonly ['everywhere', isComplete?: boolean]
   | readonly ['claimed', Claim, Sent]
-  | readonly ['lower', readonly Watermark[]]
-  | readonly ['forget'];
+  | readonly ['lower', readonly Watermark[]];
 
 /** What the watermarks of a worker say. */
 export interface State {
@@ -26,6 +25,7 @@ export interface State {
   readonly haveFallen: boolean;
   readonly whereMore: Sent | null;
   readonly everywhere: Sent;
+  readonly complete: Sent;
   /** In which epoch the watermark of a queue fell last. */
   readonly fellIn: Readonly<Record<string, number>>;
 }
@@ -46,12 +46,9 @@ export function stateOf(events: readonly Event[]): State {
     epoch = after;
   };
   for (const event of events) {
-    if (event[0] === 'everywhere') watermarks.everywhere();
+    if (event[0] === 'everywhere') watermarks.everywhere(event[1]);
     else if (event[0] === 'claimed') watermarks.claimed(event[1], event[2]);
-    else if (event[0] === 'forget') {
-      watermarks.forget();
-      fall(QUEUES);
-    } else
+    else
       for (const lane of event[1]) {
         watermarks.lower([lane]);
         fall([lane.queue]);
@@ -60,7 +57,8 @@ export function stateOf(events: readonly Event[]): State {
   const { known, hasMore, haveFallen } = watermarks;
   const whereMore = watermarks.whereMore();
   const everywhere = watermarks.everywhere();
-  const made = { events, known, hasMore, haveFallen, whereMore, everywhere, fellIn };
+  const complete = watermarks.everywhere(true);
+  const made = { events, known, hasMore, haveFallen, whereMore, everywhere, complete, fellIn };
   const key = JSON.stringify([haveFallen, whereMore, everywhere, fellIn]);
   const state = canonical.get(key) ?? made;
   canonical.set(key, state);
@@ -75,7 +73,7 @@ export function passed(second: number): readonly Event[] {
   const lane = { queue: 'a', priority: 0, at: at(second), id: '9', hasMore: false };
   const lanes = [{ ...lane, isLimited: false, needsAdmission: false }];
   const claim = { runs: [], needsAdmission: [], lanes, hasMore: false };
-  return [['everywhere'], ['claimed', claim, { watermarks: [], epoch: 0 }]];
+  return [['everywhere'], ['claimed', claim, { watermarks: [], lanes: [], epoch: 0 }]];
 }
 
 export const isAbove = (run: Run, mark: Watermark | undefined): boolean => {
@@ -114,10 +112,3 @@ export function executeClaim(
   const claim = { runs: [], needsAdmission: [], lanes: claimed, hasMore: claimed.some(lane => lane.hasMore) };
   return [claim, open[taken]?.first ?? null];
 }
-
-/** The first of these free runs below each watermark. */
-export const executeSweep = (free: readonly Run[], watermarks: readonly Watermark[]): Watermark[] =>
-  watermarks.flatMap(mark => {
-    const run = free.find(each => each.queue === mark.queue && !isAbove(each, mark));
-    return run === undefined ? [] : [{ ...mark, at: at(run.second), id: `${run.id}` }];
-  });

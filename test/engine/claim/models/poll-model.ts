@@ -1,5 +1,5 @@
-// A small world of one daemon, in time: a run is committed below its watermarks, and no notification and no sweep
-// tells of it. For a while, other runs keep the daemon busy, or full. It plans its passes as passes.ts does, by the
+// A small world of one daemon, in time: a run is committed below its watermarks, and no notification tells of it,
+// nor does a complete claim come by itself. For a while, other runs keep the daemon busy, or full. It plans its passes as passes.ts does, by the
 // engine's own decisions. While it has room, the run waits no longer than for one poll and one claim: LONGEST_MS.
 import {
   afterPoll,
@@ -31,7 +31,7 @@ export type PollMutant =
   | 'a busy daemon never polls'
   | 'a daemon that knows all never polls'
   | 'a poll leaves out what lies below a watermark'
-  | 'a poll forgets no watermark';
+  | 'what a poll finds makes no claim complete';
 
 const RUN: Run = { id: 1, queue: 'a', second: 10 };
 const PASSED = passed(40);
@@ -67,6 +67,8 @@ export interface PollWorld {
   readonly isKnown: boolean;
   /** What happened to its watermarks. */
   readonly events: readonly Event[];
+  /** A poll has found something: the next claim is complete. */
+  readonly mustBeComplete: boolean;
   /** The last claim left more: the worker goes on claiming, and does so next at `claimAt`. */
   readonly hasMore: boolean;
   readonly claimAt: number;
@@ -86,6 +88,7 @@ export const firstPoll = (listens: boolean): PollWorld => ({
   wakefulness: ASLEEP,
   isKnown: listens,
   events: PASSED,
+  mustBeComplete: false,
   hasMore: false,
   claimAt: START_MS,
   passAt: START_MS,
@@ -96,15 +99,22 @@ const freeRuns = ({ run }: PollWorld) => (typeof run === 'number' ? [RUN] : []);
 /** Claims until nothing more is due, or there are others. Of those, each claim gets one. */
 function claims(world: PollWorld): readonly [after: PollWorld, claimed: number] {
   if (world.isFull) return [world, 0];
-  const sent = stateOf(world.events).everywhere;
+  const { mustBeComplete: isComplete } = world;
+  const before = stateOf(world.events);
+  const sent = isComplete ? before.complete : before.everywhere;
   const [answer, run] = executeClaim(freeRuns(world), sent, true);
   const lanes = world.isBusy ? [...answer.lanes.filter(({ queue }) => queue !== 'b'), OTHERS] : answer.lanes;
-  const events: Event[] = [...world.events, ['everywhere'], ['claimed', { ...answer, lanes }, sent]];
+  const events: Event[] = [
+    ...world.events,
+    ['everywhere', isComplete],
+    ['claimed', { ...answer, lanes }, sent],
+  ];
   const state = stateOf(events);
   const hasMore = state.hasMore || state.haveFallen;
   const after = {
     ...world,
     events: state.events,
+    mustBeComplete: false,
     run: run === null ? world.run : ('claimed' as const),
     hasMore,
     claimAt: world.now + CLAIMS_EVERY_MS,
@@ -190,11 +200,11 @@ function poll(
     needsReaping: false,
     daemons: 1,
   };
-  const forgets = isComplete && isOverdue && mutant !== 'a poll forgets no watermark';
+  const saysSo = isComplete && isOverdue && mutant !== 'what a poll finds makes no claim complete';
   return {
     ...world,
     isKnown: listens && (world.isKnown || !done.isClaiming),
-    events: forgets ? stateOf([...events, ['forget']]).events : events,
+    mustBeComplete: world.mustBeComplete || saysSo,
     plan: afterPoll(
       world.plan,
       { askedAt: now, answeredAt: now, due, isComplete, isNotified: listens },

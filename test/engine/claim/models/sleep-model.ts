@@ -4,7 +4,7 @@
 // No poll comes by the clock; each is complete, as one is within five seconds (see poll-model.ts).
 import { FIRST_PLAN, needsPoll } from '../../../../src/daemon/next-pass.js';
 import type { Model } from './explore.js';
-import { type Event, executeClaim, executeSweep, isAbove, passed, type Run, stateOf } from './lanes.js';
+import { type Event, executeClaim, isAbove, passed, type Run, stateOf } from './lanes.js';
 
 /** Each of them is a fault that the exploration must find. */
 export type SleepMutant =
@@ -13,7 +13,7 @@ export type SleepMutant =
   | 'it polls, and then asks whether these have ended'
   | 'a transaction reads whether it is asleep before it inserts'
   | 'a poll leaves out what lies below a watermark'
-  | 'no sweep';
+  | 'no complete claim';
 
 const RUNS: readonly Run[] = [
   { id: 1, queue: 'a', second: 10 },
@@ -38,7 +38,9 @@ interface Daemon {
   readonly isNotified: boolean;
   /** What happened to its watermarks. */
   readonly events: readonly Event[];
-  readonly owesSweep: boolean;
+  readonly owesComplete: boolean;
+  /** A poll has found something: the next claim is complete. */
+  readonly mustBeComplete: boolean;
 }
 
 export interface SleepWorld {
@@ -62,7 +64,8 @@ export const firstSleep: SleepWorld = {
     horizon: null,
     isNotified: false,
     events: PASSED,
-    owesSweep: false,
+    owesComplete: false,
+    mustBeComplete: false,
   },
   claimed: [false, false],
   wakings: 1,
@@ -76,13 +79,18 @@ const freeRuns = ({ transactions, claimed }: SleepWorld) =>
   RUNS.filter((_, index) => transactions[index]?.state === 'committed' && claimed[index] === false);
 
 /** Claims until it sees nothing more. */
-function claims(world: SleepWorld): SleepWorld {
-  const sent = stateOf(world.daemon.events).everywhere;
+function claims(world: SleepWorld, isComplete = world.daemon.mustBeComplete): SleepWorld {
+  const state = stateOf(world.daemon.events);
+  const sent = isComplete ? state.complete : state.everywhere;
   const [answer, run] = executeClaim(freeRuns(world), sent, true);
-  const events: Event[] = [...world.daemon.events, ['everywhere'], ['claimed', answer, sent]];
+  const events: Event[] = [...world.daemon.events, ['everywhere', isComplete], ['claimed', answer, sent]];
   const { haveFallen, hasMore } = stateOf(events);
   const after = {
-    ...withDaemon(world, { events: stateOf(events).events, owesSweep: true }),
+    ...withDaemon(world, {
+      events: stateOf(events).events,
+      owesComplete: !isComplete || run !== null,
+      mustBeComplete: false,
+    }),
     claimed: run === null ? world.claimed : world.claimed.with(RUNS.indexOf(run), true),
   };
   return haveFallen || hasMore ? claims(after) : after;
@@ -95,7 +103,7 @@ function polls(world: SleepWorld, mutant: SleepMutant | null, next: Daemon['does
   const leavesOut = mutant === 'a poll leaves out what lies below a watermark';
   const isOverdue = freeRuns(world).some(run => !leavesOut || isAbove(run, mark));
   if (!isOverdue) return withDaemon(world, { does: next });
-  return withDaemon(world, { does: 'claims', events: [...events, ['forget']] });
+  return withDaemon(world, { does: 'claims', mustBeComplete: true });
 }
 
 function transactionSteps(
@@ -191,17 +199,14 @@ function daemonSteps(world: SleepWorld, mutant: SleepMutant | null): [string, Sl
   }
 }
 
-/** What it finds starts a claim at once. */
-function sweepSteps(world: SleepWorld, mutant: SleepMutant | null): [string, SleepWorld][] {
-  const { events, owesSweep } = world.daemon;
-  if (!owesSweep || mutant === 'no sweep') return [];
-  const found = executeSweep(freeRuns(world), stateOf(events).known);
-  const after = withDaemon(world, { owesSweep: false, events: [...events, ['lower', found]] });
-  return [['it sweeps', found.length > 0 ? claims(after) : after]];
+/** After its pause. */
+function completeSteps(world: SleepWorld, mutant: SleepMutant | null): [string, SleepWorld][] {
+  if (!world.daemon.owesComplete || mutant === 'no complete claim') return [];
+  return [['it makes a complete claim', claims(world, true)]];
 }
 
 export const sleepModel = (mutant: SleepMutant | null): Model<SleepWorld> => {
-  const steps = (world: SleepWorld) => [...daemonSteps(world, mutant), ...sweepSteps(world, mutant)];
+  const steps = (world: SleepWorld) => [...daemonSteps(world, mutant), ...completeSteps(world, mutant)];
   return {
     steps: world => [
       ...steps(world),

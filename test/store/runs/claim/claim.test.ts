@@ -10,7 +10,6 @@ import {
 } from '../../../../src/store/runs/claim/claim.js';
 import { claimInLanes } from '../../../../src/store/runs/claim/claim-in-lanes.js';
 import type { Watermark } from '../../../../src/store/runs/claim/queue-lanes.js';
-import { sweepBelowWatermarks } from '../../../../src/store/runs/claim/sweep.js';
 import { storeTest } from '../../../support/open.js';
 import { addRuns, whileLocked, withoutIndexes } from '../../../support/runs.js';
 
@@ -155,28 +154,6 @@ describe('a claim above a watermark', () => {
       '1',
     ]);
     expect((await goOn([watermark])).needsAdmission).toEqual([]);
-    expect(await sweepBelowWatermarks(database, [watermark])).toEqual([]);
-  });
-
-  it('leaves what a sweep finds: the first run that could be claimed, in queues that are open', async () => {
-    const swept = async () => await sweepBelowWatermarks(database, [watermark, mark('x', 0, { at: AGO(1) })]);
-    const [first] = await addRuns(
-      test,
-      { queue: 'a', run_at: AGO(2) },
-      { queue: 'a', run_at: AGO(1) },
-      { queue: 'a', run_at: AGO(3), status: 'running', locked_by: WORKER, locked_until: AGO(1) },
-      { queue: 'a', run_at: AGO(3), blocked_on: 'job:x' },
-      { queue: 'b', run_at: AGO(9) },
-    );
-    expect(await swept()).toEqual([{ queue: 'a', priority: 0, at: expect.any(String), id: first }]);
-    expect(Date.parse((await swept())?.[0]?.at ?? '')).toBe(Date.parse(AGO(2)));
-    await test.tock.queues.pause('a');
-    expect(await swept()).toEqual([]);
-    await test.tock.queues.resume('a');
-    expect(await swept()).toHaveLength(1);
-    await test.sql('delete from tock.job_runs_live where id = $1', [first]);
-    expect(await swept()).toEqual([]);
-    expect(await sweepBelowWatermarks(database, [])).toEqual([]);
   });
 
   it('leaves what a daemon’s poll finds: what is after it or elsewhere, and whatever is due later', async () => {
