@@ -45,6 +45,15 @@ const STORIES: readonly (readonly [string, () => Promise<void>, Readonly<Record<
     { run: 3, due: 2 },
   ],
   [
+    'a run that its jitter has put off, and that is withdrawn',
+    async () => {
+      await upsert({ jitter: '9m', catchup: 'all' });
+      await ticks(1, '50m');
+      await test.tock.schedules.remove('s');
+    },
+    { run: 4, 'skipped:edited': 1 },
+  ],
+  [
     'an outage under latest',
     async () => {
       await upsert({ catchup: 'latest' });

@@ -99,7 +99,7 @@ export async function readLedger(
       row?.row_count === MAX_ROWS ? (runs.at.at(-1) ?? high) : high,
     ];
     const end = Math.max(Math.min(...ends), low + 1);
-    return { end, keys, runs, wide: (row?.wide ?? []).map(wideOf) };
+    return { end, keys, runs, wide: widesOf(row?.wide ?? []) };
   });
 }
 
@@ -127,6 +127,10 @@ function triplesIn(text: string | null): Ledger['runs'] {
   }
   return { at, run, kind };
 }
+
+/** Of a run that was withdrawn, the interval reaches back, too; but it stands for itself alone. */
+const widesOf = (rows: readonly StoredWide[]): WideRow[] =>
+  rows.map(wideOf).filter(({ first, count }) => first !== null || count > 1);
 
 const wideOf = ({ id, at, first, count, reason, ...row }: StoredWide): WideRow => ({
   id,
@@ -159,7 +163,7 @@ export async function readLater(
   { low, high }: LedgerSpan,
 ): Promise<WideRow[]> {
   const row = await READ_LATER.first(session, { definitionId, low, high });
-  return (row?.wide ?? []).map(wideOf);
+  return widesOf(row?.wide ?? []);
 }
 
 // What was skipped from the beginning does not count down: see isSpan.
