@@ -12,12 +12,12 @@ export interface SilenceMutant {
 
 export const MUTANTS: readonly SilenceMutant[] = [
   {
-    name: 'a poll leaves the watermarks where they are',
+    name: 'no claim is complete',
     changes: [
       {
-        file: 'daemon/passes.ts',
-        from: "if (isComplete && due.isOverdue) worker.expect('below');",
-        to: '',
+        file: 'engine/claim/watermarks.ts',
+        from: 'return isComplete ? { ...sent, watermarks: [] } : sent;',
+        to: 'return sent;',
       },
     ],
     found: /is passed over by/,
