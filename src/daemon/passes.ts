@@ -57,13 +57,15 @@ export class Passes {
   /** The minute has turned, and no pass has come to its claims since. */
   private mustNote = false;
   private relaysToSql = false;
+  /** How many runs the worker had claimed when the last pass claimed. */
+  private foundSoFar = 0;
 
   /** Before the first pass everything is due, except reaping. */
   constructor(engine: Engine, options: PassesOptions) {
-    const { worker, queues, signal } = options;
+    const { worker, queues } = options;
     this.engine = engine;
     this.options = options;
-    this.steps = stepsOf(engine, worker, signal, relaysToSql => {
+    this.steps = stepsOf(engine, options, relaysToSql => {
       this.relaysToSql = relaysToSql;
     });
     this.notifications = createNotificationReceiver({
@@ -177,14 +179,25 @@ export class Passes {
   private async claim({ materializes, claims }: DueSteps) {
     const { worker, sleeper, offering } = this.options;
     const { asked } = worker;
-    if (!claims && asked === null) return { claimed: 0, claimedEverywhere: false };
+    if (!claims && asked === null) {
+      // A run that has ended may have led to a claim of what notifications named.
+      this.noteFound();
+      return { claimed: 0, claimedEverywhere: false };
+    }
     if (this.relaysToSql) offering?.start();
     // An idle worker claims only in the lane that was named, and in the others once that run has started.
     const mustBeEverywhere = materializes || worker.running > 0 || sleeper.isAwake;
     const only = mustBeEverywhere || asked === 'anywhere' ? null : asked;
     const claimed = await worker.claim(only ?? undefined);
-    if (claimed > 0 || worker.hasMore) this.notifications.found();
+    this.noteFound();
     return { claimed, claimedEverywhere: only === null };
+  }
+
+  /** The next notification takes effect at once where the worker has claimed something since the last pass. */
+  private noteFound(): void {
+    const { hasMore, outcomeCounts } = this.options.worker;
+    if (outcomeCounts.claimed > this.foundSoFar || hasMore) this.notifications.found();
+    this.foundSoFar = outcomeCounts.claimed;
   }
 
   /** Asks what is due next. */
@@ -217,8 +230,7 @@ export class Passes {
  */
 function stepsOf(
   engine: Engine,
-  worker: Worker,
-  signal: AbortSignal,
+  { worker, queues, signal }: PassesOptions,
   onReaped: (relaysToSql: boolean) => void,
 ) {
   const bound = () => boundOf(engine.clock, STEP_MS, signal);
@@ -234,7 +246,7 @@ function stepsOf(
       { name: 'outbox', consequence: 'runs that wait for events cannot go on now' },
       async () => {
         const { lanes, isMore } = await resumeForEmitted(engine, bound());
-        for (const lane of lanes) worker.ask(lane);
+        for (const lane of lanes) if (queues === null || queues.includes(lane.queue)) worker.ask(lane);
         return isMore;
       },
     ),

@@ -57,7 +57,9 @@ export function createVirtualClock({
 
   const begin = (work: () => void, ms: number, isRepeated: boolean): Timer => {
     const afterMs = asNode(ms);
-    const waiting = { work, everyMs: isRepeated ? afterMs : null, at: now + afterMs, order: set++ };
+    // Node counts from the whole millisecond, so its timers may come a moment early.
+    const at = Math.floor(now) + afterMs;
+    const waiting = { work, everyMs: isRepeated ? afterMs : null, at, order: set++ };
     timers.add(waiting);
     return Object.assign(waiting, { unref: () => undefined });
   };

@@ -2,6 +2,7 @@
 // runs that wait for its code; and of runs of fair keys. Those that may find something take turns.
 import type { Timer } from '../../model/clock.js';
 import { knownJob } from '../../model/job/registry.js';
+import { isConnectionFailure } from '../../store/connection/errors.js';
 import {
   type Claim,
   type ClaimOptions,
@@ -41,9 +42,9 @@ export interface Got extends Pick<Claim, 'runs' | 'needsAdmission'> {
 const CONTINUE_MS = 100;
 const CONTINUE_MS_PER_LANE = 0.1;
 /**
- * Complete claims start at the first run of each lane: they find what has come to lie below the watermarks,
- * and may read the entries of many ended runs. Those of a worker take 1/60 of its time, and those of all
- * daemons 1/20.
+ * Complete claims start at the first run of each lane: they find what has come to lie below the watermarks, and
+ * may read the entries of many ended runs. So those that follow claims with runs take 1/60 of a worker's time,
+ * and those of all daemons 1/20 of one's.
  */
 const COMPLETE_MS = 500;
 const COMPLETE_SHARE = 60;
@@ -72,11 +73,14 @@ export class Claims {
   /** Whose turn it is: the place in the order of `kinds`. */
   private turn = 0;
   private everywhereAt = Number.NEGATIVE_INFINITY;
-  /** When the next complete claim is due; infinite: since the last one nothing was claimed. */
+  /** When the next complete claim is due; infinite: none is. */
   private completeAt = Number.POSITIVE_INFINITY;
   private completeTimer: Timer | undefined;
-  /** How long the last complete claim took. */
+  /** How long complete claims take. */
   private completeMs = 0;
+  /** The server has refused the last complete claim, and that was logged. */
+  private isRefused = false;
+  private isStopped = false;
   private afterQueue = '';
   /**
    * Up to which job the list of awaited jobs was read last; null: to its end. It is read in a circle, so that
@@ -94,7 +98,7 @@ export class Claims {
       claim: (room: number) => this.claimFair(this.leftMore ? Math.ceil(room / 2) : room),
     },
     {
-      isExpected: () => this.expectsPlain || this.isCompleteDue,
+      isExpected: () => this.expectsPlain,
       claim: (room: number) => this.claimPlain(room),
     },
   ] as const;
@@ -106,11 +110,14 @@ export class Claims {
     this.watermarks = new Watermarks(options.goesOn);
   }
 
-  /**
-   * Whether the last claims left more that is due, runs may wait for this code, or fair keys may be ready.
-   */
+  /** Whether runs may be due: as claims have left them, or as somebody says. */
   get hasMore(): boolean {
     return this.kinds.some(({ isExpected }) => isExpected());
+  }
+
+  /** Whether it is time to claim: runs may be due, or may have come to lie below the watermarks. */
+  get isDue(): boolean {
+    return this.hasMore || (this.options.goesOn && this.isCompleteDue);
   }
 
   /** Whether plain runs may be due. */
@@ -127,16 +134,15 @@ export class Claims {
     this.asked = lane !== undefined && isSame ? lane : 'anywhere';
   }
 
-  /** Such runs may be claimable; where they are below the watermarks, the next claim is complete. */
+  /** Such runs may be claimable; where they are below the watermarks, the next claim of plain runs is complete. */
   expect(what: Expected): void {
     if (what === 'waiting') this.expectsWaiting = true;
-    else if (what === 'below') this.completeAt = this.options.goesOn ? 0 : Number.POSITIVE_INFINITY;
+    else if (what === 'below') this.completeAt = 0;
     else [this.usesFair, this.fairAt] = [true, 0];
   }
 
   /**
-   * After a failure nothing is expected, until somebody says so again: a tick or daemon claims, and reports
-   * it.
+   * After a failure no runs are due, until somebody says so again: a tick or daemon claims, and reports it.
    */
   forget(): void {
     this.asked = null;
@@ -145,8 +151,9 @@ export class Claims {
     this.fairAt = Number.POSITIVE_INFINITY;
   }
 
-  /** Claims what is next in turn; null: nothing is expected. @param room for how many runs, at least 1 */
+  /** Claims what is next in turn; null: nothing is due. @param room for how many runs, at least 1 */
   next(room: number): Promise<Got> | null {
+    if (this.isDue && !this.hasMore) return this.claimPlain(room);
     for (let n = 0; n < this.kinds.length; n++) {
       const kind = this.kinds[this.turn % this.kinds.length];
       this.turn++;
@@ -157,6 +164,7 @@ export class Claims {
 
   /** No more claims will come. */
   stop(): void {
+    this.isStopped = true;
     this.engine.clock.clear(this.completeTimer);
     this.engine.clock.clear(this.fairTimer);
   }
@@ -167,58 +175,86 @@ export class Claims {
 
   /** Claims in the lane that was named, or in those that had more a moment ago; else everywhere. */
   private async claimPlain(limit: number): Promise<Got> {
-    const { asked, watermarks, isCompleteDue: isComplete } = this;
+    const { asked, watermarks } = this;
     const sentAt = this.engine.clock.now();
-    if (!isComplete && asked !== null && asked !== 'anywhere') {
+    if (this.isCompleteDue) {
+      const claim = await this.claimComplete(limit);
+      if (claim !== null) return { ...claim, sentAt };
+    } else if (asked !== null && asked !== 'anywhere') {
       this.asked = null;
       const claim = await this.claimIn(watermarks.in(asked), limit);
       this.leftMore ||= claim.hasMore;
       return { ...claim, sentAt };
     }
-    const mustBeEverywhere = isComplete || sentAt >= this.everywhereAt || watermarks.haveFallen;
+    const mustBeEverywhere = sentAt >= this.everywhereAt || watermarks.haveFallen;
     const some = mustBeEverywhere ? null : watermarks.whereMore();
     const claim =
-      some === null ? await this.claimEverywhere(limit, isComplete) : await this.claimIn(some, limit);
+      some === null
+        ? await this.claimEverywhere(limit, watermarks.everywhere())
+        : await this.claimIn(some, limit);
     this.leftMore = claim.hasMore || watermarks.hasMore || watermarks.haveFallen;
     // It tells nothing about the other lanes.
     if (some !== null) this.asked = 'anywhere';
+    else this.oweComplete(isVain(claim));
     return { ...claim, sentAt };
   }
 
-  private async claimEverywhere(limit: number, isComplete: boolean): Promise<Claim> {
-    const { clock, database } = this.engine;
-    const sentAt = clock.now();
-    const { completeAt } = this;
+  private async claimEverywhere(limit: number, sent: Sent): Promise<Claim> {
+    const sentAt = this.engine.clock.now();
     // Before the statement: what is said meanwhile counts.
     this.asked = null;
-    if (isComplete) this.completeAt = Number.POSITIVE_INFINITY;
-    const sent = this.watermarks.everywhere(isComplete);
+    const claim = await this.claimFrom(sent, limit, wanted =>
+      claimFreeRuns(this.engine.database, wanted, sent.watermarks),
+    );
+    this.everywhereAt = sentAt + CONTINUE_MS + CONTINUE_MS_PER_LANE * claim.lanes.length;
+    return claim;
+  }
+
+  /** Claims from the first run of each lane. Null: the server refuses that, and claims go on without it for a while. */
+  private async claimComplete(limit: number): Promise<Claim | null> {
+    const { watermarks } = this;
+    const { clock, logger } = this.engine;
+    const sentAt = clock.now();
+    this.completeAt = Number.POSITIVE_INFINITY;
     try {
-      const claim = await this.claimFrom(sent, limit, wanted =>
-        claimFreeRuns(database, wanted, sent.watermarks),
-      );
-      this.everywhereAt = sentAt + CONTINUE_MS + CONTINUE_MS_PER_LANE * claim.lanes.length;
-      if (isComplete) this.completeMs = clock.now() - sentAt;
-      const isVain = claim.runs.length + claim.needsAdmission.length === 0;
-      if (!(isComplete && isVain)) this.oweComplete(isVain);
+      const claim = await this.claimEverywhere(limit, watermarks.everywhere(true));
+      this.isRefused = false;
+      this.leftMore = claim.hasMore || watermarks.hasMore || watermarks.haveFallen;
+      if (!isVain(claim)) this.oweComplete(false);
       return claim;
     } catch (error) {
-      if (isComplete) this.completeAt = completeAt;
-      throw error;
+      this.oweComplete(false);
+      if (isConnectionFailure(error)) throw error;
+      this.asked = 'anywhere';
+      if (!this.isRefused)
+        logger.warn(
+          { event: 'claim.incomplete', error: String(error) },
+          `cannot claim from the first runs on, so runs that were given back or enqueued for the past wait: ${String(error)}; tock doctor names sessions whose snapshots keep ended runs from being vacuumed`,
+        );
+      this.isRefused = true;
+      return null;
+    } finally {
+      // One alone may have been slow for another reason.
+      this.completeMs = Math.min(clock.now() - sentAt, 2 * this.completeMs + 10);
     }
   }
 
   /** A claim was answered: a complete one follows after a pause, which is short after a claim in vain. */
-  private oweComplete(isVain: boolean): void {
-    if (!this.options.goesOn || this.watermarks.known.length === 0) return;
+  private oweComplete(isShort: boolean): void {
+    const { goesOn, onMore } = this.options;
+    if (!goesOn || this.isStopped || this.watermarks.known.length === 0) return;
     const { clock } = this.engine;
-    const usualMs = isVain ? 0 : Math.max(COMPLETE_MS, COMPLETE_SHARE * this.completeMs);
+    const usualMs = isShort ? 0 : Math.max(COMPLETE_MS, COMPLETE_SHARE * this.completeMs);
     const pauseMs = Math.max(usualMs, COMPLETE_SHARE_OF_ALL * this.daemons * this.completeMs);
     const at = clock.now() + pauseMs;
     if (at >= this.completeAt) return;
     this.completeAt = at;
     clock.clear(this.completeTimer);
-    this.completeTimer = clock.setTimeout(this.options.onMore, pauseMs);
+    this.completeTimer = clock.setTimeout(() => {
+      // A timer may come a moment early.
+      this.completeAt = 0;
+      onMore();
+    }, pauseMs);
     this.completeTimer.unref();
   }
 
@@ -226,7 +262,7 @@ export class Claims {
     const claim = await this.claimFrom(sent, limit, wanted =>
       claimInLanes(this.engine.database, wanted, sent.watermarks),
     );
-    this.oweComplete(claim.runs.length + claim.needsAdmission.length === 0);
+    this.oweComplete(isVain(claim));
     return claim;
   }
 
@@ -276,13 +312,21 @@ export class Claims {
     const nextAt = claim.nextMs === null ? Number.POSITIVE_INFINITY : clock.now() + claim.nextMs;
     this.fairAt = Math.min(this.fairAt, claim.hasMore ? 0 : nextAt);
     clock.clear(this.fairTimer);
-    if (claim.nextMs !== null && claim.nextMs < MAX_WAIT_MS) {
-      this.fairTimer = clock.setTimeout(this.options.onMore, Math.max(0, Math.ceil(claim.nextMs)));
+    if (claim.nextMs !== null && claim.nextMs < MAX_WAIT_MS && !this.isStopped) {
+      this.fairTimer = clock.setTimeout(
+        () => {
+          this.fairAt = Math.min(this.fairAt, clock.now());
+          this.options.onMore();
+        },
+        Math.max(0, Math.ceil(claim.nextMs)),
+      );
       this.fairTimer.unref();
     }
     return { ...claim, sentAt };
   }
 }
+
+const isVain = ({ runs, needsAdmission }: Claim) => runs.length + needsAdmission.length === 0;
 
 /**
  * Whether a run of the job can be executed here: by its code, or by a relay's consumer, which may know it.

@@ -27,7 +27,7 @@ const GATHER_MS = 3;
 const QUICK_BATCH = 50;
 const GATHER_QUICK_MS = 30;
 const ENOUGH_QUICK = 500;
-/** So many never wait for others, and as many are sent with a repetition. */
+/** So many wait for no others, nor for a batch that is under way; and as many are sent with a repetition. */
 const MAX_BATCH = 2000;
 
 /** Pauses before rejected outcomes are sent again. */
@@ -163,7 +163,10 @@ export class Outcomes {
     const entry = { id: run.id, fence: run.fence, outcome, active };
     this.fresh.push(entry);
     if (!this.isWriting) void this.writeFresh();
-    else if (this.gathering !== null && this.isEnough(this.gathering.isQuick, [entry])) this.gathering.end();
+    else if (this.gathering === null) {
+      // The batch that is under way may hang, as at a row that somebody has locked.
+      if (this.fresh.length >= MAX_BATCH) void this.sendFresh();
+    } else if (this.isEnough(this.gathering.isQuick, [entry])) this.gathering.end();
   }
 
   /** No other outcome is expected soon: writes now, or as soon as the batch before is written. */
@@ -178,21 +181,30 @@ export class Outcomes {
     const { clock } = this.engine;
     let isQuick = false;
     let waitMs = GATHER_MS;
-    while (this.fresh.length > 0 || isQuick) {
-      await this.gather(waitMs, isQuick);
-      // The next repetition sends them too.
-      if (this.heldUp && !this.isSentAgain) break;
-      const entries = this.take(Number.POSITIVE_INFINITY);
-      if (entries.length === 0) break;
-      const sentAt = clock.now();
-      this.heldUp = !(await this.write({ entries, mayBeWritten: false, substitute: null }));
-      if (this.rejected.length > 0 && !this.isRepeating) void this.repeat();
-      // All that have come meanwhile go at once: the slower the database, the larger the batches.
-      isQuick = entries.length >= QUICK_BATCH;
-      waitMs = isQuick ? sentAt + GATHER_QUICK_MS - clock.now() : 0;
+    try {
+      while (this.fresh.length > 0 || isQuick) {
+        await this.gather(waitMs, isQuick);
+        const sentAt = clock.now();
+        const count = await this.sendFresh();
+        if (count === 0) break;
+        // All that have come meanwhile go at once: the slower the database, the larger the batches.
+        isQuick = count >= QUICK_BATCH;
+        waitMs = isQuick ? sentAt + GATHER_QUICK_MS - clock.now() : 0;
+      }
+    } finally {
+      this.isHurried = false;
+      this.isWriting = false;
     }
-    this.isHurried = false;
-    this.isWriting = false;
+  }
+
+  /** Sends all that are fresh. Resolves to how many; 0 also where the next repetition sends them too. */
+  private async sendFresh(): Promise<number> {
+    if (this.heldUp && !this.isSentAgain) return 0;
+    const entries = this.take(Number.POSITIVE_INFINITY);
+    if (entries.length === 0) return 0;
+    this.heldUp = !(await this.write({ entries, mayBeWritten: false, substitute: null }));
+    if (this.rejected.length > 0 && !this.isRepeating) void this.repeat();
+    return entries.length;
   }
 
   /** Resolves after `waitMs`, or once no more are to be waited for. */

@@ -50,12 +50,13 @@ export interface Worker {
   ask(lane?: QueueLane): void;
   /**
    * Asks as `ask` does, claims as long as there is room, and starts what it has claimed. While more are due,
-   * the worker then goes on claiming by itself. Returns how many runs this call accepted.
+   * the worker then goes on claiming by itself. Resolves to how many runs were accepted; a call meanwhile gets
+   * the same answer.
    */
   claim(lane?: QueueLane): Promise<number>;
   /** A claim is under way; `claim` would return its promise. */
   readonly isClaiming: boolean;
-  /** Whether the last claim left more that is due, so that the worker goes on claiming. */
+  /** Whether more may be due, so that the worker goes on claiming as soon as it has room. */
   readonly hasMore: boolean;
   /** Such runs may be claimable: it claims them as soon as there is room. */
   expect(what: Expected): void;

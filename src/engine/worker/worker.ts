@@ -61,7 +61,7 @@ class OpenWorker implements Worker, WorkerLoad {
   readonly batches: Batches | null;
   isClosed = false;
   private readonly engine: Engine;
-  private readonly goesOn: boolean;
+  private readonly kind: WorkerOptions['kind'];
   private readonly row: WorkerRow;
   private readonly onChange: ReturnType<typeof createWakeup>['wake'];
   /** One for each attempt: a failed run may be claimed again before its last attempt is removed. */
@@ -83,7 +83,8 @@ class OpenWorker implements Worker, WorkerLoad {
     const { kind, concurrency = DEFAULT_CONCURRENCY, queues = null, pollMs } = options;
     this.engine = engine;
     this.capacity = concurrency;
-    this.goesOn = kind === 'daemon' || kind === 'relay';
+    this.kind = kind;
+    const goesOn = kind === 'daemon' || kind === 'relay';
     this.giveBackConnection = engine.database.shares.kept.keep();
     const workerId = newWorkerId(engine);
     this.id = workerId;
@@ -100,7 +101,7 @@ class OpenWorker implements Worker, WorkerLoad {
     this.batches = openBatches(engine, {
       workerId,
       load: this.executor.load,
-      mayMore: () => !this.isClosed && (this.goesOn || this.isClaiming || this.hasMore),
+      mayMore: () => !this.isClosed && (goesOn || this.isClaiming || this.hasMore),
       onReady: () => this.startNext(),
       onStart: active => this.begin(active),
       onEnd: (active, ending) => this.ended(active, ending),
@@ -114,7 +115,7 @@ class OpenWorker implements Worker, WorkerLoad {
     this.claims = new Claims(engine, {
       workerId,
       queues,
-      goesOn: this.goesOn,
+      goesOn,
       onMore: () => this.refill(),
     });
     const reports = new Reports(engine, workerId);
@@ -180,7 +181,7 @@ class OpenWorker implements Worker, WorkerLoad {
   readonly announce = (): Promise<void> => this.row.announce();
 
   sharesWith(daemons: number): void {
-    this.claims.daemons = daemons;
+    this.claims.daemons = Math.max(1, daemons);
   }
 
   expect(what: Expected): void {
@@ -212,9 +213,9 @@ class OpenWorker implements Worker, WorkerLoad {
     return accepted > 0;
   }
 
-  /** Claims more when half of what was prefetched has started. */
+  /** Claims more when half of what was prefetched has started. One that was asked for a run executes no other. */
   private refill(): void {
-    if (!this.hasMore || this.isClosed || this.isClaiming) return;
+    if (!this.claims.isDue || this.isClosed || this.isClaiming || this.kind === 'manual') return;
     if (this.prefetched > this.prefetchTarget / 2 || this.claimable === 0) return;
     const { expectsPlain } = this.claims;
     this.fillOnce().then(
@@ -223,7 +224,10 @@ class OpenWorker implements Worker, WorkerLoad {
         if (!this.hasMore && (expectsPlain || count > 0)) this.onChange();
       },
       // The tick or daemon claims again, and reports it.
-      () => this.onChange(),
+      () => {
+        this.claims.forget();
+        this.onChange();
+      },
     );
   }
 
@@ -238,7 +242,6 @@ class OpenWorker implements Worker, WorkerLoad {
       },
       (error: unknown) => {
         this.filling = null;
-        this.claims.forget();
         throw error;
       },
     );
@@ -254,6 +257,7 @@ class OpenWorker implements Worker, WorkerLoad {
       this.startNext();
       if (claiming === null) return accepted;
       const got = await claiming;
+      this.outcomes.claimed(got.sentAt);
       // Runs that get no slot are blocked by the admission, and other due runs may follow them.
       if (got.needsAdmission.length > 0 && claim < MAX_CLAIMS) this.claims.ask();
       accepted += await this.accept(got);
@@ -273,7 +277,6 @@ class OpenWorker implements Worker, WorkerLoad {
    */
   private async accept({ runs, needsAdmission, sentAt }: Got): Promise<number> {
     const { engine } = this;
-    this.outcomes.claimed(sentAt);
     if (runs.length > 0) this.throughput.recordClaim(sentAt, engine.clock.now());
     // Before the first handler starts: if the handler kills the process, the reaper can name the host.
     if (runs.length + needsAdmission.length > 0 && !this.row.isAnnounced) await this.row.announce();

@@ -23,7 +23,9 @@ let taken: string[];
 let sent: string[];
 /** How long the server takes for a claim everywhere, in milliseconds. */
 let takesMs: number;
+/** Whether the server refuses complete claims. */
 let isRefused: boolean;
+let warnings: unknown[];
 /** What else happens when the claim of this number was answered. */
 let onTaken: Record<number, () => unknown>;
 let clock: VirtualClock;
@@ -32,8 +34,9 @@ let underWay: Promise<unknown>;
 beforeEach(async () => {
   await emptyTables(test);
   room = 2;
-  [taken, sent, onTaken, takesMs, isRefused] = [[], [], {}, 0, false];
-  clock = createVirtualClock();
+  [taken, sent, onTaken, takesMs, isRefused, warnings] = [[], [], {}, 0, false, []];
+  // So that timers come a moment early, as Node's do.
+  clock = createVirtualClock({ startsAt: 0.6 });
   underWay = Promise.resolve();
   claims = open(true);
 });
@@ -43,23 +46,24 @@ const open = (goesOn: boolean) => {
     const isEverywhere = text.includes('before_queue');
     if (isEverywhere) sent.push('everywhere');
     else if (text.includes('carrier')) sent.push('in lanes');
-    if (isRefused) throw new Error('canceling statement due to statement timeout');
+    // It sends no watermark.
+    const sendsMarks = values?.some(value => JSON.stringify(value).startsWith('["default'));
+    if (isRefused && isEverywhere && !sendsMarks)
+      throw new Error('canceling statement due to statement timeout');
     const rows = await database.run<never>(text, values, ...rest);
     if (isEverywhere) clock.pass(takesMs);
     return rows;
   };
   const settings = { leaseMs: 60_000 };
-  return new Claims(
-    { clock, database: { ...database, run }, settings, logger: silentLogger } as unknown as Engine,
-    {
-      workerId: WORKER,
-      queues: null,
-      goesOn,
-      onMore: () => {
-        underWay = goOn();
-      },
+  const logger = { ...silentLogger, warn: ({ event }: { event?: unknown }) => warnings.push(event) };
+  return new Claims({ clock, database: { ...database, run }, settings, logger } as unknown as Engine, {
+    workerId: WORKER,
+    queues: null,
+    goesOn,
+    onMore: () => {
+      underWay = goOn();
     },
-  );
+  });
 };
 /**
  * Claims as long as there is room and anything is expected, as a worker does. Resolves to how many were
@@ -292,10 +296,10 @@ describe('a run below the watermarks', () => {
   it('is left by a claim in its lane, and found by a complete one soon after a claim in vain', async () => {
     await add(1, { run_at: at(5) });
     await ask(lane);
-    // Twenty times as long as the last one took.
+    // Twenty times as long as the last one took, which was between one and two milliseconds.
     await pass(19);
     expect(taken).toEqual(['']);
-    await pass(1);
+    await pass(21);
     expect([taken, claims.hasMore, clock.waiting()]).toEqual([['', '2'], false, 1]);
   });
 
@@ -319,7 +323,11 @@ describe('a run below the watermarks', () => {
       return (clock.next() ?? 0) - clock.now();
     };
     takesMs = 100;
-    expect([await pauseAfter(1), await pauseAfter(3), await pauseAfter(50)]).toEqual([6000, 6000, 100_000]);
+    // It takes some claims until that is believed: one alone may be slow for another reason.
+    const pauses = [1, 1, 1, 1, 3, 50].map(daemons => () => pauseAfter(daemons));
+    const found: number[] = [];
+    for (const pause of pauses) found.push(Math.round((await pause()) / 100) / 10);
+    expect(found).toEqual([0.8, 2.2, 5, 6, 6, 100]);
   });
 
   it('is found at once elsewhere', async () => {
@@ -331,7 +339,7 @@ describe('a run below the watermarks', () => {
   it('is found at once by a claim that is told so, also where that was while another was under way', async () => {
     await add(1, { run_at: at(5) });
     claims.expect('below');
-    expect(claims.hasMore).toBe(true);
+    expect([claims.hasMore, claims.isDue]).toEqual([false, true]);
     const complete = claim();
     claims.expect('below');
     expect(await complete).toBe(1);
@@ -343,7 +351,7 @@ describe('a run below the watermarks', () => {
   it('is looked for no more once that was in vain', async () => {
     claims.expect('below');
     await goOn();
-    expect([taken, claims.hasMore, clock.waiting()]).toEqual([[''], false, 0]);
+    expect([taken, claims.isDue, clock.waiting()]).toEqual([[''], false, 0]);
   });
 
   it('is looked for once there is room', async () => {
@@ -352,22 +360,40 @@ describe('a run below the watermarks', () => {
     await ask(lane);
     await add(1, { run_at: at(5) });
     await pass(2000);
-    expect([taken, claims.hasMore]).toEqual([['2'], true]);
+    // Nobody takes the worker for one that goes on claiming.
+    expect([taken, claims.isDue, claims.hasMore]).toEqual([['2'], true, false]);
     room = 1;
     onTaken[2] = () => (room = 0);
     await goOn();
     expect(taken).toEqual(['2', '3']);
   });
 
-  it('is looked for again where the server has refused that', async () => {
-    await add(1, { run_at: at(5) });
-    claims.expect('below');
+  it('is looked for again where the server has refused that, which is said once, and others are claimed', async () => {
     isRefused = true;
-    await expect(goOn()).rejects.toThrow('canceling statement');
-    claims.forget();
+    claims.expect('below');
+    for (const second of [11, 12]) {
+      await add(1, { run_at: at(second) });
+      expect(await ask()).toBe(1);
+      await pass(500);
+    }
+    expect([taken.filter(ids => ids !== ''), warnings]).toEqual([['2', '3'], ['claim.incomplete']]);
     isRefused = false;
+    await add(1, { run_at: at(5) });
     await ask(lane);
-    expect(taken[0]).toBe('2');
+    await pass(1000);
+    expect(taken.filter(ids => ids !== '')).toEqual(['2', '3', '4']);
+  });
+
+  it('is found by the next claim of a tick that is told so', async () => {
+    claims = open(false);
+    room = 2;
+    await add(10, { run_at: at(10) });
+    onTaken[1] = async () => {
+      await add(1, { run_at: at(5) });
+      claims.expect('below');
+    };
+    await ask();
+    expect(taken.slice(0, 2)).toEqual(['2 3', '12 4']);
   });
 
   it('is found at once by a tick, when nothing else is left', async () => {

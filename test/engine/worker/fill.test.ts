@@ -48,7 +48,7 @@ afterEach(async () => {
   await engine.database.close();
 });
 
-const open = (concurrency: number, kind: 'daemon' | 'library' = 'daemon') => {
+const open = (concurrency: number, kind: 'daemon' | 'library' | 'manual' = 'daemon') => {
   worker = openWorker(engine, { kind, concurrency });
 };
 const add = (count: number, row: RunRow = {}) =>
@@ -146,6 +146,20 @@ describe('a worker', () => {
     expect(await test.sql(`select from tock.job_runs where status = 'queued' and attempts = 0`)).toHaveLength(
       2,
     );
+  });
+
+  it('that was asked for one run executes no other, neither one that waits for its slot nor one of a fair key', async () => {
+    const limited = { slot_keys: ['job:x'], slot_limits: [1] };
+    const [first = ''] = await addRuns(test, { job: 'holds', ...limited });
+    await add(1, { ...limited, blocked_on: 'job:x' });
+    await add(1);
+    open(1, 'manual');
+    expect(await worker.claimOne(first)).toBe(true);
+    worker.expect('fair');
+    ends.get(first)?.();
+    await worker.idle();
+    expect([started, sent]).toEqual([[first], []]);
+    expect(await test.sql('select from tock.job_runs_live where attempts = 0')).toHaveLength(2);
   });
 
   it('asks for two thousand at most', { tags: 'check' }, async () => {

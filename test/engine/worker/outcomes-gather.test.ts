@@ -167,6 +167,15 @@ describe('outcomes are written', () => {
     expect(sent).toEqual(['2000 at 0']);
   });
 
+  it('at 2,000, also while a batch hangs, as at a row that is locked', async () => {
+    await send(1);
+    await add(1999);
+    await pass(100);
+    expect(sent).toEqual([]);
+    await add(1);
+    expect(sent).toEqual(['2000 at 100']);
+  });
+
   it('at once for what was hurried, and no sooner for what comes after it', async () => {
     await send(1);
     await answer();

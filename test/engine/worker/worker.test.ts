@@ -189,14 +189,4 @@ describe('the watermarks of claims', () => {
     expect(worker.watermarks.known).toMatchObject([{ queue: 'default', priority: 0 }]);
     await worker.stop();
   });
-
-  it('are not where the next claim starts when a run was given back, which is as old as before', async () => {
-    const worker = await used('daemon');
-    await add(6);
-    await worker.claim();
-    await until(() => Promise.resolve(!worker.hasMore), 'nothing more to be due');
-    await worker.stop();
-    expect(worker.hasMore).toBe(true);
-    expect(await test.sql(`select count(*)::int as count from tock.job_runs_live`)).toEqual([{ count: 6 }]);
-  });
 });
