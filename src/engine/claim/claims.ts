@@ -43,12 +43,14 @@ const CONTINUE_MS = 100;
 const CONTINUE_MS_PER_LANE = 0.1;
 /**
  * Complete claims start at the first run of each lane: they find what has come to lie below the watermarks, and
- * may read the entries of many ended runs. So those that follow claims with runs take 1/60 of a worker's time,
- * and those of all daemons 1/20 of one's.
+ * may read the entries of many ended runs. Other claims wait for them, so they take 1/120 of a worker's time:
+ * that delays less than one run in a hundred. Those of all daemons take 1/20 of one's time.
  */
 const COMPLETE_MS = 500;
-const COMPLETE_SHARE = 60;
+const COMPLETE_SHARE = 120;
 const COMPLETE_SHARE_OF_ALL = 20;
+/** Complete claims that take no longer follow a claim in vain at once. */
+const QUICK_MS = 5;
 /** A fair key that is ready later than this is found by a poll. */
 const MAX_WAIT_MS = 60_000;
 
@@ -239,12 +241,13 @@ export class Claims {
     }
   }
 
-  /** A claim was answered: a complete one follows after a pause, which is short after a claim in vain. */
-  private oweComplete(isShort: boolean): void {
+  /** A claim was answered: a complete one follows after a pause. */
+  private oweComplete(wasVain: boolean): void {
     const { goesOn, onMore } = this.options;
     if (!goesOn || this.isStopped || this.watermarks.known.length === 0) return;
     const { clock } = this.engine;
-    const usualMs = isShort ? 0 : Math.max(COMPLETE_MS, COMPLETE_SHARE * this.completeMs);
+    const isSoon = wasVain && this.completeMs <= QUICK_MS;
+    const usualMs = isSoon ? 0 : Math.max(COMPLETE_MS, COMPLETE_SHARE * this.completeMs);
     const pauseMs = Math.max(usualMs, COMPLETE_SHARE_OF_ALL * this.daemons * this.completeMs);
     const at = clock.now() + pauseMs;
     if (at >= this.completeAt) return;

@@ -39,7 +39,9 @@ export function createContext(
   calls: Calls,
   parents: JobContext['parents'] | null = null,
 ): JobContext {
-  return tracked(new RunContext({ engine, active, workerId, calls, parents }), calls);
+  // Not by a spread: that took a tenth of a run's time in this process.
+  const own = { engine, active, workerId, calls, parents, effects: null, waits: null, log: null };
+  return tracked(new RunContext(own), calls);
 }
 
 /**
@@ -62,10 +64,10 @@ class RunContext implements JobContext {
   readonly idempotencyKey: string | null;
   readonly trigger: Trigger;
 
-  constructor(of: Pick<Own, 'engine' | 'active' | 'workerId' | 'calls' | 'parents'>) {
-    const { run } = of.active;
+  constructor(own: Own) {
+    const { run } = own.active;
     const scheduledFor = run.scheduled_for === null ? null : new Date(run.scheduled_for);
-    this[OWN] = { ...of, effects: null, waits: null, log: null };
+    this[OWN] = own;
     this.runId = run.id;
     this.job = run.job;
     this.definition = run.definition;

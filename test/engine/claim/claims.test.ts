@@ -327,7 +327,7 @@ describe('a run below the watermarks', () => {
     const pauses = [1, 1, 1, 1, 3, 50].map(daemons => () => pauseAfter(daemons));
     const found: number[] = [];
     for (const pause of pauses) found.push(Math.round((await pause()) / 100) / 10);
-    expect(found).toEqual([0.8, 2.2, 5, 6, 6, 100]);
+    expect(found).toEqual([1.6, 4.4, 9.9, 12, 12, 100]);
   });
 
   it('is found at once elsewhere', async () => {
