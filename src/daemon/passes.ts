@@ -193,7 +193,9 @@ export class Passes {
     return { claimed, claimedEverywhere: only === null };
   }
 
-  /** The next notification takes effect at once where the worker has claimed something since the last pass. */
+  /**
+   * The next notification takes effect at once where the worker has claimed something since the last pass.
+   */
   private noteFound(): void {
     const { hasMore, outcomeCounts } = this.options.worker;
     if (outcomeCounts.claimed > this.foundSoFar || hasMore) this.notifications.found();

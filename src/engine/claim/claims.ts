@@ -42,9 +42,9 @@ export interface Got extends Pick<Claim, 'runs' | 'needsAdmission'> {
 const CONTINUE_MS = 100;
 const CONTINUE_MS_PER_LANE = 0.1;
 /**
- * Complete claims start at the first run of each lane: they find what has come to lie below the watermarks, and
- * may read the entries of many ended runs. Other claims wait for them, so they take 1/120 of a worker's time:
- * that delays less than one run in a hundred. Those of all daemons take 1/20 of one's time.
+ * Complete claims start at the first run of each lane: they find what has come to lie below the watermarks,
+ * and may read the entries of many ended runs. Other claims wait for them, so they take 1/120 of a worker's
+ * time: that delays less than one run in a hundred. Those of all daemons take 1/20 of one's time.
  */
 const COMPLETE_MS = 500;
 const COMPLETE_SHARE = 120;
@@ -136,7 +136,10 @@ export class Claims {
     this.asked = lane !== undefined && isSame ? lane : 'anywhere';
   }
 
-  /** Such runs may be claimable; where they are below the watermarks, the next claim of plain runs is complete. */
+  /**
+   * Such runs may be claimable; where they are below the watermarks, the next claim of plain runs is
+   * complete.
+   */
   expect(what: Expected): void {
     if (what === 'waiting') this.expectsWaiting = true;
     else if (what === 'below') this.completeAt = 0;
@@ -212,7 +215,10 @@ export class Claims {
     return claim;
   }
 
-  /** Claims from the first run of each lane. Null: the server refuses that, and claims go on without it for a while. */
+  /**
+   * Claims from the first run of each lane. Null: the server refuses that, and claims go on without it for a
+   * while.
+   */
   private async claimComplete(limit: number): Promise<Claim | null> {
     const { watermarks } = this;
     const { clock, logger } = this.engine;

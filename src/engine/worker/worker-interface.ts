@@ -50,8 +50,8 @@ export interface Worker {
   ask(lane?: QueueLane): void;
   /**
    * Asks as `ask` does, claims as long as there is room, and starts what it has claimed. While more are due,
-   * the worker then goes on claiming by itself. Resolves to how many runs were accepted; a call meanwhile gets
-   * the same answer.
+   * the worker then goes on claiming by itself. Resolves to how many runs were accepted; a call meanwhile
+   * gets the same answer.
    */
   claim(lane?: QueueLane): Promise<number>;
   /** A claim is under way; `claim` would return its promise. */

@@ -213,7 +213,7 @@ class OpenWorker implements Worker, WorkerLoad {
     return accepted > 0;
   }
 
-  /** Claims more when half of what was prefetched has started. One that was asked for a run executes no other. */
+  /** Claims more when half of what was prefetched has started. A manual worker executes no other runs. */
   private refill(): void {
     if (!this.claims.isDue || this.isClosed || this.isClaiming || this.kind === 'manual') return;
     if (this.prefetched > this.prefetchTarget / 2 || this.claimable === 0) return;
