@@ -78,7 +78,7 @@ export class Claims {
   /** When the next complete claim is due; infinite: none is. */
   private completeAt = Number.POSITIVE_INFINITY;
   private completeTimer: Timer | undefined;
-  /** How long complete claims take. */
+  /** How long the last complete claim took. */
   private completeMs = 0;
   /** The server has refused the last complete claim, and that was logged. */
   private isRefused = false;
@@ -242,8 +242,7 @@ export class Claims {
       this.isRefused = true;
       return null;
     } finally {
-      // One alone may have been slow for another reason.
-      this.completeMs = Math.min(clock.now() - sentAt, 2 * this.completeMs + 10);
+      this.completeMs = clock.now() - sentAt;
     }
   }
 
