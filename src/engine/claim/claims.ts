@@ -100,7 +100,7 @@ export class Claims {
       claim: (room: number) => this.claimFair(this.leftMore ? Math.ceil(room / 2) : room),
     },
     {
-      isExpected: () => this.expectsPlain,
+      isExpected: () => this.asked !== null || this.leftMore,
       claim: (room: number) => this.claimPlain(room),
     },
   ] as const;
@@ -112,19 +112,18 @@ export class Claims {
     this.watermarks = new Watermarks(options.goesOn);
   }
 
-  /** Whether runs may be due: as claims have left them, or as somebody says. */
+  /**
+   * Whether the last claims left more that is due, runs may wait for this code, or fair keys may be ready.
+   */
   get hasMore(): boolean {
-    return this.kinds.some(({ isExpected }) => isExpected());
+    return this.leftMore || this.expectsWaiting || this.engine.clock.now() >= this.fairAt;
   }
 
-  /** Whether it is time to claim: runs may be due, or may have come to lie below the watermarks. */
+  /**
+   * Whether it is time to claim: there is more, somebody says that runs are due, or a complete claim is due.
+   */
   get isDue(): boolean {
-    return this.hasMore || (this.options.goesOn && this.isCompleteDue);
-  }
-
-  /** Whether plain runs may be due. */
-  get expectsPlain(): boolean {
-    return this.asked !== null || this.leftMore;
+    return this.hasMore || this.asked !== null || (this.options.goesOn && this.isCompleteDue);
   }
 
   /** Plain runs are due. @param lane where they were just enqueued. Default: anywhere */
@@ -158,13 +157,12 @@ export class Claims {
 
   /** Claims what is next in turn; null: nothing is due. @param room for how many runs, at least 1 */
   next(room: number): Promise<Got> | null {
-    if (this.isDue && !this.hasMore) return this.claimPlain(room);
     for (let n = 0; n < this.kinds.length; n++) {
       const kind = this.kinds[this.turn % this.kinds.length];
       this.turn++;
       if (kind?.isExpected()) return kind.claim(room);
     }
-    return null;
+    return this.isDue ? this.claimPlain(room) : null;
   }
 
   /** No more claims will come. */

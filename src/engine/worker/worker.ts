@@ -217,11 +217,11 @@ class OpenWorker implements Worker, WorkerLoad {
   private refill(): void {
     if (!this.claims.isDue || this.isClosed || this.isClaiming || this.kind === 'manual') return;
     if (this.prefetched > this.prefetchTarget / 2 || this.claimable === 0) return;
-    const { expectsPlain } = this.claims;
+    const { leftMore } = this.claims;
     this.fillOnce().then(
       count => {
         // What is due next was not asked meanwhile.
-        if (!this.hasMore && (expectsPlain || count > 0)) this.onChange();
+        if (!this.hasMore && (leftMore || count > 0)) this.onChange();
       },
       // The tick or daemon claims again, and reports it.
       () => {

@@ -27,7 +27,7 @@ export const MUTANTS: readonly SilenceMutant[] = [
     changes: [
       {
         file: 'engine/worker/worker.ts',
-        from: 'if (!this.hasMore && (expectsPlain || count > 0)) this.onChange();',
+        from: 'if (!this.hasMore && (leftMore || count > 0)) this.onChange();',
         to: 'if (!this.hasMore) this.onChange();',
       },
     ],

@@ -206,6 +206,8 @@ describe('a claim with a hint', () => {
     await add(1);
     claims.ask(told);
     claims.ask({ ...told });
+    // Anybody may say so: a worker is no busier for it.
+    expect([claims.hasMore, claims.isDue]).toEqual([false, true]);
     expect(await goOn()).toBe(1);
     expect(sent).toEqual(['in lanes']);
   });
