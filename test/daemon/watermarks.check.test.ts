@@ -61,6 +61,7 @@ describe.each([
     await start(listens);
     await test.tock.enqueue(noop, null, { runAt: HOUR_AGO() });
     await ended();
+    expect(daemon.outcomeCounts).toMatchObject({ lost: 0, failed: 0 });
   });
 
   it('executes what is enqueued while complete claims find old runs, and then comes to rest', async () => {
