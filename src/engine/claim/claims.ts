@@ -222,8 +222,11 @@ export class Claims {
     const { clock, logger } = this.engine;
     const sentAt = clock.now();
     this.completeAt = Number.POSITIVE_INFINITY;
+    const answered = () => {
+      this.completeMs = clock.now() - sentAt;
+    };
     try {
-      const claim = await this.claimEverywhere(limit, watermarks.everywhere(true));
+      const claim = await this.claimEverywhere(limit, watermarks.everywhere(true)).finally(answered);
       this.isRefused = false;
       this.leftMore = claim.hasMore || watermarks.hasMore || watermarks.haveFallen;
       if (!isVain(claim)) this.oweComplete(false);
@@ -239,8 +242,6 @@ export class Claims {
         );
       this.isRefused = true;
       return null;
-    } finally {
-      this.completeMs = clock.now() - sentAt;
     }
   }
 

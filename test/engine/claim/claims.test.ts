@@ -36,7 +36,7 @@ beforeEach(async () => {
   room = 2;
   [taken, sent, onTaken, takesMs, isRefused, warnings] = [[], [], {}, 0, false, []];
   // So that timers come a moment early, as Node's do.
-  clock = createVirtualClock({ startsAt: 0.6 });
+  clock = createVirtualClock({ startsAt: 0.6, settle: async () => void (await underWay) });
   underWay = Promise.resolve();
   claims = open(true);
 });
@@ -48,8 +48,10 @@ const open = (goesOn: boolean) => {
     else if (text.includes('carrier')) sent.push('in lanes');
     // It sends no watermark.
     const sendsMarks = values?.some(value => JSON.stringify(value).startsWith('["default'));
-    if (isRefused && isEverywhere && !sendsMarks)
+    if (isRefused && isEverywhere && !sendsMarks) {
+      clock.pass(takesMs);
       throw new Error('canceling statement due to statement timeout');
+    }
     const rows = await database.run<never>(text, values, ...rest);
     if (isEverywhere) clock.pass(takesMs);
     return rows;
@@ -289,10 +291,7 @@ describe('a run below the watermarks', () => {
     [taken, sent] = [[], []];
   });
   afterEach(() => test.setClock(null));
-  const pass = async (ms: number) => {
-    clock.pass(ms);
-    await underWay;
-  };
+  const pass = (ms: number) => clock.advance(ms);
 
   it('is left by a claim in its lane, and found by a complete one soon after a claim in vain', async () => {
     expect(claims.watermarks.known.map(mark => mark.at)).toEqual(['2026-03-02T12:00:09.000Z']);
@@ -328,6 +327,17 @@ describe('a run below the watermarks', () => {
     const found: number[] = [];
     for (const daemons of [1, 3, 50]) found.push(Math.round((await pauseAfter(daemons)) / 100) / 10);
     expect(found).toEqual([12, 12, 100]);
+  });
+
+  it.each([
+    ['has found some', false],
+    ['was refused', true],
+  ])('is looked for again after a pause by how long the claim took that %s', async (_what, refused) => {
+    [takesMs, isRefused] = [100, refused];
+    await add(1, { run_at: at(5) });
+    claims.expect('below');
+    await claim();
+    expect(Math.round(((clock.next() ?? 0) - clock.now()) / 1000)).toBe(12);
   });
 
   it('is found at once elsewhere', async () => {
