@@ -49,7 +49,7 @@ const CONTINUE_MS_PER_LANE = 0.1;
 const COMPLETE_MS = 500;
 const COMPLETE_SHARE = 120;
 const COMPLETE_SHARE_OF_ALL = 20;
-/** Complete claims that take no longer follow a claim in vain at once. */
+/** After a claim that found nothing, a complete one follows at once if the last took no longer than this. */
 const QUICK_MS = 5;
 /** A fair key that is ready later than this is found by a poll. */
 const MAX_WAIT_MS = 60_000;

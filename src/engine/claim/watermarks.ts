@@ -23,7 +23,7 @@ const MAX_CLAIMS = 8;
 export interface Sent {
   /** Where it starts; at the first run of all other lanes. */
   readonly watermarks: readonly Watermark[];
-  /** The watermarks of all lanes about which its answer says something, beside those that it names. */
+  /** The lanes of which the answer says that they gave nothing, where it does not name them. */
   readonly lanes: readonly QueueLane[];
   /** The answer is ignored for lanes whose watermark has fallen in a later epoch. */
   readonly epoch: number;
@@ -33,8 +33,8 @@ export interface Sent {
 export type Asked = QueueLane | 'anywhere' | null;
 
 /**
- * What may be claimable of which no claim has told: runs below the watermarks, runs that wait for code, runs
- * of fair keys that are ready.
+ * Runs that may be claimable although no claim has found them: below the watermarks, waiting for code, or of
+ * fair keys that are ready.
  */
 export type Expected = 'below' | 'waiting' | 'fair';
 

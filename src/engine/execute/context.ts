@@ -39,7 +39,7 @@ export function createContext(
   calls: Calls,
   parents: JobContext['parents'] | null = null,
 ): JobContext {
-  // Not by a spread: that took a tenth of a run's time in this process.
+  // Not by a spread, which takes microseconds for each run.
   const own = { engine, active, workerId, calls, parents, effects: null, waits: null, log: null };
   return tracked(new RunContext(own), calls);
 }
