@@ -44,7 +44,7 @@ const CONTINUE_MS_PER_LANE = 0.1;
 /**
  * Complete claims start at the first run of each lane: they find what has come to lie below the watermarks,
  * and may read the entries of many ended runs. Other claims wait for them, so they take 1/120 of a worker's
- * time: that delays less than one run in a hundred. Those of all daemons take 1/20 of one's time.
+ * time at most, and those of all daemons 1/20 of one's.
  */
 const COMPLETE_MS = 500;
 const COMPLETE_SHARE = 120;
