@@ -76,7 +76,7 @@ export type {
 export type { ChangesOption, ChangesWebhook } from './model/changes/changes-option.js';
 export type { CurrentUrl } from './model/database/current-url.js';
 export type { DeployMethods, DeployRecord, MarkOptions } from './model/deploys/deploys.js';
-export type { CheckCode, CheckResult, DoctorReport, Finding } from './model/doctor/check.js';
+export type { CheckCode, CheckResult, DoctorReport } from './model/doctor/check.js';
 export { type Duration, formatDuration, parseDuration } from './model/duration.js';
 export { Cancel, Dead, TockError, type TockErrorCode } from './model/errors.js';
 export type { ScheduleVerdict } from './model/explain/instant.js';
@@ -99,7 +99,7 @@ export type {
   Thawed,
   ThawOptions,
 } from './model/freeze/freeze.js';
-export { type Health, type HealthLevel, type HealthSentence, healthOf } from './model/health.js';
+export { type Health, type HealthSentence, healthOf } from './model/health.js';
 export type { HttpAnswer, HttpOutput } from './model/http/ending.js';
 export type { HttpJobOptions, HttpRequestOptions } from './model/http/job-options.js';
 export type { HttpMethod, HttpSecret, HttpValue } from './model/http/request-spec.js';
@@ -219,7 +219,9 @@ export type { CatchupPolicy, OverlapPolicy } from './model/planning/policies.js'
 export type { BusyMinute } from './model/planning/simulate.js';
 export type { OutsideWindow } from './model/planning/window.js';
 export {
+  type Finding,
   findProblems,
+  type HealthLevel,
   type Problem,
   type ProblemCode,
   type ProblemLevel,

@@ -182,12 +182,12 @@ async function work(
   let pauseMs = FIRST_PAUSE_MS;
   while (!signal.aborted) {
     try {
-      const ms = await passes.pass();
+      const { sleepMs, isHealthy } = await passes.pass();
       // After an outage the listener may pause for long before it tries again.
       if (log.works() === 'back' && listener?.isListening === false) listener.renew();
       pauseMs = FIRST_PAUSE_MS;
-      if (await background.afterPass(passes.isHealthy)) passes.claimNext();
-      else if (!signal.aborted) await passes.sleep(ms);
+      if (await background.afterPass(isHealthy)) passes.claimNext();
+      else if (!signal.aborted) await passes.sleep(sleepMs);
     } catch (error) {
       const cause = log.fails(error);
       if (cause !== null) return cause;

@@ -1,11 +1,19 @@
 // Decides, as pure functions, what a daemon's next pass does, and when. A poll is the question what is due.
+import type { WakeCause } from '../engine/worker/wakeup.js';
 import type { NextDue } from '../store/reads/next-due.js';
 
-/** When each step is due, in milliseconds of a steady clock. */
+/** When each step is due, in milliseconds of a steady clock; infinite: it is not. */
 export interface Plan {
+  readonly registerAt: number;
   readonly reapAt: number;
+  /** What waits for events is to go on. */
+  readonly resumeAt: number;
+  /** Runs of fair keys are to join their scopes. */
+  readonly arriveAt: number;
   readonly materializeAt: number;
   readonly claimAt: number;
+  /** Once the minute has turned, the first pass that claims after materializing is noted as a tick. */
+  readonly noteAt: number;
   /** From then on, a poll also asks whether there is anything to reap. */
   readonly checkReapAt: number;
   /** How long the last reaping took, or the poll that checked for it, in milliseconds. */
@@ -35,9 +43,18 @@ const COMPLETE_SHARE = 20;
 const REAP_SHARE = 20;
 const FIRST_RETRY_MS = 5;
 
-/** All steps are due at once, except reaping, which must not delay the claims: the first poll checks it. */
+const NEVER = Number.POSITIVE_INFINITY;
+
+/**
+ * A daemon that starts has registered and noted that. It claims at once; the first poll checks whether there
+ * is anything to reap, which must not delay the claims.
+ */
 export const FIRST_PLAN: Plan = {
-  reapAt: Number.POSITIVE_INFINITY,
+  registerAt: NEVER,
+  reapAt: NEVER,
+  resumeAt: NEVER,
+  arriveAt: NEVER,
+  noteAt: NEVER,
   materializeAt: 0,
   claimAt: 0,
   checkReapAt: 0,
@@ -48,20 +65,21 @@ export const FIRST_PLAN: Plan = {
   needsNoPoll: false,
 };
 
-export interface DueSteps {
-  readonly reaps: boolean;
-  readonly materializes: boolean;
-  readonly claims: boolean;
-}
+/** The steps of a pass, in their order. A pass that materializes claims, too. */
+export type Step = 'register' | 'reap' | 'resume' | 'arrive' | 'materialize' | 'claim' | 'note';
 
-export function dueSteps(plan: Plan, now: number): DueSteps {
-  const materializes = now >= plan.materializeAt;
-  return { reaps: now >= plan.reapAt, materializes, claims: materializes || now >= plan.claimAt };
-}
+const timeOf = (step: Step) => `${step}At` as const;
+
+export const isDue = (plan: Plan, step: Step, now: number): boolean => now >= plan[timeOf(step)];
+
+/** The step begins: it is due again only if something says so, perhaps while it is under way. */
+export const begun = (plan: Plan, step: Step): Plan => ({ ...plan, [timeOf(step)]: NEVER });
+
+/** The step is due at once: something has come for it, or the last pass has left something of it. */
+export const madeDue = (plan: Plan, step: Step): Plan => ({ ...plan, [timeOf(step)]: 0 });
 
 export interface PassResult {
   readonly startedAt: number;
-  /** It materialized, and left nothing to the next pass; or the server refused it. */
   readonly materialized: boolean;
   /** The server refused to materialize. */
   readonly isRefused: boolean;
@@ -93,10 +111,15 @@ function nextCheck({ reapTookMs }: Plan, startedAt: number, endedAt: number) {
   return { checkReapAt: Math.max(checkReapAt, endedAt), reapTookMs: tookMs };
 }
 
+/** Anybody can notify that there is something to reap, so that counts half a second after a reaping. */
+const notifiedFrom = (checkReapAt: number) => checkReapAt - REAP_EVERY_MS + REAP_NOTIFIED_MS;
+
 /** @param isMore the rest is due in the next pass */
 export function afterReap(plan: Plan, startedAt: number, endedAt: number, isMore = false): Plan {
-  const reapAt = isMore ? endedAt : Number.POSITIVE_INFINITY;
-  return { ...plan, reapAt, ...nextCheck(plan, startedAt, endedAt) };
+  const check = nextCheck(plan, startedAt, endedAt);
+  // Infinite, unless a notification came meanwhile.
+  const reapAt = Math.max(plan.reapAt, notifiedFrom(check.checkReapAt));
+  return { ...plan, reapAt: isMore ? endedAt : reapAt, ...check };
 }
 
 /**
@@ -107,21 +130,14 @@ export function afterReap(plan: Plan, startedAt: number, endedAt: number, isMore
 export const reapsInTurn = (plan: Plan): boolean => plan.reapAt > 0 && plan.reapAt === plan.checkReapAt;
 
 /** It is another daemon's turn to reap. @param endsAt when that turn is over */
-export const afterOthersTurn = (plan: Plan, endsAt: number): Plan => ({
-  ...plan,
-  reapAt: Number.POSITIVE_INFINITY,
-  checkReapAt: endsAt,
-});
+export const afterOthersTurn = (plan: Plan, endsAt: number): Plan => ({ ...plan, checkReapAt: endsAt });
 
 /**
  * After a refused reaping, none comes for as long as it took, so that claims get half of the time at least.
  */
 export function afterFailedReap(plan: Plan, startedAt: number, endedAt: number): Plan {
-  return {
-    ...plan,
-    reapAt: Number.POSITIVE_INFINITY,
-    checkReapAt: endedAt + Math.max(REAP_EVERY_MS, endedAt - startedAt),
-  };
+  const checkReapAt = endedAt + Math.max(REAP_EVERY_MS, endedAt - startedAt);
+  return { ...plan, reapAt: NEVER, checkReapAt };
 }
 
 /**
@@ -131,22 +147,19 @@ export function afterFailedReap(plan: Plan, startedAt: number, endedAt: number):
  */
 export function whileClaiming(
   plan: Plan,
-  pass: Pick<PassResult, 'startedAt' | 'materialized'>,
+  { startedAt }: Pick<PassResult, 'startedAt'>,
   pollMs: number,
 ): Plan {
   const isFirst = plan.checkReapAt === FIRST_PLAN.checkReapAt;
-  const checkReapAt = isFirst ? pass.startedAt + REAP_EVERY_MS : plan.checkReapAt;
+  const checkReapAt = isFirst ? startedAt + REAP_EVERY_MS : plan.checkReapAt;
   return {
     ...plan,
     reapAt: Math.min(plan.reapAt, checkReapAt),
     checkReapAt,
     // The answer of the last poll may be out of date.
-    materializeAt: Math.min(
-      pass.materialized ? Number.POSITIVE_INFINITY : plan.materializeAt,
-      pass.startedAt + pollMs,
-    ),
-    pollBy: pass.startedAt + pollMs,
-    completeAt: isFirst ? pass.startedAt + pollMs : plan.completeAt,
+    materializeAt: Math.min(plan.materializeAt, startedAt + pollMs),
+    pollBy: startedAt + pollMs,
+    completeAt: isFirst ? startedAt + pollMs : plan.completeAt,
     needsNoPoll: false,
   };
 }
@@ -167,18 +180,15 @@ export function afterPoll(
   const hasRuns = due.runMs !== null || due.isOverdue;
   // An occurrence that is overdue right after materializing may be locked by another host.
   const afterPassMs = pass.materialized ? FIRST_RETRY_MS : 0;
-  const materializeInMs = Math.max(
-    due.occurrenceMs ?? Number.POSITIVE_INFINITY,
-    pass.isRefused ? pollMs : afterPassMs,
-  );
+  const materializeInMs = Math.max(due.occurrenceMs ?? NEVER, pass.isRefused ? pollMs : afterPassMs);
   const tookMs = COMPLETE_SHARE * due.daemons * (answeredAt - askedAt);
   const completeAt = isComplete ? answeredAt + Math.max(pollMs, tookMs) : plan.completeAt;
   return {
+    ...plan,
     reapAt: due.needsReaping ? askedAt : plan.reapAt,
-    materializeAt: answeredAt + materializeInMs,
-    claimAt: hasRuns ? answeredAt + claimInMs : Number.POSITIVE_INFINITY,
-    checkReapAt: plan.checkReapAt,
-    reapTookMs: plan.reapTookMs,
+    // The minute has turned meanwhile, or the pass has left something.
+    materializeAt: isDue(plan, 'materialize', askedAt) ? plan.materializeAt : answeredAt + materializeInMs,
+    claimAt: hasRuns ? answeredAt + claimInMs : NEVER,
     ...(!pass.isClaiming && checksReaping(plan, askedAt) && nextCheck(plan, askedAt, answeredAt)),
     retryMs,
     pollBy: Math.min(answeredAt + pollMs, completeAt),
@@ -201,21 +211,24 @@ export const checksReaping = (plan: Plan, now: number): boolean => now >= plan.c
  * claim.
  */
 export function sleepMs(plan: Plan, now: number, isClaiming: boolean): number {
-  const claimAt = isClaiming ? Number.POSITIVE_INFINITY : plan.claimAt;
-  const at = Math.min(plan.reapAt, plan.materializeAt, claimAt, isClaiming ? plan.completeAt : plan.pollBy);
+  const { registerAt, reapAt, resumeAt, arriveAt, materializeAt } = plan;
+  const others = isClaiming ? plan.completeAt : Math.min(plan.claimAt, plan.pollBy);
+  const at = Math.min(registerAt, reapAt, resumeAt, arriveAt, materializeAt, others);
   return Math.max(1, Math.ceil(at - now));
 }
 
-/** Woken early, because something was enqueued or a run has ended: the next pass claims first, then polls. */
-export const afterWake = (plan: Plan): Plan => ({ ...plan, claimAt: 0 });
+/** Whether a daemon that has slept claims first, and then polls. @param cause why its sleep has ended */
+export const claimsAfter = ({ needsNoPoll }: Plan, cause: WakeCause): boolean =>
+  cause === 'change' || (cause === 'idle' && !needsNoPoll);
 
-/** Notified that there is something to reap. Anybody can send that, so reapings are half a second apart. */
+/** Notified that there is something to reap. */
 export const afterReapNotification = (plan: Plan, now: number): Plan => ({
   ...plan,
-  reapAt: Math.min(plan.reapAt, Math.max(now, plan.checkReapAt - REAP_EVERY_MS + REAP_NOTIFIED_MS)),
+  reapAt: Math.min(plan.reapAt, Math.max(now, notifiedFrom(plan.checkReapAt))),
 });
 
-export const afterMinute = (plan: Plan): Plan => ({ ...plan, materializeAt: 0 });
+/** The minute has turned. */
+export const afterMinute = (plan: Plan): Plan => ({ ...plan, registerAt: 0, materializeAt: 0 });
 
 /** After an error anything may still be due. */
 export const afterError = (plan: Plan): Plan => ({ ...plan, reapAt: 0, materializeAt: 0, claimAt: 0 });

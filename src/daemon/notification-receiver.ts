@@ -19,6 +19,8 @@ interface NotificationReceiverOptions {
   readonly worker: Pick<Worker, 'ask' | 'checkCancel' | 'wake' | 'wakeNotified' | 'expect'>;
   /** Only these; null: all. */
   readonly queues: readonly string[] | null;
+  /** Runs of its queues were enqueued. */
+  readonly onQueued: () => void;
   /** There is something to reap. */
   readonly onReap: () => void;
   /** The outbox has rows. */
@@ -31,6 +33,7 @@ export function createNotificationReceiver({
   clock,
   worker,
   queues,
+  onQueued,
   onReap,
   onOutbox,
   onFair,
@@ -57,6 +60,7 @@ export function createNotificationReceiver({
       } else if (notification.kind === 'queued') {
         const { lane } = notification;
         if (lane !== null && queues?.includes(lane.queue) === false) return;
+        onQueued();
         worker.ask(lane ?? undefined);
         due.notified();
       }

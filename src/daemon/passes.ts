@@ -15,19 +15,21 @@ import {
   afterMinute,
   afterPoll,
   afterReapNotification,
-  afterWake,
+  begun,
   checksReaping,
-  type DueSteps,
-  dueSteps,
+  claimsAfter,
   FIRST_PLAN,
+  isDue,
+  madeDue,
   needsPoll,
   type PassResult,
+  type Step,
   sleepMs,
   whileClaiming,
 } from './next-pass.js';
 import { createNotificationReceiver, type NotificationReceiver } from './notification-receiver.js';
 import type { Sleeper } from './sleeper.js';
-import { createReapStep, refusableStep } from './steps.js';
+import { createReapStep, type Planned, refusableStep } from './steps.js';
 
 export interface PassesOptions extends Pick<Listening, 'pollMs'> {
   readonly worker: Worker;
@@ -42,27 +44,30 @@ export interface PassesOptions extends Pick<Listening, 'pollMs'> {
   readonly signal: AbortSignal;
 }
 
-export class Passes {
+/** What is due of these, a poll is to ask about afterwards. */
+const POLLED: readonly Step[] = ['reap', 'materialize', 'claim'];
+
+/** What a pass leaves. */
+interface Passed {
+  /** How long to sleep after it, in milliseconds. */
+  readonly sleepMs: number;
+  /** The server has not refused to materialize. */
+  readonly isHealthy: boolean;
+}
+
+export class Passes implements Planned {
+  /** Before the first pass everything is due, except reaping. */
+  plan = FIRST_PLAN;
   readonly notifications: NotificationReceiver;
   private readonly engine: Engine;
   private readonly options: PassesOptions;
   private readonly steps: ReturnType<typeof stepsOf>;
-  private plan = FIRST_PLAN;
-  private mustRegister = false;
-  /** Events were emitted. */
-  private mustResume = false;
-  /** Runs of fair keys have come. */
-  private mustArrive = false;
-  private couldMaterialize = true;
-  /** The minute has turned, and no pass has come to its claims since. */
-  private mustNote = false;
   private relaysToSql = false;
   /** How many runs the worker had claimed when the last pass claimed. */
   private foundSoFar = 0;
 
-  /** Before the first pass everything is due, except reaping. */
   constructor(engine: Engine, options: PassesOptions) {
-    const { worker, queues } = options;
+    const { worker, sleeper, queues } = options;
     this.engine = engine;
     this.options = options;
     this.steps = stepsOf(engine, options, relaysToSql => {
@@ -72,48 +77,35 @@ export class Passes {
       clock: engine.clock,
       worker,
       queues,
+      onQueued: () => sleeper.told(),
       onReap: () => {
         this.plan = afterReapNotification(this.plan, this.engine.clock.now());
       },
-      onOutbox: () => {
-        this.mustResume = true;
-      },
-      onFair: () => {
-        this.mustArrive = true;
-      },
+      onOutbox: () => this.makeDue('resume'),
+      onFair: () => this.makeDue('arrive'),
     });
   }
 
-  /** Whether the last pass could materialize. */
-  get isHealthy(): boolean {
-    return this.couldMaterialize;
-  }
-
-  /** One pass. Resolves to how long to sleep after it, in milliseconds. @throws where the database is away */
-  async pass(): Promise<number> {
+  /** One pass. @throws where the database is away */
+  async pass(): Promise<Passed> {
     const { worker, sleeper, pollMs } = this.options;
     this.engine.database.shares.requireOpen();
     const startedAt = this.engine.clock.now();
-    const isDue = Object.values(dueSteps(this.plan, startedAt)).includes(true);
-    const steps = await this.prepare(startedAt);
-    const prepared = {
-      startedAt,
-      materialized: steps.materializes && !steps.isMore,
-      isRefused: !this.couldMaterialize,
-    };
-    const done = { ...prepared, ...(await this.claim(steps)) };
+    const isAnyDue = POLLED.some(step => isDue(this.plan, step, startedAt));
+    const { made, ...prepared } = await this.prepare(startedAt);
+    const done = { startedAt, ...prepared, ...(await this.claim(startedAt)) };
     // Nobody was notified of what was materialized.
-    if (steps.made > 0) await worker.leaveRest();
-    if (this.mustNote) await this.note();
+    if (made > 0) await worker.leaveRest();
+    if (this.begins('note', startedAt)) await noteOwnTick(this.engine, 'daemon');
     await sleeper.afterClaim(done.claimed, worker.hasMore);
     const isClaiming = worker.hasMore || sleeper.isAwake;
     if (isClaiming) this.plan = whileClaiming(this.plan, done, pollMs);
     const polls = isClaiming
       ? startedAt >= this.plan.completeAt
-      : isDue || needsPoll(this.plan, done) || !sleeper.isKnown;
+      : isAnyDue || needsPoll(this.plan, done) || !sleeper.isKnown;
     if (polls) await this.poll({ ...done, isClaiming });
-    if (this.mustResume || this.mustArrive) return 1;
-    return Math.min(sleepMs(this.plan, this.engine.clock.now(), isClaiming), sleeper.maxSleepMs());
+    const ms = Math.min(sleepMs(this.plan, this.engine.clock.now(), isClaiming), sleeper.maxSleepMs());
+    return { sleepMs: ms, isHealthy: !done.isRefused };
   }
 
   /** Sleeps for `ms`, or until there is reason for a pass. */
@@ -123,13 +115,11 @@ export class Passes {
     let cause = await worker.change(ms);
     while (cause === 'idle' && this.plan.needsNoPoll && this.engine.clock.now() < until)
       cause = await worker.change(Math.ceil(until - this.engine.clock.now()));
-    const isWoken = cause === 'change' || (cause === 'idle' && !this.plan.needsNoPoll);
-    if (sleeper.isAwake || isWoken) this.claimNext();
+    if (sleeper.isAwake || claimsAfter(this.plan, cause)) this.claimNext();
   }
 
   /** The minute has turned: the next pass registers and materializes. */
   beat(): void {
-    this.mustRegister = true;
     this.plan = afterMinute(this.plan);
   }
 
@@ -140,57 +130,55 @@ export class Passes {
 
   /** The next pass claims. */
   claimNext(): void {
-    this.plan = afterWake(this.plan);
+    this.makeDue('claim');
   }
 
-  /**
-   * Registers, reaps and materializes if that is due. Resolves to how many runs it made, and whether
-   * materializing has left something to the next pass.
-   */
-  private async prepare(startedAt: number): Promise<DueSteps & { made: number; isMore: boolean }> {
-    const { reapIfDue, registerOrGoOn, materializeOrGoOn, resumeOrGoOn, arriveOrGoOn } = this.steps;
-    const isBeat = this.mustRegister;
-    this.mustRegister = false;
-    if (isBeat) await registerOrGoOn();
-    if (dueSteps(this.plan, startedAt).reaps) this.plan = await reapIfDue(this.plan);
-    if (this.mustResume) {
-      this.mustResume = false;
-      if ((await resumeOrGoOn())?.done) this.mustResume = true;
-    }
-    if (this.mustArrive) {
-      this.mustArrive = false;
-      if ((await arriveOrGoOn())?.done) this.mustArrive = true;
-    }
-    const steps = dueSteps(this.plan, startedAt);
-    const materialized = steps.materializes ? await materializeOrGoOn() : undefined;
-    this.couldMaterialize = materialized !== null;
-    this.mustNote ||= isBeat && this.couldMaterialize;
-    const { runs: made = 0, isMore = false } = materialized?.done ?? {};
-    return { ...steps, made, isMore };
+  private makeDue(step: Step): void {
+    this.plan = madeDue(this.plan, step);
   }
 
-  /** Only a pass that has come so far counts as a tick: it has claimed, too. */
-  private async note(): Promise<void> {
-    this.mustNote = false;
-    await noteOwnTick(this.engine, 'daemon');
+  /** Whether the step is due; if so, it has begun. */
+  private begins(step: Step, now: number): boolean {
+    if (!isDue(this.plan, step, now)) return false;
+    this.plan = begun(this.plan, step);
+    return true;
+  }
+
+  /** What comes before claims: registers, reaps and materializes if that is due. */
+  private async prepare(startedAt: number) {
+    const { steps } = this;
+    const isBeat = this.begins('register', startedAt);
+    if (isBeat) await steps.register();
+    if (isDue(this.plan, 'reap', startedAt)) await steps.reap(this);
+    if (this.begins('resume', startedAt) && (await steps.resume())) this.makeDue('resume');
+    if (this.begins('arrive', startedAt) && (await steps.arrive())) this.makeDue('arrive');
+    const materializes = this.begins('materialize', startedAt);
+    const materialized = materializes ? await steps.materialize() : undefined;
+    if (materializes) this.makeDue('claim');
+    if (materialized?.isMore) this.makeDue('materialize');
+    const isRefused = materialized === null;
+    if (isBeat && !isRefused) this.makeDue('note');
+    return { made: materialized?.runs ?? 0, materialized: materializes, isRefused };
   }
 
   /** Claims if that is due, or if notifications have named runs. */
-  private async claim({ materializes, claims }: DueSteps) {
+  private async claim(startedAt: number) {
     const { worker, sleeper, offering } = this.options;
     const { asked } = worker;
-    if (!claims && asked === null) {
-      // A run that has ended may have led to a claim of what notifications named.
-      this.noteFound();
-      return { claimed: 0, claimedEverywhere: false };
+    const isPlanned = this.begins('claim', startedAt);
+    let claimed = 0;
+    let claimedEverywhere = false;
+    if (isPlanned || asked !== null) {
+      if (this.relaysToSql) offering?.start();
+      // An idle worker claims only in the lane that was named, and in the others once that run has started.
+      const mayBeOne = !isPlanned && worker.running === 0 && !sleeper.isAwake;
+      const lane = mayBeOne && asked !== 'anywhere' && asked !== null ? asked : undefined;
+      claimedEverywhere = lane === undefined;
+      claimed = await worker.claim(lane);
     }
-    if (this.relaysToSql) offering?.start();
-    // An idle worker claims only in the lane that was named, and in the others once that run has started.
-    const mustBeEverywhere = materializes || worker.running > 0 || sleeper.isAwake;
-    const only = mustBeEverywhere || asked === 'anywhere' ? null : asked;
-    const claimed = await worker.claim(only ?? undefined);
+    // Without a claim, too: a run that has ended may have led to one of what notifications named.
     this.noteFound();
-    return { claimed, claimedEverywhere: only === null };
+    return { claimed, claimedEverywhere };
   }
 
   /**
@@ -237,13 +225,13 @@ function stepsOf(
 ) {
   const bound = () => boundOf(engine.clock, STEP_MS, signal);
   return {
-    reapIfDue: createReapStep(engine, signal, onReaped),
-    registerOrGoOn: refusableStep(
+    reap: createReapStep(engine, signal, onReaped),
+    register: refusableStep(
       engine,
       { name: 'register', consequence: 'the jobs cannot be registered now' },
       () => register(engine),
     ),
-    resumeOrGoOn: refusableStep(
+    resume: refusableStep(
       engine,
       { name: 'outbox', consequence: 'runs that wait for events cannot go on now' },
       async () => {
@@ -252,12 +240,12 @@ function stepsOf(
         return isMore;
       },
     ),
-    arriveOrGoOn: refusableStep(
+    arrive: refusableStep(
       engine,
       { name: 'fair_keys', consequence: 'runs of fair keys cannot start now' },
       async () => (await fairKeysCome(engine, bound())).isMore,
     ),
-    materializeOrGoOn: refusableStep(
+    materialize: refusableStep(
       engine,
       { name: 'materialize', consequence: 'no occurrence of a schedule can become a run now' },
       () => materialize(engine, { isOver: bound() }),

@@ -14,7 +14,9 @@ export interface Sleeper {
   readonly isAwake: boolean;
   /** All who enqueue can see that the daemon may be asleep, so they notify it of each run. */
   readonly isKnown: boolean;
-  /** Counts what a claim found. Announces when the daemon wakes up. */
+  /** A notification has told of runs. */
+  told(): void;
+  /** What a claim found. Announces when the daemon wakes up. */
   afterClaim(claimed: number, hasMore: boolean): Promise<void>;
   /**
    * To be awaited before each poll while the daemon is asleep: announces that, if it has not yet. Then the
@@ -52,7 +54,7 @@ export function createSleeper(
 
   const wakeUp = async () => {
     // Before the statement is sent: one that fails may have been executed.
-    state = afterWakingUp(state, clock.now());
+    state = afterStep(state, 'wakeUp', clock.now());
     isAnnounced = false;
     await deleteSleeper.run(database, { id: workerId });
   };
@@ -93,17 +95,19 @@ export function createSleeper(
     get isKnown() {
       return isAnnounced && horizon === null;
     },
+    told() {
+      state = afterTold(state);
+    },
     async afterClaim(claimed, hasMore) {
       const now = clock.now();
       state = afterClaim(state, { now, claimed, hasMore });
       const step = nextStep(state, now);
-      if (step === 'fallAsleep') state = afterFallingAsleep(state, now);
+      if (step !== null) state = afterStep(state, step, now);
       if (step === 'wakeUp') await guarded(wakeUp);
-      if (step !== 'checkNotifyLock') return;
-      state = afterFreeNotifyLock(state, now);
-      await guarded(async () => {
-        if ((await isNotifyLockAwaited.first(database, {}))?.isAwaited) await wakeUp();
-      });
+      if (step === 'checkNotifyLock')
+        await guarded(async () => {
+          if ((await isNotifyLockAwaited.first(database, {}))?.isAwaited) await wakeUp();
+        });
     },
     beforePoll: () =>
       guarded(async () => {
@@ -116,11 +120,10 @@ export function createSleeper(
     },
     maxSleepMs() {
       const now = clock.now();
-      if (state.isAwake) return maxSleepMs(state, now);
+      if (state.isAwake) return pauseMs(state, now);
       const pollMs = isAnnounced && horizon === null ? Number.POSITIVE_INFINITY : POLL_MS;
       const pollAgainAt = POLL_AGAIN_MS.map(ms => announcedAt + ms).find(at => at > now);
-      const againMs = horizon === null || pollAgainAt === undefined ? pollMs : Math.ceil(pollAgainAt - now);
-      return Math.min(maxSleepMs(state, now), againMs);
+      return horizon === null || pollAgainAt === undefined ? pollMs : Math.ceil(pollAgainAt - now);
     },
   };
 }
@@ -129,6 +132,7 @@ export function createSleeper(
 export const NO_SLEEPER: Sleeper = {
   isAwake: false,
   isKnown: false,
+  told: () => undefined,
   afterClaim: () => Promise.resolve(),
   beforePoll: () => Promise.resolve(),
   announceAgain: () => undefined,
@@ -137,50 +141,39 @@ export const NO_SLEEPER: Sleeper = {
 
 // Whether a daemon announces that it may be asleep, so that enqueuers send a NOTIFY.
 //
-// A daemon that is awake claims every few milliseconds without being woken. It announces that only after it
-// has been busy for a second, so that a daemon that is woken for each run writes nothing.
+// A daemon that is told of many runs a second looks whether it still needs that: it does not while it goes on
+// claiming by itself, or where enqueuers wait for one another because of NOTIFY. Then it announces that it is
+// awake, and claims every few milliseconds. Once it finds nothing, it falls asleep.
 
 export interface Wakefulness {
   /** The daemon has announced that it is awake, or is about to. */
   readonly isAwake: boolean;
-  /** Since when it has found runs without a pause; null: there was a pause. */
-  readonly busySince: number | null;
-  /** Since when each claim has left more that is due; null: the last one has not. */
-  readonly backlogSince: number | null;
+  /** The last claim has left more that is due: the worker goes on claiming by itself. */
+  readonly hasMore: boolean;
   /** When it last found runs. */
   readonly foundAt: number;
-  readonly awakeSince: number;
-  /** The earliest time to ask whether NOTIFY holds up any session. */
-  readonly askAt: number;
-  /** How long it must be busy before it announces that it is awake. */
-  readonly busyMs: number;
-  /** While awake: how soon to claim again. */
-  readonly pauseMs: number;
+  /** How many notifications have told it of runs, and since when they are counted. */
+  readonly told: number;
+  readonly countedFrom: number;
 }
 
-const MIN_BUSY_MS = 1000;
-const MAX_BUSY_MS = 60_000;
-/** After a longer time without a run, the daemon is not busy any more. */
-const MAX_GAP_MS = 50;
+const COUNT_MS = 1000;
+/** With fewer notifications, it is woken for each run. */
+const MANY_PER_MS = 20 / 1000;
 /**
  * After this time without a run, it falls asleep. Not sooner, because a slow commit may hold up all others.
  */
 const IDLE_MS = 100;
-/** A daemon that was awake for less than `busyMs` times this must be busy for longer the next time. */
-const WORTHWHILE = 10;
 const MIN_PAUSE_MS = 2;
 const MAX_PAUSE_MS = 8;
 
 /** Asleep, so that the first run wakes it. */
 export const ASLEEP: Wakefulness = {
   isAwake: false,
-  busySince: null,
-  backlogSince: null,
+  hasMore: false,
   foundAt: Number.NEGATIVE_INFINITY,
-  awakeSince: 0,
-  askAt: 0,
-  busyMs: MIN_BUSY_MS,
-  pauseMs: MIN_PAUSE_MS,
+  told: 0,
+  countedFrom: Number.NEGATIVE_INFINITY,
 };
 
 /** What a claim found. `hasMore`: more is due, so the worker goes on claiming by itself. */
@@ -190,57 +183,35 @@ export interface Found {
   readonly hasMore: boolean;
 }
 
+export const afterTold = (state: Wakefulness): Wakefulness => ({ ...state, told: state.told + 1 });
+
 export function afterClaim(state: Wakefulness, { now, claimed, hasMore }: Found): Wakefulness {
-  const hadMore = state.backlogSince !== null;
-  const backlogSince = hasMore ? (state.backlogSince ?? now) : null;
-  const hasPaused = !hadMore && now - state.foundAt > MAX_GAP_MS;
-  // `hadMore`: up to now the worker has found runs by itself.
-  const found = claimed > 0 || hasMore || hadMore;
-  return {
-    ...state,
-    backlogSince,
-    busySince: hasPaused ? null : state.busySince,
-    ...(found && { busySince: hasPaused ? now : (state.busySince ?? now), foundAt: now }),
-    pauseMs: found ? MIN_PAUSE_MS : Math.min(state.pauseMs * 2, MAX_PAUSE_MS),
-  };
+  // Up to now the worker has found runs by itself.
+  const hadMore = state.hasMore;
+  return { ...state, hasMore, ...((claimed > 0 || hasMore || hadMore) && { foundAt: now }) };
 }
 
-export type Step = 'wakeUp' | 'checkNotifyLock' | 'fallAsleep' | null;
+export type Step = 'wakeUp' | 'checkNotifyLock' | 'count' | 'fallAsleep';
 
-/**
- * What to do now. A backlog needs no NOTIFY. Without a backlog, runs start soonest with a NOTIFY for each.
- * The daemon does without it only where enqueuers wait for one another because of it.
- */
-export function nextStep(state: Wakefulness, now: number): Step {
-  const { isAwake, busySince, backlogSince, foundAt, busyMs } = state;
-  if (isAwake) return backlogSince === null && now - foundAt >= IDLE_MS ? 'fallAsleep' : null;
-  if (backlogSince !== null && now - backlogSince >= busyMs) return 'wakeUp';
-  const isBusy = busySince !== null && now - busySince >= busyMs;
-  return isBusy && now >= state.askAt ? 'checkNotifyLock' : null;
+/** What to do now. `count`: begin to count again. */
+export function nextStep(state: Wakefulness, now: number): Step | null {
+  const { isAwake, hasMore, foundAt, told, countedFrom } = state;
+  if (isAwake) return !hasMore && now - foundAt >= IDLE_MS ? 'fallAsleep' : null;
+  const countedMs = now - countedFrom;
+  if (countedMs < COUNT_MS) return null;
+  if (told < countedMs * MANY_PER_MS) return 'count';
+  return hasMore ? 'wakeUp' : 'checkNotifyLock';
 }
 
-export const afterWakingUp = (state: Wakefulness, now: number): Wakefulness => ({
-  ...state,
-  isAwake: true,
-  awakeSince: now,
-});
-
-/** No session waits because of NOTIFY, so the daemon asks again later. */
-export const afterFreeNotifyLock = (state: Wakefulness, now: number): Wakefulness => ({
-  ...state,
-  askAt: now + MIN_BUSY_MS,
-});
-
-export function afterFallingAsleep(state: Wakefulness, now: number): Wakefulness {
-  const wasWorthwhile = now - state.awakeSince >= WORTHWHILE * state.busyMs;
-  const busyMs = wasWorthwhile ? MIN_BUSY_MS : Math.min(state.busyMs * 2, MAX_BUSY_MS);
-  return { ...state, isAwake: false, busySince: null, busyMs };
+/** Each step begins to count again. */
+export function afterStep(state: Wakefulness, step: Step, now: number): Wakefulness {
+  const begun = { ...state, told: 0, countedFrom: now };
+  if (step === 'wakeUp') return { ...begun, isAwake: true, foundAt: now };
+  return step === 'fallAsleep' ? { ...begun, isAwake: false } : begun;
 }
 
-/** Until the next claim or step is due. A worker that goes on claiming needs no claim from the daemon. */
-export function maxSleepMs({ isAwake, backlogSince, busyMs, pauseMs }: Wakefulness, now: number): number {
-  if (isAwake) return backlogSince === null ? pauseMs : Number.POSITIVE_INFINITY;
-  return backlogSince === null
-    ? Number.POSITIVE_INFINITY
-    : Math.max(1, Math.ceil(backlogSince + busyMs - now));
+/** While awake: until the next claim. A worker that goes on claiming needs none from the daemon. */
+export function pauseMs({ hasMore, foundAt }: Wakefulness, now: number): number {
+  if (hasMore) return Number.POSITIVE_INFINITY;
+  return Math.min(Math.max(MIN_PAUSE_MS, Math.ceil(now - foundAt)), MAX_PAUSE_MS);
 }

@@ -1,5 +1,5 @@
 // A step that the server may refuse, as for a locked table. The other steps go on.
-import { type Engine, expectFair, expectWaiting } from '../engine/engine.js';
+import { type Engine, expectRuns } from '../engine/engine.js';
 import { reap } from '../engine/reap.js';
 import { boundOf, STEP_MS } from '../model/clock.js';
 import { TockError } from '../model/errors.js';
@@ -9,6 +9,7 @@ import {
   afterFailedReap,
   afterOthersTurn,
   afterReap,
+  begun,
   type Plan,
   REAP_EVERY_MS,
   reapsInTurn,
@@ -24,7 +25,7 @@ export function refusableStep<Done>(
   { logger }: Engine,
   { name, consequence }: { readonly name: string; readonly consequence: string },
   step: () => Promise<Done>,
-): () => Promise<{ readonly done: Done } | null> {
+): () => Promise<Done | null> {
   let isFailing = false;
   return async () => {
     let done: Done;
@@ -42,7 +43,7 @@ export function refusableStep<Done>(
     }
     if (isFailing) logger.info({ event: `${name}.resumed` }, `${name} works again`);
     isFailing = false;
-    return { done };
+    return done;
   };
 }
 
@@ -54,9 +55,14 @@ function stopsAllSteps(error: unknown): boolean {
 // The step that reaps: at once where there is reason to, in turn with other daemons where only time has
 // passed.
 
+/** What is due when. Notifications change it while a step is under way. */
+export interface Planned {
+  plan: Plan;
+}
+
 /**
- * Reaps, unless it is another daemon's turn; what is left once its bound is over, in the next pass. Returns
- * the plan after that.
+ * Reaps, unless it is another daemon's turn, and plans the next reaping; what is left once its bound is over,
+ * in the next pass.
  * @param signal ends a reaping after the batch that is under way
  * @param onReaped with whether there are queues that are relayed to sql
  */
@@ -64,28 +70,32 @@ export function createReapStep(
   engine: Engine,
   signal: AbortSignal,
   onReaped: (relaysToSql: boolean) => void,
-): (plan: Plan) => Promise<Plan> {
+): (planned: Planned) => Promise<void> {
   const reapOrGoOn = refusableStep(
     engine,
     { name: 'reap', consequence: 'runs whose lease has expired cannot be taken back now' },
     () => reap(engine, boundOf(engine.clock, STEP_MS, signal)),
   );
-  return async plan => {
+  return async planned => {
     const { database, clock } = engine;
-    const inTurn = reapsInTurn(plan);
+    const inTurn = reapsInTurn(planned.plan);
+    planned.plan = begun(planned.plan, 'reap');
     const startedAt = clock.now();
     const turn = inTurn ? await takeReapTurn(database, REAP_EVERY_MS) : null;
     if (turn !== null && turn.waitMs > 0) {
-      if (turn.waitsForCode) expectWaiting(engine);
-      if (turn.hasFair) expectFair(engine);
-      return afterOthersTurn(plan, clock.now() + turn.waitMs);
+      if (turn.waitsForCode) expectRuns(engine, 'waiting');
+      if (turn.hasFair) expectRuns(engine, 'fair');
+      planned.plan = afterOthersTurn(planned.plan, clock.now() + turn.waitMs);
+      return;
     }
     const reaping = await reapOrGoOn();
     const endedAt = clock.now();
-    if (reaping === null) return afterFailedReap(plan, startedAt, endedAt);
-    onReaped(reaping.done.relaysToSql);
-    const next = afterReap(plan, startedAt, endedAt, reaping.done.isMore);
-    if (inTurn) await keepReapTurn(database, next.checkReapAt - endedAt);
-    return next;
+    if (reaping === null) {
+      planned.plan = afterFailedReap(planned.plan, startedAt, endedAt);
+      return;
+    }
+    onReaped(reaping.relaysToSql);
+    planned.plan = afterReap(planned.plan, startedAt, endedAt, reaping.isMore);
+    if (inTurn) await keepReapTurn(database, planned.plan.checkReapAt - endedAt);
   };
 }

@@ -17,7 +17,7 @@ import { checkList } from '../model/options.js';
 import { checkRetryPolicy, type RetryPolicy } from '../model/run/retry.js';
 import type { Database } from '../store/connection/database.js';
 import type { ClaimedRun } from '../store/runs/claim/claimed-run.js';
-import type { Lowered } from './claim/watermarks.js';
+import type { Expected, Lowered } from './claim/watermarks.js';
 import type { Isolation } from './execute/isolate/isolation.js';
 import type { RelaySeam } from './execute/relay-seam.js';
 import type { Tracing } from './tracing/tracing.js';
@@ -62,14 +62,9 @@ export function lowerWatermarks({ workers }: Engine, lanes: readonly Lowered[]):
   for (const worker of workers) worker.watermarks.lower(lanes);
 }
 
-/** Runs may wait for this code: the workers of this process claim those whose jobs it has. */
-export function expectWaiting({ workers }: Pick<Engine, 'workers'>): void {
-  for (const worker of workers) worker.expect('waiting');
-}
-
-/** Fair keys may be ready: the workers of this process claim their runs. */
-export function expectFair({ workers }: Pick<Engine, 'workers'>): void {
-  for (const worker of workers) worker.expect('fair');
+/** Such runs may be claimable: the workers of this process claim them as soon as they have room. */
+export function expectRuns({ workers }: Pick<Engine, 'workers'>, what: Expected): void {
+  for (const worker of workers) worker.expect(what);
 }
 
 /** The workers of this process release prefetched runs: those for which `shares` is true. */

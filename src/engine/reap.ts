@@ -14,7 +14,7 @@ import {
 } from '../store/runs/reap/reap.js';
 import { isDataError } from '../store/runs/set-aside.js';
 import { endAll } from './definitions/ends.js';
-import { type Engine, expectFair, expectWaiting, lowerWatermarks, retryPolicyOf } from './engine.js';
+import { type Engine, expectRuns, lowerWatermarks, retryPolicyOf } from './engine.js';
 import { afterCommit } from './finalize/after-commit.js';
 import { writeDecided } from './finalize/decided.js';
 import { notifyDead } from './finalize/hooks.js';
@@ -86,10 +86,10 @@ export async function reap(engine: Engine, isOver: IsOver = NEVER_OVER): Promise
   }
   if (hasEnded) await endAll(engine, isOver);
   if (hasOffers) await takeBackOffers(engine, isOver);
-  if (waitsForCode) expectWaiting(engine);
+  if (waitsForCode) expectRuns(engine, 'waiting');
   if (hasFair) {
     await forgetFairKeys(engine.database);
-    expectFair(engine);
+    expectRuns(engine, 'fair');
   }
   return { reaped: total, isMore, waitsForCode, hasFair, relaysToSql };
 }

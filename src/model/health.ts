@@ -2,35 +2,20 @@
 import { formatSpan } from './duration.js';
 import { silenceMs } from './problem-words.js';
 import {
+  type Finding,
   findProblems,
+  type HealthLevel,
   type Problem,
   type ProblemCode,
-  type ProblemLevel,
   type ProblemLimits,
+  worstFirst,
 } from './problems.js';
 import type { SchedulerStatus } from './scheduler-view.js';
 
-/**
- * `ok`: nothing is wrong. `unknown`: nothing is known to be wrong, but something is not known that should be.
- * `warning`: it needs attention. `failing`: work is not being done.
- */
-export type HealthLevel = 'ok' | 'warning' | 'failing' | 'unknown';
-
-/** One thing that is wrong or not known; or that nothing is. */
-export interface HealthSentence {
-  readonly level: HealthLevel;
+/** One thing that is wrong or not known; or that nothing is. The text begins with a capital. */
+export interface HealthSentence extends Finding, Pick<Problem, 'pageRemedy' | 'link'> {
   /** What kind of problem it is; null: none. */
   readonly code: ProblemCode | null;
-  /** Begins with a capital and has no full stop. */
-  readonly text: string;
-  /** What to do; null: nothing, or wait. */
-  readonly remedy: string | null;
-  /** `remedy` for the reader of a page, without commands for what its button does. */
-  readonly pageRemedy: string | null;
-  /** The command that does it, or that shows more. */
-  readonly command: string | null;
-  /** The dashboard's page about it, below its base path. */
-  readonly link: string | null;
 }
 
 /** How a scheduler is: the level of its worst problem, and a sentence for each. */
@@ -40,11 +25,9 @@ export interface Health {
   readonly sentences: readonly HealthSentence[];
 }
 
-const RANK: Readonly<Record<ProblemLevel, number>> = { failing: 0, warning: 1, unknown: 2 };
-
 /** The health that a status shows, with all {@link findProblems} finds. */
 export function healthOf(status: SchedulerStatus, limits: Partial<ProblemLimits> = {}): Health {
-  const problems = findProblems(status, limits).sort((a, b) => RANK[a.level] - RANK[b.level]);
+  const problems = worstFirst(findProblems(status, limits));
   const [worst] = problems;
   if (worst !== undefined) return { level: worst.level, sentences: problems.map(sentenceOf) };
   const text = `Nothing is wrong: ${[lastTickText(status), workersText(status)].filter(Boolean).join(', ')}`;

@@ -1,4 +1,4 @@
-// What is wrong with a scheduler, and how to fix it.
+// What is wrong with a scheduler, and how to fix it; and the one shape of what is found.
 import { awaitedJobs, unknownJobs } from './explain/awaited.js';
 import { blockedRuns, lateQueue, longWait, moreLateQueues, pausedQueue } from './explain/late-queues.js';
 import { overlookedRun } from './explain/overlooked.js';
@@ -29,6 +29,30 @@ import {
 } from './problem-words.js';
 import type { SchedulerStatus } from './scheduler-view.js';
 
+/**
+ * `ok`: nothing is wrong. `unknown`: nothing is known to be wrong, but something is not known that should be.
+ * `warning`: it needs attention. `failing`: work is not being done.
+ */
+export type HealthLevel = 'ok' | 'warning' | 'failing' | 'unknown';
+
+/** What a check, or a look at the scheduler's status, has found. */
+export interface Finding {
+  readonly level: HealthLevel;
+  /** One line. */
+  readonly text: string;
+  /** What to do; null: nothing, or wait. */
+  readonly remedy: string | null;
+  /** The command that does it, or that shows more; null: there is none. */
+  readonly command: string | null;
+}
+
+const RANK: Readonly<Record<HealthLevel, number>> = { failing: 0, warning: 1, unknown: 2, ok: 3 };
+
+/** The same, the worst first. */
+export function worstFirst<Found extends Finding>(findings: readonly Found[]): Found[] {
+  return [...findings].sort((a, b) => RANK[a.level] - RANK[b.level]);
+}
+
 /** What kind of problem it is; scripts may rely on it. */
 export type ProblemCode =
   | 'database-copy'
@@ -57,21 +81,16 @@ export type ProblemCode =
   | 'zone-data';
 
 /** `failing`: work is not being done. `warning`: it needs attention. `unknown`: no information. */
-export type ProblemLevel = 'failing' | 'warning' | 'unknown';
+export type ProblemLevel = Exclude<HealthLevel, 'ok'>;
 
 /** Something that is wrong with the scheduler, or not known of it, in words. */
-export interface Problem {
+export interface Problem extends Finding {
   readonly code: ProblemCode;
   readonly level: ProblemLevel;
   /** What is wrong and what to do, in plain sentences: `text` and `remedy`. */
   readonly message: string;
-  readonly text: string;
-  /** What to do; null: wait. */
-  readonly remedy: string | null;
   /** `remedy` on a page, without commands for what a button there does; null: the button says it. */
   readonly pageRemedy: string | null;
-  /** The command that does it, or that shows more; null: there is none. */
-  readonly command: string | null;
   /** The dashboard's page about it, below its base path; null: there is none. */
   readonly link: string | null;
 }

@@ -1,7 +1,7 @@
 // Exit codes: 1 failed, 2 usage error, 3 database unreachable; where a monitor asks, 4 for a warning.
 
 import { TockError, type TockErrorCode } from '../model/errors.js';
-import type { HealthLevel } from '../model/health.js';
+import type { HealthLevel } from '../model/problems.js';
 import { redact } from '../model/run/sanitize.js';
 import { explainDatabaseError } from '../store/connection/errors.js';
 

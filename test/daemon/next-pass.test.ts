@@ -7,15 +7,17 @@ import {
   afterPoll,
   afterReap,
   afterReapNotification,
-  afterWake,
+  begun,
   checksReaping,
-  type DueSteps,
-  dueSteps,
+  claimsAfter,
   FIRST_PLAN,
+  isDue,
+  madeDue,
   needsPoll,
   type PassResult,
   type Plan,
   reapsInTurn,
+  type Step,
   sleepMs,
   whileClaiming,
 } from '../../src/daemon/next-pass.js';
@@ -25,6 +27,10 @@ const NEVER = Number.POSITIVE_INFINITY;
 const POLL_MS = 5000;
 const NOW = 100_000;
 const RESTING: Plan = {
+  registerAt: NEVER,
+  resumeAt: NEVER,
+  arriveAt: NEVER,
+  noteAt: NEVER,
   reapAt: NEVER,
   materializeAt: NEVER,
   claimAt: NEVER,
@@ -47,25 +53,26 @@ const NOTHING: NextDue = {
   daemons: 1,
 };
 
+const STEPS: readonly Step[] = ['register', 'reap', 'resume', 'arrive', 'materialize', 'claim', 'note'];
+const dueOf = (plan: Plan, now = NOW) => STEPS.filter(step => isDue(plan, step, now));
+
 describe('the first plan', () => {
   it('materializes and claims before it reaps, and asks whether reaping is due', () => {
-    expect(dueSteps(FIRST_PLAN, NOW)).toEqual({ reaps: false, materializes: true, claims: true });
+    expect(dueOf(FIRST_PLAN)).toEqual(['materialize', 'claim']);
     expect(checksReaping(FIRST_PLAN, NOW)).toBe(true);
   });
 });
 
-describe('dueSteps', () => {
-  it.each<[string, Partial<Plan>, Partial<DueSteps>]>([
-    ['nothing', {}, {}],
-    ['reaping, once its time has come', { reapAt: NOW }, { reaps: true }],
-    ['no reaping before', { reapAt: NOW + 1 }, {}],
-    ['a claim, once its time has come', { claimAt: NOW }, { claims: true }],
-    ['no claim before', { claimAt: NOW + 1 }, {}],
-    ['a claim of what was materialized', { materializeAt: NOW }, { materializes: true, claims: true }],
-    ['nothing materialized before its time', { materializeAt: NOW + 1 }, {}],
-  ])('are %s', (_what, plan, steps) => {
-    const none = { reaps: false, materializes: false, claims: false };
-    expect(dueSteps({ ...RESTING, ...plan }, NOW)).toEqual({ ...none, ...steps });
+describe.each(STEPS)('the step %s', step => {
+  const at = (time: number): Plan => ({ ...RESTING, [`${step}At`]: time });
+
+  it('is due from its time on', () => {
+    expect([dueOf(at(NOW + 1)), dueOf(at(NOW))]).toEqual([[], [step]]);
+  });
+
+  it('that has begun is due again only if something says so', () => {
+    expect(begun(at(NOW), step)).toEqual(RESTING);
+    expect(dueOf(madeDue(RESTING, step))).toEqual([step]);
   });
 });
 
@@ -156,6 +163,13 @@ describe('after a poll', () => {
       {},
       { materializeAt: NOW + POLL_MS },
     ],
+    [
+      'what the minute has made due stays due',
+      { occurrenceMs: 800 },
+      { ...CLAIMED, materialized: true },
+      { materializeAt: 0 },
+      { materializeAt: 0 },
+    ],
     ['reaps at once if needed', { needsReaping: true }, POLLED_ONLY, {}, { reapAt: NOW - 10 }],
     ['a reaping that is due stays due', {}, POLLED_ONLY, { reapAt: NOW }, { reapAt: NOW }],
   ])('%s', (_what, due, pass, plan, expected) => {
@@ -231,7 +245,7 @@ describe('a pass for which nothing was due', () => {
 
 describe('after a reaping', () => {
   it('the next check comes after five seconds, or twenty times as long as it took', () => {
-    const due = { ...RESTING, reapAt: NOW };
+    const due = begun({ ...RESTING, reapAt: NOW }, 'reap');
     const short = { checkReapAt: NOW + 5000, reapTookMs: 10 };
     expect(afterReap(due, NOW, NOW + 10)).toEqual({ ...RESTING, ...short });
     const rest = afterReap(due, NOW, NOW + 10, true);
@@ -245,6 +259,11 @@ describe('after a reaping', () => {
     expect(once.checkReapAt).toBe(NOW + 5000);
     const twice = afterReap(once, NOW + 5000, NOW + 8000);
     expect(twice.checkReapAt).toBe(NOW + 45_000);
+  });
+
+  it('during which a notification came, the next one comes half a second after it began', () => {
+    const notified = afterReapNotification(begun({ ...RESTING, reapAt: NOW }, 'reap'), NOW + 5);
+    expect(afterReap(notified, NOW, NOW + 10).reapAt).toBe(NOW + 500);
   });
 
   it('that failed, the next one waits five seconds, or as long as it took', () => {
@@ -266,13 +285,13 @@ describe('while a worker goes on claiming', () => {
   };
 
   it('reaping is due without a poll, and materializing once in a poll', () => {
-    const pass = { startedAt: NOW, materialized: true };
+    const pass = { startedAt: NOW };
     const claiming = { reapAt: RESTING.checkReapAt, materializeAt: NOW + POLL_MS };
     expect(whileClaiming(RESTING, pass, POLL_MS)).toEqual({ ...RESTING, ...claiming });
   });
 
   it('materializing is due within a poll, whatever the last poll knew: a schedule may be new', () => {
-    const pass = { startedAt: NOW, materialized: false };
+    const pass = { startedAt: NOW };
     const first = whileClaiming(RESTING, pass, POLL_MS);
     expect(first.materializeAt).toBe(NOW + POLL_MS);
     expect(whileClaiming(first, { ...pass, startedAt: NOW + 100 }, POLL_MS).materializeAt).toBe(
@@ -282,13 +301,13 @@ describe('while a worker goes on claiming', () => {
   });
 
   it('the first reaping waits for as long as any other', () => {
-    const pass = { startedAt: NOW, materialized: true };
+    const pass = { startedAt: NOW };
     expect(whileClaiming(FIRST_PLAN, pass, POLL_MS).reapAt).toBe(NOW + 5000);
     expect(whileClaiming({ ...FIRST_PLAN, reapAt: NOW }, pass, POLL_MS).reapAt).toBe(NOW);
   });
 
   it('reaps in turn with others, unless there is reason to', () => {
-    const claiming = whileClaiming(RESTING, { startedAt: NOW, materialized: false }, POLL_MS);
+    const claiming = whileClaiming(RESTING, { startedAt: NOW }, POLL_MS);
     expect(reapsInTurn(claiming)).toBe(true);
     expect(reapsInTurn(afterReapNotification(claiming, NOW))).toBe(false);
     expect(reapsInTurn(afterError(claiming))).toBe(false);
@@ -299,7 +318,7 @@ describe('while a worker goes on claiming', () => {
   });
 
   it('the first poll waits for five seconds, and no other is put off', () => {
-    const pass = { startedAt: NOW, materialized: false };
+    const pass = { startedAt: NOW };
     const first = whileClaiming(FIRST_PLAN, pass, POLL_MS);
     expect(first.completeAt).toBe(NOW + 5000);
     expect(sleepMs({ ...first, materializeAt: NEVER }, NOW + 4000, true)).toBe(1000);
@@ -323,7 +342,7 @@ describe('while a worker goes on claiming', () => {
   });
 
   it('a beat of the minute during a pass is kept', () => {
-    const pass = { startedAt: NOW, materialized: false };
+    const pass = { startedAt: NOW };
     expect(whileClaiming(afterMinute(RESTING), pass, POLL_MS).materializeAt).toBe(0);
   });
 });
@@ -344,12 +363,19 @@ describe('sleepMs', () => {
 });
 
 describe('events', () => {
-  it.each<[string, (plan: Plan) => Plan, DueSteps]>([
-    ['a wake-up claims', afterWake, { reaps: false, materializes: false, claims: true }],
-    ['the minute materializes and claims', afterMinute, { reaps: false, materializes: true, claims: true }],
-    ['an error makes everything due', afterError, { reaps: true, materializes: true, claims: true }],
-  ])('%s', (_what, event, steps) => {
-    expect(dueSteps(event(RESTING), NOW)).toEqual(steps);
+  it('the minute registers and materializes; an error makes everything else due', () => {
+    expect(dueOf(afterMinute(RESTING))).toEqual(['register', 'materialize']);
+    expect(dueOf(afterError(RESTING))).toEqual(['reap', 'materialize', 'claim']);
+  });
+
+  it.each([
+    ['time', false, false],
+    ['notified', false, false],
+    ['idle', false, true],
+    ['change', true, true],
+  ] as const)('a sleep that ends by %s', (cause, whereNoPollIsNeeded, otherwise) => {
+    const claims = [true, false].map(needsNoPoll => claimsAfter({ ...RESTING, needsNoPoll }, cause));
+    expect(claims).toEqual([whereNoPollIsNeeded, otherwise]);
   });
 });
 

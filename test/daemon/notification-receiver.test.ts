@@ -17,6 +17,7 @@ const pass = (ms: number) => clock.pass(ms);
 function receiver(queues: readonly string[] | null = null) {
   const done: string[] = [];
   const asked: (QueueLane | null)[] = [];
+  const told: string[] = [];
   const notifications = createNotificationReceiver({
     clock,
     worker: {
@@ -27,11 +28,12 @@ function receiver(queues: readonly string[] | null = null) {
       expect: what => void done.push(what),
     },
     queues,
+    onQueued: () => void told.push('queued'),
     onReap: () => void done.push('reap'),
     onOutbox: () => void done.push('outbox'),
     onFair: () => void done.push('fair'),
   });
-  return { ...notifications, done, asked };
+  return { ...notifications, done, asked, told };
 }
 
 describe('a notification', () => {
@@ -62,11 +64,11 @@ describe('a notification', () => {
   });
 
   it('of a run in a queue that the worker does not serve has none', () => {
-    const { receive, done } = receiver(['mails']);
+    const { receive, done, told } = receiver(['mails']);
     receive({ kind: 'queued', lane: { queue: 'reports', priority: 0 } });
-    expect(done).toEqual([]);
+    expect([done, told]).toEqual([[], []]);
     receive({ kind: 'queued', lane: { queue: 'mails', priority: 0 } });
-    expect(done).toEqual(['claim']);
+    expect([done, told]).toEqual([['claim'], ['queued']]);
   });
 
   it('of runs that are due has its effect at once, however many there are of runs that are due soon', () => {

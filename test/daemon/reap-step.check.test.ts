@@ -37,8 +37,12 @@ const turnMs = async () =>
       'select (last_value - extract(epoch from clock_timestamp()) * 1000)::float8 as ms from tock.reap_turn',
     )
   )[0]?.ms ?? Number.NaN;
-const step = (plan: Plan) =>
-  createReapStep(engineOver(database), new AbortController().signal, () => undefined)(plan);
+/** Returns the plan afterwards. */
+const step = async (plan: Plan) => {
+  const planned = { plan };
+  await createReapStep(engineOver(database), new AbortController().signal, () => undefined)(planned);
+  return planned.plan;
+};
 
 describe('the step that reaps', () => {
   it('is one daemon’s where all go on claiming, until its turn is over', async () => {

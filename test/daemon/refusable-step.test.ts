@@ -7,7 +7,7 @@ import { TockError } from '../../src/model/errors.js';
 
 let lines: string[];
 let thrown: unknown;
-let step: () => Promise<{ readonly done: string } | null>;
+let step: () => Promise<string | null>;
 beforeEach(() => {
   lines = [];
   thrown = null;
@@ -28,12 +28,12 @@ const refusal = (code: string) => Object.assign(new DatabaseError('no', 1, 'erro
 
 describe('refusableStep', () => {
   it('says once that it is refused, and once that it works again', async () => {
-    expect(await step()).toEqual({ done: 'swept' });
+    expect(await step()).toEqual('swept');
     expect(lines).toEqual([]);
     thrown = refusal('55P03');
     expect([await step(), await step()]).toEqual([null, null]);
     thrown = null;
-    expect([await step(), await step()]).toEqual([{ done: 'swept' }, { done: 'swept' }]);
+    expect([await step(), await step()]).toEqual(['swept', 'swept']);
     expect(lines).toEqual([
       'error sweep.failed: nothing is swept now: error: no; it is tried again, and claiming goes on',
       'info sweep.resumed: sweep works again',

@@ -1,13 +1,13 @@
-// When a daemon announces that it is awake, and when that it may be asleep: tables of what its claims find.
+// When a daemon announces that it is awake, and when that it may be asleep: tables of what notifications tell it
+// and its claims find.
 import { describe, expect, it } from 'vitest';
 import {
   ASLEEP,
   afterClaim,
-  afterFallingAsleep,
-  afterFreeNotifyLock,
-  afterWakingUp,
-  maxSleepMs,
+  afterStep,
+  afterTold,
   nextStep,
+  pauseMs,
   type Wakefulness,
 } from '../../src/daemon/sleeper.js';
 
@@ -20,92 +20,84 @@ const after = (
     (before, [now, claimed, hasMore = false]) => afterClaim(before, { now, claimed, hasMore }),
     state,
   );
-/** A claim that found one run, every so many milliseconds. */
-const steadily = (fromMs: number, untilMs: number, everyMs: number) =>
-  Array.from(
-    { length: Math.floor((untilMs - fromMs) / everyMs) + 1 },
-    (_, index) => [fromMs + index * everyMs, 1] as const,
-  );
+const told = (state: Wakefulness, times: number) =>
+  Array.from({ length: times }).reduce<Wakefulness>(before => afterTold(before), state);
+/** It counts from zero on. */
+const COUNTING = afterStep(ASLEEP, 'count', 0);
 
 describe('a daemon that is asleep', () => {
-  it('stays so while runs come one by one with pauses, however many', () => {
-    const state = after(ASLEEP, steadily(0, 60_000, 51));
-    expect([nextStep(state, 60_000), maxSleepMs(state, 60_000)]).toEqual([null, Number.POSITIVE_INFINITY]);
+  it('begins to count with its first claim', () => {
+    expect(nextStep(after(ASLEEP, [[0, 1]]), 0)).toBe('count');
+    expect(nextStep(COUNTING, 999)).toBe(null);
   });
 
-  it('asks whether NOTIFY is in the way after a second without a pause, and then once a second', () => {
-    const before = after(ASLEEP, steadily(0, 999, 1));
-    expect(nextStep(before, 999)).toBe(null);
-    const state = after(before, [[1000, 1]]);
-    expect(nextStep(state, 1000)).toBe('checkNotifyLock');
-    const asked = after(afterFreeNotifyLock(state, 1000), steadily(1001, 1999, 1));
-    expect(nextStep(asked, 1999)).toBe(null);
-    expect(nextStep(after(asked, [[2000, 1]]), 2000)).toBe('checkNotifyLock');
+  it('stays so while fewer than 20 notifications a second come, whatever it finds', () => {
+    const state = told(after(COUNTING, [[1000, 50, true]]), 19);
+    expect(nextStep(state, 1000)).toBe('count');
+    expect(nextStep(told(state, 380), 20_000)).toBe('count');
   });
 
-  it('begins anew after a pause', () => {
-    const state = after(ASLEEP, [...steadily(0, 900, 10), ...steadily(951, 1951, 10)]);
-    expect(nextStep(state, 1950)).toBe(null);
-    expect(nextStep(state, 1951)).toBe('checkNotifyLock');
+  it('asks whether NOTIFY is in the way where more come, and then once a second', () => {
+    const state = told(COUNTING, 20);
+    expect([nextStep(state, 999), nextStep(state, 1000)]).toEqual([null, 'checkNotifyLock']);
+    const asked = told(afterStep(state, 'checkNotifyLock', 1000), 20);
+    expect([asked.isAwake, nextStep(asked, 1999), nextStep(asked, 2000)]).toEqual([
+      false,
+      null,
+      'checkNotifyLock',
+    ]);
   });
 
-  it('finds nothing in a claim now and then, as when another was quicker', () => {
-    const state = after(
-      ASLEEP,
-      steadily(0, 1000, 10).map(([now], index) => [now, 1 - (index % 2)] as const),
-    );
-    expect(nextStep(state, 1000)).toBe('checkNotifyLock');
-  });
-
-  it('wakes up after a second with a backlog, without a question, and is there at that time', () => {
-    const state = after(ASLEEP, [[0, 10, true]]);
-    expect([nextStep(state, 999), maxSleepMs(state, 400)]).toEqual([null, 600]);
-    expect(nextStep(after(state, [[1000, 0, true]]), 1000)).toBe('wakeUp');
-  });
-
-  it('counts a backlog up to its end', () => {
-    const state = after(ASLEEP, [[0, 10, true], [900, 0], ...steadily(910, 1000, 10)]);
-    expect(nextStep(state, 1000)).toBe('checkNotifyLock');
+  it('wakes up without a question where its worker goes on claiming by itself', () => {
+    expect(nextStep(told(after(COUNTING, [[10, 5, true]]), 20), 1000)).toBe('wakeUp');
   });
 });
 
 describe('a daemon that is awake', () => {
-  const AWAKE = afterWakingUp(after(ASLEEP, [[0, 10, true]]), 1000);
+  const AWAKE = afterStep(told(COUNTING, 20), 'wakeUp', 1000);
 
   it('claims again within milliseconds, less and less soon while it finds nothing', () => {
     const pauses: number[] = [];
     let state = AWAKE;
     for (const [now, claimed] of [
       [1000, 0],
-      [1001, 0],
       [1002, 0],
-      [1003, 0],
-      [1004, 3],
+      [1004, 0],
+      [1008, 0],
+      [1016, 0],
+      [1024, 3],
     ] as const) {
       state = after(state, [[now, claimed]]);
-      pauses.push(maxSleepMs(state, now));
+      pauses.push(pauseMs(state, now));
     }
-    expect(pauses).toEqual([2, 4, 8, 8, 2]);
+    expect(pauses).toEqual([2, 2, 4, 8, 8, 2]);
   });
 
   it('is left alone while the worker goes on claiming by itself', () => {
-    expect([nextStep(AWAKE, 100_000), maxSleepMs(AWAKE, 100_000)]).toEqual([null, Number.POSITIVE_INFINITY]);
+    const state = after(AWAKE, [[1000, 10, true]]);
+    expect([nextStep(state, 100_000), pauseMs(state, 100_000)]).toEqual([null, Number.POSITIVE_INFINITY]);
   });
 
-  it('falls asleep after 100 ms without a run', () => {
-    const state = after(AWAKE, [
-      [5000, 0],
-      [5010, 1],
-      [5109, 0],
-    ]);
+  it('falls asleep after 100 ms without a run, however many notifications come', () => {
+    expect([nextStep(AWAKE, 1099), nextStep(AWAKE, 1100)]).toEqual([null, 'fallAsleep']);
+    const state = told(
+      after(AWAKE, [
+        [5000, 0],
+        [5010, 1],
+        [5109, 0],
+      ]),
+      1000,
+    );
     expect([nextStep(state, 5109), nextStep(state, 5110)]).toEqual([null, 'fallAsleep']);
+    const asleep = afterStep(state, 'fallAsleep', 5110);
+    expect([asleep.isAwake, nextStep(asleep, 5111)]).toEqual([false, null]);
   });
 
-  it('must be busy for twice as long after it was awake for too short, for a minute at most', () => {
-    let state = afterFallingAsleep(AWAKE, 10_999);
-    expect(state).toMatchObject({ isAwake: false, busySince: null, busyMs: 2000 });
-    for (let times = 0; times < 9; times++) state = afterFallingAsleep(afterWakingUp(state, 0), 1);
-    expect(state.busyMs).toBe(60_000);
-    expect(afterFallingAsleep(afterWakingUp(state, 0), 600_000).busyMs).toBe(1000);
+  it('counts the end of what its worker found by itself as a find', () => {
+    const state = after(AWAKE, [
+      [1000, 10, true],
+      [9000, 0],
+    ]);
+    expect([nextStep(state, 9099), nextStep(state, 9100)]).toEqual([null, 'fallAsleep']);
   });
 });

@@ -9,7 +9,6 @@ import {
   type CheckCode,
   type CheckResult,
   type DoctorReport,
-  type Finding,
   resultOf,
   unknown,
   worstOf,
@@ -48,7 +47,7 @@ import {
 } from '../../model/doctor/status-checks.js';
 import { type Duration, parseDuration } from '../../model/duration.js';
 import { URL_JOB } from '../../model/http/stored-request.js';
-import type { ProblemLimits } from '../../model/problems.js';
+import type { Finding, ProblemLimits } from '../../model/problems.js';
 import { redact } from '../../model/run/sanitize.js';
 import type { SchedulerStatus } from '../../model/scheduler-view.js';
 import { readClock } from '../../store/connection/clock.js';

@@ -4,7 +4,6 @@ import type { Command } from 'commander';
 import {
   type CheckResult,
   type DoctorReport,
-  type Finding,
   fine,
   joined,
   resultOf,
@@ -15,6 +14,7 @@ import {
 import { checkCrontab } from '../../model/doctor/crontab.js';
 import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
+import type { Finding } from '../../model/problems.js';
 import type { SchedulerStatus } from '../../model/scheduler-view.js';
 import { shellWord } from '../../model/shell-word.js';
 import type { Config } from '../../runtime/configuration.js';

@@ -1,7 +1,7 @@
 // `tock status --all`: a line for each database, what is wrong below.
 import { formatSpan } from '../../model/duration.js';
-import { type Health, type HealthLevel, healthOf } from '../../model/health.js';
-import type { ProblemLimits } from '../../model/problems.js';
+import { type Health, healthOf } from '../../model/health.js';
+import type { HealthLevel, ProblemLimits } from '../../model/problems.js';
 import type { SchedulerStatus } from '../../model/scheduler-view.js';
 import { healthExitCode } from '../../runtime/exit-codes.js';
 import type { Shell } from '../shell.js';

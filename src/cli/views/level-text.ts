@@ -1,5 +1,5 @@
 // How healthy something is, as a word and as a sign.
-import type { HealthLevel } from '../../model/health.js';
+import type { HealthLevel } from '../../model/problems.js';
 import { type Colour, paint } from '../terminal.js';
 
 const COLOURS: Readonly<Record<HealthLevel, Colour>> = {

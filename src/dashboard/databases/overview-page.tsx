@@ -1,7 +1,7 @@
 // The page of all databases: how each is, and the way to its pages.
 
 import { MAX_COUNT } from '../../answers/now/figures.js';
-import type { HealthLevel } from '../../model/health.js';
+import type { HealthLevel } from '../../model/problems.js';
 import { MAX_COUNTED } from '../../model/run/match/run-match.js';
 import { Dialogs } from '../layout/dialogs.js';
 import { Document } from '../layout/document.js';

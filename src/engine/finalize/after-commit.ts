@@ -4,7 +4,7 @@ import { type IsOver, NEVER_OVER } from '../../model/clock.js';
 import { pauseFailing } from '../../store/definitions/pause-failing.js';
 import { unblockRuns } from '../../store/runs/claim/unblock.js';
 import { fairKeysArrive, isFair, notifyFair, wakeHeldKeys } from '../../store/runs/fair/arrive.js';
-import { type Engine, expectFair, lowerWatermarks } from '../engine.js';
+import { type Engine, expectRuns, lowerWatermarks } from '../engine.js';
 import { followUp } from '../materialize/follow-chains.js';
 
 export interface Committed {
@@ -80,7 +80,7 @@ async function wakeFair(engine: Engine, freed: readonly string[]): Promise<void>
       engine.database,
       freed.filter(key => !isFair(key)),
     );
-  if (fair.length > 0 || isUsed) expectFair(engine);
+  if (fair.length > 0 || isUsed) expectRuns(engine, 'fair');
   if (fair.length > 0 && engine.workers.size === 0) await notifyFair(engine.database);
 }
 

@@ -25,7 +25,7 @@ import {
 import { displaceRuns } from '../../store/runs/overlap.js';
 import { isDataError } from '../../store/runs/set-aside.js';
 import { endWaits, resumeForEvents } from '../../store/runs/waits/waits.js';
-import { type Engine, expectFair } from '../engine.js';
+import { type Engine, expectRuns } from '../engine.js';
 import { brokenOf, inSavepoints, markBroken, reasonOf } from './broken-definition.js';
 import { joinIntervals } from './follow-intervals.js';
 import { occurrenceKey, payloadFor, slotsOf } from './occurrence-rows.js';
@@ -64,7 +64,7 @@ export async function fairKeysCome(engine: Engine, isOver: IsOver): Promise<Take
     count += taken;
     isMore = taken === FAIR_BATCH;
   } while (isMore && !isOver());
-  expectFair(engine);
+  expectRuns(engine, 'fair');
   return { count, isMore };
 }
 
@@ -101,7 +101,7 @@ async function followNext(engine: Engine): Promise<Followed> {
     if (!isDataError(error)) throw error;
     return follow(true);
   });
-  if (followed.hasFair) expectFair(engine);
+  if (followed.hasFair) expectRuns(engine, 'fair');
   return followed;
 }
 

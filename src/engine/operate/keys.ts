@@ -15,7 +15,7 @@ import {
   setKey,
 } from '../../store/runs/fair/key-settings.js';
 import { audit } from '../audit.js';
-import { type Engine, expectFair } from '../engine.js';
+import { type Engine, expectRuns } from '../engine.js';
 
 const UNSET: KeyColumns = { weight: 1, limit: null, rateCount: null, ratePeriodMs: null, rateBurst: null };
 
@@ -50,7 +50,7 @@ export async function limitKey(engine: Engine, key: string, settings: KeySetting
     await audit(session, engine, { action: 'keys.set', targets: [key], count, details: { changes } });
     return await recordOf(session, key);
   });
-  expectFair(engine);
+  expectRuns(engine, 'fair');
   engine.logger.info({ event: 'key.limited', key, ...wanted }, `key ${quote(key)} has new settings`);
   return record;
 }
@@ -66,7 +66,7 @@ export async function unlimitKey(engine: Engine, key: string): Promise<boolean> 
     return true;
   });
   if (removed) {
-    expectFair(engine);
+    expectRuns(engine, 'fair');
     engine.logger.info({ event: 'key.reset', key }, `key ${quote(key)} has no settings of its own any more`);
   }
   return removed;
@@ -81,7 +81,7 @@ export async function reopenKey(engine: Engine, key: string): Promise<boolean> {
     return wasClosed;
   });
   if (opened) {
-    expectFair(engine);
+    expectRuns(engine, 'fair');
     engine.logger.info({ event: 'key.opened', key }, `key ${quote(key)} is open again`);
   }
   return opened;

@@ -17,7 +17,7 @@ import {
   type WorkerLoad,
 } from '../claim/prefetch.js';
 import type { Expected } from '../claim/watermarks.js';
-import { type Engine, expectFair, lowerWatermarks } from '../engine.js';
+import { type Engine, expectRuns, lowerWatermarks } from '../engine.js';
 import { abort } from '../execute/abort.js';
 import { type ActiveRun, activeRun } from '../execute/active-run.js';
 import { endingsAtCrash, NOT_STARTED, runsAtWork } from '../execute/endings.js';
@@ -291,7 +291,7 @@ class OpenWorker implements Worker, WorkerLoad {
       lease,
     );
     lowerWatermarks(engine, unblocked);
-    if (waitsForTurn) expectFair(engine);
+    if (waitsForTurn) expectRuns(engine, 'fair');
     await this.take(admitted, admittedAt);
     if (failure === null) return runs.length + admitted.length;
     this.startNext();

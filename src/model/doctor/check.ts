@@ -1,6 +1,12 @@
 // What a check of the doctor finds.
-import type { HealthLevel } from '../health.js';
-import { findProblems, type ProblemCode, type ProblemLimits } from '../problems.js';
+import {
+  type Finding,
+  findProblems,
+  type HealthLevel,
+  type ProblemCode,
+  type ProblemLimits,
+  worstFirst,
+} from '../problems.js';
 import type { SchedulerStatus } from '../scheduler-view.js';
 
 /** Which check it is; scripts may rely on it. */
@@ -30,18 +36,6 @@ export type CheckCode =
   | 'queues'
   | 'replication'
   | 'zones';
-
-/** What one check has found. */
-export interface Finding {
-  /** `unknown`: it could not be checked from here, or with these rights. */
-  readonly level: HealthLevel;
-  /** One line. */
-  readonly text: string;
-  /** What to do; null: nothing. */
-  readonly remedy: string | null;
-  /** The command of a shell that fixes it; null: there is none, or nothing is wrong. */
-  readonly command: string | null;
-}
 
 /** A finding with its check. */
 export interface CheckResult extends Finding {
@@ -113,13 +107,11 @@ export function worstOf(findings: readonly Finding[]): DoctorReport['level'] {
 
 /** Several findings as one: the worst first, with its remedy and command. */
 export function joined(findings: readonly Finding[], otherwise: string): Finding {
-  const found = [...findings].sort((a, b) => RANK[a.level] - RANK[b.level]);
+  const found = worstFirst(findings);
   const [worst] = found;
   if (worst === undefined) return fine(otherwise);
   return { ...worst, text: found.map(({ text }) => text).join('; ') };
 }
-
-const RANK: Readonly<Record<HealthLevel, number>> = { failing: 0, warning: 1, unknown: 2, ok: 3 };
 
 /** A check whose result is already part of a status. */
 export function fromStatus(
@@ -129,8 +121,6 @@ export function fromStatus(
   otherwise: string,
 ): Finding {
   const problems = findProblems(status, limits).filter(({ code }) => codes.includes(code));
-  return joined(
-    problems.map(({ level, text, remedy, command }) => ({ level, text, remedy, command })),
-    otherwise,
-  );
+  const { level, text, remedy, command } = joined(problems, otherwise);
+  return { level, text, remedy, command };
 }

@@ -1,8 +1,9 @@
 // The crontab's line that ticks: reads crontabs as text, and says whether one ticks in this checkout.
 import { readTimes } from '../crontab/crontab.js';
+import type { Finding } from '../problems.js';
 import type { SchedulerStatus } from '../scheduler-view.js';
 import { shellWord } from '../shell-word.js';
-import { type Finding, fine, unknown, wrong } from './check.js';
+import { fine, unknown, wrong } from './check.js';
 
 /** A crontab that could be read. */
 export interface CrontabText {

@@ -2,9 +2,10 @@
 import { formatSpan } from '../duration.js';
 import type { DefinitionRecord } from '../planning/definition-columns.js';
 import { windowIn } from '../planning/window.js';
+import type { Finding } from '../problems.js';
 import type { SchedulerStatus } from '../scheduler-view.js';
 import { shellWord } from '../shell-word.js';
-import { type Finding, fine, fromStatus, joined, unknown, wrong } from './check.js';
+import { fine, fromStatus, joined, unknown, wrong } from './check.js';
 
 /** A definition whose job the code lacks. */
 export type OrphanedDefinition = Pick<DefinitionRecord, 'name' | 'job' | 'origin'>;

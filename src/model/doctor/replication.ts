@@ -1,6 +1,8 @@
 // The check of replication: whether a fail-over can lose what was confirmed.
+
 import { psql } from '../problem-words.js';
-import { type Finding, fine, wrong } from './check.js';
+import type { Finding } from '../problems.js';
+import { fine, wrong } from './check.js';
 
 export interface Replication {
   /** Connected standbys. */

@@ -1,7 +1,8 @@
 // Checks of the schema, the role, the server's settings, and the way to it.
 import { formatDuration } from '../duration.js';
 import { psql } from '../problem-words.js';
-import { type Finding, fine, joined, wrong } from './check.js';
+import type { Finding } from '../problems.js';
+import { fine, joined, wrong } from './check.js';
 
 export interface SchemaFacts {
   /** Tables whose rows row level security hides from this role. */

@@ -3,7 +3,8 @@
 import { formatDuration } from '../duration.js';
 import { TockError } from '../errors.js';
 import { psql } from '../problem-words.js';
-import { type Finding, joined, wrong } from './check.js';
+import type { Finding } from '../problems.js';
+import { joined, wrong } from './check.js';
 
 interface Setting {
   readonly level: 'warning' | 'failing';

@@ -1,10 +1,10 @@
 // Checks that the scheduler's status answers.
 import { formatSpan } from '../duration.js';
 import { missedText, silenceMs, tickerText } from '../problem-words.js';
-import type { ProblemLimits } from '../problems.js';
+import type { Finding, ProblemLimits } from '../problems.js';
 import { utcText } from '../schedule/instant-text.js';
 import type { LastTick, SchedulerStatus } from '../scheduler-view.js';
-import { type Finding, fine, fromStatus, joined, wrong } from './check.js';
+import { fine, fromStatus, joined, wrong } from './check.js';
 
 type Limits = Partial<ProblemLimits>;
 

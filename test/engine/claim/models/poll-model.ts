@@ -4,9 +4,10 @@
 import {
   afterPoll,
   afterReap,
-  afterWake,
-  dueSteps,
+  begun,
   FIRST_PLAN,
+  isDue,
+  madeDue,
   needsPoll,
   type Plan,
   sleepMs,
@@ -15,11 +16,10 @@ import {
 import {
   ASLEEP,
   afterClaim,
-  afterFallingAsleep,
-  afterFreeNotifyLock,
-  afterWakingUp,
-  maxSleepMs,
+  afterStep,
+  afterTold,
   nextStep,
+  pauseMs,
   type Wakefulness,
 } from '../../../../src/daemon/sleeper.js';
 import type { ClaimedLane } from '../../../../src/store/runs/claim/claim.js';
@@ -49,6 +49,8 @@ const OTHERS: ClaimedLane = {
 const CLAIMS_EVERY_MS = 500;
 /** Something else may happen so often. */
 const STEP_MS = 1000;
+/** So many notifications tell a daemon that it is busy, whenever they are counted. */
+const MANY = 1000;
 /** With the short pauses of a daemon that has just been awake. */
 const LONGEST_MS = 5000 + CLAIMS_EVERY_MS + 100;
 
@@ -126,7 +128,7 @@ function claims(world: PollWorld): readonly [after: PollWorld, claimed: number] 
 }
 
 function woken(world: PollWorld): PollWorld {
-  return { ...world, plan: afterWake(world.plan), passAt: world.now };
+  return { ...world, plan: madeDue(world.plan, 'claim'), passAt: world.now };
 }
 
 /** What the worker does by itself. It tells the daemon when nothing is left. */
@@ -135,47 +137,57 @@ function ownClaim(world: PollWorld): PollWorld {
   return after.hasMore ? after : woken(after);
 }
 
+/** Many notifications tell a busy daemon of its runs. */
+const toldOf = ({ wakefulness, isBusy }: PollWorld) =>
+  isBusy ? Array.from({ length: MANY }).reduce<Wakefulness>(afterTold, wakefulness) : wakefulness;
+
+/** Others always wait for the lock of NOTIFY. */
 function afterClaims(world: PollWorld, claimed: number): PollWorld {
   if (!world.listens) return world;
   const { now, hasMore } = world;
-  const state = afterClaim(world.wakefulness, { now, claimed, hasMore });
+  const state = afterClaim(toldOf(world), { now, claimed, hasMore });
   const step = nextStep(state, now);
-  if (step === 'fallAsleep') return { ...world, wakefulness: afterFallingAsleep(state, now) };
-  if (step === 'wakeUp') return { ...world, wakefulness: afterWakingUp(state, now), isKnown: false };
-  const wakefulness = step === 'checkNotifyLock' ? afterFreeNotifyLock(state, now) : state;
-  return { ...world, wakefulness };
+  if (step === null) return { ...world, wakefulness: state };
+  const wakesUp = step === 'wakeUp' || step === 'checkNotifyLock';
+  const wakefulness = afterStep(state, wakesUp ? 'wakeUp' : step, now);
+  return { ...world, wakefulness, isKnown: world.isKnown && !wakesUp };
 }
 
 /** As `Passes.pass`. */
 function pass(from: PollWorld, mutant: PollMutant | null): PollWorld {
   const { now: startedAt, listens } = from;
-  const begun = from.wakefulness.isAwake ? woken(from) : from;
-  const due = dueSteps(begun.plan, startedAt);
-  const isDue = Object.values(due).includes(true);
-  const reaped = due.reaps ? { ...begun, plan: afterReap(begun.plan, startedAt, startedAt) } : begun;
-  const [claimant, claimed] = due.claims ? claims(reaped) : [reaped, 0];
+  let { plan: planned } = from.wakefulness.isAwake ? woken(from) : from;
+  const reaps = isDue(planned, 'reap', startedAt);
+  const materializes = isDue(planned, 'materialize', startedAt);
+  const doesClaim = materializes || isDue(planned, 'claim', startedAt);
+  if (reaps) planned = afterReap(begun(planned, 'reap'), startedAt, startedAt);
+  if (materializes) planned = begun(planned, 'materialize');
+  if (doesClaim) planned = begun(planned, 'claim');
+  const prepared = { ...from, plan: planned };
+  const [claimant, claimed] = doesClaim ? claims(prepared) : [prepared, 0];
   const pollMs = listens ? 5000 : 1000;
   let world = afterClaims(claimant, claimed);
   const isClaiming = world.hasMore || world.wakefulness.isAwake;
   const done = {
     startedAt,
-    materialized: due.materializes,
+    materialized: materializes,
     isRefused: false,
-    claimedEverywhere: due.claims,
+    claimedEverywhere: doesClaim,
     claimed,
     isClaiming,
   };
   if (isClaiming) world = { ...world, plan: whileClaiming(world.plan, done, pollMs) };
   const polls = isClaiming
     ? startedAt >= world.plan.completeAt && mutant !== 'a busy daemon never polls'
-    : isDue || needsPoll(world.plan, done) || !world.isKnown;
+    : reaps || doesClaim || needsPoll(world.plan, done) || !world.isKnown;
   if (polls) world = poll(world, { ...done, hasRoom: !world.isFull }, pollMs, mutant);
   const neverPolls =
     (isClaiming && mutant === 'a busy daemon never polls') ||
     (world.plan.needsNoPoll && mutant === 'a daemon that knows all never polls');
   const never = Number.POSITIVE_INFINITY;
   const plan = neverPolls ? { ...world.plan, pollBy: never, completeAt: never } : world.plan;
-  const ms = Math.min(sleepMs(plan, world.now, isClaiming), maxSleepMs(world.wakefulness, world.now));
+  const awakeMs = world.wakefulness.isAwake ? pauseMs(world.wakefulness, world.now) : never;
+  const ms = Math.min(sleepMs(plan, world.now, isClaiming), awakeMs);
   return { ...world, plan, passAt: world.now + ms };
 }
 
@@ -254,10 +266,10 @@ function withRoom(world: PollWorld): PollWorld {
 /** By how long ago all was, and how soon it is due. What has been so for long enough makes no difference. */
 function keyOf({ now, plan, wakefulness, run, claimAt, passAt, events, ...world }: PollWorld): string {
   const until = (at: number) => Math.max(at - now, 0);
-  const since = (at: number | null, mostMs: number) => at && Math.min(now - at, mostMs);
+  const since = (at: number, mostMs: number) => Math.min(now - at, mostMs);
   const { known, hasMore, haveFallen } = stateOf(events);
   const { reapAt, materializeAt, checkReapAt, pollBy, completeAt, retryMs, needsNoPoll } = plan;
-  const { busySince, backlogSince, foundAt, awakeSince, askAt, ...awake } = wakefulness;
+  const { foundAt, countedFrom, ...awake } = wakefulness;
   return JSON.stringify([
     world,
     typeof run === 'number' && !world.isFull ? now - run : run === 'uncommitted',
@@ -269,14 +281,7 @@ function keyOf({ now, plan, wakefulness, run, claimAt, passAt, events, ...world 
       needsNoPoll,
       ...[reapAt, materializeAt, plan.claimAt, checkReapAt, pollBy, completeAt].map(until),
     ],
-    [
-      awake,
-      until(askAt),
-      since(busySince, awake.busyMs),
-      since(backlogSince, awake.busyMs),
-      since(foundAt, 100),
-    ],
-    awake.isAwake && since(awakeSince, 10 * awake.busyMs),
+    [{ ...awake, told: Math.min(awake.told, MANY) }, since(countedFrom, 1000), since(foundAt, 100)],
     [known, hasMore, haveFallen],
   ]);
 }
