@@ -1196,7 +1196,7 @@ create table tock.job_hand_offs (
   run_id         bigint not null,
   fence          integer not null,
   created_at     timestamptz not null default tock.now(),
-  handed_over_at timestamptz,
+  handed_off_at timestamptz,
   handed_to      text,
   worker_id      uuid,
   due_at         timestamptz,
@@ -1215,12 +1215,12 @@ create table tock.job_hand_offs (
 );
 -- Few at any time. Each tick asks whether there are any.
 create index job_hand_offs_decided on tock.job_hand_offs (run_id, fence)
-  where handed_over_at is not null and decided_at is not null and written_at is null;
+  where handed_off_at is not null and decided_at is not null and written_at is null;
 -- For the figures of the last day; next to nothing to keep, since rows are added in the order of time.
 create index job_hand_offs_created on tock.job_hand_offs using brin (created_at) with (pages_per_range = 16);
 
 comment on table tock.job_hand_offs is 'Attempts that were handed off to another system, and what it has decided. Such a run is running, locked by the id of zeros.';
-comment on column tock.job_hand_offs.handed_over_at is 'Null: not yet, or never. The other side may be quicker than the handler.';
+comment on column tock.job_hand_offs.handed_off_at is 'Null: not yet, or never. The other side may be quicker than the handler.';
 comment on column tock.job_hand_offs.handed_to is 'For people: who is to complete it.';
 comment on column tock.job_hand_offs.worker_id is 'The worker that has handed it over.';
 comment on column tock.job_hand_offs.due_at is 'When the run was due. While it is handed off, its run_at is the end of its lease.';
@@ -2044,41 +2044,41 @@ revoke execute on function tock.emit, tock.join_runs, tock.enqueue_group, tock.e
 
 -- Whether the run is under this fence, its lease lasts and nothing is decided. What is offered to workers that speak SQL, and
 -- not claimed, has no lease. Locks the run until the transaction ends.
--- `handed_over` is false while the handler that is about to hand it over still executes. The end of such a run waits for the
+-- `handed_off` is false while the handler that is about to hand it over still executes. The end of such a run waits for the
 -- lock, its heartbeats do not: FOR KEY SHARE conflicts with a delete and with FOR UPDATE only.
-create function tock.lock_handed_over(run bigint, fence integer, out held boolean, out handed_over boolean)
+create function tock.lock_handed_off(run bigint, fence integer, out held boolean, out handed_off boolean)
 language plpgsql
 set search_path = pg_catalog
 as $$
 declare
   nobody constant uuid := '00000000-0000-0000-0000-000000000000';
 begin
-  select r.locked_by = nobody into handed_over from tock.job_runs_live r where r.id = lock_handed_over.run;
-  if handed_over then
+  select r.locked_by = nobody into handed_off from tock.job_runs_live r where r.id = lock_handed_off.run;
+  if handed_off then
     select true into held from tock.job_runs_live r
-    where r.id = lock_handed_over.run and r.fence = lock_handed_over.fence and r.status = 'running' and r.trigger <> 'exec'
+    where r.id = lock_handed_off.run and r.fence = lock_handed_off.fence and r.status = 'running' and r.trigger <> 'exec'
       and r.locked_until >= tock.now() and r.locked_until < '9999-12-30Z'
     for update;
   else
     -- Callers one by one; it may be handed off meanwhile.
-    perform pg_advisory_xact_lock(hashtextextended('tock.hand_off:' || lock_handed_over.run, 0));
-    select true, r.locked_by = nobody into held, handed_over from tock.job_runs_live r
-    where r.id = lock_handed_over.run and r.fence = lock_handed_over.fence and r.status = 'running' and r.trigger <> 'exec'
+    perform pg_advisory_xact_lock(hashtextextended('tock.hand_off:' || lock_handed_off.run, 0));
+    select true, r.locked_by = nobody into held, handed_off from tock.job_runs_live r
+    where r.id = lock_handed_off.run and r.fence = lock_handed_off.fence and r.status = 'running' and r.trigger <> 'exec'
       and r.locked_until >= tock.now() and r.locked_until < '9999-12-30Z'
     for key share;
   end if;
   if held and not exists (
     select from tock.job_hand_offs h
-    where h.run_id = lock_handed_over.run and h.fence = lock_handed_over.fence and h.decided_at is not null
+    where h.run_id = lock_handed_off.run and h.fence = lock_handed_off.fence and h.decided_at is not null
   ) then
     return;
   end if;
   held := false;
   update tock.job_hand_offs h set refused_count = h.refused_count + 1, refused_at = tock.now()
-  where h.run_id = lock_handed_over.run and h.fence = lock_handed_over.fence;
+  where h.run_id = lock_handed_off.run and h.fence = lock_handed_off.fence;
 end $$;
 
-comment on function tock.lock_handed_over(bigint, integer) is 'For the functions that complete what was handed off. Counts a call that comes too late.';
+comment on function tock.lock_handed_off(bigint, integer) is 'For the functions that complete what was handed off. Counts a call that comes too late.';
 
 create function tock.decide(run bigint, fence integer, decision text, output jsonb, error jsonb, retry_at timestamptz) returns boolean
 language plpgsql
@@ -2087,18 +2087,18 @@ as $$
 declare
   state record;
 begin
-  select l.held, l.handed_over into state from tock.lock_handed_over(decide.run, decide.fence) l;
+  select l.held, l.handed_off into state from tock.lock_handed_off(decide.run, decide.fence) l;
   if not state.held then
     return false;
   end if;
   -- Retention may have removed the row of a hand-over that was prolonged for very long.
-  insert into tock.job_hand_offs as h (run_id, fence, handed_over_at, decided_at, decision, output, error, retry_at)
-  values (decide.run, decide.fence, case when state.handed_over then tock.now() end, tock.now(), decide.decision, decide.output, decide.error,
+  insert into tock.job_hand_offs as h (run_id, fence, handed_off_at, decided_at, decision, output, error, retry_at)
+  values (decide.run, decide.fence, case when state.handed_off then tock.now() end, tock.now(), decide.decision, decide.output, decide.error,
     decide.retry_at)
   on conflict on constraint job_hand_offs_pkey do update
-  set handed_over_at = coalesce(h.handed_over_at, excluded.handed_over_at), decided_at = excluded.decided_at, decision = excluded.decision,
+  set handed_off_at = coalesce(h.handed_off_at, excluded.handed_off_at), decided_at = excluded.decided_at, decision = excluded.decision,
     output = excluded.output, error = excluded.error, retry_at = excluded.retry_at;
-  if state.handed_over then
+  if state.handed_off then
     -- Nothing takes it back now: a tick or a daemon writes what was decided.
     update tock.job_runs_live r set locked_until = '9999-12-31Z', run_at = coalesce(h.due_at, r.run_at)
     from tock.job_hand_offs h
@@ -2167,13 +2167,13 @@ begin
   if extend.lease is null or lease_end < tock.now() + interval '1 second' or lease_end > tock.now() + interval '366 days' then
     raise exception 'the lease must be between 1 second and 366 days' using errcode = 'invalid_parameter_value';
   end if;
-  select l.held, l.handed_over into state from tock.lock_handed_over(extend.run, extend.fence) l;
+  select l.held, l.handed_off into state from tock.lock_handed_off(extend.run, extend.fence) l;
   if not state.held then
     return false;
   end if;
   insert into tock.job_hand_offs as h (run_id, fence, lease_until) values (extend.run, extend.fence, lease_end)
   on conflict on constraint job_hand_offs_pkey do update set lease_until = greatest(h.lease_until, excluded.lease_until);
-  if state.handed_over then
+  if state.handed_off then
     update tock.job_runs_live r set locked_until = h.lease_until, run_at = h.lease_until
     from tock.job_hand_offs h
     where r.id = extend.run and h.run_id = extend.run and h.fence = extend.fence;
@@ -2192,12 +2192,12 @@ begin
   if progress.fraction is null or progress.fraction = 'NaN' then
     raise exception 'the fraction must be a number from 0 to 1' using errcode = 'invalid_parameter_value';
   end if;
-  select l.held, l.handed_over into state from tock.lock_handed_over(progress.run, progress.fence) l;
+  select l.held, l.handed_off into state from tock.lock_handed_off(progress.run, progress.fence) l;
   if not state.held then
     return false;
   end if;
   -- Until it is handed off, its handler reports.
-  if state.handed_over then
+  if state.handed_off then
     update tock.job_runs_live r set progress = jsonb_build_object(
       'fraction', least(1, greatest(0, progress.fraction)), 'stage', left(progress.note, 200),
       'events', case when jsonb_typeof(r.progress -> 'events') = 'number' then (r.progress -> 'events')::numeric + 1 else 1 end)
@@ -2208,7 +2208,7 @@ end $$;
 
 comment on function tock.progress(bigint, integer, float8, text) is 'Records how far a run is that was handed off: a fraction of 0 to 1, and a word for the stage. False: too late; nothing was changed.';
 
-revoke execute on function tock.lock_handed_over, tock.decide, tock.complete, tock.fail, tock.extend, tock.progress from public;
+revoke execute on function tock.lock_handed_off, tock.decide, tock.complete, tock.fail, tock.extend, tock.progress from public;
 
 -- Offers to workers that speak SQL ------------------------------------------------------------------
 
@@ -2331,7 +2331,7 @@ begin
       from held where r.id = held.id
       returning r.id, r.fence, r.job, r.payload, r.attempts
     ), noted as (
-      update tock.job_hand_offs h set lease_until = lease_end, handed_over_at = tock.now()
+      update tock.job_hand_offs h set lease_until = lease_end, handed_off_at = tock.now()
       from leased l where h.run_id = l.id and h.fence = l.fence
     )
     select l.id::bigint, l.fence::integer, l.job::text, coalesce(t.payload, l.payload)::jsonb, l.attempts::integer, lease_end

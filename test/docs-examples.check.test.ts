@@ -291,7 +291,7 @@ describe('docs/database.md', () => {
     });
     for (const call of [
       `tock.decide(${id}, 1, 'succeeded', null, null, null)`,
-      `tock.lock_handed_over(${id}, 1)`,
+      `tock.lock_handed_off(${id}, 1)`,
       `tock.enqueue('greet')`,
       'tock.create_partitions()',
     ])

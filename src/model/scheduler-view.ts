@@ -30,7 +30,7 @@ export interface SchedulerStatus {
     readonly scheduled: number;
     readonly running: number;
     /** How many of the running ones are handed off to another system. */
-    readonly handedOver: number;
+    readonly handedOff: number;
     readonly failed: number;
     readonly stuck: number;
   };
@@ -109,7 +109,7 @@ export interface SchedulerStatus {
 export interface QueueHandOffs {
   readonly queue: string;
   readonly relayedTo: string;
-  readonly handedOver: number;
+  readonly handedOff: number;
   /** Answered, and succeeded. */
   readonly completed: number;
   /** Answered, and failed. */

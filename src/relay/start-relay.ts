@@ -42,7 +42,7 @@ async function openRelay(
     database,
     logger,
     queues,
-    handedOff: () => daemon?.outcomeCounts.handedOver ?? 0,
+    handedOff: () => daemon?.outcomeCounts.handedOff ?? 0,
     onFewer: () => {
       if (isFull) wake();
     },

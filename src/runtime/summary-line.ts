@@ -25,7 +25,7 @@ export function summaryLine(summary: TickSummary, jobCount: number, where: strin
     counted(executed.deferred, 'deferred'),
     counted(executed.released, 'released'),
     counted(executed.waiting, 'waiting'),
-    counted(executed.handedOver, 'handed off'),
+    counted(executed.handedOff, 'handed off'),
     counted(executed.lost, 'lost'),
     summary.stoppedEarly ? 'stopped early' : null,
   ].filter(part => part !== null);

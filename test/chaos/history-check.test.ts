@@ -240,7 +240,7 @@ describe('checkFinal', () => {
 
 describe('handoffs', () => {
   const HANDED: HistoryRow = { ...running, locked_by: HANDED_OFF, locked_until: AT(120) };
-  const note: HistoryRow = { run_id: 1, fence: 1, handed_over_at: AT(2), decided_at: null, written_at: null };
+  const note: HistoryRow = { run_id: 1, fence: 1, handed_off_at: AT(2), decided_at: null, written_at: null };
   const decided: HistoryRow = { ...note, decided_at: AT(60), decision: 'succeeded' };
   const succeeded: HistoryRow = { ...HANDED, status: 'succeeded' };
   const story: readonly Step[] = [

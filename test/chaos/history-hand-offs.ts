@@ -79,7 +79,7 @@ export function checkDecisions(events: readonly HistoryEvent[], calls: readonly 
   for (const { place, new: row } of events) if (place === 'handOff' && row) last.set(noteKey(row), row);
   const wrong: string[] = [];
   for (const [key, row] of last)
-    if (row.decided_at && row.handed_over_at && !row.written_at)
+    if (row.decided_at && row.handed_off_at && !row.written_at)
       wrong.push(`I16 the decision about run ${key} was never written`);
   const held = new Map<string, DecisionCall[]>();
   for (const call of calls) {
@@ -106,7 +106,7 @@ export function countHandOffs(events: readonly HistoryEvent[]): {
       ),
     ).size;
   return {
-    handedOff: rows(row => Boolean(row.handed_over_at)),
-    decided: rows(row => Boolean(row.handed_over_at && row.decided_at)),
+    handedOff: rows(row => Boolean(row.handed_off_at)),
+    decided: rows(row => Boolean(row.handed_off_at && row.decided_at)),
   };
 }

@@ -35,7 +35,7 @@ export interface HistoryRow {
   readonly run_id?: number;
   readonly queue?: string;
   readonly slot_keys?: readonly string[] | null;
-  readonly handed_over_at?: string | null;
+  readonly handed_off_at?: string | null;
   readonly decided_at?: string | null;
   readonly decision?: string | null;
   readonly written_at?: string | null;

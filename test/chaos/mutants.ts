@@ -191,8 +191,8 @@ export const MUTANTS: readonly Mutant[] = [
     story: 'answersLate',
     alterations: [
       {
-        function: 'lock_handed_over',
-        from: 'and r.fence = lock_handed_over.fence and r.status',
+        function: 'lock_handed_off',
+        from: 'and r.fence = lock_handed_off.fence and r.status',
         to: 'and r.status',
       },
       // Otherwise the run would never end, which is found out too, but late.
@@ -205,7 +205,7 @@ export const MUTANTS: readonly Mutant[] = [
     story: 'completesLate',
     alterations: [
       {
-        function: 'lock_handed_over',
+        function: 'lock_handed_off',
         from: 'and r.locked_until >= ',
         to: "and r.locked_until + interval '1 year' >= ",
       },

@@ -108,7 +108,7 @@ describe.skipIf(hasNoPsycopg())('workers that speak SQL', () => {
     expect(by.rows.map(row => row.by as string)).toEqual(['python', 'typescript']);
     const [work] = (await tock.status()).handOffs;
     expect(work?.completed).toBe(RUNS);
-    expect(work?.handedOver).toBe(RUNS + (work?.failed ?? 0) + (work?.leaseEnded ?? 0));
+    expect(work?.handedOff).toBe(RUNS + (work?.failed ?? 0) + (work?.leaseEnded ?? 0));
     console.log(
       `${RUNS} runs, ${KILLS} kills, ${seconds.toFixed(0)} s: ${JSON.stringify(by.rows)} ${JSON.stringify(work)}`,
     );

@@ -96,7 +96,7 @@ describe.skipIf(hasNoPsycopg())('examples/consumers/sql/worker.py', () => {
       async () =>
         (
           await test.sql(
-            `select from tock.job_hand_offs where run_id = $1 and lease_until between handed_over_at + interval '3.5 seconds' and '9000-01-01'`,
+            `select from tock.job_hand_offs where run_id = $1 and lease_until between handed_off_at + interval '3.5 seconds' and '9000-01-01'`,
             [id],
           )
         ).length > 0,

@@ -58,8 +58,8 @@ describe('tock.start', () => {
     daemon = await test.tock.start();
     const id = await test.tock.enqueue(approves);
     await until(async () => (await test.tock.runs.get(id))?.handOff, 'the handoff');
-    await until(async () => daemon?.outcomeCounts.handedOver === 1, 'the daemon to count it');
-    expect(daemon.outcomeCounts).toMatchObject({ claimed: 1, handedOver: 1, lost: 0 });
+    await until(async () => daemon?.outcomeCounts.handedOff === 1, 'the daemon to count it');
+    expect(daemon.outcomeCounts).toMatchObject({ claimed: 1, handedOff: 1, lost: 0 });
     await until(async () => (await test.sql('select from tock.sleepers')).length > 0, 'the daemon to sleep');
     expect(await test.tock.complete(id, 1, 'approved')).toBe(true);
     await ended(id);

@@ -40,7 +40,7 @@ const warnings = (): LogLine[] => kit.logs.filter(line => line.event === 'schedu
 describe('check-scheduler', () => {
   it('gives the figures and finds nothing when nothing is wrong', async () => {
     const run = await check({
-      runs: { waiting: 3, scheduled: 9, running: 2, handedOver: 0, failed: 4, stuck: 0 },
+      runs: { waiting: 3, scheduled: 9, running: 2, handedOff: 0, failed: 4, stuck: 0 },
       oldestWaitMs: 5 * MINUTE,
       oldestSnapshot: { ageMs: 15 * MINUTE, pid: 4711 },
       deadRows: 99_999,

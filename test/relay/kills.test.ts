@@ -159,7 +159,7 @@ describe.each(BROKERS)('%s', (_name, isMissing, startBroker) => {
       if (!work) throw new Error('there are no figures of the queue');
       expect(work.waiting).toBe(0);
       expect(work.completed).toBe(RUNS);
-      expect(work.handedOver).toBe(work.completed + work.failed + work.leaseEnded + work.waiting);
+      expect(work.handedOff).toBe(work.completed + work.failed + work.leaseEnded + work.waiting);
       expect(work.refused).toBeGreaterThan(0);
       console.log(`${_name}: ${JSON.stringify(work)}`);
     },

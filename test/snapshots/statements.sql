@@ -851,9 +851,9 @@ with answer as materialized (
     and not jsonb_path_exists(a.result, '$.** ? (@.type() == "number" && (@ > 9007199254740991 || @ < -9007199254740991))')))))
   order by r.id for update
 ), decided as (
-  insert into tock.job_hand_offs as h (run_id, fence, handed_over_at, decided_at, decision, written_at)
+  insert into tock.job_hand_offs as h (run_id, fence, handed_off_at, decided_at, decision, written_at)
   select held.id, held.fence, tock.now(), tock.now(), 'succeeded', tock.now() from held order by held.id
-  on conflict (run_id, fence) do update set handed_over_at = coalesce(h.handed_over_at, excluded.handed_over_at),
+  on conflict (run_id, fence) do update set handed_off_at = coalesce(h.handed_off_at, excluded.handed_off_at),
     decided_at = excluded.decided_at, decision = excluded.decision, written_at = excluded.written_at, output = null, error = null, retry_at = null
   where h.decided_at is null
   returning h.run_id, h.due_at
@@ -1677,10 +1677,10 @@ with outcome as materialized (
   from asked
   returning id
 ), kept as (
-  insert into tock.job_hand_offs as h (run_id, fence, handed_over_at, handed_to, worker_id, due_at, lease_until)
+  insert into tock.job_hand_offs as h (run_id, fence, handed_off_at, handed_to, worker_id, due_at, lease_until)
   select held.id, held.fence, tock.now(), o.handed_to, $5::uuid, held.run_at, tock.now() + o.lease_ms * interval '1 millisecond'
   from held join outcome o using (id) where held.cancel_requested_at is null order by held.id
-  on conflict (run_id, fence) do update set handed_over_at = excluded.handed_over_at, handed_to = excluded.handed_to,
+  on conflict (run_id, fence) do update set handed_off_at = excluded.handed_off_at, handed_to = excluded.handed_to,
     worker_id = excluded.worker_id, due_at = excluded.due_at, lease_until = greatest(excluded.lease_until, h.lease_until)
   returning h.run_id, h.lease_until, h.decided_at is not null as is_decided
 ), handed_off as (
@@ -1951,7 +1951,7 @@ with recursive queue_lanes as (
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
     order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on < '~'
-    order by blocked_on, queue, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)
+    order by blocked_on, queue, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_off_at is not null and h.decided_at is not null and h.written_at is null)
   or (exists (select from tock.job_queues q where q.override_ends_at <= tock.now() or q.paused_until <= tock.now())
     or coalesce((select min(d.paused_until) from tock.job_definitions d where d.paused_until is not null) <= tock.now(), false) or exists (select from tock.freezes f where f.ended_at is null and f.until <= tock.now())) or exists (select from tock.job_offers o left join tock.job_queues q on q.name = o.queue where (q.relayed_to is distinct from 'sql' or not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or o.queue = 'tock:alerts') or not (q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
@@ -2031,7 +2031,7 @@ with recursive queue_lanes as (
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
     order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on < '~'
-    order by blocked_on, queue, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)
+    order by blocked_on, queue, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_off_at is not null and h.decided_at is not null and h.written_at is null)
   or (exists (select from tock.job_queues q where q.override_ends_at <= tock.now() or q.paused_until <= tock.now())
     or coalesce((select min(d.paused_until) from tock.job_definitions d where d.paused_until is not null) <= tock.now(), false) or exists (select from tock.freezes f where f.ended_at is null and f.until <= tock.now())) or exists (select from tock.job_offers o left join tock.job_queues q on q.name = o.queue where (q.relayed_to is distinct from 'sql' or not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or o.queue = 'tock:alerts') or not (q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
@@ -2456,7 +2456,7 @@ update tock.job_runs_live set has_waiters = true where id = $1 and has_waiters i
 -- mark-decided-written
 with written as materialized (
   select h.run_id, h.fence from tock.job_hand_offs h join unnest($1::bigint[], $2::integer[]) as w(run_id, fence) using (run_id, fence)
-  where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null order by h.run_id, h.fence for update of h
+  where h.handed_off_at is not null and h.decided_at is not null and h.written_at is null order by h.run_id, h.fence for update of h
 )
 update tock.job_hand_offs h set written_at = tock.now(), output = null, error = null
 from written w where h.run_id = w.run_id and h.fence = w.fence;
@@ -2593,7 +2593,7 @@ select
     where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.locked_by = w.id and r.status = 'running'
     order by r.run_at, r.id limit 1) h limit 1) held)) or (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on < '~'
-    order by blocked_on, queue, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null)
+    order by blocked_on, queue, priority, run_at, id limit 1) is not null) or exists (select from tock.job_outbox) or exists (select from tock.job_hand_offs h where h.handed_off_at is not null and h.decided_at is not null and h.written_at is null)
   or (exists (select from tock.job_queues q where q.override_ends_at <= tock.now() or q.paused_until <= tock.now())
     or coalesce((select min(d.paused_until) from tock.job_definitions d where d.paused_until is not null) <= tock.now(), false) or exists (select from tock.freezes f where f.ended_at is null and f.until <= tock.now())) or exists (select from tock.job_offers o left join tock.job_queues q on q.name = o.queue where (q.relayed_to is distinct from 'sql' or not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or o.queue = 'tock:alerts') or not (q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
@@ -2676,10 +2676,10 @@ with outcome as materialized (
   from asked
   returning id
 ), kept as (
-  insert into tock.job_hand_offs as h (run_id, fence, handed_over_at, handed_to, worker_id, due_at, lease_until)
+  insert into tock.job_hand_offs as h (run_id, fence, handed_off_at, handed_to, worker_id, due_at, lease_until)
   select held.id, held.fence, tock.now(), 'sql: tock.work.' || held.queue, $4::uuid, held.run_at, '9999-12-30T00:00:00Z'
   from held where held.cancel_requested_at is null order by held.id
-  on conflict (run_id, fence) do update set handed_over_at = excluded.handed_over_at, handed_to = excluded.handed_to,
+  on conflict (run_id, fence) do update set handed_off_at = excluded.handed_off_at, handed_to = excluded.handed_to,
     worker_id = excluded.worker_id, due_at = excluded.due_at, lease_until = excluded.lease_until
   returning h.run_id, h.decided_at is not null as is_decided
 ), handed_off as (
@@ -3022,7 +3022,7 @@ select h.run_id::text as id, h.fence, h.decision, h.output, h.error,
   greatest(0, extract(epoch from h.decided_at - r.started_at) * 1000)::float8 as duration_ms
 from (
   select u.*, sum(coalesce(pg_column_size(u.output), 0)) over (order by u.run_id, u.fence) as bytes, row_number() over (order by u.run_id, u.fence) as place
-  from (select * from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null and (h.run_id, h.fence) > ($1::bigint, $2::integer)
+  from (select * from tock.job_hand_offs h where h.handed_off_at is not null and h.decided_at is not null and h.written_at is null and (h.run_id, h.fence) > ($1::bigint, $2::integer)
     order by h.run_id, h.fence limit $3) u
 ) h
 left join tock.job_runs_live r on r.id = h.run_id and r.fence = h.fence and r.status = 'running' and r.locked_by = '00000000-0000-0000-0000-000000000000'
@@ -3683,10 +3683,10 @@ with relayed as materialized (
       select from tock.job_runs_live r where r.id = h.run_id and r.fence = h.fence and r.locked_by = '00000000-0000-0000-0000-000000000000')))::integer as waiting,
     sum(h.refused_count)::integer as refused
   from tock.job_hand_offs h
-  where h.created_at > (select tock.now() - interval '24 hours') and h.handed_over_at is not null and strpos(h.handed_to, '.work.') > 0
+  where h.created_at > (select tock.now() - interval '24 hours') and h.handed_off_at is not null and strpos(h.handed_to, '.work.') > 0
   group by 1, 2
 )
-select q.name as queue, q.relayed_to as "relayedTo", coalesce(h.count, 0) as "handedOver", coalesce(h.completed, 0) as completed,
+select q.name as queue, q.relayed_to as "relayedTo", coalesce(h.count, 0) as "handedOff", coalesce(h.completed, 0) as completed,
   coalesce(h.failed, 0) as failed, coalesce(h.unanswered - h.waiting, 0) as "leaseEnded", coalesce(h.waiting, 0) as waiting,
   coalesce(h.refused, 0) as refused
 from relayed q left join handed_off h on h.queue = q.name and h.broker = q.relayed_to
@@ -4016,7 +4016,7 @@ with recursive awaited as (
     coalesce(sum(g.count) filter (where g.status in ('queued', 'failed') and g.is_due), 0) as waiting,
     coalesce(sum(g.count) filter (where g.status = 'queued' and not g.is_due), 0) as scheduled,
     coalesce(sum(g.count) filter (where g.status = 'running'), 0) as running,
-    coalesce(sum(g.count) filter (where g.status = 'running' and g.locked_by = '00000000-0000-0000-0000-000000000000'), 0) as handed_over,
+    coalesce(sum(g.count) filter (where g.status = 'running' and g.locked_by = '00000000-0000-0000-0000-000000000000'), 0) as handed_off,
     coalesce(sum(g.count) filter (where g.status = 'failed'), 0) as failed,
     coalesce(sum(g.expired) filter (where g.status = 'running'), 0) as stuck,
     min(g.oldest) filter (where g.status in ('queued', 'failed') and g.is_due) as oldest,
@@ -4082,7 +4082,7 @@ select jsonb_build_object(
       and paused_at is null and broken_at is null and vanished_at is null)))::numeric), 0)) from tock.job_definitions),
   'runs', (select jsonb_build_object(
     'waiting', coalesce(sum(waiting), 0), 'scheduled', coalesce(sum(scheduled), 0), 'running', coalesce(sum(running), 0),
-    'handedOver', coalesce(sum(handed_over), 0), 'failed', coalesce(sum(failed), 0), 'stuck', coalesce(sum(stuck), 0)) from live),
+    'handedOff', coalesce(sum(handed_off), 0), 'failed', coalesce(sum(failed), 0), 'stuck', coalesce(sum(stuck), 0)) from live),
   'frozen', (select jsonb_build_object('beganAt', f.began_at, 'until', f.until, 'rampMs', f.ramp_ms, 'note', f.note, 'by', f.operator)
     from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))),
   'oldestWaitMs', coalesce((select round(((extract(epoch from tock.now()) - extract(epoch from case when min(oldest) >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when min(oldest) < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else min(oldest) end)) * 1000 - tock.frozen_ms(min(oldest)))::numeric) from live), 0),
@@ -4470,7 +4470,7 @@ select (select count(*) from again)::int as failed, (select count(*) from dead):
   array(select id::text from dead) as dead_ids,
   -- As of the start of the statement, so without what this reaping adds.
   (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on < '~'
-    order by blocked_on, queue, priority, run_at, id limit 1) is not null) as has_limits, exists (select from tock.job_outbox) as has_outbox, exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null) as has_decided;
+    order by blocked_on, queue, priority, run_at, id limit 1) is not null) as has_limits, exists (select from tock.job_outbox) as has_outbox, exists (select from tock.job_hand_offs h where h.handed_off_at is not null and h.decided_at is not null and h.written_at is null) as has_decided;
 
 -- reap-these
 with recursive queue_lanes as (
@@ -4581,7 +4581,7 @@ select (select count(*) from again)::int as failed, (select count(*) from dead):
   array(select id::text from dead) as dead_ids,
   -- As of the start of the statement, so without what this reaping adds.
   (exists (select from tock.job_slots) or (select blocked_on from tock.job_runs_live where blocked_on < '~'
-    order by blocked_on, queue, priority, run_at, id limit 1) is not null) as has_limits, exists (select from tock.job_outbox) as has_outbox, exists (select from tock.job_hand_offs h where h.handed_over_at is not null and h.decided_at is not null and h.written_at is null) as has_decided;
+    order by blocked_on, queue, priority, run_at, id limit 1) is not null) as has_limits, exists (select from tock.job_outbox) as has_outbox, exists (select from tock.job_hand_offs h where h.handed_off_at is not null and h.decided_at is not null and h.written_at is null) as has_decided;
 
 -- redirect-dead
 with dead as materialized (

@@ -25,7 +25,7 @@ export const CALM: SchedulerStatus = {
   replicaLagMs: null,
   frozen: null,
   definitions: { scheduled: 5, due: 0, paused: 0, broken: 0, ahead: 0, aheadMs: 0, overdueMs: 0 },
-  runs: { waiting: 0, scheduled: 2, running: 1, handedOver: 0, failed: 0, stuck: 0 },
+  runs: { waiting: 0, scheduled: 2, running: 1, handedOff: 0, failed: 0, stuck: 0 },
   oldestWaitMs: 0,
   lastDay: { succeeded: 1440, dead: 0, cancelled: 0, skipped: 0, setAside: 0 },
   workers: [],

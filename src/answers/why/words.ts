@@ -61,7 +61,7 @@ function outcome(run: RunRecord, text: Text): string {
       return `it succeeded${by}: ${attempts} ran from ${text(run.startedAt)}${took(run)} on ${holder(run)}`;
     case 'running':
       if (run.handOff !== null)
-        return `it is handed off${receiverText(run.handOff)}${by} since ${text(run.handOff.handedOverAt)}, until ${text(run.handOff.leaseUntil)} (tock show ${run.id})`;
+        return `it is handed off${receiverText(run.handOff)}${by} since ${text(run.handOff.handedOffAt)}, until ${text(run.handOff.leaseUntil)} (tock show ${run.id})`;
       return `it is running${by}: ${attempts} since ${text(run.startedAt)} on ${holder(run)}`;
     case 'queued':
       if (isNever(run.runAt)) return `it is queued${by}, and goes on when its wait is over`;

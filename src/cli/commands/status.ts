@@ -125,7 +125,7 @@ function facts({
       [
         counted(runs.waiting, 'waiting'),
         counted(runs.scheduled, 'scheduled'),
-        `${counted(runs.running, 'running', 'cyan')}${runs.handedOver > 0 ? ` (${runs.handedOver} handed off)` : ''}`,
+        `${counted(runs.running, 'running', 'cyan')}${runs.handedOff > 0 ? ` (${runs.handedOff} handed off)` : ''}`,
         counted(runs.failed, 'failed and waiting for a retry', 'yellow'),
         counted(runs.stuck, 'stuck', 'red'),
       ].join(', '),

@@ -117,11 +117,11 @@ function Schedule({ view, name }: { readonly view: View; readonly name: string }
 }
 
 function HandedOff({ view, handOff }: { readonly view: View; readonly handOff: HandOffRecord }) {
-  const { handedOverAt, to } = handOff;
+  const { handedOffAt, to } = handOff;
   return (
     <>
       {to === null ? '' : `to ${plainLine(to, 200)} `}
-      {handedOverAt === null ? null : <Time view={view} at={handedOverAt} />}
+      {handedOffAt === null ? null : <Time view={view} at={handedOffAt} />}
     </>
   );
 }

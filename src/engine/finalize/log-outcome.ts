@@ -39,7 +39,7 @@ const LEVELS: Readonly<Record<OutcomeWord, 'debug' | 'info' | 'warn' | 'error'>>
   deferred: 'debug',
   released: 'info',
   waiting: 'info',
-  handedOver: 'info',
+  handedOff: 'info',
   lost: 'error',
 };
 
@@ -55,10 +55,10 @@ export function logOutcome(
   if (!isEnabled(engine.logger, LEVELS[word])) return;
   const error = outcome?.error;
   const why = error ? `: ${messageOnOneLine(error)}` : '';
-  const ended = word === 'handedOver' ? 'handed off' : word === 'waiting' ? 'began to wait' : word;
+  const ended = word === 'handedOff' ? 'handed off' : word === 'waiting' ? 'began to wait' : word;
   engine.logger[LEVELS[word]](
     {
-      event: `run.${word === 'handedOver' ? 'handed_over' : word}`,
+      event: `run.${word === 'handedOff' ? 'handed_off' : word}`,
       ...logFields(run),
       duration_ms: Math.round(durationMs),
       ...(error ? { error: withoutStacks(error) } : {}),
@@ -98,7 +98,7 @@ function waitText({ delayMs, until, snoozed }: Wait): string {
 }
 
 export function wordFor(transition: Outcome['transition']): OutcomeWord {
-  if (transition === 'handOff') return 'handedOver';
+  if (transition === 'handOff') return 'handedOff';
   if (transition === 'release') return 'released';
   if (transition === 'suspend') return 'waiting';
   return transition === 'defer' ? 'deferred' : TRANSITIONS[transition].to;

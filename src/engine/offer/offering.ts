@@ -55,7 +55,7 @@ async function offerIn(
         handOff: { leaseMs: 0, to: null, offer: { payload: payload === run.payload ? undefined : payload } },
       }),
     onWritten: () => undefined,
-    room: held => room - worker.outcomeCounts.handedOver - held,
+    room: held => room - worker.outcomeCounts.handedOff - held,
   };
   // Alerts are evaluated by those that execute runs.
   const engine: Engine = { ...base, relay, alerting: undefined };
@@ -98,8 +98,8 @@ export function createOffering(engine: Engine, signal: AbortSignal, onOffered: (
   const offer = async () => {
     do {
       isAskedAgain = false;
-      const { handedOver } = await offerDue(engine, signal);
-      if (handedOver > 0) onOffered();
+      const { handedOff } = await offerDue(engine, signal);
+      if (handedOff > 0) onOffered();
     } while (isAskedAgain && !signal.aborted);
   };
   return {

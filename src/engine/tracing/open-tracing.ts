@@ -148,7 +148,7 @@ function wordFor(outcome: Outcome | null): string {
   if (outcome === null) return 'lost';
   if (outcome.transition === 'release') return 'released';
   if (outcome.transition === 'suspend') return 'waiting';
-  if (outcome.transition === 'handOff') return 'handed over';
+  if (outcome.transition === 'handOff') return 'handed off';
   return outcome.transition === 'defer' ? 'deferred' : TRANSITIONS[outcome.transition].to;
 }
 

@@ -31,7 +31,7 @@ export function relayAway(queue: string, relayedTo: string, waiting: number): Wo
 
 /** `812 handed off: 790 completed, 2 failed, 1 taken back, 19 waiting; 3 answers came too late`. */
 export function handOffsText(figures: QueueHandOffs): string {
-  const { handedOver, completed, failed, leaseEnded, waiting, refused } = figures;
+  const { handedOff, completed, failed, leaseEnded, waiting, refused } = figures;
   const late = refused === 0 ? '' : `; ${refused === 1 ? '1 answer' : `${refused} answers`} came too late`;
-  return `${handedOver} handed off: ${completed} completed, ${failed} failed, ${leaseEnded} taken back, ${waiting} waiting${late}`;
+  return `${handedOff} handed off: ${completed} completed, ${failed} failed, ${leaseEnded} taken back, ${waiting} waiting${late}`;
 }

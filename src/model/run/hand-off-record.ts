@@ -9,7 +9,7 @@ export type HandOffDecision = 'succeeded' | 'failed' | 'dead';
 export interface HandOffRecord {
   readonly fence: number;
   /** Null: the answer came, but the handler did not hand the run off. */
-  readonly handedOverAt: Date | null;
+  readonly handedOffAt: Date | null;
   /** Who is to complete it, as the handler has said; null: nothing was said. */
   readonly to: string | null;
   /** The end of its lease; null: not handed off. */
@@ -47,16 +47,16 @@ export function handOffState(
   isCancelRequested: boolean,
   now: number,
 ): { readonly phase: HandOffPhase; readonly text: string } {
-  const { handedOverAt, leaseUntil, decidedAt, decision } = handOff;
+  const { handedOffAt, leaseUntil, decidedAt, decision } = handOff;
   const ago = (at: Date | null) => `${formatSpan(Math.max(now - (at?.getTime() ?? now), 0))} ago`;
-  const handed = `it was handed off${receiverText(handOff)} ${ago(handedOverAt)}`;
+  const handed = `it was handed off${receiverText(handOff)} ${ago(handedOffAt)}`;
   if (decision !== null)
     return { phase: 'decided', text: `${handed}, and was ${DECISIONS[decision]} ${ago(decidedAt)}` };
   if (isCancelRequested) return { phase: 'cancelled', text: `${handed}, and was cancelled` };
   if (leaseUntil !== null && leaseUntil.getTime() >= Date.parse(OFFERED_UNTIL))
     return {
       phase: 'open',
-      text: `it was offered to workers that speak SQL ${ago(handedOverAt)}, and none has claimed it`,
+      text: `it was offered to workers that speak SQL ${ago(handedOffAt)}, and none has claimed it`,
     };
   const left = (leaseUntil?.getTime() ?? now) - now;
   return left > 0

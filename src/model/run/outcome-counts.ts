@@ -2,7 +2,7 @@
 
 /**
  * `waiting`: the handler ended to wait. `deferred`: claimed outside the window, without a slot under a limit,
- * or too long before its handler could be called. `handedOver`: another system is to complete it. `lost`: the
+ * or too long before its handler could be called. `handedOff`: another system is to complete it. `lost`: the
  * lease had expired before the outcome could be written.
  */
 export type OutcomeCounts = Record<
@@ -15,7 +15,7 @@ export type OutcomeCounts = Record<
   | 'deferred'
   | 'released'
   | 'waiting'
-  | 'handedOver'
+  | 'handedOff'
   | 'lost',
   number
 >;
@@ -31,7 +31,7 @@ export function noOutcomes(): OutcomeCounts {
     deferred: 0,
     released: 0,
     waiting: 0,
-    handedOver: 0,
+    handedOff: 0,
     lost: 0,
   };
 }

@@ -62,7 +62,7 @@ with ${AWAITED_KEYS}, groups as materialized (
     coalesce(sum(g.count) filter (where g.status in ('queued', 'failed') and g.is_due), 0) as waiting,
     coalesce(sum(g.count) filter (where g.status = 'queued' and not g.is_due), 0) as scheduled,
     coalesce(sum(g.count) filter (where g.status = 'running'), 0) as running,
-    coalesce(sum(g.count) filter (where g.status = 'running' and g.locked_by = '${HANDED_OFF}'), 0) as handed_over,
+    coalesce(sum(g.count) filter (where g.status = 'running' and g.locked_by = '${HANDED_OFF}'), 0) as handed_off,
     coalesce(sum(g.count) filter (where g.status = 'failed'), 0) as failed,
     coalesce(sum(g.expired) filter (where g.status = 'running'), 0) as stuck,
     min(g.oldest) filter (where g.status in ('queued', 'failed') and g.is_due) as oldest,
@@ -114,7 +114,7 @@ select jsonb_build_object(
       and paused_at is null and broken_at is null and vanished_at is null)`)}, 0)) from tock.job_definitions),
   'runs', (select jsonb_build_object(
     'waiting', coalesce(sum(waiting), 0), 'scheduled', coalesce(sum(scheduled), 0), 'running', coalesce(sum(running), 0),
-    'handedOver', coalesce(sum(handed_over), 0), 'failed', coalesce(sum(failed), 0), 'stuck', coalesce(sum(stuck), 0)) from live),
+    'handedOff', coalesce(sum(handed_off), 0), 'failed', coalesce(sum(failed), 0), 'stuck', coalesce(sum(stuck), 0)) from live),
   'frozen', ${FREEZE_JSON},
   'oldestWaitMs', coalesce((select ${waitMs('min(oldest)')} from live), 0),
   'lastDay', jsonb_build_object('succeeded', 0, 'dead', 0, 'cancelled', 0, 'skipped', 0)

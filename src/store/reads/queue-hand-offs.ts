@@ -22,10 +22,10 @@ with relayed as materialized (
       select from tock.job_runs_live r where r.id = h.run_id and r.fence = h.fence and r.locked_by = '${HANDED_OFF}')))::integer as waiting,
     sum(h.refused_count)::integer as refused
   from tock.job_hand_offs h
-  where h.created_at > (select tock.now() - interval '24 hours') and h.handed_over_at is not null and strpos(h.handed_to, '.work.') > 0
+  where h.created_at > (select tock.now() - interval '24 hours') and h.handed_off_at is not null and strpos(h.handed_to, '.work.') > 0
   group by 1, 2
 )
-select q.name as queue, q.relayed_to as "relayedTo", coalesce(h.count, 0) as "handedOver", coalesce(h.completed, 0) as completed,
+select q.name as queue, q.relayed_to as "relayedTo", coalesce(h.count, 0) as "handedOff", coalesce(h.completed, 0) as completed,
   coalesce(h.failed, 0) as failed, coalesce(h.unanswered - h.waiting, 0) as "leaseEnded", coalesce(h.waiting, 0) as waiting,
   coalesce(h.refused, 0) as refused
 from relayed q left join handed_off h on h.queue = q.name and h.broker = q.relayed_to

@@ -10,7 +10,7 @@ export interface JobHandOffs {
   run_id: Bigint;
   fence: number;
   created_at: Defaulted<Timestamp>;
-  handed_over_at: Timestamp | null;
+  handed_off_at: Timestamp | null;
   handed_to: string | null;
   worker_id: Uuid | null;
   due_at: Timestamp | null;

@@ -24,7 +24,7 @@ async function handedOff(until = "now() + interval '2 days'"): Promise<string> {
   await client.query(`
     insert into tock.job_runs_live (id, job, status, attempts, max_attempts, fence, locked_by, locked_until, run_at, started_at)
     values (${id}, 'greet', 'running', 2, 10, 3, '${OVER}', ${until}, ${until}, now() - interval '3 hours');
-    insert into tock.job_hand_offs (run_id, fence, handed_over_at, handed_to, due_at, lease_until, refused_count)
+    insert into tock.job_hand_offs (run_id, fence, handed_off_at, handed_to, due_at, lease_until, refused_count)
     values (${id}, 3, now() - interval '3 hours', 'the bank', now() - interval '4 hours', ${until}, 0)`);
   return id;
 }

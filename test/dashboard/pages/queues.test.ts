@@ -335,7 +335,7 @@ describe('buttons', () => {
 describe('a relayed queue', () => {
   it('says to whom, whether a relay is at work, and what became of what was handed off', async () => {
     await kit.tock.queues.set('relayed', { relay: 'rabbitmq' });
-    await kit.sql(`insert into tock.job_hand_offs (run_id, fence, handed_over_at, handed_to, decided_at, decision, written_at, refused_count) values
+    await kit.sql(`insert into tock.job_hand_offs (run_id, fence, handed_off_at, handed_to, decided_at, decision, written_at, refused_count) values
       (9001, 1, tock.now(), 'rabbitmq: tock.work.relayed', tock.now(), 'succeeded', tock.now(), 1),
       (9002, 1, tock.now(), 'rabbitmq: tock.work.relayed', tock.now(), 'dead', tock.now(), 0),
       (9003, 1, tock.now(), 'rabbitmq: tock.work.relayed', null, null, null, 0),

@@ -62,7 +62,7 @@ const slots = async () =>
 const handedOff = async (job: string = pays.name) => {
   const id = await test.tock.enqueue(job);
   const { executed } = await test.tock.tick();
-  expect(executed).toMatchObject({ claimed: 1, handedOver: 1 });
+  expect(executed).toMatchObject({ claimed: 1, handedOff: 1 });
   return id;
 };
 
@@ -79,7 +79,7 @@ describe('a run that is handed off', () => {
       handOff: {
         fence: 1,
         to: 'the bank',
-        handedOverAt: new Date('2026-03-02T12:00:00Z'),
+        handedOffAt: new Date('2026-03-02T12:00:00Z'),
         decision: null,
         refused: 0,
       },
@@ -353,7 +353,7 @@ describe('an answer that comes before the handoff is recorded', () => {
     expect(await run(id)).toMatchObject({
       status: 'failed',
       errors: [{ message: 'the answer to the mail was lost' }],
-      handOffs: [{ handedOverAt: null, decision: 'succeeded' }],
+      handOffs: [{ handedOffAt: null, decision: 'succeeded' }],
     });
   });
 

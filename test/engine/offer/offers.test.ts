@@ -77,7 +77,7 @@ describe('a queue that is relayed to sql', () => {
   }, async () => {
     const id = await send();
     const { executed: counts } = await test.tock.tick();
-    expect(counts).toMatchObject({ claimed: 1, handedOver: 1 });
+    expect(counts).toMatchObject({ claimed: 1, handedOff: 1 });
     expect(await run(id)).toMatchObject({ status: 'running', attempts: 1 });
     const [first, ...others] = await claim();
     if (!first) throw new Error('nothing was claimed');
@@ -100,7 +100,7 @@ describe('a queue that is relayed to sql', () => {
     expect(await run(id)).toMatchObject({ status: 'succeeded', output: { sent: true } });
     expect(executed).toEqual([]);
     const [figures] = (await test.tock.status()).handOffs;
-    expect(figures).toMatchObject({ queue: 'mail', handedOver: 1, completed: 1, waiting: 0, refused: 1 });
+    expect(figures).toMatchObject({ queue: 'mail', handedOff: 1, completed: 1, waiting: 0, refused: 1 });
   });
 
   it('gives out the most urgent first, and each run once to two who claim at once', {

@@ -112,7 +112,7 @@ const ACTS: Readonly<Record<string, Act>> = {
     id: async () => {
       const id = await add({ ...running, locked_by: HANDED_OFF })();
       await test.sql(
-        `insert into tock.job_hand_offs (run_id, fence, handed_over_at) values ($1, 1, tock.now())`,
+        `insert into tock.job_hand_offs (run_id, fence, handed_off_at) values ($1, 1, tock.now())`,
         [id],
       );
       return id;

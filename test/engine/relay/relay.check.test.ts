@@ -74,7 +74,7 @@ const figuresOf = async (relay: Relay) => {
   const { queues } = await relay.figures();
   const [figures] = queues;
   if (figures === undefined) throw new Error('there are no figures');
-  expect(figures.completed + figures.failed + figures.leaseEnded + figures.waiting).toBe(figures.handedOver);
+  expect(figures.completed + figures.failed + figures.leaseEnded + figures.waiting).toBe(figures.handedOff);
   return figures;
 };
 
@@ -112,7 +112,7 @@ describe('a relay', () => {
     expect(executed).toEqual([]);
     // It counts them a moment after it has written them.
     await until(async () => (await relay.figures()).completed === 3, 'the relay to count them');
-    expect(await figuresOf(relay)).toMatchObject({ handedOver: 3, completed: 3, waiting: 0, refused: 0 });
+    expect(await figuresOf(relay)).toMatchObject({ handedOff: 3, completed: 3, waiting: 0, refused: 0 });
     expect(await relay.figures()).toMatchObject({
       published: 3,
       unconfirmed: 0,
@@ -183,7 +183,7 @@ describe('a relay', () => {
     expect((await test.tock.runs.get(again))?.errors[0]).toMatchObject({ message: 'no\ufffd route' });
     await answer(broker.taken[2]);
     await ended([again]);
-    expect(await figuresOf(relay)).toMatchObject({ handedOver: 3, completed: 1, failed: 2 });
+    expect(await figuresOf(relay)).toMatchObject({ handedOff: 3, completed: 1, failed: 2 });
   });
 
   it('publishes a job that its own process does not know, and lets no definition vanish', async () => {
@@ -242,7 +242,7 @@ describe('a relay', () => {
     const consumer = await echo(broker, ['mail']);
     await ended(ids);
     await consumer.stop();
-    expect(await figuresOf(relay)).toMatchObject({ handedOver: 10, completed: 10 });
+    expect(await figuresOf(relay)).toMatchObject({ handedOff: 10, completed: 10 });
   });
 
   it('takes back what nobody answers, and refuses the old answer', async () => {
@@ -260,7 +260,7 @@ describe('a relay', () => {
     await answer(broker.taken[1]);
     await ended([id]);
     await until(async () => (await relay.figures()).refused === 1, 'the old answer to be refused');
-    expect(await figuresOf(relay)).toMatchObject({ handedOver: 2, completed: 1, leaseEnded: 1, refused: 1 });
+    expect(await figuresOf(relay)).toMatchObject({ handedOff: 2, completed: 1, leaseEnded: 1, refused: 1 });
   });
 
   it('extends leases', async () => {
@@ -331,7 +331,7 @@ describe('a relay', () => {
     }
     await ended([id]);
     expect(events('relay.answers_waiting')).toHaveLength(1);
-    expect(await figuresOf(relay)).toMatchObject({ handedOver: 1, completed: 1, refused: 0 });
+    expect(await figuresOf(relay)).toMatchObject({ handedOff: 1, completed: 1, refused: 0 });
   });
 });
 
@@ -343,7 +343,7 @@ describe('a consumer', () => {
     await ended(ids);
     await consumer.stop();
     expect(executed.toSorted()).toEqual(ids.toSorted());
-    expect(await figuresOf(relay)).toMatchObject({ handedOver: 20, completed: 20, waiting: 0 });
+    expect(await figuresOf(relay)).toMatchObject({ handedOff: 20, completed: 20, waiting: 0 });
   });
 });
 
@@ -363,7 +363,7 @@ describe('a broker that fails', () => {
     expect(events('relay.broker_away')).toHaveLength(1);
     expect(events('relay.broker_back')).toHaveLength(1);
     expect(lines.length).toBeLessThan(2 * 300 + 50);
-    expect(await figuresOf(relay)).toMatchObject({ handedOver: 300, completed: 300 });
+    expect(await figuresOf(relay)).toMatchObject({ handedOff: 300, completed: 300 });
   });
 
   it('may have delivered what it did not confirm: the old answer changes nothing', async () => {
@@ -379,7 +379,7 @@ describe('a broker that fails', () => {
     expect(repeated.size).toBe(5);
     for (const id of ids) expect((await test.tock.runs.get(id))?.output).toBe(repeated.has(id) ? 2 : 1);
     await until(async () => (await relay.figures()).refused === 5, 'the old answers to be refused');
-    expect(await figuresOf(relay)).toMatchObject({ handedOver: 20, completed: 20 });
+    expect(await figuresOf(relay)).toMatchObject({ handedOff: 20, completed: 20 });
     expect(await test.sql('select from tock.job_runs where attempts <> 1')).toEqual([]);
   });
 
@@ -412,11 +412,11 @@ describe('a broker that fails', () => {
     await ended(ids);
     expect(
       await test.sql(
-        'select from tock.job_hand_offs where decided_at >= handed_over_at and written_at = decided_at',
+        'select from tock.job_hand_offs where decided_at >= handed_off_at and written_at = decided_at',
       ),
     ).toHaveLength(10);
     expect(await test.tock.runs.get(ids[0] ?? '')).toMatchObject({ output: 'quick', attempts: 1 });
-    expect(await figuresOf(relay)).toMatchObject({ handedOver: 10, completed: 10, refused: 0 });
+    expect(await figuresOf(relay)).toMatchObject({ handedOff: 10, completed: 10, refused: 0 });
   });
 
   it('delivers messages and answers twice: each run is completed once', async () => {
@@ -430,7 +430,7 @@ describe('a broker that fails', () => {
       return completed === 100 && refused === 300;
     }, 'the other three answers of each run to be refused');
     await consumer.stop();
-    expect(await figuresOf(relay)).toMatchObject({ handedOver: 100, completed: 100, refused: 300 });
+    expect(await figuresOf(relay)).toMatchObject({ handedOff: 100, completed: 100, refused: 300 });
   });
 
   it('that never answers has confirmed nothing', async () => {
@@ -445,7 +445,7 @@ describe('a broker that fails', () => {
     const consumer = await echo(broker, ['mail']);
     await ended(ids);
     await consumer.stop();
-    const { handedOver: count, completed } = await figuresOf(relay);
+    const { handedOff: count, completed } = await figuresOf(relay);
     expect(completed).toBe(count);
   });
 
@@ -489,7 +489,7 @@ describe('a message that can never be published', () => {
       message: 'memory does not take this message: it is too large',
     });
     expect(events('relay.broker_away')).toEqual([]);
-    expect(await figuresOf(relay)).toMatchObject({ handedOver: 3, completed: 3 });
+    expect(await figuresOf(relay)).toMatchObject({ handedOff: 3, completed: 3 });
   });
 
   it('does not keep the relay from finding that the broker is back', async () => {
@@ -545,7 +545,7 @@ describe('relays of the same queue', () => {
     await consumer.stop();
     expect(new Set(broker.ids).size).toBe(broker.ids.length);
     expect(broker.taken).toHaveLength(500);
-    expect(await figuresOf(first)).toMatchObject({ handedOver: 500, completed: 500 });
+    expect(await figuresOf(first)).toMatchObject({ handedOff: 500, completed: 500 });
   });
 
   it('take over from one that is stopped in the middle: nothing is lost', async () => {
@@ -566,7 +566,7 @@ describe('relays of the same queue', () => {
     await consumer.stop();
     expect(new Set(broker.ids).size).toBe(broker.ids.length);
     expect(await test.sql('select from tock.job_runs where attempts <> 1')).toEqual([]);
-    expect(await figuresOf(second)).toMatchObject({ handedOver: 300, completed: 300 });
+    expect(await figuresOf(second)).toMatchObject({ handedOff: 300, completed: 300 });
   });
 });
 

@@ -6,7 +6,7 @@ const at = (hour: number) => new Date(Date.UTC(2026, 2, 2, hour));
 const NOW = at(12).getTime();
 const open: HandOffRecord = {
   fence: 1,
-  handedOverAt: at(10),
+  handedOffAt: at(10),
   to: 'finance',
   leaseUntil: at(20),
   decidedAt: null,

@@ -90,7 +90,7 @@ describe('a handoff', () => {
     expect(await noteOf(id)).toMatchObject({
       fence: 3,
       handed_to: 'finance',
-      handed_over_at: new Date(NOW),
+      handed_off_at: new Date(NOW),
       due_at: new Date('2026-03-02T11:59:00Z'),
       lease_until: until,
       worker_id: WORKER,
@@ -350,7 +350,7 @@ describe('the functions', () => {
 
   it('know the same constants as the code', async () => {
     const [row] = await test.sql<{ text: string }>(
-      `select string_agg(prosrc, ' ') as text from pg_proc where pronamespace = 'tock'::regnamespace and proname in ('lock_handed_over', 'decide')`,
+      `select string_agg(prosrc, ' ') as text from pg_proc where pronamespace = 'tock'::regnamespace and proname in ('lock_handed_off', 'decide')`,
     );
     expect(row?.text).toContain(`'${HANDED_OFF}'`);
     expect(new Date(/'(9999-\d\d-\d\dZ)'/.exec(row?.text ?? '')?.[1] ?? '')).toEqual(new Date(DECIDED_UNTIL));
@@ -376,7 +376,7 @@ describe('a role that completes runs', () => {
         'select from tock.job_runs_live',
         'update tock.job_runs_live set fence = 9',
         `select tock.decide(${id}, 3, 'succeeded', null, null, null)`,
-        `select tock.lock_handed_over(${id}, 3)`,
+        `select tock.lock_handed_off(${id}, 3)`,
         `select tock.enqueue('noop')`,
       ])
         await expect(client.query(text)).rejects.toThrow(/permission denied/);

@@ -79,7 +79,7 @@ function randomCase(random: () => number): Case {
     run: kind === 'waiting' ? { status: 'queued', fence: 3, run_at: at(-20) } : running,
     note:
       (isHandedOff && hasNote) || kind === 'decided'
-        ? { handed_over_at: at(-9), due_at: at(-20), lease_until: at(lease), ...decided }
+        ? { handed_off_at: at(-9), due_at: at(-20), lease_until: at(lease), ...decided }
         : null,
     answered: pick(3, 3, 3, 2, 4),
     result: pick<unknown>(
@@ -126,7 +126,7 @@ async function outcome(ids: readonly string[]) {
       [ids],
     ),
     notes: await test.sql(
-      `select array_position($1::bigint[], run_id) as run, fence, handed_over_at, due_at, lease_until, decided_at, decision, output, error ->> 'code' as code,
+      `select array_position($1::bigint[], run_id) as run, fence, handed_off_at, due_at, lease_until, decided_at, decision, output, error ->> 'code' as code,
          written_at, refused_count from tock.job_hand_offs where run_id = any($1) order by run_id, fence`,
       [ids],
     ),

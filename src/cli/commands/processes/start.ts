@@ -205,12 +205,12 @@ async function drain(shell: Shell, { tock, daemon, isForNext }: Drained): Promis
   }
   await stopping;
   if (isForNext) return;
-  const { succeeded, failed, dead, released, handedOver } = daemon.outcomeCounts;
+  const { succeeded, failed, dead, released, handedOff } = daemon.outcomeCounts;
   const parts = [
     `${succeeded} succeeded`,
     `${failed} failed`,
     `${dead} dead`,
-    ...(handedOver > 0 ? [`${handedOver} handed off`] : []),
+    ...(handedOff > 0 ? [`${handedOff} handed off`] : []),
     ...(released > 0 ? [`${released} given back to the queue`] : []),
   ];
   shell.say(`stopped: ${parts.join(', ')}`);

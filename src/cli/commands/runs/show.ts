@@ -198,7 +198,7 @@ function time(date: Date | null): string {
 
 function leaseText({ status, worker, lockedBy, lockedUntil, handOff }: RunRecord): string {
   if (handOff !== null)
-    return `${cleanLine(`handed off${receiverText(handOff)}`)} since ${time(handOff.handedOverAt)}, until ${time(handOff.leaseUntil)}`;
+    return `${cleanLine(`handed off${receiverText(handOff)}`)} since ${time(handOff.handedOffAt)}, until ${time(handOff.leaseUntil)}`;
   if (status !== 'running' || lockedUntil === null) return '';
   const holder = cleanLine(worker ?? `worker ${lockedBy ?? 'unknown'}`);
   return `held by ${holder} until ${localTime(lockedUntil)} (${relative(lockedUntil)})`;

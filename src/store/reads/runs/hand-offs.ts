@@ -17,13 +17,13 @@ export const HAND_OFFS: RawBuilder<readonly HandOffRow[]> = jsonArrayFrom(
   db
     .selectFrom('tock.job_hand_offs as h')
     .where('h.run_id', '=', sql.ref<string>('r.id'))
-    .where(h => h.or([h('h.handed_over_at', 'is not', null), h('h.decided_at', 'is not', null)]))
+    .where(h => h.or([h('h.handed_off_at', 'is not', null), h('h.decided_at', 'is not', null)]))
     .select(h => [
       'h.fence',
       'h.handed_to as to',
       'h.decision',
       'h.refused_count as refused',
-      readableText(h.ref('h.handed_over_at')).as('handedOverAt'),
+      readableText(h.ref('h.handed_off_at')).as('handedOffAt'),
       readableText(h.ref('h.lease_until')).as('leaseUntil'),
       readableText(h.ref('h.decided_at')).as('decidedAt'),
       readableText(h.ref('h.due_at')).as('dueAt'),
@@ -46,7 +46,7 @@ export function readHandOffs({ status, lockedBy, fence, runAt }: HandedRun, rows
     .map(
       ({ fence: under, to, decision, refused, ...times }): HandOffRecord => ({
         fence: under,
-        handedOverAt: date(times.handedOverAt),
+        handedOffAt: date(times.handedOffAt),
         to,
         leaseUntil: date(times.leaseUntil),
         decidedAt: date(times.decidedAt),

@@ -63,9 +63,9 @@ with answer as materialized (
     and r.id = any(array(select a.id from answer a where ${isKeepable('a.result')}))
   order by r.id for update
 ), decided as (
-  insert into tock.job_hand_offs as h (run_id, fence, handed_over_at, decided_at, decision, written_at)
+  insert into tock.job_hand_offs as h (run_id, fence, handed_off_at, decided_at, decision, written_at)
   select held.id, held.fence, tock.now(), tock.now(), 'succeeded', tock.now() from held order by held.id
-  on conflict (run_id, fence) do update set handed_over_at = coalesce(h.handed_over_at, excluded.handed_over_at),
+  on conflict (run_id, fence) do update set handed_off_at = coalesce(h.handed_off_at, excluded.handed_off_at),
     decided_at = excluded.decided_at, decision = excluded.decision, written_at = excluded.written_at, output = null, error = null, retry_at = null
   where h.decided_at is null
   returning h.run_id, h.due_at

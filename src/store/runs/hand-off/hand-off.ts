@@ -39,10 +39,10 @@ with outcome as materialized (
   select r.id, r.fence, r.run_at, r.cancel_requested_at from tock.job_runs_live r
   where ${isHeld('r', 'succeed')} order by r.id for update
 ), ${withdrawAsked('held')}, kept as (
-  insert into tock.job_hand_offs as h (run_id, fence, handed_over_at, handed_to, worker_id, due_at, lease_until)
+  insert into tock.job_hand_offs as h (run_id, fence, handed_off_at, handed_to, worker_id, due_at, lease_until)
   select held.id, held.fence, tock.now(), o.handed_to, :workerId::uuid, held.run_at, tock.now() + o.lease_ms * interval '1 millisecond'
   from held join outcome o using (id) where held.cancel_requested_at is null order by held.id
-  on conflict (run_id, fence) do update set handed_over_at = excluded.handed_over_at, handed_to = excluded.handed_to,
+  on conflict (run_id, fence) do update set handed_off_at = excluded.handed_off_at, handed_to = excluded.handed_to,
     worker_id = excluded.worker_id, due_at = excluded.due_at, lease_until = greatest(excluded.lease_until, h.lease_until)
   returning h.run_id, h.lease_until, h.decided_at is not null as is_decided
 ), handed_off as (

@@ -24,7 +24,7 @@ export const receiver = (run: string) => `coalesce(' to ' || ${noted(run, 'hande
 
 /** Whether the outcome of a handoff was decided and is not written yet. A small partial index has these. */
 export const isUnwritten = (handOff: string) =>
-  `${handOff}.handed_over_at is not null and ${handOff}.decided_at is not null and ${handOff}.written_at is null`;
+  `${handOff}.handed_off_at is not null and ${handOff}.decided_at is not null and ${handOff}.written_at is null`;
 
 /** Whether there is such an outcome. */
 export const HAS_DECIDED = `exists (select from tock.job_hand_offs h where ${isUnwritten('h')})`;
