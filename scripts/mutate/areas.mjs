@@ -29,7 +29,6 @@ export const AREAS = [
       'src/engine/claim/claims.ts',
       'src/engine/worker/worker.ts',
       'src/store/runs/claim/claim.ts',
-      'src/store/runs/claim/claim-rows.ts',
       'src/engine/claim/watermarks.ts',
       'src/store/runs/claim/queue-lanes.ts',
       'src/store/runs/claim/claimed-run.ts',

@@ -1,16 +1,18 @@
 // One tick: register → reap → materialize → offer → claim → execute → finalize.
-import { boundOf, STEP_MS } from '../model/clock.js';
+import { boundOf, type IsOver, STEP_MS } from '../model/clock.js';
+import { type Duration, parseDuration } from '../model/duration.js';
+import { TockError } from '../model/errors.js';
 import { noOutcomes, type OutcomeCounts } from '../model/run/outcome-counts.js';
 import type { ReapedRuns } from '../store/runs/reap/reap.js';
 import { evaluateAlerts } from './alerts/evaluate.js';
 import { type RegisterResult, register } from './definitions/register.js';
-import type { Engine } from './engine.js';
+import type { Engine, Settings } from './engine.js';
 import { fairKeysCome } from './materialize/follow-chains.js';
-import type { MaterializeResult } from './materialize/materialize.js';
+import { type MaterializeResult, materialize } from './materialize/materialize.js';
 import { createRollUp } from './metrics/roll-up.js';
 import { noteOwnTick } from './note-tick.js';
 import { addTo, offerDue } from './offer/offering.js';
-import { createPreparation, type Preparation } from './prepare.js';
+import { type Reaping, reap } from './reap.js';
 import { beginUpkeep } from './retention/coming-partitions.js';
 import { lookForWebhooks } from './webhooks/look.js';
 import { openWorker } from './worker/worker.js';
@@ -167,4 +169,118 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
+}
+
+// What comes before the claims of a tick: it reaps and materializes in parts, with claims in between.
+// So what is due already waits neither for a long backlog nor for a slow database.
+
+export interface Preparation {
+  /** The first part. Returns what reaping has found. */
+  begin(): Promise<Reaping>;
+  /** The next part of what is left. */
+  goOn(): Promise<void>;
+  /** Something is left, as far as it is known. */
+  readonly isMore: boolean;
+  /** By all parts so far. */
+  readonly reaped: ReapedRuns;
+  readonly materialized: MaterializeResult;
+}
+
+/** @param bound begins a part of a step */
+export function createPreparation(engine: Engine, bound: () => IsOver): Preparation {
+  let reaped: ReapedRuns = { failed: 0, dead: 0, cancelled: 0 };
+  let materialized: MaterializeResult = { definitions: 0, runs: 0, skips: 0, broken: [] };
+  let mustReap = true;
+  let mustMaterialize = true;
+  const reapOn = async () => {
+    const reaping = await reap(engine, bound());
+    mustReap = reaping.isMore;
+    const { failed, dead, cancelled } = reaping.reaped;
+    reaped = {
+      failed: reaped.failed + failed,
+      dead: reaped.dead + dead,
+      cancelled: reaped.cancelled + cancelled,
+    };
+    return reaping;
+  };
+  const materializeOn = async () => {
+    const { isMore, definitions, runs, skips, broken } = await materialize(engine, { isOver: bound() });
+    mustMaterialize = isMore;
+    materialized = {
+      definitions: materialized.definitions + definitions,
+      runs: materialized.runs + runs,
+      skips: materialized.skips + skips,
+      broken: [...materialized.broken, ...broken],
+    };
+  };
+  return {
+    async begin() {
+      const reaping = await reapOn();
+      await materializeOn();
+      return reaping;
+    },
+    async goOn() {
+      if (mustReap) await reapOn();
+      if (mustMaterialize) await materializeOn();
+    },
+    get isMore() {
+      return mustReap || mustMaterialize;
+    },
+    get reaped() {
+      return reaped;
+    },
+    get materialized() {
+      return materialized;
+    },
+  };
+}
+
+// A tick that ends within a time, where a platform would kill it later.
+
+const LEAST_MS = 1000;
+const MAX_RESERVE_MS = 2000;
+
+/** How a tick's time is divided. All in milliseconds, from its start. */
+export interface TickParts {
+  /** Until then new runs are claimed. */
+  readonly claimMs: number;
+  /** Then the signals of runs that have not ended abort. */
+  readonly endMs: number;
+  /** How long they have to stop after that; what remains of the time is for writing how they ended. */
+  readonly graceMs: number;
+}
+
+/**
+ * Most of the time is for claiming. A fifth is for the runs to end, and a tenth for those to stop that do
+ * not, but no more than the settings `drain` and `grace`; another fifth, two seconds at most, is for the last
+ * statements.
+ */
+export function partsOf(
+  withinMs: number,
+  { drainMs, graceMs }: Pick<Settings, 'drainMs' | 'graceMs'>,
+): TickParts {
+  const grace = Math.min(graceMs, withinMs / 10);
+  const endMs = withinMs - Math.min(MAX_RESERVE_MS, withinMs / 5) - grace;
+  return { claimMs: endMs - Math.min(drainMs, withinMs / 5), endMs, graceMs: grace };
+}
+
+/** @throws TockError TOCK_BAD_DURATION; TOCK_BAD_OPTION for less than a second */
+export function readWithin(within: Duration, what: string): number {
+  const ms = parseDuration(within, what);
+  if (ms >= LEAST_MS) return ms;
+  throw new TockError('TOCK_BAD_OPTION', `${what} is ${ms}ms; a tick takes 1s at least`);
+}
+
+/**
+ * {@link runTick}, which returns within the time as long as the server answers. Runs that have not ended by
+ * then are given back, and their attempts are not counted.
+ */
+export async function tickWithin(
+  engine: Engine,
+  options: Omit<TickOptions, 'budgetMs' | 'endMs'>,
+  withinMs: number,
+): Promise<TickSummary> {
+  const { claimMs, endMs, graceMs } = partsOf(withinMs, engine.settings);
+  const hurried = { ...engine, settings: { ...engine.settings, graceMs } };
+  return await runTick(hurried, { ...options, budgetMs: claimMs, endMs });
 }

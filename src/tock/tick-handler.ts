@@ -3,7 +3,7 @@
 //   GET or POST, Authorization: Bearer SECRET  ->  200 and the summary of a tick
 //   405 another method, 401 another secret, 503 the database is away or slow, 500 the tick failed
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { readWithin } from '../engine/tick-within.js';
+import { readWithin } from '../engine/run-tick.js';
 import type { Duration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import { checkOptions, optionNames } from '../model/options.js';

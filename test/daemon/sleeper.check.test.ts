@@ -115,7 +115,9 @@ async function startAwake(queue = 'default'): Promise<Daemon> {
   const daemon = await start({ concurrency: 1, queues: [queue] });
   await test.tock.enqueueMany([1, 2].map(() => ({ job: slow, queue })));
   const notify = async () =>
-    await test.sql(`select pg_notify('tock', 'queued:' || n || ':' || $1) from generate_series(1, 100) n`, [queue]);
+    await test.sql(`select pg_notify('tock', 'queued:' || n || ':' || $1) from generate_series(1, 100) n`, [
+      queue,
+    ]);
   await until(async () => {
     await notify();
     return await isAwake(daemon.id)();

@@ -1,6 +1,6 @@
 // Engine: how the time of a tick that must end is divided.
 import { describe, expect, it } from 'vitest';
-import { partsOf } from '../../src/engine/tick-within.js';
+import { partsOf } from '../../src/engine/run-tick.js';
 
 describe('partsOf', () => {
   const settings = { drainMs: 20_000, graceMs: 10_000 };

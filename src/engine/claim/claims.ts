@@ -7,9 +7,9 @@ import {
   type Claim,
   type ClaimOptions,
   claimFreeRuns,
+  claimInLanes,
   type QueueLane,
 } from '../../store/runs/claim/claim.js';
-import { claimInLanes } from '../../store/runs/claim/claim-in-lanes.js';
 import { claimWaitingRuns, readAwaitedJobs } from '../../store/runs/claim/waiting/claim-waiting.js';
 import { claimFair } from '../../store/runs/fair/claim-fair.js';
 import type { Engine } from '../engine.js';

@@ -1,5 +1,4 @@
 // Executes one attempt of a claimed run whose lease is held.
-
 import { lossCount } from '../../environment/output.js';
 import type { Clock, Timer } from '../../model/clock.js';
 import { parseDuration } from '../../model/duration.js';
@@ -9,11 +8,13 @@ import type { AnyJob } from '../../model/job/job.js';
 import { knownJob } from '../../model/job/registry.js';
 import type { Ending } from '../../model/run/decide.js';
 import { jobLimits } from '../../model/run/limits.js';
+import { isTransient } from '../../store/connection/errors.js';
+import { type LargePayload, readLargePayload } from '../../store/runs/large-payload.js';
 import type { Engine } from '../engine.js';
 import { abort, onAbort } from './abort.js';
 import { type ActiveRun, isSuspect, leaseLost } from './active-run.js';
 import { callHandler, payloadOf, readPayload } from './call-handler.js';
-import { endingBefore, endingOf, MAX_TIMEOUT_MS, timeoutReason } from './endings.js';
+import { endingBefore, endingOf, MAX_TIMEOUT_MS, NOT_STARTED, timeoutReason } from './endings.js';
 import { endingOfResult } from './hand-off.js';
 import { executeIsolated } from './isolate/parent.js';
 import type { RelaySeam } from './relay-seam.js';
@@ -156,4 +157,119 @@ function startTimeout(clock: Clock, active: ActiveRun, timeoutMs: number): Timer
     abort(active.interrupt, timeoutReason(timeoutMs));
   };
   return clock.setTimeout(end, Math.min(timeoutMs, MAX_TIMEOUT_MS));
+}
+
+// Executes claimed runs, and reads large payloads first, of which memory holds only so many.
+//
+// A claim brings no large payload: it would be undone if the process ended for want of memory, and made
+// again, for ever. Here the attempt is counted already.
+
+/** Bytes of text of large payloads that are at work at once; parsed, they take several times as much. */
+const MAX_HELD = 32 * 1024 * 1024;
+/** PostgreSQL writes JSON with spaces, which do not count against `maxPayloadBytes`. */
+const SPACED = 2;
+
+type OnEnd = (ending: Ending | null) => void;
+
+/** A large payload was read: `unload` gives up its memory. Or how the attempt ends without it. */
+type Loaded = { readonly unload: () => void } | { readonly ending: Ending | null };
+
+export interface Executor {
+  /** As {@link executeRun}, which must not be called with a run whose payload is still to be read. */
+  readonly execute: (active: ActiveRun, onEnd: OnEnd) => void;
+  /** Reads the large payload of a run, once there is room for it. Never rejects. */
+  readonly load: (active: ActiveRun) => Promise<Loaded>;
+}
+
+export function createExecutor(engine: Engine, workerId: string): Executor {
+  const room = createRoom(MAX_HELD);
+  const { maxPayloadBytes } = engine.settings;
+  const most = SPACED * maxPayloadBytes;
+
+  const read = async (active: ActiveRun): Promise<LargePayload | null> => {
+    const payload = await readLargePayload(engine.database, active.run, most);
+    if (payload?.text !== null) return payload;
+    throw new TockError(
+      'TOCK_BAD_PAYLOAD',
+      `the payload has ${payload.bytes} bytes, over the limit of this worker (maxPayloadBytes ${maxPayloadBytes}): store the data in a table and pass its id, or raise the limit`,
+    );
+  };
+
+  const load = async (active: ActiveRun): Promise<Loaded> => {
+    const { run } = active;
+    let held = most;
+    await room.take(held);
+    const unload = () => {
+      // Its outcome may wait to be written for long.
+      active.run = run;
+      room.give(held);
+    };
+    const without = (ending: Ending | null): Loaded => {
+      unload();
+      return { ending };
+    };
+    // Cancelled or drained while it waited: its attempt ends without its payload.
+    if (active.interrupt.isAborted) return { unload };
+    try {
+      const payload = await read(active);
+      if (payload === null) return without(null);
+      const text = payload.text ?? '';
+      room.give(held - payload.bytes);
+      held = payload.bytes;
+      active.run = { ...run, payload: JSON.parse(text), payload_length: text.length };
+      return { unload };
+    } catch (error) {
+      // A database that is away says nothing about the run: it is given back.
+      return without(isTransient(error) ? NOT_STARTED : { kind: 'threw', error });
+    }
+  };
+
+  const executeLarge = async (active: ActiveRun, onEnd: OnEnd): Promise<void> => {
+    const loaded = await load(active);
+    if ('ending' in loaded) return onEnd(loaded.ending);
+    executeRun(engine, active, workerId, ending => {
+      loaded.unload();
+      onEnd(ending);
+    });
+  };
+
+  return {
+    load,
+    execute: (active, onEnd) => {
+      if (active.run.is_large) void executeLarge(active, onEnd);
+      else executeRun(engine, active, workerId, onEnd);
+    },
+  };
+}
+
+// Room for so many bytes at once, first come, first served.
+
+export interface Room {
+  /** Resolves when there is room for so many bytes; for one alone there is, however many it takes. */
+  readonly take: (bytes: number) => Promise<void>;
+  readonly give: (bytes: number) => void;
+}
+
+/** @param most bytes */
+export function createRoom(most: number): Room {
+  const waiting: { readonly bytes: number; readonly begin: () => void }[] = [];
+  let taken = 0;
+  const admit = () => {
+    for (let next = waiting[0]; next && (taken === 0 || taken + next.bytes <= most); next = waiting[0]) {
+      waiting.shift();
+      taken += next.bytes;
+      next.begin();
+    }
+  };
+  return {
+    take: bytes =>
+      new Promise(begin => {
+        waiting.push({ bytes, begin });
+        admit();
+      }),
+    give(bytes) {
+      taken -= bytes;
+      admit();
+    },
+  };
 }

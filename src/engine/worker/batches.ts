@@ -16,7 +16,7 @@ import type { Member } from '../execute/batch/call-batch.js';
 import { executeBatch } from '../execute/batch/execute-batch.js';
 import { readPayload } from '../execute/call-handler.js';
 import { NOT_STARTED } from '../execute/endings.js';
-import type { Executor } from '../execute/executor.js';
+import type { Executor } from '../execute/execute.js';
 
 export interface BatchesOptions {
   readonly workerId: string;

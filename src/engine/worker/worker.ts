@@ -2,8 +2,7 @@
 // end with an outcome that is written; or they are given back. The methods are in this order.
 import type { Ending, Outcome } from '../../model/run/decide.js';
 import { noOutcomes } from '../../model/run/outcome-counts.js';
-import type { QueueLane } from '../../store/runs/claim/claim.js';
-import { MAX_CLAIMED } from '../../store/runs/claim/claim-in-lanes.js';
+import { MAX_CLAIMED, type QueueLane } from '../../store/runs/claim/claim.js';
 import type { ClaimedRun } from '../../store/runs/claim/claimed-run.js';
 import { wakeSleepers } from '../../store/runs/workers/sleepers.js';
 import { claimById } from '../claim/claim-by-id.js';
@@ -21,8 +20,7 @@ import { type Engine, expectRuns, lowerWatermarks } from '../engine.js';
 import { abort } from '../execute/abort.js';
 import { type ActiveRun, activeRun } from '../execute/active-run.js';
 import { endingsAtCrash, NOT_STARTED, runsAtWork } from '../execute/endings.js';
-import { drainReason } from '../execute/execute.js';
-import { createExecutor, type Executor } from '../execute/executor.js';
+import { createExecutor, drainReason, type Executor } from '../execute/execute.js';
 import { logWarning } from '../execute/run-logger.js';
 import { notifyOutcome, notifyStart } from '../finalize/hooks.js';
 import { countOutcome, logClaimed } from '../finalize/log-outcome.js';

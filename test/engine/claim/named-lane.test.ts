@@ -3,7 +3,7 @@
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Daemon, defineJob } from '../../../src/index.js';
-import { claimInLanes } from '../../../src/store/runs/claim/claim-in-lanes.js';
+import { claimInLanes } from '../../../src/store/runs/claim/claim.js';
 import { openDatabase } from '../../support/database.js';
 import { openForEach } from '../../support/open.js';
 

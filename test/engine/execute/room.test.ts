@@ -1,6 +1,6 @@
 // Engine: how many bytes are at work at once.
 import { describe, expect, it } from 'vitest';
-import { createRoom } from '../../../src/engine/execute/room.js';
+import { createRoom } from '../../../src/engine/execute/execute.js';
 
 /** Takes room for each, and notes those that have it. */
 function takeEach(most: number, ...bytes: readonly number[]) {

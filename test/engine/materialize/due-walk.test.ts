@@ -1,6 +1,6 @@
 // Engine: where the next batch of due definitions begins.
 import { describe, expect, it } from 'vitest';
-import { DueWalk } from '../../../src/engine/materialize/due-walk.js';
+import { DueWalk } from '../../../src/engine/materialize/materialize.js';
 import { FIRST_DUE } from '../../../src/store/definitions/due.js';
 
 const at = (next_ms: number, id: string) => ({ next_ms, id });

@@ -1,6 +1,6 @@
 // Engine: schedules of due definitions are compiled once, and never mistaken for one another.
 import { describe, expect, it } from 'vitest';
-import { createScheduleCache } from '../../../src/engine/materialize/schedule-cache.js';
+import { createScheduleCache } from '../../../src/engine/materialize/planned.js';
 import type { DueDefinition } from '../../../src/store/definitions/due.js';
 
 const AT = Date.parse('2026-03-28T12:00:00Z');

@@ -13,8 +13,7 @@ import { lockDueDefinitions, readClockAndLive } from '../../../src/store/definit
 import type { Ticker } from '../../../src/store/definitions/ticks.js';
 import { askWhetherIdle, readNextDue } from '../../../src/store/reads/next-due.js';
 import { admitUnderOneKey } from '../../../src/store/runs/claim/admit-one-key.js';
-import { claimFreeRun, claimFreeRuns } from '../../../src/store/runs/claim/claim.js';
-import { claimInLanes } from '../../../src/store/runs/claim/claim-in-lanes.js';
+import { claimFreeRun, claimFreeRuns, claimInLanes } from '../../../src/store/runs/claim/claim.js';
 import { unblockRuns } from '../../../src/store/runs/claim/unblock.js';
 import { enqueueRuns } from '../../../src/store/runs/enqueue/enqueue.js';
 import type { EnqueuedRow, RunShape } from '../../../src/store/runs/enqueue/enqueued-run.js';

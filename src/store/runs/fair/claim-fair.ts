@@ -11,8 +11,7 @@
 // hosts.
 import type { Session } from '../../connection/database.js';
 import { opaqueToPlanner, statement } from '../../connection/statement.js';
-import type { Claim, ClaimOptions } from '../claim/claim.js';
-import { claimListed, type ListedRow } from '../claim/claim-rows.js';
+import { type Claim, type ClaimOptions, claimListed, type ListedRow } from '../claim/claim.js';
 import { claimedColumns, namesOfClaimed, startLease } from '../claim/claimed-run.js';
 import { isQueueLimited } from '../claim/queue-lanes.js';
 import { firstStart, tokensSince } from '../claim/queue-tokens.js';

@@ -6,9 +6,9 @@ import {
   type Claim,
   claimFreeRun,
   claimFreeRuns,
+  claimInLanes,
   readClaimable,
 } from '../../../../src/store/runs/claim/claim.js';
-import { claimInLanes } from '../../../../src/store/runs/claim/claim-in-lanes.js';
 import type { Watermark } from '../../../../src/store/runs/claim/queue-lanes.js';
 import { storeTest } from '../../../support/open.js';
 import { addRuns, whileLocked, withoutIndexes } from '../../../support/runs.js';

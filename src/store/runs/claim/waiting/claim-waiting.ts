@@ -14,8 +14,7 @@ import type { Session } from '../../../connection/database.js';
 import { statement } from '../../../connection/statement.js';
 import { mayStart } from '../../../definitions/freeze/frozen.js';
 import { statuses } from '../../transition.js';
-import type { Claim, ClaimOptions } from '../claim.js';
-import { claimListed, type ListedRow } from '../claim-rows.js';
+import { type Claim, type ClaimOptions, claimListed, type ListedRow } from '../claim.js';
 import { claimedColumns, namesOfClaimed, startLease } from '../claimed-run.js';
 import { isQueueLimited, isQueueOpen, isServed } from '../queue-lanes.js';
 
