@@ -751,8 +751,8 @@ comment on table tock.deploys is 'Versions of the app: those that a worker had (
 comment on column tock.deploys.code is 'What the ids of its workers begin with: the first 48 bits of the SHA-256 of its name.';
 comment on column tock.deploys.first_seen_at is 'When the first worker of it was there; null: none was.';
 
--- A daemon has a row from before it first sleeps, and none while it has been finding work without a pause. So a row that
--- was left behind costs a needless notification, and none is missing for a daemon that could sleep.
+-- A daemon has a row from before it first sleeps, and none while it is busy and needs no NOTIFY. So a row that was left
+-- behind costs a needless notification, and none is missing for a daemon that could sleep.
 create table tock.sleepers (
   worker_id uuid primary key references tock.workers on delete cascade,
   queues    text[]

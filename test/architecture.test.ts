@@ -137,9 +137,9 @@ const INNER_FLOORS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['set-aside'],
     ['reap', 'claim', 'execute'],
     ['worker'],
-    ['offer', 'webhooks', 'prepare'],
+    ['offer', 'webhooks'],
     ['run-tick', 'operate'],
-    ['idle-tick', 'tick-within'],
+    ['idle-tick'],
   ],
 };
 

@@ -111,7 +111,10 @@ function nextCheck({ reapTookMs }: Plan, startedAt: number, endedAt: number) {
   return { checkReapAt: Math.max(checkReapAt, endedAt), reapTookMs: tookMs };
 }
 
-/** Anybody can notify that there is something to reap, so that counts half a second after a reaping. */
+/**
+ * From when on a notification that there is something to reap counts, since anybody can send it: half a
+ * second after the last reaping began, or later if reaping takes long.
+ */
 const notifiedFrom = (checkReapAt: number) => checkReapAt - REAP_EVERY_MS + REAP_NOTIFIED_MS;
 
 /** @param isMore the rest is due in the next pass */
@@ -188,7 +191,8 @@ export function afterPoll(
     reapAt: due.needsReaping ? askedAt : plan.reapAt,
     // The minute has turned meanwhile, or the pass has left something.
     materializeAt: isDue(plan, 'materialize', askedAt) ? plan.materializeAt : answeredAt + materializeInMs,
-    claimAt: hasRuns ? answeredAt + claimInMs : NEVER,
+    // What an earlier poll has planned stays: a complete one knows of runs that others do not see.
+    claimAt: Math.min(plan.claimAt, hasRuns ? answeredAt + claimInMs : NEVER),
     ...(!pass.isClaiming && checksReaping(plan, askedAt) && nextCheck(plan, askedAt, answeredAt)),
     retryMs,
     pollBy: Math.min(answeredAt + pollMs, completeAt),
@@ -230,5 +234,11 @@ export const afterReapNotification = (plan: Plan, now: number): Plan => ({
 /** The minute has turned. */
 export const afterMinute = (plan: Plan): Plan => ({ ...plan, registerAt: 0, materializeAt: 0 });
 
-/** After an error anything may still be due. */
-export const afterError = (plan: Plan): Plan => ({ ...plan, reapAt: 0, materializeAt: 0, claimAt: 0 });
+/** After an error anything may still be due; what comes from the outbox, reaping finds. */
+export const afterError = (plan: Plan): Plan => ({
+  ...plan,
+  registerAt: 0,
+  reapAt: 0,
+  materializeAt: 0,
+  claimAt: 0,
+});

@@ -19,8 +19,6 @@ interface NotificationReceiverOptions {
   readonly worker: Pick<Worker, 'ask' | 'checkCancel' | 'wake' | 'wakeNotified' | 'expect'>;
   /** Only these; null: all. */
   readonly queues: readonly string[] | null;
-  /** Runs of its queues were enqueued. */
-  readonly onQueued: () => void;
   /** There is something to reap. */
   readonly onReap: () => void;
   /** The outbox has rows. */
@@ -33,7 +31,6 @@ export function createNotificationReceiver({
   clock,
   worker,
   queues,
-  onQueued,
   onReap,
   onOutbox,
   onFair,
@@ -60,7 +57,6 @@ export function createNotificationReceiver({
       } else if (notification.kind === 'queued') {
         const { lane } = notification;
         if (lane !== null && queues?.includes(lane.queue) === false) return;
-        onQueued();
         worker.ask(lane ?? undefined);
         due.notified();
       }

@@ -56,7 +56,6 @@ interface Passed {
 }
 
 export class Passes implements Planned {
-  /** Before the first pass everything is due, except reaping. */
   plan = FIRST_PLAN;
   readonly notifications: NotificationReceiver;
   private readonly engine: Engine;
@@ -67,7 +66,7 @@ export class Passes implements Planned {
   private foundSoFar = 0;
 
   constructor(engine: Engine, options: PassesOptions) {
-    const { worker, sleeper, queues } = options;
+    const { worker, queues } = options;
     this.engine = engine;
     this.options = options;
     this.steps = stepsOf(engine, options, relaysToSql => {
@@ -77,7 +76,6 @@ export class Passes implements Planned {
       clock: engine.clock,
       worker,
       queues,
-      onQueued: () => sleeper.told(),
       onReap: () => {
         this.plan = afterReapNotification(this.plan, this.engine.clock.now());
       },
@@ -97,7 +95,7 @@ export class Passes implements Planned {
     // Nobody was notified of what was materialized.
     if (made > 0) await worker.leaveRest();
     if (this.begins('note', startedAt)) await noteOwnTick(this.engine, 'daemon');
-    await sleeper.afterClaim(done.claimed, worker.hasMore);
+    await sleeper.afterClaim({ claimed: worker.outcomeCounts.claimed, hasMore: worker.hasMore });
     const isClaiming = worker.hasMore || sleeper.isAwake;
     if (isClaiming) this.plan = whileClaiming(this.plan, done, pollMs);
     const polls = isClaiming

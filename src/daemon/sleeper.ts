@@ -14,10 +14,8 @@ export interface Sleeper {
   readonly isAwake: boolean;
   /** All who enqueue can see that the daemon may be asleep, so they notify it of each run. */
   readonly isKnown: boolean;
-  /** A notification has told of runs. */
-  told(): void;
-  /** What a claim found. Announces when the daemon wakes up. */
-  afterClaim(claimed: number, hasMore: boolean): Promise<void>;
+  /** Announces when the daemon wakes up. */
+  afterClaim(found: Omit<Found, 'now'>): Promise<void>;
   /**
    * To be awaited before each poll while the daemon is asleep: announces that, if it has not yet. Then the
    * poll finds the runs of all enqueuers that could not know, or `maxSleepMs` makes the next poll come soon.
@@ -54,7 +52,7 @@ export function createSleeper(
 
   const wakeUp = async () => {
     // Before the statement is sent: one that fails may have been executed.
-    state = afterStep(state, 'wakeUp', clock.now());
+    state = { ...state, isAwake: true };
     isAnnounced = false;
     await deleteSleeper.run(database, { id: workerId });
   };
@@ -95,12 +93,9 @@ export function createSleeper(
     get isKnown() {
       return isAnnounced && horizon === null;
     },
-    told() {
-      state = afterTold(state);
-    },
-    async afterClaim(claimed, hasMore) {
-      const now = clock.now();
-      state = afterClaim(state, { now, claimed, hasMore });
+    async afterClaim(found) {
+      const now = { ...found, now: clock.now() };
+      state = afterClaim(state, now);
       const step = nextStep(state, now);
       if (step !== null) state = afterStep(state, step, now);
       if (step === 'wakeUp') await guarded(wakeUp);
@@ -120,7 +115,8 @@ export function createSleeper(
     },
     maxSleepMs() {
       const now = clock.now();
-      if (state.isAwake) return pauseMs(state, now);
+      // A worker that goes on claiming needs no claim from the daemon.
+      if (state.isAwake) return state.backlogSince === null ? PAUSE_MS : Number.POSITIVE_INFINITY;
       const pollMs = isAnnounced && horizon === null ? Number.POSITIVE_INFINITY : POLL_MS;
       const pollAgainAt = POLL_AGAIN_MS.map(ms => announcedAt + ms).find(at => at > now);
       return horizon === null || pollAgainAt === undefined ? pollMs : Math.ceil(pollAgainAt - now);
@@ -132,86 +128,68 @@ export function createSleeper(
 export const NO_SLEEPER: Sleeper = {
   isAwake: false,
   isKnown: false,
-  told: () => undefined,
   afterClaim: () => Promise.resolve(),
   beforePoll: () => Promise.resolve(),
   announceAgain: () => undefined,
   maxSleepMs: () => Number.POSITIVE_INFINITY,
 };
 
-// Whether a daemon announces that it may be asleep, so that enqueuers send a NOTIFY.
-//
-// A daemon that is told of many runs a second looks whether it still needs that: it does not while it goes on
-// claiming by itself, or where enqueuers wait for one another because of NOTIFY. Then it announces that it is
-// awake, and claims every few milliseconds. Once it finds nothing, it falls asleep.
+// Whether a daemon announces that it may be asleep, so that enqueuers send a NOTIFY. Each second it looks at
+// the last one. It needs no NOTIFY while it has a backlog, since its worker claims by itself. Without a
+// backlog, runs start soonest with a NOTIFY for each. A busy daemon does without it where enqueuers wait for
+// one another because of NOTIFY, as long as it is busy: it claims every few milliseconds.
 
 export interface Wakefulness {
   /** The daemon has announced that it is awake, or is about to. */
   readonly isAwake: boolean;
-  /** The last claim has left more that is due: the worker goes on claiming by itself. */
-  readonly hasMore: boolean;
-  /** When it last found runs. */
-  readonly foundAt: number;
-  /** How many notifications have told it of runs, and since when they are counted. */
-  readonly told: number;
-  readonly countedFrom: number;
+  /** Since when each claim has left more that is due; null: the last one has not. */
+  readonly backlogSince: number | null;
+  /** When it last looked, and how many runs it had claimed until then. */
+  readonly lookedAt: number;
+  readonly claimed: number;
 }
 
-const COUNT_MS = 1000;
-/** With fewer notifications, it is woken for each run. */
-const MANY_PER_MS = 20 / 1000;
-/**
- * After this time without a run, it falls asleep. Not sooner, because a slow commit may hold up all others.
- */
-const IDLE_MS = 100;
-const MIN_PAUSE_MS = 2;
-const MAX_PAUSE_MS = 8;
+const LOOK_MS = 1000;
+/** A daemon that claims fewer runs is not busy. */
+const BUSY_PER_MS = 50 / 1000;
+/** While it is awake without a backlog: until the next claim. */
+const PAUSE_MS = 5;
 
 /** Asleep, so that the first run wakes it. */
 export const ASLEEP: Wakefulness = {
   isAwake: false,
-  hasMore: false,
-  foundAt: Number.NEGATIVE_INFINITY,
-  told: 0,
-  countedFrom: Number.NEGATIVE_INFINITY,
+  backlogSince: null,
+  lookedAt: Number.NEGATIVE_INFINITY,
+  claimed: 0,
 };
 
-/** What a claim found. `hasMore`: more is due, so the worker goes on claiming by itself. */
+/** What its claims have found. */
 export interface Found {
   readonly now: number;
+  /** How many runs it has claimed since it started. */
   readonly claimed: number;
+  /** More is due, so the worker goes on claiming by itself. */
   readonly hasMore: boolean;
 }
 
-export const afterTold = (state: Wakefulness): Wakefulness => ({ ...state, told: state.told + 1 });
+export const afterClaim = (state: Wakefulness, { now, hasMore }: Found): Wakefulness => ({
+  ...state,
+  backlogSince: hasMore ? (state.backlogSince ?? now) : null,
+});
 
-export function afterClaim(state: Wakefulness, { now, claimed, hasMore }: Found): Wakefulness {
-  // Up to now the worker has found runs by itself.
-  const hadMore = state.hasMore;
-  return { ...state, hasMore, ...((claimed > 0 || hasMore || hadMore) && { foundAt: now }) };
+export type Step = 'wakeUp' | 'checkNotifyLock' | 'stay' | 'fallAsleep';
+
+/** What to do now; null: it has looked less than a second ago. */
+export function nextStep(state: Wakefulness, { now, claimed }: Found): Step | null {
+  const { isAwake, backlogSince, lookedAt } = state;
+  if (now - lookedAt < LOOK_MS) return null;
+  const isBusy = claimed - state.claimed >= (now - lookedAt) * BUSY_PER_MS;
+  if (isAwake) return backlogSince !== null || isBusy ? 'stay' : 'fallAsleep';
+  if (backlogSince !== null && now - backlogSince >= LOOK_MS) return 'wakeUp';
+  return isBusy ? 'checkNotifyLock' : 'stay';
 }
 
-export type Step = 'wakeUp' | 'checkNotifyLock' | 'count' | 'fallAsleep';
-
-/** What to do now. `count`: begin to count again. */
-export function nextStep(state: Wakefulness, now: number): Step | null {
-  const { isAwake, hasMore, foundAt, told, countedFrom } = state;
-  if (isAwake) return !hasMore && now - foundAt >= IDLE_MS ? 'fallAsleep' : null;
-  const countedMs = now - countedFrom;
-  if (countedMs < COUNT_MS) return null;
-  if (told < countedMs * MANY_PER_MS) return 'count';
-  return hasMore ? 'wakeUp' : 'checkNotifyLock';
-}
-
-/** Each step begins to count again. */
-export function afterStep(state: Wakefulness, step: Step, now: number): Wakefulness {
-  const begun = { ...state, told: 0, countedFrom: now };
-  if (step === 'wakeUp') return { ...begun, isAwake: true, foundAt: now };
-  return step === 'fallAsleep' ? { ...begun, isAwake: false } : begun;
-}
-
-/** While awake: until the next claim. A worker that goes on claiming needs none from the daemon. */
-export function pauseMs({ hasMore, foundAt }: Wakefulness, now: number): number {
-  if (hasMore) return Number.POSITIVE_INFINITY;
-  return Math.min(Math.max(MIN_PAUSE_MS, Math.ceil(now - foundAt)), MAX_PAUSE_MS);
+export function afterStep(state: Wakefulness, step: Step, { now, claimed }: Found): Wakefulness {
+  const isAwake = step === 'wakeUp' || (state.isAwake && step !== 'fallAsleep');
+  return { ...state, isAwake, lookedAt: now, claimed };
 }

@@ -163,6 +163,7 @@ describe('after a poll', () => {
       {},
       { materializeAt: NOW + POLL_MS },
     ],
+    ['a claim that is planned stays planned', {}, POLLED_ONLY, { claimAt: NOW + 9 }, { claimAt: NOW + 9 }],
     [
       'what the minute has made due stays due',
       { occurrenceMs: 800 },
@@ -363,9 +364,9 @@ describe('sleepMs', () => {
 });
 
 describe('events', () => {
-  it('the minute registers and materializes; an error makes everything else due', () => {
+  it('the minute registers and materializes; an error makes all due but what reaping does, too', () => {
     expect(dueOf(afterMinute(RESTING))).toEqual(['register', 'materialize']);
-    expect(dueOf(afterError(RESTING))).toEqual(['reap', 'materialize', 'claim']);
+    expect(dueOf(afterError(RESTING))).toEqual(['register', 'reap', 'materialize', 'claim']);
   });
 
   it.each([

@@ -110,16 +110,12 @@ async function start(options: Parameters<typeof startDaemon>[1] = {}): Promise<D
   await until(isAsleep(daemon.id), 'the daemon to announce that it may be asleep');
   return daemon;
 }
-/** A daemon that is full, with more to do, and told of many runs: after a second it announces that it is awake. */
+/** A daemon that is full, with more to do: it announces that it is awake once notifications let it look. */
 async function startAwake(queue = 'default'): Promise<Daemon> {
   const daemon = await start({ concurrency: 1, queues: [queue] });
   await test.tock.enqueueMany([1, 2].map(() => ({ job: slow, queue })));
-  const notify = async () =>
-    await test.sql(`select pg_notify('tock', 'queued:' || n || ':' || $1) from generate_series(1, 100) n`, [
-      queue,
-    ]);
   await until(async () => {
-    await notify();
+    await test.sql(`select pg_notify('tock', 'queued')`);
     return await isAwake(daemon.id)();
   }, 'the daemon to announce that it is awake');
   return daemon;

@@ -17,7 +17,7 @@ export interface ClaimedRun {
   readonly payload: unknown;
   /** In characters of JSON. */
   readonly payload_length: number;
-  /** The claim does not return its payload: execute/executor.ts reads it when the run starts. */
+  /** The claim does not return its payload: execute/execute.ts reads it when the run starts. */
   readonly is_large: boolean;
   readonly scheduled_for: number | null;
   readonly interval_start: number | null;

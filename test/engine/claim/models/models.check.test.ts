@@ -128,6 +128,7 @@ describe('a run of which nothing tells waits for one poll and one claim, wheneve
   const WORLDS: readonly [string, PollWorld][] = [
     ['polls only', firstPoll(false)],
     ['listens', firstPoll(true)],
+    ['listens, and others wait for the lock of NOTIFY', firstPoll(true, true)],
   ];
 
   it.each(WORLDS)('where a daemon %s', (_what, from) => {

@@ -13,15 +13,7 @@ import {
   sleepMs,
   whileClaiming,
 } from '../../../../src/daemon/next-pass.js';
-import {
-  ASLEEP,
-  afterClaim,
-  afterStep,
-  afterTold,
-  nextStep,
-  pauseMs,
-  type Wakefulness,
-} from '../../../../src/daemon/sleeper.js';
+import { ASLEEP, afterClaim, afterStep, nextStep, type Wakefulness } from '../../../../src/daemon/sleeper.js';
 import type { ClaimedLane } from '../../../../src/store/runs/claim/claim.js';
 import type { Model } from './explore.js';
 import { type Event, executeClaim, isAbove, passed, type Run, stateOf } from './lanes.js';
@@ -49,8 +41,8 @@ const OTHERS: ClaimedLane = {
 const CLAIMS_EVERY_MS = 500;
 /** Something else may happen so often. */
 const STEP_MS = 1000;
-/** So many notifications tell a daemon that it is busy, whenever they are counted. */
-const MANY = 1000;
+/** While a daemon is awake, it claims so often; five milliseconds would only make more states. */
+const AWAKE_PAUSE_MS = 100;
 /** With the short pauses of a daemon that has just been awake. */
 const LONGEST_MS = 5000 + CLAIMS_EVERY_MS + 100;
 
@@ -60,6 +52,9 @@ export interface PollWorld {
   readonly run: number | 'uncommitted' | 'claimed';
   readonly listens: boolean;
   readonly isBusy: boolean;
+  /** Others wait for the lock of NOTIFY. */
+  readonly isContended: boolean;
+  readonly claimedSoFar: number;
   readonly isFull: boolean;
   /** How often these may still change. */
   readonly changes: number;
@@ -79,11 +74,13 @@ export interface PollWorld {
 
 const START_MS = 1_000_000;
 
-export const firstPoll = (listens: boolean): PollWorld => ({
+export const firstPoll = (listens: boolean, isContended = false): PollWorld => ({
   now: START_MS,
   run: 'uncommitted',
   listens,
   isBusy: false,
+  isContended,
+  claimedSoFar: 0,
   isFull: false,
   changes: 3,
   plan: FIRST_PLAN,
@@ -137,20 +134,22 @@ function ownClaim(world: PollWorld): PollWorld {
   return after.hasMore ? after : woken(after);
 }
 
-/** Many notifications tell a busy daemon of its runs. */
-const toldOf = ({ wakefulness, isBusy }: PollWorld) =>
-  isBusy ? Array.from({ length: MANY }).reduce<Wakefulness>(afterTold, wakefulness) : wakefulness;
+/** The worker claims much more than the model does, while others keep it busy. */
+const BUSY_RUNS = 1000;
 
-/** Others always wait for the lock of NOTIFY. */
+/** Whether others wait for the lock of NOTIFY, it finds out anew each time. */
 function afterClaims(world: PollWorld, claimed: number): PollWorld {
   if (!world.listens) return world;
   const { now, hasMore } = world;
-  const state = afterClaim(toldOf(world), { now, claimed, hasMore });
-  const step = nextStep(state, now);
-  if (step === null) return { ...world, wakefulness: state };
-  const wakesUp = step === 'wakeUp' || step === 'checkNotifyLock';
-  const wakefulness = afterStep(state, wakesUp ? 'wakeUp' : step, now);
-  return { ...world, wakefulness, isKnown: world.isKnown && !wakesUp };
+  const soFar = world.claimedSoFar + (world.isBusy ? BUSY_RUNS : claimed);
+  const found = { now, claimed: soFar, hasMore };
+  const state = afterClaim(world.wakefulness, found);
+  const step = nextStep(state, found);
+  const after = { ...world, claimedSoFar: soFar };
+  if (step === null) return { ...after, wakefulness: state };
+  const wakesUp = step === 'wakeUp' || (step === 'checkNotifyLock' && world.isContended);
+  const wakefulness = afterStep(state, wakesUp ? 'wakeUp' : step, found);
+  return { ...after, wakefulness, isKnown: world.isKnown && !wakesUp };
 }
 
 /** As `Passes.pass`. */
@@ -186,7 +185,8 @@ function pass(from: PollWorld, mutant: PollMutant | null): PollWorld {
     (world.plan.needsNoPoll && mutant === 'a daemon that knows all never polls');
   const never = Number.POSITIVE_INFINITY;
   const plan = neverPolls ? { ...world.plan, pollBy: never, completeAt: never } : world.plan;
-  const awakeMs = world.wakefulness.isAwake ? pauseMs(world.wakefulness, world.now) : never;
+  const awakeMs =
+    world.wakefulness.isAwake && world.wakefulness.backlogSince === null ? AWAKE_PAUSE_MS : never;
   const ms = Math.min(sleepMs(plan, world.now, isClaiming), awakeMs);
   return { ...world, plan, passAt: world.now + ms };
 }
@@ -264,12 +264,22 @@ function withRoom(world: PollWorld): PollWorld {
 }
 
 /** By how long ago all was, and how soon it is due. What has been so for long enough makes no difference. */
-function keyOf({ now, plan, wakefulness, run, claimAt, passAt, events, ...world }: PollWorld): string {
+function keyOf({
+  now,
+  plan,
+  wakefulness,
+  run,
+  claimAt,
+  passAt,
+  events,
+  claimedSoFar,
+  ...world
+}: PollWorld): string {
   const until = (at: number) => Math.max(at - now, 0);
   const since = (at: number, mostMs: number) => Math.min(now - at, mostMs);
   const { known, hasMore, haveFallen } = stateOf(events);
   const { reapAt, materializeAt, checkReapAt, pollBy, completeAt, retryMs, needsNoPoll } = plan;
-  const { foundAt, countedFrom, ...awake } = wakefulness;
+  const { isAwake, backlogSince, lookedAt, claimed } = wakefulness;
   return JSON.stringify([
     world,
     typeof run === 'number' && !world.isFull ? now - run : run === 'uncommitted',
@@ -281,7 +291,12 @@ function keyOf({ now, plan, wakefulness, run, claimAt, passAt, events, ...world 
       needsNoPoll,
       ...[reapAt, materializeAt, plan.claimAt, checkReapAt, pollBy, completeAt].map(until),
     ],
-    [{ ...awake, told: Math.min(awake.told, MANY) }, since(countedFrom, 1000), since(foundAt, 100)],
+    [
+      isAwake,
+      backlogSince && since(backlogSince, 1000),
+      since(lookedAt, 1000),
+      claimedSoFar - claimed >= BUSY_RUNS,
+    ],
     [known, hasMore, haveFallen],
   ]);
 }
