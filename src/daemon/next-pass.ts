@@ -221,6 +221,10 @@ export function sleepMs(plan: Plan, now: number, isClaiming: boolean): number {
   return Math.max(1, Math.ceil(at - now));
 }
 
+/** Whether a daemon that is woken for this cause has nothing to do before the time until which it sleeps. */
+export const sleepsOn = ({ needsNoPoll }: Plan, cause: WakeCause): boolean =>
+  cause === 'time' || (cause === 'idle' && needsNoPoll);
+
 /** Whether a daemon that has slept claims first, and then polls. @param cause why its sleep has ended */
 export const claimsAfter = ({ needsNoPoll }: Plan, cause: WakeCause): boolean =>
   cause === 'change' || (cause === 'idle' && !needsNoPoll);

@@ -25,6 +25,7 @@ import {
   type PassResult,
   type Step,
   sleepMs,
+  sleepsOn,
   whileClaiming,
 } from './next-pass.js';
 import { createNotificationReceiver, type NotificationReceiver } from './notification-receiver.js';
@@ -111,7 +112,8 @@ export class Passes implements Planned {
     const { worker, sleeper } = this.options;
     const until = this.engine.clock.now() + ms;
     let cause = await worker.change(ms);
-    while (cause === 'idle' && this.plan.needsNoPoll && this.engine.clock.now() < until)
+    // A timer may come a moment early: the poll that is due then would be one too many.
+    while (sleepsOn(this.plan, cause) && this.engine.clock.now() < until)
       cause = await worker.change(Math.ceil(until - this.engine.clock.now()));
     if (sleeper.isAwake || claimsAfter(this.plan, cause)) this.claimNext();
   }

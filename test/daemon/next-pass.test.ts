@@ -19,6 +19,7 @@ import {
   reapsInTurn,
   type Step,
   sleepMs,
+  sleepsOn,
   whileClaiming,
 } from '../../src/daemon/next-pass.js';
 import type { NextDue } from '../../src/store/reads/next-due.js';
@@ -375,8 +376,10 @@ describe('events', () => {
     ['idle', false, true],
     ['change', true, true],
   ] as const)('a sleep that ends by %s', (cause, whereNoPollIsNeeded, otherwise) => {
-    const claims = [true, false].map(needsNoPoll => claimsAfter({ ...RESTING, needsNoPoll }, cause));
-    expect(claims).toEqual([whereNoPollIsNeeded, otherwise]);
+    const plans = [true, false].map(needsNoPoll => ({ ...RESTING, needsNoPoll }));
+    expect(plans.map(plan => claimsAfter(plan, cause))).toEqual([whereNoPollIsNeeded, otherwise]);
+    const goesOn = cause === 'time' || cause === 'idle';
+    expect(plans.map(plan => sleepsOn(plan, cause))).toEqual([goesOn, cause === 'time']);
   });
 });
 

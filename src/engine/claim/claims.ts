@@ -43,11 +43,11 @@ const CONTINUE_MS = 100;
 const CONTINUE_MS_PER_LANE = 0.1;
 /**
  * Complete claims start at the first run of each lane: they find what has come to lie below the watermarks,
- * and may read the entries of many ended runs. Other claims wait for them, so they take 1/240 of a worker's
+ * and may read the entries of many ended runs. Other claims wait for them, so they take 1/120 of a worker's
  * time at most, and those of all daemons 1/20 of one's.
  */
 const COMPLETE_MS = 500;
-const COMPLETE_SHARE = 240;
+const COMPLETE_SHARE = 120;
 const COMPLETE_SHARE_OF_ALL = 20;
 /** After a claim that found nothing, a complete one follows at once if the last took no longer than this. */
 const QUICK_MS = 5;
