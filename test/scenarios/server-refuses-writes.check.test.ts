@@ -486,9 +486,12 @@ describe('a claim that the server refuses', () => {
     await test.sql(`insert into tock.job_runs_live (job, slot_keys, slot_limits)
       select 'limited', slot_keys, slot_limits from tock.job_runs_live, generate_series(1, 20) limit 20`);
     await expect(tock.tick()).rejects.toMatchObject({ code: '53100' });
-    expect(calls).toEqual([ids[0]]);
+    // The first may have passed its slot on to the second.
+    expect(calls[0]).toBe(ids[0]);
+    expect(await test.sql(`select id from tock.job_runs_live where status = 'running'`)).toEqual([]);
     expect(await tock.runs.get(ids[0] ?? '')).toMatchObject({ status: 'succeeded', attempts: 1 });
-    expect((await tock.tick()).executed.succeeded).toBe(22);
+    const left = 23 - calls.length;
+    expect((await tock.tick()).executed.succeeded).toBe(left);
   });
 });
 
