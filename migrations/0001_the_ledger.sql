@@ -38,6 +38,7 @@ create table tock.job_definitions (
   job                   text not null,
   payload               tock.payload,
   origin                text not null default 'code',
+  service               text not null default '',
 
   cron                  text,
   every_ms              bigint,
@@ -105,6 +106,7 @@ create table tock.job_definitions (
     and (next_at = '-infinity' or next_at >= '0001-01-01Z' and next_at < '10000-01-01Z')),
   constraint job_definitions_at_check check (at ~ '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9}Z|Z)?$'),
   constraint job_definitions_origin_check check (origin in ('code', 'runtime')),
+  constraint job_definitions_service_check check (service = '' or origin = 'code'),
   constraint job_definitions_dst_check check (dst in ('once', 'skip', 'literal')),
   constraint job_definitions_shift_check check (shift in ('next', 'previous')),
   constraint job_definitions_anchor_check check (anchor is null or every_ms is not null and every_ms % 86400000 = 0 and octet_length(anchor) <= 19),
@@ -123,6 +125,7 @@ comment on column tock.job_definitions.name is 'Unique name, for people. Keys re
 comment on column tock.job_definitions.job is 'The job that executes the runs.';
 comment on column tock.job_definitions.payload is 'Payload of the scheduled runs; null where code computes it.';
 comment on column tock.job_definitions.origin is 'code: registered from the job modules; runtime: made by an operator or the app.';
+comment on column tock.job_definitions.service is 'Whose code defines it; empty: that of the service without a name, or made at run time.';
 comment on column tock.job_definitions.cron is 'Cron expression of five or six fields. At most one of cron, every_ms, at, after is set; none means one-off runs only.';
 comment on column tock.job_definitions.every_ms is 'Fixed interval, aligned to the epoch plus phase_ms, never shifted by DST; beside an anchor, of days at its local time.';
 comment on column tock.job_definitions.anchor is 'With every_ms: the local time, as text, from which whole days are counted. Null: aligned to the epoch.';
@@ -211,7 +214,7 @@ comment on function tock.why_stopped(tock.job_definitions) is 'Why a definition 
 create function tock.stated_of(definition tock.job_definitions) returns jsonb
 language sql stable set search_path = pg_catalog
 as $$
-  select jsonb_strip_nulls(to_jsonb(definition) - '{id,job,payload,origin,waits_for,overlap,catchup,catchup_window_ms,start_deadline_ms,jitter_ms,
+  select jsonb_strip_nulls(to_jsonb(definition) - '{id,job,payload,origin,service,waits_for,overlap,catchup,catchup_window_ms,start_deadline_ms,jitter_ms,
     pause_on_failure_count,expect_within_ms,max_duration_ms,on_dead,keeps_changes,queue,priority,max_attempts,tags,cursor,next_at,version,fingerprint,
     has_followers,excepted_until,paused_at,paused_until,pause_reason,pause_id,resumed_at,broken_at,broken_reason,vanished_at,created_at,updated_at}'::text[])
 $$;
@@ -287,15 +290,25 @@ comment on column tock.zones.previous is 'The offsets before their last change.'
 comment on column tock.zones.moved_count is 'How many definitions the last change has moved.';
 
 create table tock.registrations (
-  fingerprint   text primary key,
+  service       text not null default '',
+  fingerprint   text not null,
   is_current    boolean not null,
   first_seen_at timestamptz not null default tock.now(),
-  seen_at       timestamptz not null default tock.now()
+  seen_at       timestamptz not null default tock.now(),
+  in_force_at   timestamptz not null default tock.now(),
+  queues        text[] not null default '{}',
+  fair_jobs     text[] not null default '{}',
+  primary key (service, fingerprint),
+  constraint registrations_service_check check (service = '' or service ~ '^[A-Za-z0-9][A-Za-z0-9._:@-]*$' and octet_length(service) <= 100)
 );
 
-comment on table tock.registrations is 'Each set of definitions that a version of the code has registered, and the one in force. While a newer version is alive, an older one does not register its definitions again.';
+comment on table tock.registrations is 'Each set of definitions that a version of the code has registered, and the one in force of each service. While a newer version is alive, an older one does not register its definitions again.';
+comment on column tock.registrations.service is 'Whose definitions they are; empty: of the service without a name.';
+comment on column tock.registrations.in_force_at is 'When it was put in force last.';
+comment on column tock.registrations.queues is 'The queues that it states.';
+comment on column tock.registrations.fair_jobs is 'The names under which its jobs say of their runs that they share the workers by a key.';
 
-create unique index registrations_one_current on tock.registrations (is_current) where is_current;
+create unique index registrations_one_current on tock.registrations (service) where is_current;
 
 -- Occurrences and keys: what is materialized or enqueued once -------------------------------------
 
@@ -725,11 +738,15 @@ create table tock.workers (
   draining   boolean not null default false,
   queues     text[],
   process    text,
+  service    text not null default '',
+  fingerprint text,
   constraint workers_kind_check check (kind in ('tick', 'daemon', 'library', 'manual', 'relay'))
 );
 
 comment on table tock.workers is 'Processes that execute runs, each under a new id, and when each was last seen.';
 comment on column tock.workers.heartbeat_ms is 'How often it renews its leases. After two and a half times as long without a sign it counts as dead.';
+comment on column tock.workers.service is 'Whose jobs it executes; empty: of the service without a name.';
+comment on column tock.workers.fingerprint is 'Of the set of definitions that it brings; null: it brings none.';
 comment on column tock.workers.process is 'Identifies the process beyond its pid: boot, namespaces of pids and of time, and when it began. Null where the system does not say.';
 comment on column tock.workers.queues is 'The queues that it claims from; null: all that are not relayed.';
 
@@ -768,6 +785,9 @@ create table tock.ticks (
   host       text not null,
   folder     text not null,
   kind       text not null,
+  service    text not null default '',
+  fingerprint text,
+  set_at     timestamptz not null default tock.now(),
   first_at   timestamptz not null default tock.now(),
   at         timestamptz not null default tock.now(),
   tick_count bigint not null default 1,
@@ -777,12 +797,14 @@ create table tock.ticks (
   clock_ms   bigint not null,
   stopped_at timestamptz,
   silences   tstzmultirange,
-  primary key (host, folder, kind),
+  primary key (host, folder, kind, service),
   constraint ticks_kind_check check (kind in ('tick', 'daemon', 'library'))
 ) with (fillfactor = 50);
 
 comment on table tock.ticks is 'The last tick, or beat of a daemon, of each host and checkout. Noted at most once in half a minute.';
 comment on column tock.ticks.folder is 'The checkout: the folder of the project.';
+comment on column tock.ticks.fingerprint is 'Of the set of definitions that it brings.';
+comment on column tock.ticks.set_at is 'Since when it brings that set.';
 comment on column tock.ticks.tick_count is 'How many ticks were noted. A host that has ticked a few times only is not missed when it stops.';
 comment on column tock.ticks.version is 'Of Tock.';
 comment on column tock.ticks.zone_data is 'Of Node''s time zone data, such as 2025c.';
@@ -2031,7 +2053,18 @@ end $$;
 
 comment on function tock.emit(text, text, jsonb) is 'Emits an event in the caller''s transaction, and returns its id. Runs that wait for it by ctx.waitFor go on once the transaction has committed.';
 
-revoke execute on function tock.emit, tock.join_runs, tock.enqueue_group, tock.enqueue, tock.enqueue_one, tock.enqueue_many, tock.enqueue_newest, tock.enqueue_live, tock.find_keys, tock.require_name, tock.refuse_name,
+-- For the library: what the definitions of jobs say of runs that another service executes.
+create function tock.job_defaults(names text[])
+returns table (name text, queue text, priority integer, attempts integer, tags text[], changes boolean)
+language sql stable security definer set search_path = pg_catalog, pg_temp
+as $$
+  select d.name, d.queue, d.priority, d.max_attempts, d.tags::text[], d.keeps_changes is true
+  from tock.job_definitions d where d.name = any(names) and d.origin = 'code' and d.vanished_at is null
+$$;
+
+comment on function tock.job_defaults(text[]) is 'For the library: queue, priority, attempts and tags of the jobs of these names that a service has registered.';
+
+revoke execute on function tock.emit, tock.join_runs, tock.job_defaults, tock.enqueue_group, tock.enqueue, tock.enqueue_one, tock.enqueue_many, tock.enqueue_newest, tock.enqueue_live, tock.find_keys, tock.require_name, tock.refuse_name,
   tock.require_payload, tock.valid_traceparent, tock.require_trigger, tock.require_tags
   from public;
 

@@ -1,12 +1,14 @@
-// Starts each app of examples/dashboard, with the packed project installed, and uses the dashboard in it.
+// Starts each app of examples/dashboard, with the packed project installed, and uses the dashboard in it; and each of
+// examples/shutdown, which it ends amid a run and a request.
 //
-//   scripts/with-debian-postgres.sh node scripts/try-frameworks.mjs [express fastify hono nest next]
+//   scripts/with-debian-postgres.sh node scripts/try-frameworks.mjs [express fastify hono nest next shutdown]
 //
 // Needs a build (npm run build) and a server: TOCK_TEST_DATABASE_URL or DATABASE_URL.
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { installApps, runIn, startApp } from './support/apps.mjs';
+import pg from 'pg';
+import { installApps, runIn, startApp, until } from './support/apps.mjs';
 
 const url = process.env.TOCK_TEST_DATABASE_URL ?? process.env.DATABASE_URL;
 if (url === undefined) {
@@ -21,20 +23,63 @@ const APPS = {
   nest: ['nest.mjs'],
   next: ['node_modules/next/dist/bin/next', 'start', 'next', '--hostname', '127.0.0.1'],
 };
+const SHUTDOWN = ['express', 'fastify', 'nest', 'pool'];
+const all = [...Object.keys(APPS), 'shutdown'];
 const asked = process.argv.slice(2);
-const unknown = asked.find(name => !Object.hasOwn(APPS, name));
+const unknown = asked.find(name => !all.includes(name));
 if (unknown !== undefined) {
-  console.error(`${unknown} is none of ${Object.keys(APPS).join(', ')}`);
+  console.error(`${unknown} is none of ${all.join(', ')}`);
   process.exit(2);
 }
+const chosen = asked.length > 0 ? asked : all;
 
 const folder = await mkdtemp(path.join(tmpdir(), 'tock-frameworks-'));
 try {
-  await installApps('dashboard', folder);
-  runIn(folder, 'node', ['--input-type=module', '-e', MIGRATE()], { DATABASE_URL: url });
-  for (const name of asked.length > 0 ? asked : Object.keys(APPS)) await tryApp(name);
+  const apps = chosen.filter(name => name !== 'shutdown');
+  if (apps.length > 0) {
+    await installApps('dashboard', folder);
+    runIn(folder, 'node', ['--input-type=module', '-e', MIGRATE()], { DATABASE_URL: url });
+    for (const name of apps) await tryApp(name);
+  }
+  if (chosen.includes('shutdown')) {
+    const ending = path.join(folder, 'shutdown');
+    await mkdir(ending);
+    await installApps('shutdown', ending);
+    for (const name of SHUTDOWN) await tryShutdown(ending, name);
+  }
 } finally {
   await rm(folder, { recursive: true, force: true });
+}
+
+/** SIGTERM amid a run: it ends, a request is answered, and the process ends by itself. */
+async function tryShutdown(apps, name) {
+  const app = await startApp(apps, [`${name}.mjs`], { DATABASE_URL: url, REPORT_MS: '2000' });
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const enqueue = async () => await (await fetch(`${app.base}/reports`, { method: 'POST' })).text();
+    const statusOf = async id =>
+      (await client.query('select status, attempts from tock.job_runs where id = $1', [id])).rows[0];
+    const first = await enqueue();
+    await until(async () => (await statusOf(first))?.status === 'running', 'the run to start');
+    const last = enqueue();
+    await last;
+    app.child.kill('SIGTERM');
+    const ended = await app.ended;
+    const run = await statusOf(first);
+    const other = await statusOf(await last);
+    const isWhole = status => ['succeeded', 'queued'].includes(status);
+    // Nest sends itself the signal again, once all is done.
+    const isEnded = ended === (name === 'nest' ? 'SIGTERM' : 0);
+    if (!isEnded || run?.status !== 'succeeded' || run.attempts !== 1 || !isWhole(other?.status))
+      throw new Error(`ended with ${ended}, the run is ${run?.status}, the other ${other?.status}`);
+    console.log(`shutdown of ${name}: the run has ended, nothing is lost, the process has ended by itself`);
+  } catch (error) {
+    throw new Error(`shutdown of ${name}: ${error.message}\n${app.printed()}`, { cause: error });
+  } finally {
+    app.child.kill('SIGKILL');
+    await client.end();
+  }
 }
 
 function MIGRATE() {

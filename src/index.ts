@@ -112,7 +112,7 @@ export type {
 } from './model/job/batch/batch-job.js';
 export type { BatchOptions } from './model/job/batch/batch-option.js';
 export type { DeadRun, OnDeadFor, OnDeadReference } from './model/job/dead-run.js';
-export { defineJob } from './model/job/define-job.js';
+export { type DeclaredJobOptions, declareJob, defineJob } from './model/job/define-job.js';
 export type {
   ChildOptions,
   EnqueueCallOptions,
@@ -310,6 +310,7 @@ export type {
   RunReport,
   SchedulerStatus,
   SchedulerView,
+  SplitService,
   ZoneDisagreement,
 } from './model/scheduler-view.js';
 export type { AlertMute } from './store/alerts/mutes.js';

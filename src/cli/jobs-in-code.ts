@@ -3,9 +3,9 @@ import { existsSync } from 'node:fs';
 import type { AnyJob } from '../model/job/job.js';
 import type { Shell } from './shell.js';
 
-/** Empty without a job module: the database may still know the definitions. */
+/** Those that this code executes. Empty without a job module: the database may still know the definitions. */
 export async function jobsInCode({ config }: Shell): Promise<readonly AnyJob[]> {
   if (config.jobsModule === null || !existsSync(config.jobsModule)) return [];
   const { loadJobs } = await import('../runtime/job-module.js');
-  return await loadJobs(config.jobsModule);
+  return (await loadJobs(config.jobsModule)).filter(job => !job.isDeclared);
 }

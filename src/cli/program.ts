@@ -139,7 +139,7 @@ async function execute(args: readonly string[]): Promise<number> {
   }
 }
 
-async function createProgram(command: string | undefined): Promise<Command> {
+export async function createProgram(command: string | undefined): Promise<Command> {
   // What imports is loaded only for these.
   const { addSources } =
     command === 'import' || command === 'completion' ? await import('./import/commands.js') : {};

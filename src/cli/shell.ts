@@ -4,7 +4,7 @@ import { type Config, type ConfigFlags, configOfProcess } from '../runtime/confi
 import { judgeError, type Verdict } from '../runtime/exit-codes.js';
 import type { OpenOptions, OpenTock } from '../runtime/open.js';
 import { operatorOfCommand } from './operator-of-command.js';
-import { cleanBlock, cleanLine, jsonText } from './terminal.js';
+import { cleanBlock, cleanLine, jsonText, pasteable } from './terminal.js';
 
 export interface Shell {
   readonly command: string;
@@ -26,6 +26,9 @@ export interface CommonOptions {
 let exitCode = 0;
 export const lastExitCode = (): number => exitCode;
 
+/** Commands whose `--service` chooses what they show. */
+const FILTERS: readonly string[] = ['jobs', 'why', 'status'];
+
 /** A command's function: gets the shell, flags and arguments; resolves to the exit code. */
 type Work = (shell: Shell, ...flagsAndArguments: never[]) => Promise<number>;
 
@@ -40,7 +43,10 @@ export function action(work: Work): (...received: unknown[]) => Promise<void> {
     let schema = 'tock';
     try {
       if (json) keepStandardOutputClean();
-      const config = configOfProcess(all);
+      // Of these it is a filter, and says nothing of this process.
+      const { service, ...others } = all;
+      const isFilter = FILTERS.includes(pathOf(command));
+      const config = configOfProcess(isFilter ? others : { ...others, service });
       schema = config.schema;
       const shell = createShell(pathOf(command), json, config);
       // Commander checked them; each command declares the types of its own flags.
@@ -67,7 +73,7 @@ function createShell(command: string, json: boolean, config: Config): Shell {
       if (!json) process.stdout.write(`${text}\n`);
     },
     note: text => {
-      process.stderr.write(`tock ${command}: ${cleanLine(text)}\n`);
+      process.stderr.write(`tock ${command}: ${pasteable(cleanLine(text), process.stderr)}\n`);
     },
     document: value => {
       if (json) process.stdout.write(`${jsonText(value)}\n`);
@@ -83,7 +89,9 @@ export function printError(
 ): void {
   const name = command === '' ? 'tock' : `tock ${command}`;
   process.stderr.write(
-    json ? `${jsonText({ error: { code, message } })}\n` : `${name}: ${cleanBlock(message)}\n`,
+    json
+      ? `${jsonText({ error: { code, message } })}\n`
+      : `${name}: ${pasteable(cleanBlock(message), process.stderr)}\n`,
   );
 }
 

@@ -71,7 +71,7 @@ async function storedIn(shell: Shell, hasDurations: boolean): Promise<PlanFacts>
   if (!hasDatabase(shell)) return nothing;
   try {
     return await withTock(shell, { needsJobs: false, onlyReads: true }, async ({ tock }) =>
-      readPlanFacts(await databaseOf(tock), { hasDurations }),
+      readPlanFacts(await databaseOf(tock), shell.config.service, { hasDurations }),
     );
   } catch (error) {
     if (!(error instanceof TockError) || !NO_DATABASE.includes(error.code)) throw error;

@@ -1,5 +1,7 @@
 // Terminal output: colours, text without control sequences.
+import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
+import { isClone, packageFolder } from '../environment/paths.js';
 import { showHidden } from '../model/hidden-characters.js';
 import { deepJsonText } from '../model/json-depth.js';
 import type { RunStatus } from '../model/run/states.js';
@@ -100,3 +102,34 @@ export function terminalWidth(stream: NodeJS.WriteStream = process.stdout): numb
 export function jsonText(value: unknown, indent?: number): string {
   return showHidden(deepJsonText(value, indent));
 }
+
+// How Tock is called here. At a terminal, commands in messages are written so that they can be pasted.
+
+/** All that follow `tock`; a test compares them with the program's. */
+export const COMMANDS =
+  'adopt alerts audit backfill calendar cancel capacity complete completion crontab dashboard deploy ' +
+  'doctor emit errors exec fail freeze group import init jobs key mcp metrics migrate move next pause ' +
+  'plan prove prune queue relay reset-cursor resume retry run runs schedule schema show simulate skip ' +
+  'start status thaw tick uninstall why zones';
+
+// Not what begins a line that a command prints about itself: `tock run: …`.
+const COMMAND = new RegExp(
+  `(?<![\\w/.-]|npx )tock (?=(?:${COMMANDS.replaceAll(' ', '|')})(?![\\w-]|:))`,
+  'g',
+);
+
+/** `npx tock` in a project that has the package; `node dist/cli.js` in a clone; else `tock`. */
+export function ownCommand(): string {
+  const folder = packageFolder();
+  if (folder === null) return 'tock';
+  const script = path.relative(process.cwd(), path.join(folder, 'dist', 'cli.js'));
+  if (isClone()) return `node ${script}`;
+  return script.startsWith(`node_modules${path.sep}`) ? 'npx tock' : 'tock';
+}
+
+/** The text, with each command as it is called. */
+export const asCalled = (text: string, called: string): string => text.replace(COMMAND, `${called} `);
+
+/** For a terminal; what goes into a pipe, a script may compare. */
+export const pasteable = (text: string, stream: NodeJS.WriteStream): string =>
+  stream.isTTY ? asCalled(text, ownCommand()) : text;

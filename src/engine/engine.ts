@@ -14,6 +14,7 @@ import type { Logger } from '../model/logger.js';
 import { checkName, quote } from '../model/names.js';
 import type { Operator } from '../model/operator.js';
 import { checkList } from '../model/options.js';
+import { checkService } from '../model/planning/services.js';
 import { checkRetryPolicy, type RetryPolicy } from '../model/run/retry.js';
 import type { Database } from '../store/connection/database.js';
 import type { ClaimedRun } from '../store/runs/claim/claimed-run.js';
@@ -89,6 +90,8 @@ export interface Settings {
   readonly maxPayloadBytes: number;
   /** What is kept of the logs of runs, unless their job says otherwise; null: nothing. */
   readonly logs: LogLimits | null;
+  /** Whose jobs these are, where several applications share the schema; empty: the one without a name. */
+  readonly service: string;
   /** The deploy that this process is of; null: none is known. */
   readonly deploy: string | null;
   /** Whether a registration may let most definitions vanish. */
@@ -114,6 +117,12 @@ export interface SettingsInput {
   /** Which lines of `ctx.log` are kept with each attempt, unless its job says otherwise. Default `true`. */
   readonly logs?: LogsOption;
   /**
+   * Which application this is, where several share a schema: it registers, changes and drops the definitions
+   * of its own only. At most 100 bytes. The names of jobs, queues and keys are one space for all of them.
+   * Default: `TOCK_SERVICE`; without that, the application without a name, of which there is one.
+   */
+  readonly service?: string;
+  /**
    * Which version of the app this is, such as a tag or a commit: kept with what its workers execute. At most
    * 100 bytes, without blanks. Default: `TOCK_DEPLOY`, or the commit that the platform names in the
    * environment. Null: none.
@@ -137,6 +146,7 @@ export function readSettings(input: SettingsInput): Settings {
     retry: input.retry ?? {},
     maxPayloadBytes: input.maxPayloadBytes ?? DEFAULT_MAX_PAYLOAD_BYTES,
     logs: readLogsOption(input.logs),
+    service: checkService(input.service ?? ''),
     deploy: typeof input.deploy === 'string' ? checkDeploy(input.deploy) : null,
     allowVanishing: input.allowVanishing ?? false,
   };

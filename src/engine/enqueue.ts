@@ -4,7 +4,7 @@ import { TockError } from '../model/errors.js';
 import type { ChildOptions, EnqueueCallOptions, QueryClient } from '../model/job/enqueue-options.js';
 import type { AnyJob, NewRun } from '../model/job/job.js';
 import { payloadText } from '../model/job/payload/payload.js';
-import { findJob, parsePayloadFor } from '../model/job/registry.js';
+import { findJob, notRegisteredError, parsePayloadFor } from '../model/job/registry.js';
 import type { Enqueued, EnqueuedOr } from '../model/job/run-id.js';
 import { checkKey, checkName, quote } from '../model/names.js';
 import { checkList, checkOptions, optionNames } from '../model/options.js';
@@ -14,7 +14,7 @@ import { checkMaxAttempts } from '../model/run/retry.js';
 import { joinTags } from '../model/run/tags.js';
 import { isPool } from '../store/connection/connection.js';
 import type { Session } from '../store/connection/database.js';
-import { enqueueRuns } from '../store/runs/enqueue/enqueue.js';
+import { enqueueRuns, type JobDefaults, readJobDefaults } from '../store/runs/enqueue/enqueue.js';
 import type { EnqueuedRow, RunShape } from '../store/runs/enqueue/enqueued-run.js';
 import { audit } from './audit.js';
 import type { Engine } from './engine.js';
@@ -99,10 +99,11 @@ export async function enqueueing(
   runs: readonly NewRun[],
   hasWaiters = false,
 ): Promise<(session: Session) => Promise<Enqueued[]>> {
-  const checked = runs.map(run => checkRun(engine, run));
-  const limits = checked.map(limitOf);
+  const given = runs.map(run => checkRun(engine, run));
+  const limits = given.map(limitOf);
   const known = areKnown(limits) ? limits : await Promise.all(limits.map(wait));
   return async session => {
+    const checked = given.some(({ job }) => job.isDeclared) ? await asDefined(session, given) : given;
     const writeUnder = async (traceparent: string | null) =>
       await enqueueRuns(
         session,
@@ -121,6 +122,44 @@ interface CheckedRun {
   readonly payload: string;
   readonly key: string | null;
 }
+
+async function asDefined(session: Session, given: readonly CheckedRun[]): Promise<CheckedRun[]> {
+  const jobs = await withDefaults(
+    session,
+    given.map(({ job }) => job),
+  );
+  return given.map(run => ({ ...run, job: jobs.get(run.job.name) ?? run.job }));
+}
+
+/**
+ * What is declared here, with the queue, the priority and so on of its definition; by name.
+ * @throws TockError TOCK_UNKNOWN_JOB where no service has registered it
+ */
+export async function withDefaults(
+  session: Session,
+  jobs: readonly AnyJob[],
+): Promise<ReadonlyMap<string, AnyJob>> {
+  const declared = new Map(jobs.flatMap(job => (job.isDeclared ? [[job.name, job] as const] : [])));
+  if (declared.size === 0) return declared;
+  const rows = await readJobDefaults.run(session, { names: JSON.stringify([...declared.keys()]) });
+  const found = new Map(rows.map(row => [row.name, row]));
+  const unknown = [...declared.keys()].filter(name => !found.has(name));
+  if (unknown.length > 0) throw notRegisteredError(unknown);
+  return new Map(
+    [...declared].map(([name, job]) => [name, { ...job, ...defaultsOf(found.get(name)) }] as const),
+  );
+}
+
+const defaultsOf = (row: JobDefaults | undefined): Partial<AnyJob> =>
+  row === undefined
+    ? {}
+    : {
+        queue: row.queue,
+        priority: row.priority,
+        retry: { maxAttempts: row.attempts },
+        ...(row.tags === null ? {} : { tags: row.tags }),
+        changes: row.changes,
+      };
 
 /** For the span of the call. */
 function batchOf(checked: readonly CheckedRun[]): Batch {

@@ -24,6 +24,8 @@ export interface IdleTickOptions {
   readonly pool: pg.Pool;
   readonly schema: string;
   readonly registry: Registry;
+  /** Whose jobs these are. */
+  readonly service: string;
   readonly queues: readonly string[] | undefined;
   /** What alerts ask about. Default: nothing. */
   readonly alerts?: AlertLimits | null;
@@ -62,8 +64,8 @@ export async function askIdleTick(options: IdleTickOptions): Promise<TickSummary
     if (webhooks.length > 0 && (await areWebhooksDue(session, webhooks, WEBHOOK_PREFIX))) return null;
     const { fingerprint } = registry;
     const migrations = MIGRATION_NAMES;
-    const ticker = { ...processIdentity(), kind: options.kind };
-    if (!(await askWhetherIdle(session, { queues, fingerprint, migrations, alerts }, ticker))) return null;
+    const ticker = { ...processIdentity(), kind: options.kind, service: options.service, fingerprint };
+    if (!(await askWhetherIdle(session, { queues, migrations, alerts }, ticker))) return null;
   } catch (error) {
     if (isConnectionFailure(error)) throw error;
     return null;

@@ -10,9 +10,18 @@ import type { Engine } from './engine.js';
  * same.
  * @throws if the database cannot be reached
  */
-export async function noteOwnTick({ database, logger }: Engine, kind: TickKind): Promise<void> {
+export async function noteOwnTick(
+  { database, logger, registry, settings }: Engine,
+  kind: TickKind,
+): Promise<void> {
+  const { service } = settings;
   try {
-    await noteTick(database, { ...processIdentity(), kind });
+    await noteTick(database, {
+      ...processIdentity(),
+      kind,
+      service,
+      fingerprint: registry.definitions.length === 0 ? '' : registry.fingerprint,
+    });
   } catch (error) {
     if (isConnectionFailure(error)) throw error;
     logger.debug({ event: 'tick.unnoted', error: String(error) }, 'the tick could not be put on record');
@@ -20,10 +29,10 @@ export async function noteOwnTick({ database, logger }: Engine, kind: TickKind):
 }
 
 /** Notes that this process's daemon was stopped in order. */
-export async function noteOwnStop({ database, logger }: Engine): Promise<void> {
+export async function noteOwnStop({ database, logger, settings }: Engine): Promise<void> {
   const { host, folder } = processIdentity();
   await noteStopped
-    .run(database, { host, folder, kind: 'daemon' })
+    .run(database, { host, folder, kind: 'daemon', service: settings.service })
     .catch((error: unknown) =>
       logger.debug({ event: 'tick.unnoted', error: String(error) }, 'the stop could not be put on record'),
     );

@@ -37,6 +37,7 @@ export type TockErrorCode =
   | 'TOCK_NO_DATABASE'
   | 'TOCK_NEEDS_DATABASE'
   | 'TOCK_WOULD_VANISH'
+  | 'TOCK_NAME_TAKEN'
   | 'TOCK_LEASE_LOST'
   | 'TOCK_TIMEOUT'
   | 'TOCK_GAVE_UP'

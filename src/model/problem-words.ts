@@ -3,7 +3,13 @@ import { formatSpan } from './duration.js';
 import { isAlive } from './explain/tick-state.js';
 import { cappedText } from './run/match/run-match.js';
 import { utcText } from './schedule/instant-text.js';
-import type { LastTick, MissedOccurrences, SchedulerStatus, ZoneDisagreement } from './scheduler-view.js';
+import type {
+  LastTick,
+  MissedOccurrences,
+  SchedulerStatus,
+  SplitService,
+  ZoneDisagreement,
+} from './scheduler-view.js';
 import { shellWord } from './shell-word.js';
 
 /** What is wrong, what to do, the command that does it, and the page about it: see `Problem`. */
@@ -17,6 +23,25 @@ export interface Words {
 }
 
 export const START_TICKING = 'check the line in the crontab, or run tock start';
+
+const MAX_LISTED = 3;
+const someOf = (all: readonly string[]) =>
+  all.length <= MAX_LISTED
+    ? all.join(', ')
+    : `${all.slice(0, MAX_LISTED).join(', ')} and ${all.length - MAX_LISTED} more`;
+
+export function splitService({ service, inForce, others, vanished }: SplitService): Words {
+  const of = service === '' ? 'without a name' : service;
+  const gone = vanished.length === 0 ? '' : `; vanished meanwhile: ${vanished.join(', ')}`;
+  const held = inForce.length === 0 ? '' : `, whose definitions are in force,`;
+  return {
+    text: `the processes of the service ${of} have had different definitions for over ten minutes: ${someOf(inForce)}${held} and ${someOf(others)}${gone}`,
+    remedy:
+      'If these are two applications, give each a name: createTock({ service: … }), or TOCK_SERVICE; if they are one, finish the deployment',
+    command: null,
+    link: '/workers',
+  };
+}
 
 /** Since the last tick or beat of all, in milliseconds; 0 if nothing has ever ticked. */
 export function silenceMs({ ticks, at }: Pick<SchedulerStatus, 'ticks' | 'at'>): number {

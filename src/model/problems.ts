@@ -22,6 +22,7 @@ import {
   silentHost,
   silentText,
   silentTick,
+  splitService,
   stuckRuns,
   unseenWorker,
   type Words,
@@ -66,6 +67,7 @@ export type ProblemCode =
   | 'blocked-runs'
   | 'paused-queue'
   | 'relay-away'
+  | 'split-service'
   | 'unknown-jobs'
   | 'awaited-jobs'
   | 'dead-runs'
@@ -179,6 +181,8 @@ export function findProblems(status: SchedulerStatus, limits: Partial<ProblemLim
   );
   for (const { queue, relayedTo, waiting } of unrelayed)
     report('relay-away', 'failing', true, () => relayAway(queue, relayedTo ?? '', waiting));
+  for (const service of status.splitServices)
+    report('split-service', 'warning', true, () => splitService(service));
   report('unknown-jobs', 'warning', unknown.length > 0, () => unknownJobs(unknown));
   // In a rolling deploy some wait for a moment.
   report('awaited-jobs', 'warning', awaited.length > 0, () => awaitedJobs(awaited));

@@ -49,6 +49,8 @@ export interface SchedulerStatus {
     readonly kind: string;
     readonly host: string;
     readonly pid: number;
+    /** Whose jobs it executes; empty: of the service without a name. */
+    readonly service: string;
     readonly seenAt: Date;
     /** It has missed two heartbeats: killed, cut off, or too busy. Its leases have not expired yet. */
     readonly silent: boolean;
@@ -60,6 +62,8 @@ export interface SchedulerStatus {
   }[];
   /** The last tick, or beat of a daemon, of each host and checkout; the latest first, 100 at most. */
   readonly ticks: readonly LastTick[];
+  /** Services whose live processes have had different definitions for ten minutes: longer than a deploy. */
+  readonly splitServices: readonly SplitService[];
   /** Occurrences that have been due for over a minute and have no run: of ten definitions at most. */
   readonly missed: readonly MissedOccurrences[];
   readonly queues: readonly {
@@ -121,6 +125,18 @@ export interface QueueHandOffs {
   readonly refused: number;
 }
 
+/** Two applications in one service, or a deploy that was not finished. */
+export interface SplitService {
+  /** Empty: the one without a name. */
+  readonly service: string;
+  /** Those whose definitions are in force. */
+  readonly inForce: readonly string[];
+  /** Those that have others. */
+  readonly others: readonly string[];
+  /** Definitions of the service that have vanished within a day, ten at most. */
+  readonly vanished: readonly string[];
+}
+
 /** When a host last ticked, or its daemon last reported. Noted at most once in half a minute. */
 export interface LastTick {
   readonly host: string;
@@ -128,6 +144,8 @@ export interface LastTick {
   readonly folder: string;
   /** `tick`: cron, or a person; `daemon`: tock start; `library`: an app that ticks. */
   readonly kind: 'tick' | 'daemon' | 'library';
+  /** Empty: of the service without a name. */
+  readonly service: string;
   readonly firstAt: Date;
   readonly at: Date;
   /** How many were noted. */

@@ -12,6 +12,7 @@ import { TockError } from '../model/errors.js';
 import { type LogsOption, readLogsOption } from '../model/job/logs-option.js';
 import { isStorable, quote } from '../model/names.js';
 import { editDistance } from '../model/nearest.js';
+import { checkService } from '../model/planning/services.js';
 import { findJobModule } from './job-module-path.js';
 
 export interface Config {
@@ -28,6 +29,8 @@ export interface Config {
   readonly jobsModule: string | null;
   /** Whether a registration may let most definitions vanish. */
   readonly allowVanishing: boolean;
+  /** Empty: the service without a name. */
+  readonly service: string;
   /** Folder of the embedded server's data. */
   readonly dataFolder: string;
   readonly lease: string | undefined;
@@ -67,6 +70,8 @@ export const VARIABLES: Readonly<Record<string, string>> = {
   TOCK_SCHEMA: 'schema of the tables (default tock)',
   TOCK_JOBS:
     'module that exports the array `jobs` (default dist/jobs/index.js or jobs/index.js; see docs/jobs.md)',
+  TOCK_SERVICE:
+    'the application whose jobs these are, where several share the schema: each registers its own (default: the one without a name)',
   TOCK_ALLOW_VANISHING: 'on: register the jobs even if most definitions vanish (default off: refuse)',
   TOCK_LEASE: 'how long a claimed run is held without a heartbeat (default 60s)',
   TOCK_HEARTBEAT: 'how often leases are renewed (default 15s)',
@@ -123,6 +128,7 @@ export interface ConfigFlags {
   readonly jobs?: string | undefined;
   readonly embedded?: boolean | undefined;
   readonly allowVanishing?: boolean | undefined;
+  readonly service?: string | undefined;
 }
 
 /**
@@ -130,7 +136,8 @@ export interface ConfigFlags {
  * folder, if there is one; variables that are set already stay.
  * @throws TockError TOCK_BAD_OPTION
  */
-export function configOfProcess({ envFile, jobs, embedded, allowVanishing }: ConfigFlags): Config {
+export function configOfProcess(flags: ConfigFlags): Config {
+  const { envFile, jobs, embedded, allowVanishing, service } = flags;
   const ownFile = path.join(projectFolder(), '.env');
   if (envFile !== undefined) loadVariables(envFile, '--env-file names ');
   else if (existsSync(ownFile)) loadVariables(ownFile);
@@ -138,6 +145,7 @@ export function configOfProcess({ envFile, jobs, embedded, allowVanishing }: Con
     ...(jobs === undefined ? {} : { TOCK_JOBS: jobs }),
     ...(embedded ? { TOCK_DATABASE: 'embedded' } : {}),
     ...(allowVanishing ? { TOCK_ALLOW_VANISHING: 'on' } : {}),
+    ...(service === undefined ? {} : { TOCK_SERVICE: service }),
   };
   // Reading all variables takes longer than reading those that Tock has.
   return readConfig(Object.keys(stated).length === 0 ? process.env : { ...process.env, ...stated });
@@ -173,6 +181,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     schema: read('TOCK_SCHEMA') ?? 'tock',
     jobsModule: findJobModule(read('TOCK_JOBS')),
     allowVanishing: readSwitch('TOCK_ALLOW_VANISHING', read('TOCK_ALLOW_VANISHING')),
+    service: checked('TOCK_SERVICE', service => naming('TOCK_SERVICE', () => checkService(service))) ?? '',
     lease: duration('TOCK_LEASE'),
     heartbeat: duration('TOCK_HEARTBEAT'),
     grace: duration('TOCK_GRACE'),

@@ -122,7 +122,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
     if (idle === null) migrated = await prepare(tock, options);
     return {
       tock,
-      jobs,
+      jobs: jobs.filter(job => !job.isDeclared),
       migrated,
       idle,
       where,
@@ -223,6 +223,7 @@ function settingsOf(config: Config) {
   const { lease, heartbeat, grace, drain, connections, statementTimeout, logs, tracing, operator } = config;
   return {
     allowVanishing: config.allowVanishing,
+    service: config.service,
     ...(lease === undefined ? {} : { lease }),
     ...(heartbeat === undefined ? {} : { heartbeat }),
     ...(grace === undefined ? {} : { grace }),

@@ -28,6 +28,7 @@ Options:
   --jobs FILE          module that exports the array jobs (or TOCK_JOBS)
   --env-file FILE      read variables from this file first, such as .env
   --embedded           without DATABASE_URL, use the embedded PostgreSQL in .tock/
+  --service NAME       the application whose jobs these are, where several share the schema (or TOCK_SERVICE)
   --allow-vanishing    register these jobs even if most definitions vanish
   --json               print the summary as JSON
   -h, --help           print this help
@@ -131,6 +132,7 @@ interface TickFlags {
   readonly envFile?: string | undefined;
   readonly embedded?: boolean | undefined;
   readonly allowVanishing?: boolean | undefined;
+  readonly service?: string | undefined;
   readonly json?: boolean | undefined;
   readonly help?: boolean | undefined;
 }
@@ -149,6 +151,7 @@ function readOptions(argv: readonly string[]): TickFlags {
         'env-file': { type: 'string' },
         embedded: { type: 'boolean' },
         'allow-vanishing': { type: 'boolean' },
+        service: { type: 'string' },
         json: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
       },

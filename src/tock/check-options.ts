@@ -72,6 +72,8 @@ const TOCK_OPTIONS = optionNames<TockOptions>({
   logs: true,
   deploy: true,
   allowVanishing: true,
+  service: true,
+  migrate: true,
   operator: true,
 });
 const HOOK_NAMES = optionNames<Hooks>({ onStart: true, onSuccess: true, onFailure: true, onDead: true });
@@ -126,6 +128,7 @@ const METHODS = {
   'schedules.list': optionNames<DefinitionFilter>({
     name: true,
     job: true,
+    service: true,
     prefix: true,
     after: true,
     limit: true,

@@ -23,7 +23,7 @@ import { checkSchemaName } from '../model/names.js';
 import { checkOperator, checkOperatorName, type Operator, requireRole } from '../model/operator.js';
 import { checkText } from '../model/options.js';
 import { requireReachable } from '../store/connection/connection.js';
-import { withRemedy } from '../store/connection/errors.js';
+import { explainMissing, isForbidden, mayNotMigrate, withRemedy } from '../store/connection/errors.js';
 import { DELIVERY_JOB } from '../store/runs/alert-events.js';
 import { checkTockOptions } from './check-options.js';
 import { rememberDatabase } from './database-of.js';
@@ -72,6 +72,7 @@ export function assembleTock(
     registry,
     settings: readSettings({
       ...options,
+      service: options.service ?? process.env['TOCK_SERVICE']?.trim() ?? '',
       deploy: options.deploy === undefined ? deployOf(process.env) : options.deploy,
     }),
     statementTimeoutMs: parseDuration(options.statementTimeout ?? '60s', 'statementTimeout'),
@@ -82,6 +83,8 @@ export function assembleTock(
   requireReachable(options);
   if (options.operator !== undefined) checkOperatorName(options.operator);
   const tracingOption = readTracingOption(options.tracing);
+  /** Loaded, perhaps before its schema is there. */
+  let loaded: OpenedTock | null = null;
   let opened: OpenedTock | null = null;
   let opening: Promise<OpenedTock> | null = null;
   let isClosed = false;
@@ -92,12 +95,24 @@ export function assembleTock(
       makeLogger(),
       tracingOption && loadTracing(tracingOption),
     ]);
-    opened = openTock(options, { ...checked, logger, tracing });
+    return openTock(options, { ...checked, logger, tracing });
+  };
+  const open = async () => {
+    loaded ??= await load();
+    if (options.migrate) await migrateIfNeeded(loaded, schema);
+    opened = loaded;
     return opened;
   };
+  /** After a failure, the next call tries again. */
+  const openOnce = () =>
+    (opening ??= open().catch((error: unknown) => {
+      opening = null;
+      throw error;
+    }));
   const close = async () => {
     isClosed = true;
-    await (await opening?.catch(() => null))?.close();
+    await opening?.catch(() => null);
+    await loaded?.close();
   };
 
   const actingFor = (operator: Operator | null): ShellTock => {
@@ -113,10 +128,9 @@ export function assembleTock(
         try {
           // Without an await once it is loaded, so that arguments are read at the time of the call.
           if (opened) return await method(ownOf(opened), ...input);
-          opening ??= load();
-          return await method(ownOf(await opening), ...input);
+          return await method(ownOf(await openOnce()), ...input);
         } catch (error) {
-          throw withRemedy(error, schema);
+          throw withRemedy(error, schema, { inCode: kind === 'library' && !options.migrate });
         }
       };
     /** The same, of a method whose first argument names what it is about. */
@@ -151,6 +165,7 @@ export function assembleTock(
               pool: options.pool,
               schema,
               registry,
+              service: checked.settings.service,
               queues: queuesOfWorker(queues, { registry, alerting }),
               alerts: alertLimits(alerting),
               statementTimeoutMs,
@@ -270,6 +285,24 @@ export function assembleTock(
     return acting;
   };
   return actingFor(null);
+}
+
+/** @throws TockError TOCK_NOT_MIGRATED where the role may not do it */
+async function migrateIfNeeded(tock: OpenedTock, schema: string): Promise<void> {
+  try {
+    await tock.requireMigrated();
+    return;
+  } catch (error) {
+    const explained = explainMissing(error, schema);
+    // A role that only enqueues may not read it: what is missing, its own statements say.
+    if (isForbidden(error)) return;
+    if (!(explained instanceof TockError && explained.code === 'TOCK_NOT_MIGRATED')) throw error;
+  }
+  try {
+    await tock.migrate();
+  } catch (error) {
+    throw mayNotMigrate(error, schema) ?? error;
+  }
 }
 
 async function loadTracing(option: Exclude<TracingOption, false>): Promise<Tracing> {

@@ -23,6 +23,12 @@ export interface TockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
   readonly pool?: Pool;
   /** The database schema of Tock's tables. Default `tock`. */
   readonly schema?: string;
+  /**
+   * Whether the first call brings the schema to this version, as `migrate` does, before it does anything
+   * else. Safe in many processes at once; where nothing is missing, that is one statement. It needs the
+   * rights of `tock migrate`: without them, what is missing is TOCK_NOT_MIGRATED. Default false.
+   */
+  readonly migrate?: boolean;
   /** The most connections of Tock's own pool. Default 10. */
   readonly connections?: number;
   /** Longest time for Tock's own statements, not handlers'; then the connection is closed. Default `60s`. */

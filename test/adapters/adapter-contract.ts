@@ -311,7 +311,9 @@ export function describeAdapter(name: string, open: (url: string) => Promise<App
       });
       const missing = {
         code: 'TOCK_NOT_MIGRATED',
-        message: expect.stringMatching(/^the schema not_migrated lacks[^\n]*; run: tock migrate$/) as string,
+        message: expect.stringMatching(
+          /^the schema not_migrated lacks[^\n]*; run: tock migrate; or createTock\(\{ migrate: true \}\)$/,
+        ) as string,
       };
       const failed = app.transact(async client => await other.enqueue(echo, { secret: 1 }, { client }));
       await expect(failed).rejects.toMatchObject(missing);

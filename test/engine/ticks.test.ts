@@ -102,7 +102,12 @@ describe('the record of ticks', () => {
       expect(await hosts()).toEqual(['newest', 'regular']);
       await arePartitionsDue(database);
       await noteOwnTick(
-        { database, logger: { debug: () => undefined } } as unknown as Parameters<typeof noteOwnTick>[0],
+        {
+          database,
+          logger: { debug: () => undefined },
+          settings: { service: '' },
+          registry: { definitions: [] },
+        } as unknown as Parameters<typeof noteOwnTick>[0],
         'tick',
       );
       expect(await hosts()).toHaveLength(3);

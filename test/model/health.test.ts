@@ -10,6 +10,7 @@ const WORKER = {
   kind: 'daemon',
   host: 'web-1',
   pid: 812,
+  service: '',
   seenAt: ago(12),
   silent: false,
   heartbeatMs: 15_000,

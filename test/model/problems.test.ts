@@ -29,6 +29,7 @@ const WORKER = {
   kind: 'daemon',
   host: 'web-1',
   pid: 812,
+  service: '',
   seenAt: new Date(NOW.getTime() - 2 * MINUTE),
   silent: true,
   heartbeatMs: 15_000,

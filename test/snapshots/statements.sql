@@ -1718,13 +1718,13 @@ on conflict (worker_id) do update set queues = excluded.queues returning worker_
 
 -- insert worker
 with made as (
-  insert into tock.workers (id, kind, host, pid, process, capacity, heartbeat_ms, queues)
-  values ($1, $2, $3, $4, $5, $6, $7, $8::text[])
+  insert into tock.workers (id, kind, host, pid, process, capacity, heartbeat_ms, queues, service, fingerprint)
+  values ($1, $2, $3, $4, $5, $6, $7, $8::text[], $9, $10)
 ), deployed as (
-  insert into tock.deploys (name, code, first_seen_at) select $9, $10, tock.now() where $9::text is not null
+  insert into tock.deploys (name, code, first_seen_at) select $11, $12, tock.now() where $11::text is not null
   on conflict do nothing
 ), seen as (
-  update tock.deploys v set first_seen_at = tock.now() where v.name = $9::text and v.first_seen_at is null
+  update tock.deploys v set first_seen_at = tock.now() where v.name = $11::text and v.first_seen_at is null
 )
 select w.id, w.pid, w.process from tock.workers w where w.host = $3 and w.process is not null;
 
@@ -1920,12 +1920,12 @@ with recursive queue_lanes as (
       order by r.run_at, r.id limit 1)
 ), seen as (
   update tock.registrations set seen_at = tock.now()
-  where fingerprint = $2 and is_current and seen_at < tock.now() - interval '30 seconds'
+  where service = $2 and fingerprint = $3 and is_current and seen_at < tock.now() - interval '30 seconds'
 ), question as materialized (
-  select not exists (select from unnest($3::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
+  select not exists (select from unnest($4::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
     and exists (select from tock.registrations
-      where fingerprint = $2 and is_current and seen_at <= tock.now() + interval '1 minute')
-    and not tock.is_copy() and not exists (select from tock.zones z where z.zone_data < nullif($4, 'unknown'))
+      where service = $2 and fingerprint = $3 and is_current and seen_at <= tock.now() + interval '1 minute')
+    and not tock.is_copy() and not exists (select from tock.zones z where z.zone_data < nullif($5, 'unknown'))
     and not exists (select from tock.job_definitions where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null and not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))))
     and not exists (select from open) and not (exists (select from ready_scopes s left join tock.job_queues q on q.name = s.queue where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else s.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
@@ -1963,12 +1963,14 @@ with recursive queue_lanes as (
       select r.id from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') order by r.run_at, r.id limit 1) d where p.queue = s.name)
     or exists (select from tock.fair_keys k where k.queue = s.name and (k.is_ready or k.ready_at <= tock.now())))) else true end as is_idle
 ), noted as (
-  insert into tock.ticks as t (host, folder, kind, version, node, zone_data, clock_ms)
-  select $5, $6, $7, $8, $9, $4, round($10::float8 - extract(epoch from tock.now())::float8 * 1000)
+  insert into tock.ticks as t (host, folder, kind, service, fingerprint, version, node, zone_data, clock_ms)
+  select $6, $7, $8, $2, $3, $9, $10, $5, round($11::float8 - extract(epoch from tock.now())::float8 * 1000)
   from question where is_idle and not exists (
-    select from tock.ticks n where n.host = $5 and n.folder = $6 and n.kind = $7 and n.version = $8 and n.node = $9
+    select from tock.ticks n where n.host = $6 and n.folder = $7 and n.kind = $8 and n.service = $2
+      and n.fingerprint = $3 and n.version = $9 and n.node = $10
       and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
-  on conflict (host, folder, kind) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
+  on conflict (host, folder, kind, service) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
+    fingerprint = excluded.fingerprint, set_at = case when t.fingerprint is distinct from excluded.fingerprint then tock.now() else t.set_at end,
     node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null,
     silences = case when tock.now() - t.at > greatest(interval '100 seconds', (t.at - t.first_at) / greatest(t.tick_count - 1, 1) * 1.7) then (coalesce(t.silences, '{}') + tstzmultirange(tstzrange(t.at, tock.now(), '()')))
       * tstzmultirange(tstzrange(tock.now() - interval '7 days', null)) else t.silences end
@@ -2000,12 +2002,12 @@ with recursive queue_lanes as (
       order by r.run_at, r.id limit 1)
 ), seen as (
   update tock.registrations set seen_at = tock.now()
-  where fingerprint = $2 and is_current and seen_at < tock.now() - interval '30 seconds'
+  where service = $2 and fingerprint = $3 and is_current and seen_at < tock.now() - interval '30 seconds'
 ), question as materialized (
-  select not exists (select from unnest($3::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
+  select not exists (select from unnest($4::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
     and exists (select from tock.registrations
-      where fingerprint = $2 and is_current and seen_at <= tock.now() + interval '1 minute')
-    and not tock.is_copy() and not exists (select from tock.zones z where z.zone_data < nullif($4, 'unknown'))
+      where service = $2 and fingerprint = $3 and is_current and seen_at <= tock.now() + interval '1 minute')
+    and not tock.is_copy() and not exists (select from tock.zones z where z.zone_data < nullif($5, 'unknown'))
     and not exists (select from tock.job_definitions where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null and not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))))
     and not exists (select from open) and not (exists (select from ready_scopes s left join tock.job_queues q on q.name = s.queue where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else s.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
@@ -2037,8 +2039,8 @@ with recursive queue_lanes as (
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end))))) and not (exists (select from tock.alert_events)
     or not exists (select from tock.alert_clock c where c.check_at > tock.now() and c.checked_at < tock.now() + interval '1 minute')
-    or $5::boolean and coalesce((select min(w.check_at) from tock.alert_watches w) <= tock.now(), false)
-    or $6::boolean and exists (select r.id, r.job, r.definition_id, r.started_at, m.max_ms
+    or $6::boolean and coalesce((select min(w.check_at) from tock.alert_watches w) <= tock.now(), false)
+    or $7::boolean and exists (select r.id, r.job, r.definition_id, r.started_at, m.max_ms
   from queue_lanes p cross join lateral (
     select l.id, l.job, l.definition_id, l.started_at, l.status from tock.job_runs_live l
     where l.blocked_on is null and l.queue = p.queue and l.priority = p.priority and l.run_at <= tock.now()
@@ -2048,19 +2050,19 @@ with recursive queue_lanes as (
       (select d.max_duration_ms from tock.job_definitions d where d.name = r.job)) as max_ms
   ) m
   where r.status = 'running' and r.started_at < tock.now() - m.max_ms * interval '1 millisecond' limit 1)
-    or $7::float8 is not null and exists (select p.queue, w.run_at, q.paused_at is not null as is_paused
+    or $8::float8 is not null and exists (select p.queue, w.run_at, q.paused_at is not null as is_paused
   from queue_lanes p left join tock.job_queues q on q.name = p.queue cross join lateral (
     select r.run_at from tock.job_runs_live r
-    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now() - $7::float8 * interval '1 millisecond' and r.status in ('queued', 'failed')
+    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now() - $8::float8 * interval '1 millisecond' and r.status in ('queued', 'failed')
     order by r.run_at, r.id limit 1
   ) w
-  where p.queue <> 'tock:alerts' and ((extract(epoch from tock.now()) - extract(epoch from w.run_at)) * 1000)::float8 - tock.frozen_ms(w.run_at) >= $7::float8 and ($8::text[] is null or p.queue = any($8::text[])) and (q.paused_at is not null or q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where p.queue <> 'tock:alerts' and ((extract(epoch from tock.now()) - extract(epoch from w.run_at)) * 1000)::float8 - tock.frozen_ms(w.run_at) >= $8::float8 and ($9::text[] is null or p.queue = any($9::text[])) and (q.paused_at is not null or q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
-    and (q.active_window is null or (((tock.now() at time zone q.timezone)::date + split_part(q.active_window, '-', 1)::time - case when (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 1)::time then interval '1 day' else interval '0' end) at time zone q.timezone) <= tock.now() - $7::float8 * interval '1 millisecond')) limit 1)
-    or $9::float8 is not null and exists (select t.host, t.folder, max(t.at) as at from tock.ticks t
+    and (q.active_window is null or (((tock.now() at time zone q.timezone)::date + split_part(q.active_window, '-', 1)::time - case when (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 1)::time then interval '1 day' else interval '0' end) at time zone q.timezone) <= tock.now() - $8::float8 * interval '1 millisecond')) limit 1)
+    or $10::float8 is not null and exists (select t.host, t.folder, max(t.at) as at from tock.ticks t
   where t.tick_count >= 10 and t.at > tock.now() - interval '7 days' and t.stopped_at is null
-  group by t.host, t.folder having max(t.at) < tock.now() - $9::float8 * interval '1 millisecond' limit 1))
+  group by t.host, t.folder having max(t.at) < tock.now() - $10::float8 * interval '1 millisecond' limit 1))
     and case when $1::text[] is null then not exists (select from tock.job_queues s where not (s.relayed_to is distinct from 'sql' or not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.name = 'tock:alerts') or not (s.paused_at is null and coalesce(s.closed_until <= tock.now(), true) and (s.active_window is null or case when split_part(s.active_window, '-', 1) < split_part(s.active_window, '-', 2)
     then (tock.now() at time zone s.timezone)::time >= split_part(s.active_window, '-', 1)::time and (tock.now() at time zone s.timezone)::time < split_part(s.active_window, '-', 2)::time
     else (tock.now() at time zone s.timezone)::time >= split_part(s.active_window, '-', 1)::time or (tock.now() at time zone s.timezone)::time < split_part(s.active_window, '-', 2)::time end))) and (
@@ -2068,12 +2070,14 @@ with recursive queue_lanes as (
       select r.id from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') order by r.run_at, r.id limit 1) d where p.queue = s.name)
     or exists (select from tock.fair_keys k where k.queue = s.name and (k.is_ready or k.ready_at <= tock.now())))) else true end as is_idle
 ), noted as (
-  insert into tock.ticks as t (host, folder, kind, version, node, zone_data, clock_ms)
-  select $10, $11, $12, $13, $14, $4, round($15::float8 - extract(epoch from tock.now())::float8 * 1000)
+  insert into tock.ticks as t (host, folder, kind, service, fingerprint, version, node, zone_data, clock_ms)
+  select $11, $12, $13, $2, $3, $14, $15, $5, round($16::float8 - extract(epoch from tock.now())::float8 * 1000)
   from question where is_idle and not exists (
-    select from tock.ticks n where n.host = $10 and n.folder = $11 and n.kind = $12 and n.version = $13 and n.node = $14
+    select from tock.ticks n where n.host = $11 and n.folder = $12 and n.kind = $13 and n.service = $2
+      and n.fingerprint = $3 and n.version = $14 and n.node = $15
       and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
-  on conflict (host, folder, kind) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
+  on conflict (host, folder, kind, service) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
+    fingerprint = excluded.fingerprint, set_at = case when t.fingerprint is distinct from excluded.fingerprint then tock.now() else t.set_at end,
     node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null,
     silences = case when tock.now() - t.at > greatest(interval '100 seconds', (t.at - t.first_at) / greatest(t.tick_count - 1, 1) * 1.7) then (coalesce(t.silences, '{}') + tstzmultirange(tstzrange(t.at, tock.now(), '()')))
       * tstzmultirange(tstzrange(tock.now() - interval '7 days', null)) else t.silences end
@@ -2091,6 +2095,10 @@ select $1::text as name where exists (select from tock.job_definitions where nam
 select exists (select from tock.workers w where $1 = any(w.queues) and w.seen_at
   between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
     and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' and not w.draining) as "isNamed";
+
+-- job-defaults
+select name, queue, priority, attempts, tags, changes
+from tock.job_defaults(array(select jsonb_array_elements_text($1::text::jsonb))) order by name;
 
 -- join-runs
 select tock.join_runs($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[])::text[] as unknown;
@@ -2602,16 +2610,16 @@ select
 
 -- note-definitions-seen
 with before as (
-  select fingerprint, seen_at > tock.now() + interval '1 minute' as is_ahead from tock.registrations
-  where fingerprint = $1 and is_current
+  select service, fingerprint, seen_at > tock.now() + interval '1 minute' as is_ahead from tock.registrations
+  where service = $1 and fingerprint = $2 and is_current
 ), seen as (
   update tock.registrations r set seen_at = tock.now() from before b
-  where r.fingerprint = b.fingerprint and r.is_current
+  where r.service = b.service and r.fingerprint = b.fingerprint and r.is_current
   returning b.is_ahead
 )
 select exists (select from seen) as "isCurrent", coalesce((select is_ahead from seen), false) as "wasAhead",
   tock.is_copy() as "isCopy", jsonb_build_object('role', current_user, 'settings', jsonb_build_object('array_nulls', current_setting('array_nulls'), 'standard_conforming_strings', current_setting('standard_conforming_strings'), 'extra_float_digits', current_setting('extra_float_digits'), 'default_transaction_read_only', current_setting('default_transaction_read_only'), 'session_replication_role', current_setting('session_replication_role'))) as session,
-  exists (select from tock.zones z where z.zone_data < $2) as "hasOlderZones", (select string_agg(z.timezone || ' ' || z.zone_data, ',' order by z.timezone) from tock.zones z where z.zone_data <> $2) as "otherZones";
+  exists (select from tock.zones z where z.zone_data < $3) as "hasOlderZones", (select string_agg(z.timezone || ' ' || z.zone_data, ',' order by z.timezone) from tock.zones z where z.zone_data <> $3) as "otherZones";
 
 -- note-delivered
 update tock.alert_deliveries set delivered_at = tock.now(), answer = $1 where run_id = $2 and delivered_at is null;
@@ -2640,15 +2648,17 @@ insert into tock.upkeep as u (kind, at) values ($1::text, to_timestamp($2::float
 on conflict (kind) do update set at = excluded.at where u.at < excluded.at;
 
 -- note-stopped
-update tock.ticks set stopped_at = tock.now() where host = $1 and folder = $2 and kind = $3;
+update tock.ticks set stopped_at = tock.now() where host = $1 and folder = $2 and kind = $3 and service = $4;
 
 -- note-tick
-insert into tock.ticks as t (host, folder, kind, version, node, zone_data, clock_ms)
-  select $1, $2, $3, $4, $5, $6, round($7::float8 - extract(epoch from tock.now())::float8 * 1000)
+insert into tock.ticks as t (host, folder, kind, service, fingerprint, version, node, zone_data, clock_ms)
+  select $1, $2, $3, $4, $5, $6, $7, $8, round($9::float8 - extract(epoch from tock.now())::float8 * 1000)
   from (values (true)) always(yes) where yes and not exists (
-    select from tock.ticks n where n.host = $1 and n.folder = $2 and n.kind = $3 and n.version = $4 and n.node = $5
+    select from tock.ticks n where n.host = $1 and n.folder = $2 and n.kind = $3 and n.service = $4
+      and n.fingerprint = $5 and n.version = $6 and n.node = $7
       and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
-  on conflict (host, folder, kind) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
+  on conflict (host, folder, kind, service) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
+    fingerprint = excluded.fingerprint, set_at = case when t.fingerprint is distinct from excluded.fingerprint then tock.now() else t.set_at end,
     node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null,
     silences = case when tock.now() - t.at > greatest(interval '100 seconds', (t.at - t.first_at) / greatest(t.tick_count - 1, 1) * 1.7) then (coalesce(t.silences, '{}') + tstzmultirange(tstzrange(t.at, tock.now(), '()')))
       * tstzmultirange(tstzrange(tock.now() - interval '7 days', null)) else t.silences end;
@@ -4047,13 +4057,27 @@ with recursive awaited as (
   -- Fair keys, of which there may be hundreds of thousands, sort after them: their runs wait for a turn.
   where r.blocked_on < '~' and not (r.blocked_on >= 'code:' and r.blocked_on < 'code;') group by 1 order by 2 desc, 1 limit 5
 ), holders as (
-  select w.id, w.kind, w.host, w.pid, w.seen_at, coalesce(w.heartbeat_ms, 15000) as heartbeat_ms,
+  select w.id, w.kind, w.host, w.pid, w.service, w.seen_at, coalesce(w.heartbeat_ms, 15000) as heartbeat_ms,
     w.seen_at not between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
       and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' as is_silent,
     coalesce(l.running, 0) as running, l.leases_end_ms
   from tock.workers w left join (
     select g.locked_by, sum(g.count) as running, round(extract(epoch from max(g.leases_end) - tock.now()) * 1000) as leases_end_ms
     from groups g where g.status = 'running' group by g.locked_by) l on l.locked_by = w.id
+), sets as materialized (
+  -- Older than a deploy takes.
+  select w.service, w.fingerprint, w.host || ' pid ' || w.pid as who from tock.workers w
+  where w.fingerprint is not null and w.started_at < tock.now() - interval '10 minutes' and not w.draining and w.seen_at
+  between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+    and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+  union
+  select t.service, t.fingerprint, t.host || ' in ' || t.folder from tock.ticks t
+  where t.kind <> 'daemon' and t.fingerprint <> '' and t.set_at < tock.now() - interval '10 minutes' and t.at > tock.now() - interval '3 minutes'
+), split as (
+  select s.service, array_agg(s.who order by s.who) filter (where g.fingerprint is not null) as in_force,
+    array_agg(s.who order by s.who) filter (where g.fingerprint is null) as others
+  from sets s left join tock.registrations g on g.service = s.service and g.fingerprint = s.fingerprint and g.is_current
+  group by s.service having count(distinct s.fingerprint) > 1
 ), snapshot as (
   select a.pid, extract(epoch from clock_timestamp() - coalesce(a.xact_start, a.query_start)) * 1000 as age_ms
   from pg_stat_activity a
@@ -4089,12 +4113,15 @@ select jsonb_build_object(
   'lastDay', jsonb_build_object('succeeded', 0, 'dead', 0, 'cancelled', 0, 'skipped', 0)
     || coalesce((select jsonb_object_agg(status, count) from finished), '{}')
     || (select jsonb_build_object('dead', count, 'setAside', set_aside) from dead),
-  'workers', coalesce((select jsonb_agg(jsonb_build_object('id', id, 'kind', kind, 'host', host, 'pid', pid, 'seenAt', case when seen_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when seen_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else seen_at end, 'silent', is_silent,
+  'workers', coalesce((select jsonb_agg(jsonb_build_object('id', id, 'kind', kind, 'host', host, 'pid', pid, 'service', service, 'seenAt', case when seen_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when seen_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else seen_at end, 'silent', is_silent,
     'heartbeatMs', heartbeat_ms, 'running', running, 'leasesEndMs', leases_end_ms) order by host, pid) from holders), '[]'),
-  'ticks', coalesce((select jsonb_agg(jsonb_build_object('host', host, 'folder', folder, 'kind', kind, 'firstAt', case when first_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when first_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else first_at end,
+  'ticks', coalesce((select jsonb_agg(jsonb_build_object('host', host, 'folder', folder, 'kind', kind, 'service', service, 'firstAt', case when first_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when first_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else first_at end,
     'at', case when at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else at end, 'count', tick_count, 'version', version, 'node', node, 'zoneData', zone_data, 'clockMs', clock_ms,
     'stoppedAt', case when stopped_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when stopped_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else stopped_at end) order by at desc, host, folder)
     from (select * from tock.ticks order by at desc limit 100) t), '[]'),
+  'splitServices', coalesce((select jsonb_agg(jsonb_build_object('service', s.service, 'inForce', coalesce(s.in_force, '{}'), 'others', coalesce(s.others, '{}'),
+    'vanished', array(select d.name from tock.job_definitions d where d.service = s.service and d.origin = 'code' and d.vanished_at > tock.now() - interval '1 day'
+      order by d.name limit 10)) order by s.service) from split s), '[]'),
   'queues', coalesce((select jsonb_agg(jsonb_build_object('queue', queue, 'waiting', waiting, 'running', running, 'failed', failed,
     'paused', paused, 'relayedTo', relayed_to, 'named', named, 'isClaimed', is_claimed, 'oldestWaitMs', oldest_wait_ms) order by queue) from queues), '[]'),
   'blockingKeys', coalesce((select jsonb_agg(jsonb_build_object('key', b.key, 'definition', d.name, 'runs', b.count,
@@ -4329,7 +4356,7 @@ with recursive queue_lanes as (
     limit (select greatest(20, 10000 / greatest(count(*), 1)) from queue_lanes)) x
   where x.status = 'running'
 )
-select w.id, w.kind, w.host, w.pid, w.capacity, extract(epoch from case when w.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when w.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else w.started_at end) as "startedAt", extract(epoch from case when w.seen_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when w.seen_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else w.seen_at end) as "seenAt",
+select w.id, w.kind, w.host, w.pid, w.service, w.capacity, extract(epoch from case when w.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when w.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else w.started_at end) as "startedAt", extract(epoch from case when w.seen_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when w.seen_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else w.seen_at end) as "seenAt",
   coalesce(w.heartbeat_ms, 15000) as "heartbeatMs", w.draining as "isDraining",
   w.seen_at not between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
     and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' as "isSilent",
@@ -4682,7 +4709,7 @@ delete from tock.job_offers o where (o.queue, o.priority, o.id) in (
 -- rename-definition
 with renamed as (
   update tock.job_definitions d set name = $1, job = $1
-  where d.name = $2 and d.job = $2 and d.origin = 'code'
+  where d.name = $2 and d.job = $2 and d.origin = 'code' and d.service = any($3::text[])
     and not exists (select from tock.job_definitions o where o.name = $1)
   returning d.id
 ), followers as (
@@ -5244,12 +5271,12 @@ returning extract(epoch from f.began_at) as "beganAt", extract(epoch from f.unti
 
 -- write-job-scopes
 with gone as (
-  delete from tock.fair_scopes f where f.queue = '' and f.job <> all($1::text[])
+  delete from tock.fair_scopes f where f.queue = '' and f.job = any($1::text[])
 )
 insert into tock.fair_scopes (queue, job, path, slot_limit, rate_count, rate_period_ms, rate_burst, is_strict)
 select '', s.name, s.path::jsonpath, s.slot_limit, s.rate_count, s.rate_period_ms, s.rate_burst, s.is_strict
-from unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::bigint[], $6::integer[],
-  $7::boolean[]) as s(name, path, slot_limit, rate_count, rate_period_ms, rate_burst, is_strict)
+from unnest($2::text[], $3::text[], $4::integer[], $5::integer[], $6::bigint[], $7::integer[],
+  $8::boolean[]) as s(name, path, slot_limit, rate_count, rate_period_ms, rate_burst, is_strict)
 order by s.name
 on conflict (queue, job) do update set (path, slot_limit, rate_count, rate_period_ms, rate_burst, is_strict) =
   (excluded.path, excluded.slot_limit, excluded.rate_count, excluded.rate_period_ms, excluded.rate_burst, excluded.is_strict);

@@ -37,11 +37,52 @@ describe('before tock migrate', () => {
     async name => {
       await expect(METHODS[name]?.()).rejects.toMatchObject({
         code: 'TOCK_NOT_MIGRATED',
-        message: expect.stringMatching(/^the schema not_there lacks .*; run: tock migrate$/) as string,
+        message: expect.stringMatching(
+          /^the schema not_there lacks .*; run: tock migrate; or createTock\(\{ migrate: true \}\)$/,
+        ) as string,
         cause: { code: expect.stringMatching(/^(42P01|42883|3F000)$/) as string },
       });
     },
   );
+
+  it('is done by the first call, where createTock is asked to, once for all who ask at once', async () => {
+    const own = test.another({ schema: 'made', migrate: true, jobs: [plain] });
+    const others = [1, 2].map(() => test.another({ schema: 'made', migrate: true, jobs: [plain] }));
+    const ids = await Promise.all([own, ...others].map(each => each.enqueue(plain)));
+    expect(new Set(ids).size).toBe(3);
+    expect((await own.tick()).executed).toMatchObject({ succeeded: 3 });
+    expect(await test.sql('select name from made.migrations')).toHaveLength(1);
+  });
+
+  it('is not done for a role that may not: the error says what to run, and the next call tries again', async () => {
+    const role = `no_owner_${process.pid}`;
+    await test.sql(`create role ${role} login password '${role}'`);
+    try {
+      const url = new URL(test.url);
+      [url.username, url.password] = [role, role];
+      const own = test.another({
+        connectionString: url.href,
+        schema: 'theirs',
+        migrate: true,
+        jobs: [plain],
+      });
+      const refusal = {
+        code: 'TOCK_NOT_MIGRATED',
+        message: expect.stringMatching(/^the schema theirs is missing.*: run tock migrate once as the owner/),
+      };
+      await expect(own.enqueue(plain)).rejects.toMatchObject(refusal);
+      await expect(own.tick()).rejects.toMatchObject(refusal);
+      await test.another({ schema: 'theirs' }).migrate();
+      await test.sql(`grant usage on schema theirs to ${role}`);
+      await test.sql(`grant select on theirs.migrations to ${role}`);
+      await test.sql(`grant execute on function theirs.enqueue_one to ${role}`);
+      expect(await own.enqueue(plain)).toMatch(/^\d+$/);
+      await own.close();
+    } finally {
+      await test.sql(`drop owned by ${role}`);
+      await test.sql(`drop role ${role}`);
+    }
+  });
 
   it('holds for a schema of an older version too, which lacks a function or a column', async () => {
     await test.sql('alter function tock.enqueue_one rename to enqueue_first');

@@ -273,13 +273,13 @@ async function compareClocks(database: Engine['database']) {
   return { at, host: before.host, ownMs: (before.hostMs + after.hostMs) / 2 - at.getTime() };
 }
 
-async function jobs({ engine: { database, registry } }: Examination): Promise<Finding> {
+async function jobs({ engine: { database, registry, settings } }: Examination): Promise<Finding> {
   const names = [...registry.jobs.keys(), ...(registry.aliases?.keys() ?? [])];
   const known = [...names, URL_JOB, ...webhooksOf(registry).flatMap(each => each.names.map(webhookJobName))];
   return checkJobs({
     jobs: registry.jobs.size,
-    definitions: names.length === 0 ? [] : await readOrphans(database, known),
-    runs: names.length === 0 ? [] : await readOrphanedRuns(database, known),
+    definitions: names.length === 0 ? [] : await readOrphans(database, settings.service, known),
+    runs: names.length === 0 ? [] : await readOrphanedRuns(database, settings.service, known),
   });
 }
 

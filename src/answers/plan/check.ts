@@ -32,7 +32,7 @@ export async function checkPlan(
 ): Promise<PlanCheck> {
   const to = new Date(Math.floor(now.getTime() / 1000) * 1000);
   const from = new Date(to.getTime() - spanMs);
-  const facts = await readPlanFacts(session, { until: from });
+  const facts = await readPlanFacts(session, '', { until: from });
   const unchanged = await readUnchangedDefinitions(session, from);
   const planned = storedOf(facts, registry).flatMap(({ simulated }) => simulated ?? []);
   const compared = comparedOf(facts, planned, unchanged);

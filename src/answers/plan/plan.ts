@@ -43,6 +43,7 @@ const MAX_CHECKED_MS = 60 * DAY_MS;
 export async function plan(
   session: Session,
   registry: Registry,
+  service: string,
   options: PlanOptions = {},
 ): Promise<SchedulePlan> {
   const { maxStartsPerMinute, noVanishing, timezone = 'UTC', days, check: isChecked = false } = options;
@@ -51,7 +52,7 @@ export async function plan(
   if (days !== undefined && options.to !== undefined)
     throw new TockError('TOCK_BAD_OPTION', 'days and to are both given; write one of them');
   findZone(timezone);
-  const facts = await readPlanFacts(session);
+  const facts = await readPlanFacts(session, service);
   // Occurrences are whole seconds.
   const from = instantOf(options.from, 'from') ?? new Date(Math.floor(facts.now.getTime() / 1000) * 1000);
   const to = instantOf(options.to, 'to') ?? new Date(from.getTime() + (days ?? DEFAULT_DAYS) * DAY_MS);

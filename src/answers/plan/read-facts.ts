@@ -3,6 +3,7 @@
 import type { PlanFacts, StoredDefinition } from '../../model/plan/with-code.js';
 import type { Session } from '../../store/connection/database.js';
 import { listCalendars } from '../../store/definitions/calendars/calendar-rows.js';
+import { readQueuesElsewhere } from '../../store/definitions/registrations.js';
 import {
   readDurationSamples,
   readPlannedDefinitions,
@@ -16,11 +17,13 @@ export const MAX_PLANNED = 100_000;
 const SAMPLED_MS = 28 * 86_400_000;
 
 /**
+ * @param service whose code is looked at
  * @param options until: durations are those of runs that ended before; default: now. hasDurations false: they
  * are not read
  */
 export async function readPlanFacts(
   session: Session,
+  service: string,
   { until, hasDurations = true }: { readonly until?: Date; readonly hasDurations?: boolean } = {},
 ): Promise<PlanFacts> {
   const definitions = await readPlannedDefinitions(session, MAX_PLANNED);
@@ -30,6 +33,8 @@ export async function readPlanFacts(
   return {
     now: new Date(now),
     definitions,
+    service,
+    queuesElsewhere: await readQueuesElsewhere(session, service),
     calendars: new Map(calendars.map(({ name, dates }) => [name, dates])),
     queues: queues.map(({ name, pausedAt, pausedUntil, inCode, overrides, ...record }) => {
       const { concurrency, rate, window, timezone, relayedTo: relay, fair } = record;

@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import { formatDuration, formatSpan, parseDuration } from '../../model/duration.js';
+import { TockError } from '../../model/errors.js';
 import { handOffsText } from '../../model/explain/relayed.js';
 import { healthOf } from '../../model/health.js';
 import { tickerText } from '../../model/problem-words.js';
@@ -27,6 +28,7 @@ export function addStatus(program: Command): Command {
       'Shows the scheduler’s figures: waiting, running and failed runs, the last 24 hours, queues, workers, and what slows the database down. If something is wrong, says what to do.',
     )
     .option('--check', 'for a monitor: only what is wrong; exit code 0, 1 (failing) or 4 (warning)')
+    .option('--service <name>', 'of workers and ticks, only those of this service')
     .option(...ALL)
     .option('--max-tick-age <duration>', 'how long nothing may tick (default 5m)', duration)
     .addHelpText(
@@ -42,6 +44,7 @@ export function addStatus(program: Command): Command {
 }
 
 interface StatusFlags extends CommonOptions {
+  readonly service?: string;
   readonly all?: true;
   readonly check?: true;
   readonly maxTickAge?: string;
@@ -50,6 +53,11 @@ interface StatusFlags extends CommonOptions {
 async function status(shell: Shell, flags: StatusFlags): Promise<number> {
   const limits =
     flags.maxTickAge === undefined ? {} : { silentTickMs: parseDuration(flags.maxTickAge, '--max-tick-age') };
+  if (flags.service !== undefined && (flags.all || flags.check))
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      '--service chooses workers and ticks to show: leave out --all and --check',
+    );
   if (flags.all) {
     // Loaded late, like everything that only one flag needs.
     const { statusOfAll } = await import('../databases/status-of-all.js');
@@ -66,9 +74,10 @@ async function status(shell: Shell, flags: StatusFlags): Promise<number> {
           shell.say(`${paintLevel(level)}: ${cleanLine(remedy === null ? text : `${text}. ${remedy}`)}`);
         return healthExitCode(health.level);
       }
-      const figures = await tock.status();
-      const problems = findProblems(figures, limits);
-      const health = healthOf(figures, limits);
+      const whole = await tock.status();
+      const problems = findProblems(whole, limits);
+      const health = healthOf(whole, limits);
+      const figures = ofService(whole, flags.service);
       const reported = problems.filter(({ level }) => level !== 'unknown');
       shell.document({ ...figures, problems: reported.map(({ message }) => message), health });
       if (shell.json) return 0;
@@ -93,6 +102,12 @@ async function status(shell: Shell, flags: StatusFlags): Promise<number> {
       return 0;
     },
   );
+}
+
+function ofService(figures: SchedulerStatus, service: string | undefined): SchedulerStatus {
+  if (service === undefined) return figures;
+  const isOf = (each: { readonly service: string }) => each.service === service;
+  return { ...figures, workers: figures.workers.filter(isOf), ticks: figures.ticks.filter(isOf) };
 }
 
 function facts({
@@ -200,6 +215,10 @@ async function sayWorkers(shell: Shell, { workers, at }: SchedulerStatus): Promi
     { title: 'pid', align: 'right' as const },
     { title: 'running', align: 'right' as const },
     { title: 'seen' },
+    // Where there are two.
+    ...(new Set(workers.map(({ service }) => service)).size > 1
+      ? [{ title: 'service', flexible: true }]
+      : []),
   ];
   const rows = workers.map(each => [
     each.kind,
@@ -207,6 +226,7 @@ async function sayWorkers(shell: Shell, { workers, at }: SchedulerStatus): Promi
     `${each.pid}`,
     `${each.running}`,
     relative(each.seenAt, at.getTime()),
+    ...(columns.length > 5 ? [each.service] : []),
   ]);
   shell.say(`\n${await drawTable(columns, rows)}`);
 }

@@ -5,6 +5,10 @@ export const EMBEDDED = [
   '--embedded',
   'without DATABASE_URL, use the embedded PostgreSQL in .tock/',
 ] as const;
+export const SERVICE = [
+  '--service <name>',
+  'the application whose jobs these are, where several share the schema (or TOCK_SERVICE)',
+] as const;
 export const ALLOW_VANISHING = [
   '--allow-vanishing',
   'register these jobs even if most definitions vanish',

@@ -15,10 +15,12 @@ export interface Listed {
   readonly job: AnyJob | null;
   /** Whether this process has the job that executes the definition's runs. */
   readonly hasHandler: boolean;
+  /** It belongs to another service. */
+  readonly isElsewhere: boolean;
 }
 
 /** Remarks with reasons: paused, broken, vanished, not registered yet, … */
-export function flagsOf({ record, job, hasHandler }: Listed): string[] {
+export function flagsOf({ record, job, hasHandler, isElsewhere }: Listed): string[] {
   if (record === null) return ['not registered yet: the next tick registers it'];
   const { pausedAt, pausedUntil, pauseReason, brokenReason, vanishedAt } = record;
   return [
@@ -27,7 +29,7 @@ export function flagsOf({ record, job, hasHandler }: Listed): string[] {
       : null,
     brokenReason === null ? null : `broken: ${brokenReason}`,
     vanishedAt ? (job ? 'not in the version of the code that is in force' : 'vanished from code') : null,
-    !hasHandler && !vanishedAt ? `this code has no job ${record.job}` : null,
+    !hasHandler && !vanishedAt && !isElsewhere ? `this code has no job ${record.job}` : null,
     job && !vanishedAt && differs(job, record) ? 'changed in code: the next tick registers it' : null,
   ].filter(flag => flag !== null);
 }

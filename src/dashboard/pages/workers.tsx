@@ -184,13 +184,16 @@ function WorkerTable({ view, workers }: { readonly view: View; readonly workers:
 }
 
 function WorkerRow({ view, worker }: { readonly view: View; readonly worker: WorkerLoad }) {
-  const { host, pid, kind, capacity, running, runs, seenAt, startedAt } = worker;
+  const { host, pid, kind, service, capacity, running, runs, seenAt, startedAt } = worker;
   const [look, word] = stateOf(worker);
   return (
     <tr>
       <td class="head">
         {host} <span class="muted">pid {pid}</span>
-        <span class="sub">{KINDS[kind]}</span>
+        <span class="sub">
+          {KINDS[kind]}
+          {service === '' ? null : ` of ${service}`}
+        </span>
       </td>
       <td data-label="State">
         <span class={`pill ${look}`}>{word}</span>

@@ -91,12 +91,16 @@ function ScheduleRow({
   readonly mayAct: boolean;
 }) {
   const { definition, schedule, recent } = row;
-  const { name, job, queue, timezone, next_at: next } = definition;
+  const { name, job, queue, service, timezone, next_at: next } = definition;
   const zone = findZoneOrUtc(timezone);
   const now = view.now.getTime();
   const href = view.link(`/schedules/${encodeURIComponent(name)}`);
   const words = plainSchedule(definition);
-  const beside = [job === name ? '' : job, queue === 'default' ? '' : `queue ${queue}`]
+  const beside = [
+    job === name ? '' : job,
+    queue === 'default' ? '' : `queue ${queue}`,
+    service === '' ? '' : `of ${service}`,
+  ]
     .filter(part => part !== '')
     .join(' · ');
   const today = `${dayLabel(dayOfInstant(zone, now))} `;

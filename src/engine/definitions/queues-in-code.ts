@@ -17,18 +17,20 @@ export interface RegisteredQueues {
 }
 
 /**
- * Writes what code states of queues, where that is new. What operators have set holds on. Locks the rows of
+ * Writes what code states of queues, where that is new, and that nobody's code states those that are dropped.
+ * What operators have set holds on. Locks the rows of
  * these queues in the order of their names, until the transaction ends, which holds the lock of registering.
  */
 export async function registerQueues(
   session: Session,
   queues: ReadonlyMap<string, QueueSettings>,
+  dropped: readonly string[],
 ): Promise<RegisteredQueues> {
   const registered = await readQueuesInCode(session);
   const isNew = ([name, settings]: readonly [string, QueueSettings]) =>
     !isSame(settings, registered.get(name));
   const changed = [...queues].filter(isNew).map(([name]) => name);
-  const vanished = [...registered.keys()].filter(name => !queues.has(name));
+  const vanished = dropped.filter(name => registered.has(name));
   for (const name of [...changed, ...vanished].sort()) {
     const before = layersOf(await lockQueue(session, name, { isMade: true }));
     await writeQueue(session, name, { before, after: withCode(before, queues.get(name) ?? null) });

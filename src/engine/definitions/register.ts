@@ -9,7 +9,7 @@ import { circleError } from '../../model/planning/chain.js';
 import { type DescribedDefinition, isAlias, scheduleOfColumns } from '../../model/planning/definition.js';
 import type { DefinitionColumns } from '../../model/planning/definition-columns.js';
 import { type Exception, nextDue } from '../../model/planning/exceptions.js';
-import { vanishingError, wouldLoseMost } from '../../model/planning/vanishing.js';
+import { nameTakenError, takeNames, vanishingError, wouldLoseMost } from '../../model/planning/services.js';
 import { compileSchedule } from '../../model/schedule/compile.js';
 import { zoneDataVersion } from '../../model/schedule/zone/zone-data.js';
 import type { Session } from '../../store/connection/database.js';
@@ -19,16 +19,21 @@ import {
   lockRegistrations,
   noteSeen,
   putInForce,
+  putOutOfForce,
+  type RegisteredSet,
   readDatabaseName,
   readRegistrations,
   setSeenBack,
 } from '../../store/definitions/registrations.js';
 import {
+  hasDefinitionsInCode,
   lockDefinition,
   lockDefinitionsOfCode,
+  readHolders,
   type StoredDefinition,
 } from '../../store/definitions/stored-definition.js';
 import {
+  handToService,
   markBroken,
   markVanished,
   renameDefinition,
@@ -63,17 +68,19 @@ export interface RegisterResult {
  * their id, move their cursor to at least now (in a roll-back: to when the newer version was last seen), and
  * their queued runs that are not yet due are withdrawn. Vanished ones are marked, their queued runs kept. A
  * definition whose job was renamed, and has the old name as an alias, is renamed first, and keeps its id.
- * What code states of queues is written with them, below what operators have set. A process without jobs
+ * What code states of queues is written with them, below what operators have set. All this concerns the
+ * process's own service. A service with a name takes definitions over from the one without at once; from
+ * another one only if that has not been seen for five minutes. A process without jobs
  * registers nothing, and a set that was never in force must not let most definitions vanish unless that is
  * allowed: a wrong path, or a wrong database, changes nothing.
  * @throws TockError TOCK_DATABASE_COPIED if this database is a copy that has not been adopted;
  * TOCK_BAD_SESSION for settings of the session under which Tock would read or write what is wrong;
- * TOCK_WOULD_VANISH; TOCK_BAD_JOB for a schema that refuses what its job is given
+ * TOCK_WOULD_VANISH; TOCK_NAME_TAKEN; TOCK_BAD_JOB for a schema that refuses what its job is given
  */
 export async function register(engine: Engine): Promise<RegisterResult> {
   const { database, registry } = engine;
   const seen = await noteSeen.first(database, {
-    fingerprint: registry.fingerprint,
+    ...setOf(engine),
     zoneData: zoneDataVersion(),
   });
   if (seen?.isCopy) throw copiedError(database.schema);
@@ -88,6 +95,7 @@ export async function register(engine: Engine): Promise<RegisterResult> {
   const { wasAhead, queues, ...result } = await database.transaction(session => takeOver(session, engine));
   await reportQueues(engine, queues);
   if (wasAhead) await reportClock(engine);
+  if (result.status === 'superseded') noteSuperseded(engine);
   engine.logger.info({ event: `definitions.${result.status}`, ...result }, sentence(result));
   return result;
 }
@@ -106,6 +114,23 @@ function sentence({ status, added, changed, vanished }: RegisterResult): string 
   return `definitions registered: ${added.length} new, ${changed.length} changed, ${vanished.length} vanished`;
 }
 
+/** Longer than a deploy, or a roll-back, takes. */
+const SPLIT_MS = 10 * 60_000;
+/** Since when processes are superseded; null: that was logged. */
+const supersededSince = new WeakMap<Engine['registry'], number | null>();
+
+/** Logged once, by a process that stays. `tock status` says more, also of those that tick. */
+function noteSuperseded({ clock, logger, registry, settings: { service } }: Engine): void {
+  const since = supersededSince.get(registry);
+  if (since === undefined) supersededSince.set(registry, clock.now());
+  if (since === undefined || since === null || clock.now() - since < SPLIT_MS) return;
+  supersededSince.set(registry, null);
+  logger.warn(
+    { event: 'service.split', service },
+    `other definitions of the ${service === '' ? 'service without a name' : `service ${service}`} have been in force for over ten minutes, and these are not registered: if two applications share this database, give each a name (createTock({ service: … }), TOCK_SERVICE); if not, finish the deployment; see tock status`,
+  );
+}
+
 /** Logged once: the process that finds the registration's time in the future overwrites it with now. */
 async function reportClock({ database, logger }: Engine): Promise<void> {
   const { definitions, aheadMs } = await countAhead(database);
@@ -119,27 +144,55 @@ async function reportClock({ database, logger }: Engine): Promise<void> {
   );
 }
 
+/** The set of definitions of this process. */
+const setOf = ({ registry, settings }: Engine): RegisteredSet => ({
+  service: settings.service,
+  fingerprint: registry.fingerprint,
+});
+
 async function takeOver(session: Session, engine: Engine): Promise<TakenOver> {
-  const { fingerprint, definitions } = engine.registry;
+  const { definitions, fairScopes = new Map(), queues = new Map() } = engine.registry;
+  const own = setOf(engine);
   await lockRegistrations(session, engine.database);
-  const registrations = await readRegistrations(session, fingerprint);
-  const current = registrations.find(each => each.is_current);
-  const wasAhead = current?.is_ahead === true;
+  const registrations = await readRegistrations(session, own);
+  const ofService = registrations.filter(each => each.service === own.service);
+  const current = ofService.find(each => each.is_current);
+  const wasAhead = registrations.some(each => each.is_current && each.is_ahead);
   if (wasAhead) await setSeenBack(session);
-  if (current?.fingerprint === fingerprint)
-    return { ...NOTHING, queues: NO_QUEUES, status: 'unchanged', wasAhead };
-  const wasSeenBefore = registrations.some(each => each.fingerprint === fingerprint);
-  if (current && wasSeenBefore && !current.is_stale)
-    return { ...NOTHING, queues: NO_QUEUES, status: 'superseded', wasAhead };
+  const nothing = { ...NOTHING, queues: NO_QUEUES, wasAhead };
+  if (current?.fingerprint === own.fingerprint) return { ...nothing, status: 'unchanged' };
+  const wasSeenBefore = ofService.some(each => each.fingerprint === own.fingerprint);
+  if (current && wasSeenBefore && !current.is_stale) return { ...nothing, status: 'superseded' };
+  const holders = await readHolders(session, definitions.map(nameOf), own.service);
+  const others = registrations.filter(each => each.is_current && each.service !== own.service);
+  const { refused, from } = takeNames(holders, others, wasSeenBefore);
+  if (refused.length > 0) {
+    // An older version, from before others got these names: it executes runs, and registers nothing.
+    if (wasSeenBefore) return { ...nothing, status: 'superseded' };
+    throw nameTakenError(own.service, refused);
+  }
+  const before = registrations.filter(
+    each => each.is_current && [own.service, ...from].includes(each.service),
+  );
   // A roll-back: the newer version has not held since it was last seen.
-  const since = current && wasSeenBefore ? current.seen_ms : null;
-  await putInForce(session, fingerprint);
+  const since = wasSeenBefore && before.length > 0 ? Math.max(...before.map(each => each.seen_ms)) : null;
+  const stated = { queues: [...queues.keys()], fair_jobs: [...fairScopes.keys()] };
+  await putOutOfForce(session, from);
+  await putInForce(session, { ...own, ...stated });
   // A set that was in force belongs here.
   const mayLoseMost = wasSeenBefore || engine.settings.allowVanishing;
-  const synced = await sync(session, engine, definitions, { since, mayLoseMost });
-  await writeJobScopes(session, engine.registry.fairScopes ?? new Map());
-  const queues = await registerQueues(session, engine.registry.queues ?? new Map());
-  return { ...synced, queues, status: 'registered', wasAhead };
+  const synced = await sync(session, engine, definitions, { since, mayLoseMost, from });
+  const remaining = others.filter(each => !from.includes(each.service));
+  // Another application without a name may have what is left, and register it again.
+  const isUnnamedLeft = from.includes('') && (await hasDefinitionsInCode(session, ''));
+  const dropped = (what: 'queues' | 'fair_jobs') =>
+    before
+      .filter(each => each.service === own.service || each.service !== '' || !isUnnamedLeft)
+      .flatMap(each => each[what])
+      .filter(name => ![stated, ...remaining].some(each => each[what].includes(name)));
+  await writeJobScopes(session, fairScopes, dropped('fair_jobs'));
+  const registered = await registerQueues(session, queues, dropped('queues'));
+  return { ...nothing, ...synced, queues: registered, status: 'registered' };
 }
 
 interface SyncOptions {
@@ -147,21 +200,24 @@ interface SyncOptions {
   readonly since: number | null;
   /** Whether most definitions may vanish. */
   readonly mayLoseMost: boolean;
+  /** The services from which it takes names. */
+  readonly from: readonly string[];
 }
 
 async function sync(
   session: Session,
   engine: Engine,
   definitions: readonly DescribedDefinition[],
-  { since, mayLoseMost }: SyncOptions,
+  { since, mayLoseMost, from }: SyncOptions,
 ) {
+  const { service } = engine.settings;
   // Calendars and zones are locked before any definition, as everywhere.
   const { dated } = await withCalendars(session, definitions);
   await holdZones(session, definitions);
   for (const { columns } of definitions.filter(isAlias))
-    await renameDefinition(session, columns.name, columns.job);
+    await renameDefinition(session, [service, ...from], { from: columns.name, to: columns.job });
   const names = definitions.map(nameOf);
-  const existing = await lockDefinitionsOfCode(session, names);
+  const existing = await lockDefinitionsOfCode(session, service, names);
   const byName = new Map(existing.map(row => [row.name, row]));
   const added = definitions.filter(each => !byName.has(nameOf(each)));
   const changed = definitions.filter(each => {
@@ -169,7 +225,9 @@ async function sync(
     return row && (row.fingerprint !== each.fingerprint || row.is_vanished || row.origin !== 'code');
   });
   const kept = new Set(names);
-  const present = existing.filter(row => row.origin === 'code' && !row.is_vanished);
+  const present = existing.filter(
+    row => row.origin === 'code' && row.service === service && !row.is_vanished,
+  );
   const vanished = present.filter(row => !kept.has(row.name));
   if (!mayLoseMost && wouldLoseMost(present.length, vanished.length))
     throw vanishingError({
@@ -177,6 +235,7 @@ async function sync(
       vanishing: vanished.map(row => row.name),
       jobs: names,
       jobsModule: engine.isolation?.jobsModule ?? null,
+      service,
       schema: engine.database.schema,
       database: await readDatabaseName(session),
     });
@@ -195,6 +254,13 @@ async function sync(
     return Math.max(from, row?.cursor_ms ?? 0);
   };
   const isWritten = new Set([...added, ...changed].map(nameOf));
+  const handedOver = existing.filter(row => row.service !== service && !isWritten.has(row.name));
+  if (handedOver.length > 0)
+    await handToService(
+      session,
+      service,
+      handedOver.map(row => row.id),
+    );
   const written = dated.filter(each => isWritten.has(nameOf(each)));
   if (written.length > 0) {
     const edits = written.flatMap(each => {
@@ -206,7 +272,7 @@ async function sync(
       const row = byName.get(nameOf(each));
       return writtenRow(each, cursorOf(row), row && exceptionsOf(row));
     });
-    await upsertDefinitions(session, 'code', rows);
+    await upsertDefinitions(session, 'code', rows, service);
     await linkChains(session, written);
     await markCircles(session, engine, written);
     await markUndated(

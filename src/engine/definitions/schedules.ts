@@ -20,13 +20,14 @@ import { joinTags } from '../../model/run/tags.js';
 import { clientSession, inCallersTransaction } from '../../store/connection/client/client-session.js';
 import { readNow } from '../../store/connection/clock.js';
 import type { Session } from '../../store/connection/database.js';
+import { isServiceGone, putOutOfForce } from '../../store/definitions/registrations.js';
 import { lockDefinition } from '../../store/definitions/stored-definition.js';
 import { markRemoved } from '../../store/definitions/write-definitions.js';
 import type { DefinitionRecord } from '../../store/reads/runs.js';
 import { supersedeRuns } from '../../store/runs/operator-moves.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
-import { requireClient } from '../enqueue.js';
+import { requireClient, withDefaults } from '../enqueue.js';
 import { readRecord, recordSpan, requireDefinition } from '../materialize/locked-definition.js';
 import { exceptionsAtEdit } from './settle-before-edit.js';
 import { definedInCode, type GuardedDefinition, requireVersion, writeSchedules } from './write-schedules.js';
@@ -168,7 +169,8 @@ async function describeInput(
   checkName(name, 'schedule', 'TOCK_BAD_OPTION');
   const { jobs, aliases } = engine.registry;
   if (jobs.has(name) || aliases?.has(name)) throw definedInCode(name);
-  const job = findJob(engine.registry, stated);
+  const known = findJob(engine.registry, stated);
+  const job = (await withDefaults(engine.database, [known])).get(known.name) ?? known;
   checkPriority(priority);
   const passed = {
     name,
@@ -187,7 +189,8 @@ async function describeInput(
 }
 
 /**
- * Removes a schedule that was made at run time, or a definition that vanished from code. Its queued runs that
+ * Removes a schedule that was made at run time, a definition that vanished from code, or one of a service
+ * that was not seen for five minutes. Its queued runs that
  * are not yet due are withdrawn (skipped, `edited`), others are executed. The row is kept, hidden: a new
  * schedule of that name, or the job when it is in code again, gets the same id.
  * @throws TockError TOCK_NOT_FOUND; TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for one that code defines
@@ -200,7 +203,11 @@ export async function removeSchedule(
   checkVersion(ifVersion);
   const record = await engine.database.transaction(async session => {
     const row = requireDefinition(await lockDefinition(session, name), name);
-    if (row.origin === 'code' && !row.is_vanished) throw definedInCode(name);
+    if (row.origin === 'code' && !row.is_vanished) {
+      if (!(await isServiceGone(session, row.service))) throw definedInCode(name);
+      // Should it come back, it registers what it has.
+      await putOutOfForce(session, [row.service]);
+    }
     requireVersion(name, row, ifVersion);
     const now = Math.max(await readNow(session), row.cursor_ms);
     // One that vanished has had no occurrences since.

@@ -33,11 +33,11 @@ interface WorkerRowOptions {
 }
 
 export function workerRow(
-  { database, logger, settings }: Engine,
+  { database, logger, registry, settings }: Engine,
   id: string,
   { kind, capacity, queues, onRowRestored }: WorkerRowOptions,
 ): WorkerRow {
-  const { heartbeatMs, deploy } = settings;
+  const { heartbeatMs, deploy, service } = settings;
   const insert = async () => {
     const neighbours = await insertWorker.run(database, {
       id,
@@ -48,6 +48,8 @@ export function workerRow(
       capacity,
       heartbeatMs,
       queues: queues ?? null,
+      service,
+      fingerprint: registry.definitions.length === 0 ? null : registry.fingerprint,
       deploy,
       deployCode: deploy === null ? null : deployCode(deploy),
     });

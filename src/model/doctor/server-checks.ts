@@ -92,6 +92,7 @@ export const ENQUEUE = [
   'enqueue_many',
   'enqueue_live',
   'find_keys',
+  'job_defaults',
   'emit',
   'join_runs',
 ] as const;

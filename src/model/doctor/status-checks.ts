@@ -57,7 +57,16 @@ export const checkRuns = (status: SchedulerStatus, limits: Limits): Finding =>
   fromStatus(
     status,
     limits,
-    ['overlooked-run', 'long-wait', 'blocked-runs', 'unknown-jobs', 'awaited-jobs', 'dead-runs', 'bad-rows'],
+    [
+      'split-service',
+      'overlooked-run',
+      'long-wait',
+      'blocked-runs',
+      'unknown-jobs',
+      'awaited-jobs',
+      'dead-runs',
+      'bad-rows',
+    ],
     `${status.runs.waiting} waiting, ${status.runs.running} running, none dead in the last 24 hours`,
   );
 

@@ -22,12 +22,24 @@ export function tickState(tick: LastTick, now: Date, limitMs: number): TickState
   return count >= REGULAR && ageMs < DAY_MS ? 'silent' : 'gone';
 }
 
+/** A checkout goes on under another name, as one that has been given a name, or has lost it. */
+const goesOn = (tick: LastTick, ticks: readonly LastTick[]) =>
+  ticks.some(
+    other =>
+      other.at > tick.at &&
+      other.host === tick.host &&
+      other.folder === tick.folder &&
+      other.kind === tick.kind &&
+      other.service !== tick.service &&
+      (other.service === '' || tick.service === ''),
+  );
+
 /** Hosts that are silent while others go on. */
 export function silentTicks(
   { ticks, at }: Pick<SchedulerStatus, 'ticks' | 'at'>,
   limitMs: number,
 ): LastTick[] {
-  return ticks.filter(tick => tickState(tick, at, limitMs) === 'silent');
+  return ticks.filter(tick => tickState(tick, at, limitMs) === 'silent' && !goesOn(tick, ticks));
 }
 
 /** A daemon that ticks no more, although a worker of it reports: its passes do not come to their end. */

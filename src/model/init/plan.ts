@@ -91,8 +91,8 @@ export function planInit(project: Project, choices: InitChoices): InitPlan {
   add('.env', envLines(project, module, isEmbedded));
   add('.gitignore', ignoredLines(project));
   if (choices.docker) {
-    const { install, lock } = IN_DOCKER[project.packageManager];
-    make('Dockerfile', DOCKERFILE(install, lock));
+    const { install, installAll, lock } = IN_DOCKER[project.packageManager];
+    make('Dockerfile', DOCKERFILE(needsDevPackages(project, manifest, style) ? installAll : install, lock));
     make('compose.yaml', COMPOSE(module));
     make('.dockerignore', 'node_modules\n.tock\n.env\n.git\n');
   }
@@ -112,12 +112,32 @@ export function planInit(project: Project, choices: InitChoices): InitPlan {
   };
 }
 
-const IN_DOCKER: Readonly<Record<Project['packageManager'], { install: string; lock: string }>> = {
-  npm: { install: 'npm ci --omit=dev', lock: 'package-lock.json' },
-  pnpm: { install: 'corepack enable && pnpm install --prod --frozen-lockfile', lock: 'pnpm-lock.yaml' },
-  yarn: { install: 'corepack enable && yarn install --immutable', lock: 'yarn.lock' },
-  bun: { install: 'npm install --omit=dev', lock: 'bun.lock' },
+interface InDocker {
+  readonly install: string;
+  /** With what is only for development. */
+  readonly installAll: string;
+  readonly lock: string;
+}
+
+const IN_DOCKER: Readonly<Record<Project['packageManager'], InDocker>> = {
+  npm: { install: 'npm ci --omit=dev', installAll: 'npm ci', lock: 'package-lock.json' },
+  pnpm: {
+    install: 'corepack enable && pnpm install --prod --frozen-lockfile',
+    installAll: 'corepack enable && pnpm install --frozen-lockfile',
+    lock: 'pnpm-lock.yaml',
+  },
+  yarn: {
+    install: 'corepack enable && yarn install --immutable',
+    installAll: 'corepack enable && yarn install --immutable',
+    lock: 'yarn.lock',
+  },
+  bun: { install: 'npm install --omit=dev', installAll: 'npm install', lock: 'bun.lock' },
 };
+
+/** What executes the TypeScript there is only for development here. */
+function needsDevPackages({ installed }: Project, { dependencies = {} }: Manifest, style: Style): boolean {
+  return style.language === 'typescript' && installed.has('tsx') && !('tsx' in dependencies);
+}
 
 const envOf = (project: Project) => project.files.get('.env') ?? '';
 

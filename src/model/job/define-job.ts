@@ -1,4 +1,5 @@
-// defineJob: the one way to make a job. Whatever can be wrong with a job is refused here.
+// defineJob: the one way to make a job; declareJob: to name that of another service. Whatever can be wrong
+// with a job is refused here.
 
 import { readChangesOption } from '../changes/changes-option.js';
 import { parseDuration } from '../duration.js';
@@ -44,7 +45,9 @@ export const JOB_OPTIONS: ReadonlySet<string> = optionNames<AnyJob>({
   run: true,
   kind: true,
   file: true,
+  isDeclared: true,
 });
+const DECLARED_OPTIONS = optionNames<DeclaredJobOptions>({ name: true, description: true, payload: true });
 
 /**
  * Defines a job. Checks the name, the schedule, the retry policy and the limits when the module is loaded, so
@@ -64,6 +67,44 @@ export function defineJob<
 >(options: JobOptions<Schema, Output, Name, OnDead>): Job<Schema, Output, Name>;
 export function defineJob(options: object): Job {
   return namingFile(options, file => makeJob(options as JobOptions, file));
+}
+
+/** What {@link declareJob} takes. */
+export interface DeclaredJobOptions<
+  Schema extends StandardSchemaV1 = StandardSchemaV1,
+  Name extends string = string,
+> {
+  /** As the other service defines it. */
+  readonly name: Name;
+  readonly description?: string;
+  /** Checked when a run is enqueued here. Default: any JSON. */
+  readonly payload?: Schema;
+}
+
+/**
+ * Names a job that another service of the same schema executes, so that this one can enqueue it, with the
+ * types and checks of its payload. It goes into `jobs`, but this process neither registers nor claims it.
+ * Queue, priority, attempts and tags are those of the other service's definition, unless `enqueue` gives
+ * them; its limits hold. Before the other service has registered it, enqueueing throws TOCK_UNKNOWN_JOB.
+ * `Output` is what its handler returns: `declareJob<typeof schema, Output>` types `runs.wait`.
+ * @throws TockError TOCK_BAD_JOB; the message begins with file, line
+ */
+export function declareJob<
+  const Schema extends StandardSchemaV1 = StandardSchemaV1,
+  Output = unknown,
+  const Name extends string = string,
+>(options: DeclaredJobOptions<Schema, Name>): Job<Schema, Output, Name> {
+  return namingFile(options, file => {
+    if (typeof options !== 'object' || options === null)
+      throw badJob('declareJob takes an object with the name of a job of another service');
+    checkOptions(options, DECLARED_OPTIONS, 'declareJob', 'TOCK_BAD_JOB');
+    checkName(options.name, 'job');
+    checkSchema(options.name, options.payload);
+    const run = () => {
+      throw badJob(`job ${options.name} is only declared here: another service executes it`);
+    };
+    return Object.freeze({ ...withoutTypeOnly(options), run, kind: 'tock.job', file, isDeclared: true });
+  });
 }
 
 /**
@@ -110,8 +151,9 @@ export function makeJob<Schema extends StandardSchemaV1, Output, Name extends st
   checkConcurrencyLimit(options.concurrency);
   fairScopeOf(options);
   checkOnDead(options, options.onDead);
+  const { isDeclared: _isDeclared, ...own } = options as Job<Schema, Output, Name>;
   const job: Job<Schema, Output, Name> = Object.freeze({
-    ...withoutTypeOnly(options),
+    ...withoutTypeOnly(own),
     kind: 'tock.job',
     file,
   });

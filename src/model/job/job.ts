@@ -197,6 +197,8 @@ export interface Job<
   readonly kind: 'tock.job';
   /** The file that defined it, for error messages; null if the call stack does not show it. */
   readonly file: string | null;
+  /** Another service executes it: see `declareJob`. */
+  readonly isDeclared?: true;
   /** It is a `BatchJob`. */
   readonly batch?: BatchOptions;
 }

@@ -23,6 +23,8 @@ import type { StandardSchemaV1 } from './payload/standard-schema.js';
 
 export interface Registry {
   readonly jobs: ReadonlyMap<string, AnyJob>;
+  /** Jobs that other services execute. */
+  readonly declared?: ReadonlyMap<string, AnyJob>;
   /** The jobs by their other names. */
   readonly aliases?: ReadonlyMap<string, AnyJob>;
   readonly definitions: readonly DescribedDefinition[];
@@ -46,22 +48,23 @@ export function createRegistry(
   definedQueues: readonly DefinedQueue[] = [],
 ): Registry {
   const byName = new Map<string, AnyJob>();
+  const declared = new Map<string, AnyJob>();
   for (const [index, job] of checkList(jobs, 'jobs').entries()) {
     if (!isJob(job))
       throw new TockError('TOCK_BAD_JOB', `element ${index} of jobs was not made by defineJob`);
-    const other = byName.get(job.name);
+    const other = byName.get(job.name) ?? declared.get(job.name);
     if (other) {
       throw new TockError(
         'TOCK_DUPLICATE_JOB',
         `two jobs have the name ${job.name}: one in ${other.file ?? 'an unknown file'}, one in ${job.file ?? 'an unknown file'}; rename one`,
       );
     }
-    byName.set(job.name, job);
+    (job.isDeclared ? declared : byName).set(job.name, job);
   }
-  const aliases = aliasesOf(byName);
+  const aliases = aliasesOf(byName, declared);
   for (const { name, onDead } of byName.values()) {
     const target = typeof onDead === 'object' ? onDead.name : onDead;
-    if (target !== undefined && !byName.has(target) && !aliases.has(target))
+    if (target !== undefined && ![byName, aliases, declared].some(known => known.has(target)))
       throw new TockError(
         'TOCK_BAD_JOB',
         `onDead of job ${name} names ${quote(target)}, which is not among the jobs`,
@@ -84,6 +87,7 @@ export function createRegistry(
   );
   return {
     jobs: byName,
+    declared,
     aliases,
     definitions,
     fairScopes,
@@ -102,11 +106,14 @@ function fairScopesOf(jobs: ReadonlyMap<string, AnyJob>): Map<string, FairScope>
 
 const fileOf = ({ file }: AnyJob) => file ?? 'an unknown file';
 
-function aliasesOf(jobs: ReadonlyMap<string, AnyJob>): Map<string, AnyJob> {
+function aliasesOf(
+  jobs: ReadonlyMap<string, AnyJob>,
+  declared: ReadonlyMap<string, AnyJob>,
+): Map<string, AnyJob> {
   const aliases = new Map<string, AnyJob>();
   for (const job of jobs.values())
     for (const alias of job.aliases ?? []) {
-      const named = jobs.get(alias);
+      const named = jobs.get(alias) ?? declared.get(alias);
       const other = named ?? aliases.get(alias);
       if (other !== undefined)
         throw new TockError(
@@ -136,16 +143,31 @@ export function knownJob({ jobs, aliases, builtIn }: Registry, name: string): An
   return jobs.get(name) ?? aliases?.get(name) ?? builtIn?.(name);
 }
 
-/** Finds a job by object, name or alias. @throws TockError TOCK_UNKNOWN_JOB, with the near misses */
+/** The job that a name stands for, also if another service executes it. */
+export const namedJob = (registry: Registry, name: string): AnyJob | undefined =>
+  knownJob(registry, name) ?? registry.declared?.get(name);
+
+/**
+ * Finds a job by object, name or alias, also if another service executes it.
+ * @throws TockError TOCK_UNKNOWN_JOB, with the near misses
+ */
 export function findJob(registry: Registry, job: string | AnyJob): AnyJob {
   const name = typeof job === 'string' ? job : (job as AnyJob | null | undefined)?.name;
-  const found = typeof name === 'string' ? knownJob(registry, name) : undefined;
+  const found = typeof name === 'string' ? namedJob(registry, name) : undefined;
   if (found) return found;
-  const known = [...registry.jobs.keys()];
+  const known = [...registry.jobs.keys(), ...(registry.declared?.keys() ?? [])];
   const all = known.length === 0 ? '; no jobs are defined' : `; known jobs: ${known.slice(0, 20).join(', ')}`;
   const near = typeof name === 'string' ? didYouMean(name, known) : '';
-  throw new TockError('TOCK_UNKNOWN_JOB', `there is no job ${quote(name)}${near || all}`);
+  const elsewhere = typeof name === 'string' ? '; for one that another service executes, see declareJob' : '';
+  throw new TockError('TOCK_UNKNOWN_JOB', `there is no job ${quote(name)}${near || `${all}${elsewhere}`}`);
 }
+
+/** Enqueueing needs what the definition of a declared job says, and there is none. */
+export const notRegisteredError = (names: readonly string[]) =>
+  new TockError(
+    'TOCK_UNKNOWN_JOB',
+    `${names.length === 1 ? `job ${names[0]} is` : `the jobs ${names.join(', ')} are`} declared here (declareJob), but no service has registered ${names.length === 1 ? 'it' : 'them'}: start or deploy the service that executes ${names.length === 1 ? 'it' : 'them'} first, in this schema, or correct the name`,
+  );
 
 /**
  * Checks a payload by the job's schema and as JSON. Returns it unparsed, as it will be stored, because the

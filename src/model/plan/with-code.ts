@@ -17,6 +17,7 @@ import type { DurationSample, SimulatedDefinition } from './walk.js';
 export interface StoredDefinition extends DefinitionColumns {
   readonly id: string;
   readonly origin: 'code' | 'runtime';
+  readonly service: string;
   readonly fingerprint: string | null;
   readonly paused_at: Date | null;
   readonly paused_until: Date | null;
@@ -37,6 +38,10 @@ export interface PlanFacts {
   /** The database's time. */
   readonly now: Date;
   readonly definitions: readonly StoredDefinition[];
+  /** Whose code is looked at; empty: that of the service without a name. */
+  readonly service: string;
+  /** The queues that other services state. */
+  readonly queuesElsewhere: readonly string[];
   /** The dates of calendars, by their names. */
   readonly calendars: ReadonlyMap<string, readonly string[]>;
   readonly queues: readonly StoredQueue[];
@@ -50,6 +55,8 @@ export interface PlanFacts {
 export const noFacts = (now: Date): PlanFacts => ({
   now,
   definitions: [],
+  service: '',
+  queuesElsewhere: [],
   calendars: new Map(),
   queues: [],
   workers: null,
@@ -104,7 +111,7 @@ export function withCodeOf(facts: PlanFacts, registry: Registry): PlannedPair[] 
   }
   for (const row of rows.filter(({ name }) => !taken.has(name)))
     pairs.push(
-      row.origin === 'runtime'
+      row.origin === 'runtime' || row.service !== facts.service
         ? unchanged(stored(row))
         : { name: row.name, before: stored(row), after: null, options: [] },
     );
@@ -231,7 +238,7 @@ const MOST_OF_A_JOB = 200;
 
 /** The queues before, and with the code, with what holds in them. */
 export function queuesWithCode(
-  { queues }: PlanFacts,
+  { queues, queuesElsewhere }: PlanFacts,
   registry: Registry,
 ): { readonly before: PlannedQueue[]; readonly after: PlannedQueue[] } {
   const inCode = registry.queues ?? new Map();
@@ -243,7 +250,10 @@ export function queuesWithCode(
       ...queues.map(queue =>
         plannedQueue(
           queue,
-          registry.definitions.length === 0 ? queue : withCode(queue, inCode.get(queue.name) ?? null),
+          registry.definitions.length === 0 ||
+            (!inCode.has(queue.name) && queuesElsewhere.includes(queue.name))
+            ? queue
+            : withCode(queue, inCode.get(queue.name) ?? null),
         ),
       ),
       ...added.map(([name, holds]) => plannedQueue({ name, pausedAt: null, pausedUntil: null }, { holds })),

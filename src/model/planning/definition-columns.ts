@@ -14,6 +14,8 @@ export interface DefinitionRecord {
   readonly name: string;
   readonly job: string;
   readonly origin: 'code' | 'runtime';
+  /** Whose code defines it; empty: that of the service without a name, or made at run time. */
+  readonly service: string;
   /** Grows with each edit, but not with a pause. */
   readonly version: number;
   readonly cron: string | null;

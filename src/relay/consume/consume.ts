@@ -239,6 +239,8 @@ function jobsByName(jobs: readonly AnyJob[]): ReadonlyMap<string, AnyJob> {
   for (const [index, job] of (jobs as readonly AnyJob[]).entries()) {
     if (!isJob(job))
       throw new TockError('TOCK_BAD_JOB', `element ${index} of jobs was not made by defineJob`);
+    // Another service executes it.
+    if (job.isDeclared) continue;
     if (job.batch !== undefined)
       throw new TockError(
         'TOCK_BAD_JOB',

@@ -135,15 +135,44 @@ export function explainMissing(error: unknown, schema: string): unknown {
   );
 }
 
+/** The role lacks a right. */
+export const isForbidden = (error: unknown): boolean => sqlState(error) === '42501';
+
+/** Of a migration that the role has no right to; null: something else is wrong. */
+export function mayNotMigrate(error: unknown, schema: string): TockError | null {
+  const answer = serverAnswer(error);
+  if (answer?.state !== '42501') return null;
+  return new TockError(
+    'TOCK_NOT_MIGRATED',
+    `the schema ${schema} is missing, or of an older version, and this role may not change that (${redact(answer.message)}): run tock migrate once as the owner, with DATABASE_URL naming that role`,
+    { cause: error },
+  );
+}
+
 /**
  * What an app gets: {@link explainMissing}, and other errors as they are, with their own code. Where
  * something can be done about one, `remedy` says what.
+ * @param inCode the caller made the Tock, and could have it migrate
  */
-export function withRemedy(thrown: unknown, schema: string): unknown {
+export function withRemedy(
+  thrown: unknown,
+  schema: string,
+  { inCode }: { readonly inCode: boolean },
+): unknown {
   const error = explainMissing(thrown, schema);
-  if (error instanceof TockError || !(error instanceof Error)) return error;
+  if (error instanceof TockError) return inCode ? namingMigrate(error) : error;
+  if (!(error instanceof Error)) return error;
   const remedy = remedyOf(error, schema);
   return remedy === null ? error : Object.assign(error, { remedy });
+}
+
+const RUN_MIGRATE = 'run: tock migrate';
+
+function namingMigrate(error: TockError): TockError {
+  if (error.code !== 'TOCK_NOT_MIGRATED' || !error.message.endsWith(RUN_MIGRATE)) return error;
+  return new TockError(error.code, `${error.message}; or createTock({ migrate: true })`, {
+    cause: error.cause,
+  });
 }
 
 /** Turns a failure to reach the database, or to find Tock's tables in it, into one clear line. */

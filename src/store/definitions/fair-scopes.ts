@@ -35,23 +35,24 @@ order by s.name
 on conflict (queue, job) do update set (path, slot_limit, rate_count, rate_period_ms, rate_burst, is_strict) =
   (excluded.path, excluded.slot_limit, excluded.rate_count, excluded.rate_period_ms, excluded.rate_burst, excluded.is_strict)`;
 
-const WRITE_JOB_SCOPES = statement<Scopes, unknown>(
+const WRITE_JOB_SCOPES = statement<Scopes & { readonly dropped: readonly string[] }, unknown>(
   'write-job-scopes',
   `
 with gone as (
-  delete from tock.fair_scopes f where f.queue = '' and f.job <> all(:names::text[])
+  delete from tock.fair_scopes f where f.queue = '' and f.job = any(:dropped::text[])
 )${upsert("''", 's.name')}`,
 );
 
 /**
- * Jobs have these scopes from now on, and no others. Runs that are enqueued already keep the keys that they
- * have.
+ * Jobs have these scopes from now on, and those that are dropped none. Runs that are enqueued already keep
+ * the keys that they have.
  */
 export async function writeJobScopes(
   session: Session,
   scopes: ReadonlyMap<string, FairScope>,
+  dropped: readonly string[],
 ): Promise<void> {
-  await WRITE_JOB_SCOPES.run(session, parametersOf(scopes));
+  await WRITE_JOB_SCOPES.run(session, { ...parametersOf(scopes), dropped });
 }
 
 const WRITE_QUEUE_SCOPE = statement<Scopes, unknown>('write-queue-scope', upsert('s.name', "''"));

@@ -11,6 +11,8 @@ import { isExcepted, type MayBeExcepted } from './occurrences/exceptions.js';
 /** A row of job_definitions, with everything that an edit needs. */
 export interface StoredDefinition extends DefinitionColumns, MayBeExcepted {
   readonly origin: Origin;
+  /** Whose code defines it; empty: that of the service without a name, or made at run time. */
+  readonly service: string;
   readonly version: number;
   readonly fingerprint: string | null;
   /** Epoch milliseconds. */
@@ -29,7 +31,7 @@ export const IS_EXCEPTED = sql<boolean>`${sql.raw(isExcepted('d'))}`.as('is_exce
 
 const DEFINITIONS = db
   .selectFrom('tock.job_definitions as d')
-  .select(['d.id', 'd.origin', 'd.version', 'd.fingerprint'])
+  .select(['d.id', 'd.origin', 'd.service', 'd.version', 'd.fingerprint'])
   .select(DECLARED)
   .select(eb => [
     epochMs(eb.ref('d.cursor')).as('cursor_ms'),
@@ -92,13 +94,46 @@ export async function lockDefinitions(
   return await runQuery(session, query);
 }
 
-/** Locks all definitions that code has made, and those of these names, in the order of their ids. */
+/** Which of these names other services define. Takes no lock: only who registers changes it. */
+export async function readHolders(
+  session: Session,
+  names: readonly string[],
+  service: string,
+): Promise<{ readonly name: string; readonly service: string }[]> {
+  const query = db
+    .selectFrom('tock.job_definitions as d')
+    .select(['d.name', 'd.service'])
+    .where(eb => isAnyOf(eb.ref('d.name'), names, 'text'))
+    .where('d.origin', '=', 'code')
+    .where('d.service', '<>', service)
+    .where('d.vanished_at', 'is', null)
+    .orderBy('d.name');
+  return await runQuery(session, query);
+}
+
+/** Whether the code of a service has any definition. Takes no lock: only who registers changes it. */
+export async function hasDefinitionsInCode(session: Session, service: string): Promise<boolean> {
+  const query = db
+    .selectFrom('tock.job_definitions as d')
+    .select('d.id')
+    .where('d.service', '=', service)
+    .where('d.origin', '=', 'code')
+    .where('d.vanished_at', 'is', null)
+    .limit(1);
+  return (await runQuery(session, query)).length > 0;
+}
+
+/** Locks all definitions of a service's code, and those of these names, in the order of their ids. */
 export async function lockDefinitionsOfCode(
   session: Session,
+  service: string,
   names: readonly string[],
 ): Promise<StoredDefinition[]> {
   const query = DEFINITIONS.where(eb =>
-    eb.or([eb('d.origin', '=', 'code'), isAnyOf(eb.ref('d.name'), names, 'text')]),
+    eb.or([
+      eb.and([eb('d.origin', '=', 'code'), eb('d.service', '=', service)]),
+      isAnyOf(eb.ref('d.name'), names, 'text'),
+    ]),
   )
     .orderBy('d.id')
     .forUpdate();

@@ -19,10 +19,10 @@ export interface WrittenDefinition extends DefinitionColumns {
 
 const WRITTEN_COLUMNS = [...COLUMNS, 'fingerprint', 'cursor', 'next_at'] as const;
 
-const insertRows = (rows: readonly WrittenDefinition[], origin: Origin) =>
+const insertRows = (rows: readonly WrittenDefinition[], origin: Origin, service = '') =>
   db
     .insertInto('tock.job_definitions')
-    .columns([...WRITTEN_COLUMNS, 'origin'])
+    .columns([...WRITTEN_COLUMNS, 'origin', 'service'])
     .expression(
       db
         // One parameter, however many definitions there are; text, since some drivers make JSON of JSON.
@@ -32,23 +32,29 @@ const insertRows = (rows: readonly WrittenDefinition[], origin: Origin) =>
           ),
         )
         .select(WRITTEN_COLUMNS)
-        .select(sql<Origin>`${origin}::text`.as('origin'))
+        .select([sql<Origin>`${origin}::text`.as('origin'), sql<string>`${service}::text`.as('service')])
         .orderBy('n.name'),
     );
 
 const woken = (row: 'd' | 'job_definitions') =>
   sql<string | null>`${sql.raw(wakeIfDueSoon(row))}`.as('woken');
 
-/** Updates definitions by name, each to its next version, and inserts new ones. */
+/**
+ * Updates definitions by name, each to its next version, and inserts new ones.
+ * @param service whose code defines them. Default: whose it is stays
+ */
 export async function upsertDefinitions(
   session: Session,
   origin: Origin,
   rows: readonly WrittenDefinition[],
+  service?: string,
 ): Promise<void> {
-  const query = insertRows(rows, origin).onConflict(conflict =>
+  const whose = origin === 'runtime' ? '' : service;
+  const query = insertRows(rows, origin, whose).onConflict(conflict =>
     conflict.column('name').doUpdateSet(eb => ({
       ...Object.fromEntries(WRITTEN_COLUMNS.map(column => [column, eb.ref(`excluded.${column}`)])),
       origin,
+      ...(whose === undefined ? {} : { service: whose }),
       version: eb('tock.job_definitions.version', '+', 1),
       vanished_at: null,
       broken_at: null,
@@ -106,12 +112,15 @@ const renamedIn = (column: string) => `jsonb_set(${column}, '{definitions}', (
     from jsonb_array_elements(${column} -> 'definitions') with ordinality as p(name, place)))`;
 
 // What was made at run time and runs after it goes on to do so.
-const RENAME = statement<{ readonly from: string; readonly to: string }, { readonly id: string }>(
+const RENAME = statement<
+  { readonly services: readonly string[]; readonly from: string; readonly to: string },
+  { readonly id: string }
+>(
   'rename-definition',
   `
 with renamed as (
   update tock.job_definitions d set name = :to, job = :to
-  where d.name = :from and d.job = :from and d.origin = 'code'
+  where d.name = :from and d.job = :from and d.origin = 'code' and d.service = any(:services::text[])
     and not exists (select from tock.job_definitions o where o.name = :to)
   returning d.id
 ), followers as (
@@ -124,10 +133,24 @@ select id from renamed`,
 
 /**
  * Gives a job's own definition the job's new name, unless there is one of that name. It keeps its id, and so
- * its cursor, its pause and its runs.
+ * its cursor, its pause and its runs. Only where one of these services has the old name.
  */
-export async function renameDefinition(session: Session, from: string, to: string): Promise<void> {
-  await RENAME.run(session, { from, to });
+export async function renameDefinition(
+  session: Session,
+  services: readonly string[],
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<void> {
+  await RENAME.run(session, { services, from, to });
+}
+
+/** These are the service's from now on. They keep their version, and all that is theirs. */
+export async function handToService(
+  session: Session,
+  service: string,
+  ids: readonly string[],
+): Promise<void> {
+  const query = update.set({ service }).where(eb => isAnyOf(eb.ref('d.id'), ids, 'bigint'));
+  await runQuery(session, query);
 }
 
 /** Marks definitions that code no longer has. */
@@ -147,6 +170,7 @@ export async function markRemoved(session: Session, id: string, cursor: number):
     .set(eb => ({
       // Lists leave out what was made at run time and is gone; code that has it again takes it back.
       origin: 'runtime',
+      service: '',
       vanished_at: now,
       updated_at: now,
       version: eb('d.version', '+', 1),

@@ -1,5 +1,5 @@
 // What the doctor asks the server, apart from the status.
-import { sql } from 'kysely';
+import { type Expression, sql } from 'kysely';
 import type {
   BrokenDefinition,
   LimitedQueue,
@@ -125,25 +125,43 @@ export async function readApplied(session: Session): Promise<string[] | null> {
   return (await runQuery(session, db.selectFrom('tock.migrations').select('name'))).map(row => row.name);
 }
 
-/** Definitions whose job is none of these. */
-export async function readOrphans(session: Session, jobs: readonly string[]): Promise<OrphanedDefinition[]> {
+/** Whether another service than this defines a job of this name. */
+const isElsewhere = (job: Expression<string>, service: string) =>
+  sql<boolean>`exists (select from tock.job_definitions e where e.name = ${job} and e.origin = 'code'
+    and e.service <> ${service} and e.vanished_at is null)`;
+
+/** Definitions whose job is none of these, and not another service's. */
+export async function readOrphans(
+  session: Session,
+  service: string,
+  jobs: readonly string[],
+): Promise<OrphanedDefinition[]> {
   const query = db
     .selectFrom('tock.job_definitions as d')
     .select(['d.name', 'd.job', 'd.origin'])
     .where('d.vanished_at', 'is', null)
     .where(eb => eb.not(isAnyOf(eb.ref('d.job'), jobs, 'text')))
+    .where(eb => eb.not(isElsewhere(eb.ref('d.job'), service)))
     .orderBy('d.origin', 'desc')
     .orderBy('d.name')
     .limit(100);
   return await runQuery(session, query);
 }
 
-/** Live runs whose job is none of these. Reads the live runs until it has found 1000. */
-export async function readOrphanedRuns(session: Session, jobs: readonly string[]): Promise<OrphanedRuns[]> {
+/**
+ * Live runs whose job is none of these, and not another service's. Reads the live runs until it has found
+ * 1000.
+ */
+export async function readOrphanedRuns(
+  session: Session,
+  service: string,
+  jobs: readonly string[],
+): Promise<OrphanedRuns[]> {
   const some = db
     .selectFrom('tock.job_runs_live as r')
     .select('r.job')
     .where(eb => eb.not(isAnyOf(eb.ref('r.job'), jobs, 'text')))
+    .where(eb => eb.not(isElsewhere(eb.ref('r.job'), service)))
     .limit(1000);
   const query = db
     .selectFrom(some.as('s'))

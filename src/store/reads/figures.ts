@@ -6,6 +6,7 @@ import type { Database } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { readable } from '../connection/values/readable-instant.js';
 import { FREEZE_JSON, frozenMsSince } from '../definitions/freeze/frozen.js';
+import { DEPLOYED_BY } from '../definitions/registrations.js';
 import { isAheadByZone } from '../definitions/zones/zones.js';
 import { AWAITED_KEYS, isOfCode } from '../runs/claim/waiting/claim-waiting.js';
 import { FAIR } from '../runs/fair/arrive.js';
@@ -88,13 +89,25 @@ with ${AWAITED_KEYS}, groups as materialized (
   -- Fair keys, of which there may be hundreds of thousands, sort after them: their runs wait for a turn.
   where r.blocked_on < '${FAIR}' and not (${isOfCode('r.blocked_on')}) group by 1 order by 2 desc, 1 limit ${MAX_KEYS}
 ), holders as (
-  select w.id, w.kind, w.host, w.pid, w.seen_at, coalesce(w.heartbeat_ms, 15000) as heartbeat_ms,
+  select w.id, w.kind, w.host, w.pid, w.service, w.seen_at, coalesce(w.heartbeat_ms, 15000) as heartbeat_ms,
     w.seen_at not between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
       and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' as is_silent,
     coalesce(l.running, 0) as running, l.leases_end_ms
   from tock.workers w left join (
     select g.locked_by, sum(g.count) as running, round(extract(epoch from max(g.leases_end) - tock.now()) * 1000) as leases_end_ms
     from groups g where g.status = 'running' group by g.locked_by) l on l.locked_by = w.id
+), sets as materialized (
+  -- Older than a deploy takes.
+  select w.service, w.fingerprint, w.host || ' pid ' || w.pid as who from tock.workers w
+  where w.fingerprint is not null and w.started_at < ${DEPLOYED_BY} and not w.draining and ${isWorkerAlive('w')}
+  union
+  select t.service, t.fingerprint, t.host || ' in ' || t.folder from tock.ticks t
+  where t.kind <> 'daemon' and t.fingerprint <> '' and t.set_at < ${DEPLOYED_BY} and t.at > tock.now() - interval '3 minutes'
+), split as (
+  select s.service, array_agg(s.who order by s.who) filter (where g.fingerprint is not null) as in_force,
+    array_agg(s.who order by s.who) filter (where g.fingerprint is null) as others
+  from sets s left join tock.registrations g on g.service = s.service and g.fingerprint = s.fingerprint and g.is_current
+  group by s.service having count(distinct s.fingerprint) > 1
 ), snapshot as (
   ${OLDEST_SNAPSHOT}
 )
@@ -120,12 +133,15 @@ select jsonb_build_object(
   'lastDay', jsonb_build_object('succeeded', 0, 'dead', 0, 'cancelled', 0, 'skipped', 0)
     || coalesce((select jsonb_object_agg(status, count) from finished), '{}')
     || (select jsonb_build_object('dead', count, 'setAside', set_aside) from dead),
-  'workers', coalesce((select jsonb_agg(jsonb_build_object('id', id, 'kind', kind, 'host', host, 'pid', pid, 'seenAt', ${readable('seen_at')}, 'silent', is_silent,
+  'workers', coalesce((select jsonb_agg(jsonb_build_object('id', id, 'kind', kind, 'host', host, 'pid', pid, 'service', service, 'seenAt', ${readable('seen_at')}, 'silent', is_silent,
     'heartbeatMs', heartbeat_ms, 'running', running, 'leasesEndMs', leases_end_ms) order by host, pid) from holders), '[]'),
-  'ticks', coalesce((select jsonb_agg(jsonb_build_object('host', host, 'folder', folder, 'kind', kind, 'firstAt', ${readable('first_at')},
+  'ticks', coalesce((select jsonb_agg(jsonb_build_object('host', host, 'folder', folder, 'kind', kind, 'service', service, 'firstAt', ${readable('first_at')},
     'at', ${readable('at')}, 'count', tick_count, 'version', version, 'node', node, 'zoneData', zone_data, 'clockMs', clock_ms,
     'stoppedAt', ${readable('stopped_at')}) order by at desc, host, folder)
     from (select * from tock.ticks order by at desc limit 100) t), '[]'),
+  'splitServices', coalesce((select jsonb_agg(jsonb_build_object('service', s.service, 'inForce', coalesce(s.in_force, '{}'), 'others', coalesce(s.others, '{}'),
+    'vanished', array(select d.name from tock.job_definitions d where d.service = s.service and d.origin = 'code' and d.vanished_at > tock.now() - interval '1 day'
+      order by d.name limit 10)) order by s.service) from split s), '[]'),
   'queues', coalesce((select jsonb_agg(jsonb_build_object('queue', queue, 'waiting', waiting, 'running', running, 'failed', failed,
     'paused', paused, 'relayedTo', relayed_to, 'named', named, 'isClaimed', is_claimed, 'oldestWaitMs', oldest_wait_ms) order by queue) from queues), '[]'),
   'blockingKeys', coalesce((select jsonb_agg(jsonb_build_object('key', b.key, 'definition', d.name, 'runs', b.count,

@@ -104,11 +104,11 @@ export async function readNextDue(
 const isIdle = (more: string) => `
 with ${QUEUE_LANES}, ${READY_SCOPES}, ${openQueueLanes('1')}, seen as (
   update tock.registrations set seen_at = tock.now()
-  where fingerprint = :fingerprint and is_current and seen_at < tock.now() - interval '30 seconds'
+  where service = :service and fingerprint = :fingerprint and is_current and seen_at < tock.now() - interval '30 seconds'
 ), question as materialized (
   select not exists (select from unnest(:migrations::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
     and exists (select from tock.registrations
-      where fingerprint = :fingerprint and is_current and seen_at <= tock.now() + interval '1 minute')
+      where service = :service and fingerprint = :fingerprint and is_current and seen_at <= tock.now() + interval '1 minute')
     and not ${IS_COPY} and not exists (select from tock.zones z where z.zone_data < nullif(:zoneData, 'unknown'))
     and not exists (select from tock.job_definitions where next_at <= tock.now() and ${IS_PLANNED} and not ${IS_FROZEN})
     and not exists (select from open) and not ${IS_FAIR_DUE} and not ${NEEDS_REAPING}${more}
@@ -126,8 +126,6 @@ const IS_IDLE_WITH_ALERTS = statement<Asked & AlertLimits, { readonly isIdle: bo
 
 export interface IdleQuestion {
   readonly queues: readonly string[] | null;
-  /** Of the definitions in code. */
-  readonly fingerprint: string;
   /** The migrations that must have been applied. */
   readonly migrations: readonly string[];
   /** What alerts ask about. Default: this process evaluates none. */

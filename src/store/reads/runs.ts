@@ -121,6 +121,7 @@ const DEFINITIONS = db
   .select([
     'd.id',
     'd.origin',
+    'd.service',
     'd.version',
     'd.pause_reason as pauseReason',
     'd.pause_id as pauseId',
@@ -164,6 +165,8 @@ export interface DefinitionFilter {
   readonly name?: string;
   /** Only those of this job. */
   readonly job?: string;
+  /** Only those of this service; empty: those of none. */
+  readonly service?: string;
   /** Only those whose name begins with this. */
   readonly prefix?: string;
   /**
@@ -180,12 +183,13 @@ export interface DefinitionFilter {
 /** Those due next first; with `after`, by name, along the index of the names. */
 export async function listDefinitions(
   session: Session,
-  { name, job, prefix, after, limit = 1000, removed = false }: DefinitionFilter = {},
+  { name, job, service, prefix, after, limit = 1000, removed = false }: DefinitionFilter = {},
 ): Promise<DefinitionRecord[]> {
   const query = DEFINITIONS.where(eb =>
     eb.and([
       ...(name === undefined ? [] : [eb('d.name', '=', name)]),
       ...(job === undefined ? [] : [eb('d.job', '=', job)]),
+      ...(service === undefined ? [] : [eb('d.service', '=', service)]),
       ...(prefix === undefined ? [] : [sql<boolean>`starts_with(${eb.ref('d.name')}, ${prefix})`]),
       ...(after === undefined ? [] : [eb('d.name', '>', after)]),
       ...(removed ? [] : [eb.or([eb('d.origin', '=', 'code'), eb('d.vanished_at', 'is', null)])]),

@@ -10,7 +10,7 @@ import { SILENCE_SECONDS } from '../definitions/ticks.js';
 export async function readTicks(session: Session, limit = 100): Promise<LastTick[]> {
   const query = db
     .selectFrom('tock.ticks as t')
-    .select(['t.host', 't.folder', 't.kind', 't.version', 't.node', 't.zone_data as zoneData'])
+    .select(['t.host', 't.folder', 't.kind', 't.service', 't.version', 't.node', 't.zone_data as zoneData'])
     .select(eb => [
       readableInstant(eb.ref('t.first_at')).as('firstAt'),
       readableInstant(eb.ref('t.at')).as('at'),

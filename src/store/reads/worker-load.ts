@@ -27,6 +27,8 @@ export interface WorkerLoad {
   readonly kind: WorkerKind;
   readonly host: string;
   readonly pid: number;
+  /** Whose jobs it executes; empty: of the service without a name. */
+  readonly service: string;
   /** The most runs at once. */
   readonly capacity: number;
   readonly startedAt: Date;
@@ -61,7 +63,7 @@ const READ_WORKER_LOAD = statement<
   'read-worker-load',
   `
 with ${RUNNING}
-select w.id, w.kind, w.host, w.pid, w.capacity, ${instant(readable('w.started_at'))} as "startedAt", ${instant(readable('w.seen_at'))} as "seenAt",
+select w.id, w.kind, w.host, w.pid, w.service, w.capacity, ${instant(readable('w.started_at'))} as "startedAt", ${instant(readable('w.seen_at'))} as "seenAt",
   coalesce(w.heartbeat_ms, 15000) as "heartbeatMs", w.draining as "isDraining",
   w.seen_at not between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
     and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' as "isSilent",

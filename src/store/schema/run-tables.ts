@@ -89,10 +89,14 @@ export interface DefinitionVersions {
 }
 
 export interface Registrations {
+  service: Defaulted<string>;
   fingerprint: string;
   is_current: boolean;
   first_seen_at: Defaulted<Timestamp>;
   seen_at: Defaulted<Timestamp>;
+  in_force_at: Defaulted<Timestamp>;
+  queues: Defaulted<string[]>;
+  fair_jobs: Defaulted<string[]>;
 }
 
 export interface Zones {

@@ -62,6 +62,7 @@ export interface JobDefinitions {
   job: string;
   payload: Jsonb<Json> | null;
   origin: Defaulted<Origin>;
+  service: Defaulted<string>;
   cron: string | null;
   every_ms: Bigint | null;
   phase_ms: Defaulted<Bigint>;
@@ -198,6 +199,8 @@ interface Workers {
   heartbeat_ms: number | null;
   draining: Defaulted<boolean>;
   queues: string[] | null;
+  service: Defaulted<string>;
+  fingerprint: string | null;
 }
 
 interface Sleepers {
@@ -209,6 +212,9 @@ interface Ticks {
   host: string;
   folder: string;
   kind: TickKind;
+  service: Defaulted<string>;
+  fingerprint: string | null;
+  set_at: Defaulted<Timestamp>;
   first_at: Defaulted<Timestamp>;
   at: Defaulted<Timestamp>;
   tick_count: Defaulted<Bigint>;

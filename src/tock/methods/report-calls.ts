@@ -15,8 +15,8 @@ export function reportCalls(open: () => Engine): ReportMethods {
     },
     plan: async options => {
       const { plan } = await import('../../answers/plan/plan.js');
-      const { database, registry } = open();
-      return await plan(database, registry, checked('plan', options));
+      const { database, registry, settings } = open();
+      return await plan(database, registry, settings.service, checked('plan', options));
     },
     metrics: async options => {
       const { openMetrics } = await import('../../answers/figures/openmetrics.js');

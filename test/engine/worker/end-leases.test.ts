@@ -48,7 +48,8 @@ async function announce(): Promise<void> {
   const engine = {
     database,
     logger: log.logger,
-    settings: { heartbeatMs: 15_000, deploy: null },
+    settings: { heartbeatMs: 15_000, deploy: null, service: '' },
+    registry: { definitions: [] },
   } as unknown as Engine;
   const id = '00000000-0000-4000-8000-000000000003';
   await workerRow(engine, id, { kind: 'daemon', capacity: 1 }).announce();

@@ -25,6 +25,7 @@ const TICK: LastTick = {
   host: 'web-1',
   folder: '/srv/app',
   kind: 'daemon',
+  service: '',
   firstAt: NOW,
   at: NOW,
   count: 9,

@@ -130,6 +130,18 @@ describe('planInit', () => {
     expect(textOf(made, 'deploy/tock-tick.timer')).toContain('OnCalendar=*:*:00');
   });
 
+  it.each([
+    ['devDependencies', 'RUN npm ci\n'],
+    ['dependencies', 'RUN npm ci --omit=dev\n'],
+  ])('installs in a container what executes TypeScript, where tsx is among the %s', (place, line) => {
+    const manifest = JSON.stringify({
+      [place]: { tsx: '4' },
+      devDependencies: { typescript: '5', ...(place === 'devDependencies' ? { tsx: '4' } : {}) },
+    });
+    const made = plan({ manifest, hasTsconfig: true, installed: new Set(['tsx']) }, { docker: true });
+    expect(textOf(made, 'Dockerfile')).toContain(line);
+  });
+
   it.each(['/srv/a\nb', '/srv/a\\', '/srv/a '])('makes no units for the folder %j', folder => {
     const systemd = { folder, node: '/usr/bin/node', user: 'app' };
     expect(() => plan({}, { systemd })).toThrow(/cannot be named in a unit of systemd/);

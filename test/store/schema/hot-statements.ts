@@ -31,6 +31,8 @@ const TICKER: Ticker = {
   host: 'h',
   folder: '/srv/app',
   kind: 'tick',
+  service: '',
+  fingerprint: 'f',
   version: '0.1.0',
   node: '24.0.0',
   zoneData: '2025c',
@@ -175,12 +177,12 @@ export const HOT: readonly [string, (session: Session) => Promise<unknown>, read
   ['the poll of an idle daemon', s => readNextDue(s, null, true), [CLAIM_INDEX]],
   [
     'the question of a tick',
-    s => askWhetherIdle(s, { queues: null, fingerprint: 'f', migrations: ['0001'] }, TICKER),
+    s => askWhetherIdle(s, { queues: null, migrations: ['0001'] }, TICKER),
     [CLAIM_INDEX],
   ],
   [
     'the question of a tick with alerts',
-    s => askWhetherIdle(s, { queues: null, fingerprint: 'f', migrations: ['0001'], alerts }, TICKER),
+    s => askWhetherIdle(s, { queues: null, migrations: ['0001'], alerts }, TICKER),
     [CLAIM_INDEX, 'alert_watches_due'],
   ],
   ['which attempts take too long', s => readLongRuns.run(s, { limit: 500 }), [CLAIM_INDEX]],

@@ -10,11 +10,11 @@ import { underCrashGuard } from '../../../runtime/crash-guard.js';
 import { stopSignal } from '../../../runtime/stop-signal.js';
 import { boundYoungGeneration } from '../../../runtime/young-generation.js';
 import type { Tock } from '../../../tock/types.js';
-import { ALLOW_VANISHING, EMBEDDED } from '../../flags/common-flags.js';
+import { ALLOW_VANISHING, EMBEDDED, SERVICE } from '../../flags/common-flags.js';
 import { count, examples, queues, withJson } from '../../flags/flags.js';
 import { type AddressFlags, checkAddress, serveFor, withAddress } from '../../serve-dashboard.js';
 import { aborted, action, type CommonOptions, type Shell, withTock } from '../../shell.js';
-import { cleanLine, paint, STATUS_COLOURS } from '../../terminal.js';
+import { cleanLine, paint, pasteable, STATUS_COLOURS } from '../../terminal.js';
 import { noteMisspelt } from '../../unknown-names.js';
 import { type Cell, drawTable } from '../../views/table.js';
 import { localTime, relative } from '../../views/time-text.js';
@@ -53,6 +53,7 @@ export function addStart(program: Command): Command {
     .option('--watch', 'for development: start anew when the job module, or what it imports, changes')
     .addOption(new Option('--watched <which>').choices(['first', 'again']).hideHelp())
     .option(...EMBEDDED)
+    .option(...SERVICE)
     .option(...ALLOW_VANISHING);
   return withAddress(command, 'with --dashboard: ')
     .addHelpText(
@@ -136,7 +137,7 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
 function nextCommands(jobs: readonly AnyJob[], [first]: readonly DefinitionRecord[]): string {
   const job = jobs.find(({ name }) => name === first?.job) ?? jobs[0];
   const run = job === undefined ? [] : [`tock run ${cleanLine(job.name)} --wait`];
-  return `in another terminal: ${['tock status', 'tock runs', ...run].join(', ')}`;
+  return pasteable(`in another terminal: ${['tock status', 'tock runs', ...run].join(', ')}`, process.stdout);
 }
 
 function noJobs(module: string): string {

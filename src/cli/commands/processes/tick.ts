@@ -1,7 +1,7 @@
 // `tock tick`: one tick by hand, the same as dist/tick.js.
 import type { Command } from 'commander';
 import { stopSignal } from '../../../runtime/stop-signal.js';
-import { ALLOW_VANISHING, EMBEDDED } from '../../flags/common-flags.js';
+import { ALLOW_VANISHING, EMBEDDED, SERVICE } from '../../flags/common-flags.js';
 import { count, duration, examples, withJson } from '../../flags/flags.js';
 import { action, type CommonOptions, infoInTerminal, type Shell, withTock } from '../../shell.js';
 import { cleanLine } from '../../terminal.js';
@@ -27,6 +27,7 @@ export function addTick(program: Command): Command {
     )
     .option('--migrate', 'bring the schema to this version first')
     .option(...EMBEDDED)
+    .option(...SERVICE)
     .option(...ALLOW_VANISHING)
     .addHelpText(
       'after',

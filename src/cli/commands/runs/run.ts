@@ -11,6 +11,7 @@ import type { RunRecord } from '../../../model/run/run-record.js';
 import { isFinished } from '../../../model/run/states.js';
 import { stopSignal } from '../../../runtime/stop-signal.js';
 import type { ShellTock, Tock } from '../../../tock/types.js';
+import { SERVICE } from '../../flags/common-flags.js';
 import { count, duration, examples, instant, tags, withJson } from '../../flags/flags.js';
 import { readPayload } from '../../flags/payload-source.js';
 import { action, type CommonOptions, infoInTerminal, type Shell, withTock } from '../../shell.js';
@@ -42,6 +43,7 @@ export function addRun(program: Command): Command {
       'Enqueues one run of a job and prints its id. With --wait, executes it here, unless another worker claims it first, and prints the outcome.',
     )
     .argument('<job>', 'name of the job')
+    .option(...SERVICE)
     .option('--payload <json>', 'JSON; @file reads a file, - reads standard input (default {})')
     .option('--key <key>', 'what the run stands for: at most one run per key, ever')
     .option('--unique <ever|live>', 'live: the key is free again when its run has ended (default ever)')

@@ -25,6 +25,7 @@ export function addWhy(program: Command): Command {
       '[time...]',
       '2026-03-08T02:30 (local), 2026-03-08T07:30:00Z, 2026-03-08 (the day), 02:30 (today)',
     )
+    .option('--service <name>', 'the definition must be of this service')
     .addHelpText(
       'after',
       examples(
@@ -39,7 +40,7 @@ export function addWhy(program: Command): Command {
 
 async function why(
   shell: Shell,
-  _flags: CommonOptions,
+  { service }: CommonOptions & { readonly service?: string },
   name: string,
   time: readonly string[],
 ): Promise<number> {
@@ -48,6 +49,11 @@ async function why(
     const [record] = await tock.schedules.list({ name, removed: true });
     // Without a definition, it may be a name of `tock exec`: that is answered below.
     if (!record && !(await isExecuted(tock, name))) throw await unknownDefinition(tock, name);
+    if (service !== undefined && record !== undefined && record.service !== service)
+      throw new TockError(
+        'TOCK_NOT_FOUND',
+        `${name} is a definition of ${record.service === '' ? 'no service' : `the service ${record.service}`}, not of ${service}`,
+      );
     // Unquoted, `2026-03-08 02:30` is two arguments.
     const answer = await tock.why(name, time.join(' '));
     shell.document(answer);

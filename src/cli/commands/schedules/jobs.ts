@@ -21,6 +21,7 @@ import { localTime, relative } from '../../views/time-text.js';
 
 interface JobsFlags extends CommonOptions {
   readonly limit: number;
+  readonly service?: string;
 }
 
 export function addJobs(program: Command): Command {
@@ -30,6 +31,7 @@ export function addJobs(program: Command): Command {
       'Lists the jobs in code and the definitions in the database, with their schedules, when each runs next, and anything unusual about them.',
     )
     .option('--limit <n>', 'at most this many definitions', count(1, 1_000_000), 1000)
+    .option('--service <name>', 'only those of this service')
     .addHelpText(
       'after',
       examples(['tock jobs', 'what is defined'], ["tock jobs --json | jq '.jobs[].name'", 'for scripts']),
@@ -37,17 +39,21 @@ export function addJobs(program: Command): Command {
     .action(action(jobs));
 }
 
-async function jobs(shell: Shell, { limit }: JobsFlags): Promise<number> {
+async function jobs(shell: Shell, { limit, service }: JobsFlags): Promise<number> {
   return await withTock(shell, {}, async ({ tock, jobs }) => {
-    const records = await tock.schedules.list({ limit });
+    const records = await tock.schedules.list({ limit, ...(service === undefined ? {} : { service }) });
     const isCut = records.length === limit;
-    const rows = await listSideBySide(tock, jobs, records, isCut);
+    const all = await listSideBySide(tock, jobs, records, { isCut, service: shell.config.service });
+    // What is not registered yet is of this process’s own.
+    const rows = all.filter(
+      ({ record }) => service === undefined || (record?.service ?? shell.config.service) === service,
+    );
     const module = jobs.length === 0 ? null : shell.config.jobsModule;
     const source = newerSource(module);
     shell.document({ jobs: rows.map(documentOf), module, newerSource: source });
     if (shell.json) return 0;
     if (rows.length === 0) shell.say('no jobs are defined, neither in code nor in the database');
-    else shell.say(await drawTable(COLUMNS, rows.map(row)));
+    else shell.say(await tableOf(rows));
     if (module !== null && source !== null) shell.say(paint('yellow', staleWords(module, source)));
     else if (module !== null) shell.say(paint('dim', `the jobs in code come from ${module}`));
     if (isCut) shell.say(paint('dim', `only the ${limit} definitions that are due next; --limit shows more`));
@@ -59,7 +65,7 @@ async function listSideBySide(
   tock: Tock,
   jobs: readonly AnyJob[],
   records: readonly DefinitionRecord[],
-  isCut: boolean,
+  { isCut, service }: { readonly isCut: boolean; readonly service: string },
 ): Promise<Listed[]> {
   const inCode = new Map(jobs.map(job => [job.name, job]));
   const known = new Set([URL_JOB, ...jobs.flatMap(job => [job.name, ...(job.aliases ?? [])])]);
@@ -68,13 +74,14 @@ async function listSideBySide(
     record,
     job: inCode.get(record.name) ?? null,
     hasHandler: known.has(record.job),
+    isElsewhere: record.origin === 'code' && record.service !== service,
   }));
   const names = new Set(records.map(({ name }) => name));
   for (const job of jobs) {
     if (names.has(job.name)) continue;
     // It may be registered, but beyond the limit.
     const [record] = isCut ? await tock.schedules.list({ name: job.name }) : [];
-    listed.push({ name: job.name, record: record ?? null, job, hasHandler: true });
+    listed.push({ name: job.name, record: record ?? null, job, hasHandler: true, isElsewhere: false });
   }
   return listed;
 }
@@ -88,6 +95,18 @@ const COLUMNS = [
   { title: 'queue', flexible: true },
   { title: 'notes', flexible: true },
 ];
+
+/** The service is shown where there are two. */
+async function tableOf(rows: readonly Listed[]): Promise<string> {
+  const services = rows.map(({ record }) => record?.service ?? '');
+  if (new Set(services.filter(name => name !== '')).size + Number(services.includes('')) < 2)
+    return await drawTable(COLUMNS, rows.map(row));
+  const withService = <Item>(items: readonly Item[], item: Item) => items.toSpliced(-1, 0, item);
+  return await drawTable(
+    withService<(typeof COLUMNS)[number]>(COLUMNS, { title: 'service', flexible: true }),
+    rows.map((listed, index) => withService<Cell>(row(listed), services[index] ?? '')),
+  );
+}
 
 function row(listed: Listed): Cell[] {
   const { name, record, job } = listed;
@@ -121,6 +140,7 @@ function documentOf(listed: Listed) {
     nextAt: record?.nextAt ?? null,
     lastRun: record?.lastRun ?? null,
     origin: record?.origin ?? 'code',
+    service: record?.service ?? '',
     inCode: hasHandler,
     registered: record !== null,
     pausedAt: record?.pausedAt ?? null,

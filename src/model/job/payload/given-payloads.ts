@@ -7,7 +7,7 @@ import { payloadError } from '../../run/decide.js';
 import { badJob } from '../bad-job.js';
 import type { DeadRun } from '../dead-run.js';
 import type { AnyJob } from '../job.js';
-import { knownJob, type Registry } from '../registry.js';
+import { namedJob, type Registry } from '../registry.js';
 import type { StandardSchemaV1 } from './standard-schema.js';
 
 /**
@@ -20,7 +20,7 @@ export async function checkGivenPayloads(registry: Registry): Promise<void> {
     const job = registry.jobs.get(columns.name);
     if (job === undefined) continue;
     await checkScheduled(job, columns);
-    const next = columns.on_dead === null ? undefined : knownJob(registry, columns.on_dead);
+    const next = columns.on_dead === null ? undefined : namedJob(registry, columns.on_dead);
     if (next) await checkDead(columns, next);
   }
 }

@@ -20,6 +20,7 @@ import type { Origin } from '../../schema/tables.js';
 /** A definition with its whole schedule, and when a tick was last seen. */
 export interface WhyDefinition extends DefinitionColumns, ConsideredDefinition, MayBeExcepted {
   readonly origin: Origin;
+  readonly service: string;
   readonly resumed_at: Date | null;
   /** When its pause ends by itself; null: not by itself. */
   readonly paused_until: Date | null;
@@ -37,6 +38,7 @@ export const WHY_DEFINITIONS = db
     'd.id',
     'd.origin',
     'd.version',
+    'd.service',
     'd.pause_reason',
     'd.pause_id',
     'd.broken_reason',
@@ -60,7 +62,9 @@ export async function readWhyDefinition(session: Session, name: string): Promise
   const registered = db
     .selectFrom('tock.registrations')
     .select(eb => eb.fn.max<Date | null>('seen_at').as('at'))
-    .where('is_current', '=', true);
+    .where('is_current', '=', true)
+    // What was made at run time, any process materializes.
+    .where(sql<boolean>`(service = d.service or d.origin = 'runtime')`);
   const worked = db.selectFrom('tock.workers').select(eb => eb.fn.max<Date | null>('seen_at').as('at'));
   const query = WHY_DEFINITIONS.select(
     selectedInstant(sql<Date | null>`greatest(${registered}, ${worked})`).as('seen_at'),

@@ -52,6 +52,23 @@ const FIND_KEYS = statement<
   { readonly key: string; readonly id: string; readonly live: boolean }
 >('find-keys', 'select key, id, live from tock.find_keys(:keys::text, :liveKeys::text)');
 
+/** What a definition says of the runs of its job. */
+export interface JobDefaults {
+  readonly name: string;
+  readonly queue: string;
+  readonly priority: number;
+  readonly attempts: number;
+  readonly tags: readonly string[] | null;
+  readonly changes: boolean;
+}
+
+/** Of jobs that other services execute. Those that no service has registered are left out. */
+export const readJobDefaults = statement<{ readonly names: string }, JobDefaults>(
+  'job-defaults',
+  `select name, queue, priority, attempts, tags, changes
+from tock.job_defaults(array(select jsonb_array_elements_text(:names::text::jsonb))) order by name`,
+);
+
 /** How often a row is sent whose key was taken when it was sent, and free when its run was looked for. */
 const MAX_TRIES = 5;
 

@@ -14,6 +14,9 @@ export interface NewWorker {
   readonly heartbeatMs: number;
   /** What it claims from; null: all queues that are not relayed. */
   readonly queues: readonly string[] | null;
+  /** Whose set of definitions it brings; the fingerprint null: it brings none. */
+  readonly service: string;
+  readonly fingerprint: string | null;
   /** The name and the code of its deploy; null: none is known. */
   readonly deploy: string | null;
   readonly deployCode: string | null;
@@ -33,8 +36,8 @@ export interface Neighbour {
 export const insertWorker = statement<NewWorker, Neighbour>(
   'insert worker',
   `with made as (
-  insert into tock.workers (id, kind, host, pid, process, capacity, heartbeat_ms, queues)
-  values (:id, :kind, :host, :pid, :process, :capacity, :heartbeatMs, :queues::text[])
+  insert into tock.workers (id, kind, host, pid, process, capacity, heartbeat_ms, queues, service, fingerprint)
+  values (:id, :kind, :host, :pid, :process, :capacity, :heartbeatMs, :queues::text[], :service, :fingerprint)
 ), deployed as (
   insert into tock.deploys (name, code, first_seen_at) select :deploy, :deployCode, tock.now() where :deploy::text is not null
   on conflict do nothing
