@@ -18,4 +18,4 @@ async function stop() {
   // Last: Tock's own connections.
   await tock.close();
 }
-for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, stop);
+for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => void stop());

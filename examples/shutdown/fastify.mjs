@@ -22,4 +22,4 @@ app.addHook('onClose', async () => {
 });
 await app.listen({ port, host: '127.0.0.1' });
 
-for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => app.close());
+for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => void app.close());
