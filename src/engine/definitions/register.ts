@@ -70,9 +70,9 @@ export interface RegisterResult {
  * definition whose job was renamed, and has the old name as an alias, is renamed first, and keeps its id.
  * What code states of queues is written with them, below what operators have set. All this concerns the
  * process's own service. A service with a name takes definitions over from the one without at once; from
- * another one only if that has not been seen for five minutes. A process without jobs
- * registers nothing, and a set that was never in force must not let most definitions vanish unless that is
- * allowed: a wrong path, or a wrong database, changes nothing.
+ * another one only if that has not been seen for five minutes. A process without jobs registers nothing, and
+ * a set that was never in force must not let most definitions vanish unless that is allowed: a wrong path, or
+ * a wrong database, changes nothing.
  * @throws TockError TOCK_DATABASE_COPIED if this database is a copy that has not been adopted;
  * TOCK_BAD_SESSION for settings of the session under which Tock would read or write what is wrong;
  * TOCK_WOULD_VANISH; TOCK_NAME_TAKEN; TOCK_BAD_JOB for a schema that refuses what its job is given
@@ -254,12 +254,12 @@ async function sync(
     return Math.max(from, row?.cursor_ms ?? 0);
   };
   const isWritten = new Set([...added, ...changed].map(nameOf));
-  const handedOver = existing.filter(row => row.service !== service && !isWritten.has(row.name));
-  if (handedOver.length > 0)
+  const taken = existing.filter(row => row.service !== service && !isWritten.has(row.name));
+  if (taken.length > 0)
     await handToService(
       session,
       service,
-      handedOver.map(row => row.id),
+      taken.map(row => row.id),
     );
   const written = dated.filter(each => isWritten.has(nameOf(each)));
   if (written.length > 0) {
