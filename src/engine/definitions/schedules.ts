@@ -190,9 +190,9 @@ async function describeInput(
 
 /**
  * Removes a schedule that was made at run time, a definition that vanished from code, or one of a service
- * that was not seen for five minutes. Its queued runs that
- * are not yet due are withdrawn (skipped, `edited`), others are executed. The row is kept, hidden: a new
- * schedule of that name, or the job when it is in code again, gets the same id.
+ * that was not seen for five minutes. Its queued runs that are not yet due are withdrawn (skipped, `edited`),
+ * others are executed. The row is kept, hidden: a new schedule of that name, or the job when it is in code
+ * again, gets the same id.
  * @throws TockError TOCK_NOT_FOUND; TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for one that code defines
  */
 export async function removeSchedule(
