@@ -1,8 +1,7 @@
 // The jobs of this project. TOCK_JOBS points to this module's `jobs` by default.
 import checkScheduler from './check-scheduler.js';
 import deliverWebhook from './deliver-webhook.js';
-import pruneHistory from './prune-history.js';
 import sendInvoiceReminders from './send-invoice-reminders.js';
 import weeklyRunReport from './weekly-run-report.js';
 
-export const jobs = [checkScheduler, deliverWebhook, pruneHistory, sendInvoiceReminders, weeklyRunReport];
+export const jobs = [checkScheduler, deliverWebhook, sendInvoiceReminders, weeklyRunReport];

@@ -797,6 +797,7 @@ create table tock.ticks (
   clock_ms   bigint not null,
   stopped_at timestamptz,
   silences   tstzmultirange,
+  retention  jsonb,
   primary key (host, folder, kind, service),
   constraint ticks_kind_check check (kind in ('tick', 'daemon', 'library'))
 ) with (fillfactor = 50);
@@ -810,6 +811,7 @@ comment on column tock.ticks.version is 'Of Tock.';
 comment on column tock.ticks.zone_data is 'Of Node''s time zone data, such as 2025c.';
 comment on column tock.ticks.clock_ms is 'The host''s clock minus that of the database, in milliseconds.';
 comment on column tock.ticks.silences is 'When it did not tick for longer than usual, of the last week; null: never yet. In what all rows have in common, nothing ticked.';
+comment on column tock.ticks.retention is 'How long it keeps what, in milliseconds; false: nothing is to be pruned by itself.';
 comment on column tock.ticks.stopped_at is 'When a daemon was stopped in order; it is not missed.';
 
 -- Effects -----------------------------------------------------------------------------------------
@@ -2875,10 +2877,10 @@ create table tock.upkeep (
   kind text primary key,
   at   timestamptz not null default tock.now()
 );
-insert into tock.upkeep (kind) values ('partitions');
+insert into tock.upkeep (kind) values ('partitions'), ('retention'), ('pruned');
 
-comment on table tock.upkeep is 'When maintenance was last done. One process at a time does it, once an hour.';
-comment on column tock.upkeep.kind is 'partitions: makes those that are missing. pruned-runs, pruned-keys: up to when retention has deleted.';
+comment on table tock.upkeep is 'When maintenance was last done, by one of all processes.';
+comment on column tock.upkeep.kind is 'partitions: makes those that are missing, once an hour. retention: whose turn it is, once a day. pruned: when retention was last whole. pruned-runs, pruned-keys: up to when retention has deleted.';
 
 -- The identity of the database --------------------------------------------------------------------
 

@@ -24,7 +24,6 @@ const ON_OTHER_VERSIONS = [
   'test/scenarios',
   'test/engine/retention',
   'test/cli/commands/prune.check.test.ts',
-  'test/jobs/prune-history.test.ts',
   'test/processes/tick.check.test.ts',
 ];
 /** They look at their environment, which must name no database. */

@@ -5,7 +5,7 @@ import { reportHeartbeat } from '../engine/alerts/heartbeat.js';
 import { createNotificationLimiter } from '../engine/claim/notification-limiter.js';
 import type { Engine } from '../engine/engine.js';
 import { createRollUp } from '../engine/metrics/roll-up.js';
-import { beginUpkeep, type Upkeep } from '../engine/retention/coming-partitions.js';
+import { beginUpkeep, pruneInTurn } from '../engine/retention/upkeep.js';
 import { lookForWebhooks } from '../engine/webhooks/look.js';
 import { webhooksOf } from '../model/changes/webhook.js';
 import type { Timer } from '../model/clock.js';
@@ -25,6 +25,8 @@ export interface Background extends Pick<BeatAlerts, 'afterFailure'> {
 }
 
 const UPKEEP_EVERY_MS = 3_600_000;
+/** How many times as long as a batch took its pause is. */
+const PAUSE = 19;
 
 /**
  * @param signal ends the work that is under way
@@ -61,16 +63,25 @@ export function createBackground(engine: Engine, signal: AbortSignal, isNotified
 }
 
 function hourlyUpkeep(engine: Engine, signal: AbortSignal) {
+  const { clock } = engine;
   let dueAt = 0;
-  let upkeep: Upkeep | null = null;
+  let working: Promise<void> | null = null;
+  /** It prunes a twentieth of the time, so that no run waits for it. */
+  const rest = (tookMs: number) => clock.sleep(PAUSE * tookMs, signal);
   return {
     async startIfDue() {
-      if (engine.clock.now() < dueAt) return;
-      dueAt = engine.clock.now() + UPKEEP_EVERY_MS;
-      await upkeep?.done;
-      upkeep = await beginUpkeep(engine, signal);
+      if (clock.now() < dueAt || working !== null) return;
+      dueAt = clock.now() + UPKEEP_EVERY_MS;
+      const { made, carried } = await beginUpkeep(engine, signal);
+      working = made
+        .then(() =>
+          carried === null ? undefined : pruneInTurn(engine, carried, { signal, rest, mayCopy: true }),
+        )
+        .finally(() => {
+          working = null;
+        });
     },
-    done: async () => await upkeep?.done,
+    done: async () => await working,
   };
 }
 

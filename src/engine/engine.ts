@@ -14,8 +14,10 @@ import type { Logger } from '../model/logger.js';
 import { checkName, quote } from '../model/names.js';
 import type { Operator } from '../model/operator.js';
 import { checkList } from '../model/options.js';
+import { type Retention, readRetentionOption } from '../model/planning/retention.js';
 import { checkService } from '../model/planning/services.js';
 import { checkRetryPolicy, type RetryPolicy } from '../model/run/retry.js';
+import type { RetentionOptions } from '../model/scheduler-view.js';
 import type { Database } from '../store/connection/database.js';
 import type { ClaimedRun } from '../store/runs/claim/claimed-run.js';
 import type { Expected, Lowered } from './claim/watermarks.js';
@@ -96,6 +98,8 @@ export interface Settings {
   readonly deploy: string | null;
   /** Whether a registration may let most definitions vanish. */
   readonly allowVanishing: boolean;
+  /** What it keeps; null: nothing is pruned by itself. */
+  readonly retention: Retention | null;
 }
 
 /** Settings of a Tock. Durations are `'30s'`, `'5m'` … or milliseconds. */
@@ -134,6 +138,12 @@ export interface SettingsInput {
    * Default false.
    */
   readonly allowVanishing?: boolean;
+  /**
+   * How long finished runs, keys, logs and the audit are kept. Once a day one process of all that may do so prunes by
+   * itself: it needs the owner's rights and two connections. Of several processes the longest time holds. False: nothing
+   * is pruned by itself while this process lives. Default `{ keep: '90d' }`, and what {@link PruneOptions} says.
+   */
+  readonly retention?: RetentionOptions | false;
 }
 
 /** @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION */
@@ -149,6 +159,7 @@ export function readSettings(input: SettingsInput): Settings {
     service: checkService(input.service ?? ''),
     deploy: typeof input.deploy === 'string' ? checkDeploy(input.deploy) : null,
     allowVanishing: input.allowVanishing ?? false,
+    retention: readRetentionOption(input.retention),
   };
   if (settings.heartbeatMs < 10) throw new TockError('TOCK_BAD_OPTION', 'heartbeat must be at least 10ms');
   if (settings.leaseMs < 2 * settings.heartbeatMs) {

@@ -7,6 +7,7 @@ import { WEBHOOK_PREFIX } from '../model/changes/changes-option.js';
 import { webhooksOf } from '../model/changes/webhook.js';
 import type { Clock } from '../model/clock.js';
 import type { Registry } from '../model/job/registry.js';
+import { carriedText, type Retention } from '../model/planning/retention.js';
 import { noOutcomes } from '../model/run/outcome-counts.js';
 import type { AlertLimits } from '../store/alerts/conditions.js';
 import { queryWithin } from '../store/connection/deadline.js';
@@ -26,6 +27,8 @@ export interface IdleTickOptions {
   readonly registry: Registry;
   /** Whose jobs these are. */
   readonly service: string;
+  /** What it keeps. */
+  readonly retention: Retention | null;
   readonly queues: readonly string[] | undefined;
   /** What alerts ask about. Default: nothing. */
   readonly alerts?: AlertLimits | null;
@@ -64,7 +67,13 @@ export async function askIdleTick(options: IdleTickOptions): Promise<TickSummary
     if (webhooks.length > 0 && (await areWebhooksDue(session, webhooks, WEBHOOK_PREFIX))) return null;
     const { fingerprint } = registry;
     const migrations = MIGRATION_NAMES;
-    const ticker = { ...processIdentity(), kind: options.kind, service: options.service, fingerprint };
+    const ticker = {
+      ...processIdentity(),
+      kind: options.kind,
+      service: options.service,
+      fingerprint,
+      retention: carriedText(options.retention),
+    };
     if (!(await askWhetherIdle(session, { queues, migrations, alerts }, ticker))) return null;
   } catch (error) {
     if (isConnectionFailure(error)) throw error;

@@ -13,7 +13,7 @@ import { createRollUp } from './metrics/roll-up.js';
 import { noteOwnTick } from './note-tick.js';
 import { addTo, offerDue } from './offer/offering.js';
 import { type Reaping, reap } from './reap.js';
-import { beginUpkeep } from './retention/coming-partitions.js';
+import { beginUpkeep, pruneInTurn, type Upkeep } from './retention/upkeep.js';
 import { lookForWebhooks } from './webhooks/look.js';
 import { openWorker } from './worker/worker.js';
 import type { Worker } from './worker/worker-interface.js';
@@ -60,11 +60,17 @@ export async function runTick(engine: Engine, options: TickOptions): Promise<Tic
   await noteOwnTick(engine, options.kind ?? 'tick');
   const offers = relaysToSql && (options.offers ?? options.queues === undefined);
   const offered = offers ? await offerDue(engine, options.signal) : noOutcomes();
-  const execution = await executeDue(engine, options, startedAt, { preparation, waitsForCode, hasFair });
+  const upkeep = await beginUpkeep(engine, options.signal);
+  const execution = await executeDue(engine, options, startedAt, {
+    preparation,
+    waitsForCode,
+    hasFair,
+  }).finally(() => upkeep.made);
   // What has come since, and what there was no room for: workers have claimed meanwhile.
   if (offers) addTo(offered, await offerDue(engine, options.signal));
   addTo(execution.executed, offered);
   if (!options.signal?.aborted) await createRollUp(engine)(options.signal);
+  await pruneUntil(engine, upkeep, until, options.signal);
   return {
     registered,
     reaped: preparation.reaped,
@@ -88,7 +94,6 @@ async function executeDue(
 ): Promise<{ executed: OutcomeCounts; stoppedEarly: boolean }> {
   const until = startedAt + options.budgetMs;
   const leftMs = () => Math.max(0, startedAt + (options.endMs ?? Infinity) - engine.clock.now());
-  const upkeep = await beginUpkeep(engine, options.signal);
   const worker = openWorker(engine, {
     kind: options.kind ?? 'tick',
     concurrency: options.concurrency ?? 10,
@@ -127,7 +132,27 @@ async function executeDue(
     engine.clock.clear(timer);
     signal?.removeEventListener('abort', stop);
     await worker.stop(Math.min(engine.settings.drainMs, leftMs()));
-    await upkeep?.done;
+  }
+}
+
+/** By drops and in batches: a copy might not end in time, and would be begun anew by each tick. */
+async function pruneUntil(
+  engine: Engine,
+  { carried }: Upkeep,
+  until: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  if (carried === null) return;
+  const isOver = new AbortController();
+  const stop = () => isOver.abort();
+  const timer = engine.clock.setTimeout(stop, Math.max(0, until - engine.clock.now()));
+  if (signal?.aborted) stop();
+  signal?.addEventListener('abort', stop);
+  try {
+    await pruneInTurn(engine, carried, { signal: isOver.signal, mayCopy: false });
+  } finally {
+    engine.clock.clear(timer);
+    signal?.removeEventListener('abort', stop);
   }
 }
 

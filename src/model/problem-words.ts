@@ -257,7 +257,7 @@ export function endOfPartitions({ partitions, at }: SchedulerStatus): Words {
       : `run out in ${formatSpan(leftMs)}, on ${dayText(partitions.end)}`;
   return {
     text: `the partitions of the finished runs ${end}`,
-    remedy: 'Create more as the owner: tock prune or tock migrate; and check that prune-history runs',
+    remedy: 'Create more as the owner: tock prune or tock migrate',
     command: 'tock migrate',
     link: '/doctor',
   };

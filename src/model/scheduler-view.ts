@@ -230,8 +230,11 @@ export type Keep =
 
 /** Options of `prune`. */
 export interface PruneOptions {
-  /** Counted from a run's end. Default `90d`. */
-  readonly keep?: Keep;
+  /**
+   * Counted from a run's end. The default of each is the longest that any live worker carries as its
+   * `retention`; where there is none, `90d`, and what is said below.
+   */
+  readonly keep?: Keep | undefined;
   /** Of keys and effects. Default `400d`, or the longest `keep` if that is longer. */
   readonly keepKeys?: Duration | undefined;
   /** Of the audit: who did what. Default `365d`. */
@@ -247,11 +250,17 @@ export interface PruneOptions {
    * The unit of coming partitions. Default `auto`: days from a million finished runs a day, months below half
    * a million.
    */
-  readonly partition?: 'month' | 'day' | 'auto';
+  readonly partition?: 'month' | 'day' | 'auto' | undefined;
   readonly onProgress?: (progress: PruneProgress) => void;
   /** When it aborts, prune ends after the current batch. What is done stays done. */
   readonly signal?: AbortSignal;
 }
+
+/** What a worker keeps, and for how long; see {@link PruneOptions}. */
+export type RetentionOptions = Pick<
+  PruneOptions,
+  'keep' | 'keepKeys' | 'keepLogs' | 'keepAudit' | 'keepEvents' | 'partition'
+>;
 
 /** How far a step is, in blocks of its table. */
 export interface PruneProgress {

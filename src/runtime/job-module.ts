@@ -9,6 +9,7 @@ import { isJob } from '../model/job/define-job.js';
 import type { Hooks } from '../model/job/hooks.js';
 import type { AnyJob } from '../model/job/job.js';
 import type { DefinedQueue } from '../model/queue/define-queue.js';
+import type { RetentionOptions } from '../model/scheduler-view.js';
 import { JOB_MODULES } from './job-module-path.js';
 
 export interface JobModule {
@@ -19,6 +20,8 @@ export interface JobModule {
   readonly hooks: Hooks;
   /** Undefined if the module exports none. */
   readonly alerts: AlertOptions | undefined;
+  /** Undefined if the module exports none. */
+  readonly retention: RetentionOptions | false | undefined;
 }
 
 /** A module may fetch its configuration before it exports jobs. */
@@ -45,7 +48,7 @@ export async function loadJobModule(modulePath: string | null, limitMs = MAX_LOA
   const loaded = await importModule(modulePath, limitMs);
   const exported: Record<string, unknown> =
     loaded['jobs'] === undefined ? { ...(loaded['default'] as object) } : loaded;
-  const { jobs, queues, hooks = {}, alerts } = exported;
+  const { jobs, queues, hooks = {}, alerts, retention } = exported;
   if (typeof hooks !== 'object' || hooks === null)
     throw new TockError(
       'TOCK_JOBS_NOT_FOUND',
@@ -58,6 +61,7 @@ export async function loadJobModule(modulePath: string | null, limitMs = MAX_LOA
       queues: queues as readonly DefinedQueue[] | undefined,
       hooks,
       alerts: alerts as AlertOptions | undefined,
+      retention: retention as RetentionOptions | false | undefined,
     };
   const { noJobsExported } = await import('./job-module-failure.js');
   throw noJobsExported(modulePath, loaded, jobs);

@@ -65,7 +65,13 @@ export interface OpenTock {
   readonly close: () => Promise<void>;
 }
 
-const NO_JOBS: JobModule = { jobs: [], queues: undefined, hooks: {}, alerts: undefined };
+const NO_JOBS: JobModule = {
+  jobs: [],
+  queues: undefined,
+  hooks: {},
+  alerts: undefined,
+  retention: undefined,
+};
 
 /** Opens Tock. Errors are explained for people; exit-codes.ts maps them to exit codes. */
 export async function openTock(options: OpenOptions): Promise<OpenTock> {
@@ -89,7 +95,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
     }
   };
   try {
-    const { jobs, queues, hooks, alerts } =
+    const { jobs, queues, hooks, alerts, retention } =
       options.needsJobs === false ? NO_JOBS : await loadJobModule(config.jobsModule);
     if (config.databaseUrl === null) server = await startServer(config, options.onStep);
     const connectionString = config.databaseUrl ?? server?.connectionString ?? '';
@@ -101,6 +107,7 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
         ...(queues === undefined ? {} : { queues }),
         hooks,
         ...alertsOf(alerts, config),
+        ...(retention === undefined ? {} : { retention }),
         ...(jobsModule === null ? {} : { jobsModule }),
         schema,
         ...settingsOf(config),

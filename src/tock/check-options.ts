@@ -37,7 +37,7 @@ import type {
   RetryOptions,
 } from '../model/run/run-methods.js';
 import type { RunFilter } from '../model/run/run-record.js';
-import type { Keep, PruneOptions } from '../model/scheduler-view.js';
+import type { Keep, PruneOptions, RetentionOptions } from '../model/scheduler-view.js';
 import type { ScheduleMatch } from '../store/definitions/schedule-match.js';
 import type { AuditFilter } from '../store/reads/audit.js';
 import type { DefinitionFilter } from '../store/reads/runs.js';
@@ -72,6 +72,7 @@ const TOCK_OPTIONS = optionNames<TockOptions>({
   logs: true,
   deploy: true,
   allowVanishing: true,
+  retention: true,
   service: true,
   migrate: true,
   operator: true,
@@ -217,6 +218,14 @@ const METHODS = {
   health: PROBLEM_LIMITS,
   doctor: optionNames<DoctorOptions>({ limits: true, keepKeys: true }),
 };
+const RETENTION = optionNames<RetentionOptions>({
+  keep: true,
+  keepKeys: true,
+  keepLogs: true,
+  keepAudit: true,
+  keepEvents: true,
+  partition: true,
+});
 const KEEP = optionNames<Exclude<Keep, Duration>>({
   succeeded: true,
   dead: true,
@@ -231,7 +240,11 @@ const KEEP = optionNames<Exclude<Keep, Duration>>({
  */
 export function checkTockOptions(options: TockOptions): void {
   checkOptions(options, TOCK_OPTIONS, 'createTock');
-  const { hooks, logger } = options;
+  const { hooks, logger, retention } = options;
+  if (typeof retention === 'object' && retention !== null) {
+    checkOptions(retention, RETENTION, 'retention');
+    if (typeof retention.keep === 'object') checkOptions(retention.keep, KEEP, 'keep');
+  }
   checkConcurrency(options.connections, 'connections');
   if (logger && typeof (logger as Partial<Logger>).info !== 'function')
     throw new TockError(

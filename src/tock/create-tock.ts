@@ -166,6 +166,7 @@ export function assembleTock(
               schema,
               registry,
               service: checked.settings.service,
+              retention: checked.settings.retention,
               queues: queuesOfWorker(queues, { registry, alerting }),
               alerts: alertLimits(alerting),
               statementTimeoutMs,

@@ -219,7 +219,7 @@ export interface Tock<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
    */
   forgetHost(host: string): Promise<number>;
   /**
-   * Removes old runs, keys and effects, and makes the coming partitions, as the job `prune-history` does.
+   * Removes old runs, keys and effects, and makes the coming partitions, as is done by itself once a day.
    * Needs the owner's rights. @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
    */
   prune(options?: PruneOptions): Promise<PruneResult>;

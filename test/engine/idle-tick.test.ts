@@ -7,6 +7,7 @@ import { packageVersion, projectFolder } from '../../src/environment/paths.js';
 import { systemClock } from '../../src/environment/system-clock.js';
 import { type AnyJob, defineJob } from '../../src/index.js';
 import { createRegistry } from '../../src/model/job/registry.js';
+import { readRetentionOption } from '../../src/model/planning/retention.js';
 import { openForEach } from '../support/open.js';
 import { openTestTock } from '../support/test-tock.js';
 
@@ -31,6 +32,7 @@ const QUESTION = {
   schema: 'tock',
   registry: createRegistry(jobs),
   service: '',
+  retention: readRetentionOption(),
   queues: undefined,
   statementTimeoutMs: 10_000,
   kind: 'tick',
@@ -43,6 +45,7 @@ const look = (options: { jobs?: readonly AnyJob[]; schema?: string; queues?: rea
     schema: options.schema ?? 'tock',
     registry: createRegistry(options.jobs ?? jobs),
     service: '',
+    retention: readRetentionOption(),
     queues: options.queues,
     statementTimeoutMs: 10_000,
     kind: 'tick',
@@ -242,6 +245,7 @@ describe('askIdleTick', () => {
       schema: 'tock',
       registry: createRegistry(jobs),
       service: '',
+      retention: readRetentionOption(),
       queues: undefined,
       statementTimeoutMs: 10_000,
       kind: 'tick',

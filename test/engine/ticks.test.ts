@@ -2,10 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { describe, expect, it } from 'vitest';
+import { readSettings } from '../../src/engine/engine.js';
 import { noteOwnTick } from '../../src/engine/note-tick.js';
 import { defineJob } from '../../src/index.js';
 import type { Database } from '../../src/store/connection/database.js';
-import { arePartitionsDue } from '../../src/store/partitions/coming-partitions.js';
+import { claimUpkeep } from '../../src/store/partitions/upkeep.js';
 import { openDatabase } from '../support/database.js';
 import { openForEach } from '../support/open.js';
 import { openTestTock } from '../support/test-tock.js';
@@ -18,6 +19,8 @@ const ticks = async () =>
   await test.sql<{ host: string; kind: string; count: number; stopped: boolean }>(
     `select host, kind, tick_count::int as count, stopped_at is not null as stopped from tock.ticks order by host, kind`,
   );
+
+const ASKED = { prunes: false, hostMs: 0 };
 
 describe('the record of ticks', () => {
   it('has the ticks of an app, one in half a minute', async () => {
@@ -69,9 +72,9 @@ describe('the record of ticks', () => {
       await test.sql(`grant select, insert, update, delete on all tables in schema tock to ${role}`);
       await test.sql(`update tock.upkeep set at = tock.now() - interval '2 hours'`);
       const before = await lookedAt();
-      expect(await arePartitionsDue(worker as Database)).toBe(false);
+      expect(await claimUpkeep(worker as Database, ASKED)).toMatchObject({ areDue: false });
       expect(await lookedAt()).toEqual(before);
-      await arePartitionsDue(owner as Database);
+      await claimUpkeep(owner as Database, ASKED);
       expect(await lookedAt()).not.toEqual(before);
     } finally {
       await worker?.close();
@@ -91,7 +94,7 @@ describe('the record of ticks', () => {
     const hosts = async () => (await ticks()).map(({ host }) => host);
     const due = async () => {
       await test.sql(`update tock.upkeep set at = tock.now() - interval '2 hours'`);
-      await arePartitionsDue(database);
+      await claimUpkeep(database, ASKED);
     };
     try {
       await insert('container', 1, '401 days');
@@ -100,12 +103,12 @@ describe('the record of ticks', () => {
       await insert('regular', 100, '406 days');
       await due();
       expect(await hosts()).toEqual(['newest', 'regular']);
-      await arePartitionsDue(database);
+      await claimUpkeep(database, ASKED);
       await noteOwnTick(
         {
           database,
           logger: { debug: () => undefined },
-          settings: { service: '' },
+          settings: readSettings({}),
           registry: { definitions: [] },
         } as unknown as Parameters<typeof noteOwnTick>[0],
         'tick',

@@ -15,7 +15,6 @@ describe('jobs', () => {
     );
     expect(Object.fromEntries(due)).toEqual({
       'check-scheduler': '2026-03-07T12:01:00.000Z',
-      'prune-history': '2026-03-08T03:30:00.000Z',
       'send-invoice-reminders': '2026-03-08T08:00:00.000Z',
       'weekly-run-report': '2026-03-09T07:00:00.000Z',
     });

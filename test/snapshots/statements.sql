@@ -708,14 +708,25 @@ select due.id, due.needs_admission, c.fence, c.job, c.attempts, c.max_attempts, 
 from due left join claimed c on c.id = due.id;
 
 -- claim-upkeep
--- One process an hour, whose role may make partitions, writes this row; the others do nothing more. A row from the
--- future counts as old, because the clock may have been set back. What a crash left behind is due too.
+-- One process, whose role may do the work, writes the row of a turn; the others do nothing more. What a crash left
+-- behind is due too.
 with due as (
   select from tock.upkeep where kind = 'partitions' and (at < tock.now() - interval '1 hour' or at > tock.now())
 ), mine as (
   update tock.upkeep set at = tock.now()
   where kind = 'partitions' and (at < tock.now() - interval '1 hour' or at > tock.now())
     and has_function_privilege('tock.create_partitions(integer, text)', 'execute')
+  returning 1
+), carried as (
+  select t.retention from tock.ticks t
+  where t.at > tock.now() - interval '1 day' and t.stopped_at is null and t.retention is not null
+), prunes as (
+  -- Only the owner may drop partitions. Where a clock is wrong by a day, what is old cannot be told.
+  update tock.upkeep set at = tock.now()
+  where kind = 'retention' and (at < tock.now() - interval '1 day' or at > tock.now()) and $1::boolean
+    and pg_has_role((select c.relowner from pg_class c where c.oid = 'tock.job_runs_finished'::regclass), 'usage')
+    and abs(extract(epoch from clock_timestamp()) - $2::float8 / 1000) < 86400
+    and not exists (select from carried c where c.retention = 'false')
   returning 1
 ), gone as (
   -- Hosts that ticked no more for a week; those that ticked a few times only, such as containers that live for
@@ -729,7 +740,8 @@ select case when exists (select from mine) then
         + case tock.partition_unit() when 'day' then interval '7 days' else interval '2 months' end
       or exists (select from pg_constraint c where c.conrelid = 'tock.job_runs_finished_default'::regclass
         and c.conname = 'job_runs_finished_default_bounds'))
-  else false end as "areDue";
+  else false end as "areDue",
+  case when exists (select from prunes) then (select coalesce(jsonb_agg(c.retention), '[]') from carried c) end as carried;
 
 -- claim-waiting
 with due as materialized (
@@ -1963,15 +1975,15 @@ with recursive queue_lanes as (
       select r.id from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') order by r.run_at, r.id limit 1) d where p.queue = s.name)
     or exists (select from tock.fair_keys k where k.queue = s.name and (k.is_ready or k.ready_at <= tock.now())))) else true end as is_idle
 ), noted as (
-  insert into tock.ticks as t (host, folder, kind, service, fingerprint, version, node, zone_data, clock_ms)
-  select $6, $7, $8, $2, $3, $9, $10, $5, round($11::float8 - extract(epoch from tock.now())::float8 * 1000)
+  insert into tock.ticks as t (host, folder, kind, service, fingerprint, version, node, zone_data, retention, clock_ms)
+  select $6, $7, $8, $2, $3, $9, $10, $5, $11::jsonb, round($12::float8 - extract(epoch from tock.now())::float8 * 1000)
   from question where is_idle and not exists (
     select from tock.ticks n where n.host = $6 and n.folder = $7 and n.kind = $8 and n.service = $2
-      and n.fingerprint = $3 and n.version = $9 and n.node = $10
+      and n.fingerprint = $3 and n.version = $9 and n.node = $10 and n.retention = $11::jsonb
       and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
   on conflict (host, folder, kind, service) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
     fingerprint = excluded.fingerprint, set_at = case when t.fingerprint is distinct from excluded.fingerprint then tock.now() else t.set_at end,
-    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null,
+    node = excluded.node, zone_data = excluded.zone_data, retention = excluded.retention, clock_ms = excluded.clock_ms, stopped_at = null,
     silences = case when tock.now() - t.at > greatest(interval '100 seconds', (t.at - t.first_at) / greatest(t.tick_count - 1, 1) * 1.7) then (coalesce(t.silences, '{}') + tstzmultirange(tstzrange(t.at, tock.now(), '()')))
       * tstzmultirange(tstzrange(tock.now() - interval '7 days', null)) else t.silences end
 )
@@ -2070,15 +2082,15 @@ with recursive queue_lanes as (
       select r.id from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') order by r.run_at, r.id limit 1) d where p.queue = s.name)
     or exists (select from tock.fair_keys k where k.queue = s.name and (k.is_ready or k.ready_at <= tock.now())))) else true end as is_idle
 ), noted as (
-  insert into tock.ticks as t (host, folder, kind, service, fingerprint, version, node, zone_data, clock_ms)
-  select $11, $12, $13, $2, $3, $14, $15, $5, round($16::float8 - extract(epoch from tock.now())::float8 * 1000)
+  insert into tock.ticks as t (host, folder, kind, service, fingerprint, version, node, zone_data, retention, clock_ms)
+  select $11, $12, $13, $2, $3, $14, $15, $5, $16::jsonb, round($17::float8 - extract(epoch from tock.now())::float8 * 1000)
   from question where is_idle and not exists (
     select from tock.ticks n where n.host = $11 and n.folder = $12 and n.kind = $13 and n.service = $2
-      and n.fingerprint = $3 and n.version = $14 and n.node = $15
+      and n.fingerprint = $3 and n.version = $14 and n.node = $15 and n.retention = $16::jsonb
       and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
   on conflict (host, folder, kind, service) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
     fingerprint = excluded.fingerprint, set_at = case when t.fingerprint is distinct from excluded.fingerprint then tock.now() else t.set_at end,
-    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null,
+    node = excluded.node, zone_data = excluded.zone_data, retention = excluded.retention, clock_ms = excluded.clock_ms, stopped_at = null,
     silences = case when tock.now() - t.at > greatest(interval '100 seconds', (t.at - t.first_at) / greatest(t.tick_count - 1, 1) * 1.7) then (coalesce(t.silences, '{}') + tstzmultirange(tstzrange(t.at, tock.now(), '()')))
       * tstzmultirange(tstzrange(tock.now() - interval '7 days', null)) else t.silences end
 )
@@ -2651,17 +2663,20 @@ on conflict (kind) do update set at = excluded.at where u.at < excluded.at;
 update tock.ticks set stopped_at = tock.now() where host = $1 and folder = $2 and kind = $3 and service = $4;
 
 -- note-tick
-insert into tock.ticks as t (host, folder, kind, service, fingerprint, version, node, zone_data, clock_ms)
-  select $1, $2, $3, $4, $5, $6, $7, $8, round($9::float8 - extract(epoch from tock.now())::float8 * 1000)
+insert into tock.ticks as t (host, folder, kind, service, fingerprint, version, node, zone_data, retention, clock_ms)
+  select $1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb, round($10::float8 - extract(epoch from tock.now())::float8 * 1000)
   from (values (true)) always(yes) where yes and not exists (
     select from tock.ticks n where n.host = $1 and n.folder = $2 and n.kind = $3 and n.service = $4
-      and n.fingerprint = $5 and n.version = $6 and n.node = $7
+      and n.fingerprint = $5 and n.version = $6 and n.node = $7 and n.retention = $9::jsonb
       and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
   on conflict (host, folder, kind, service) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
     fingerprint = excluded.fingerprint, set_at = case when t.fingerprint is distinct from excluded.fingerprint then tock.now() else t.set_at end,
-    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null,
+    node = excluded.node, zone_data = excluded.zone_data, retention = excluded.retention, clock_ms = excluded.clock_ms, stopped_at = null,
     silences = case when tock.now() - t.at > greatest(interval '100 seconds', (t.at - t.first_at) / greatest(t.tick_count - 1, 1) * 1.7) then (coalesce(t.silences, '{}') + tstzmultirange(tstzrange(t.at, tock.now(), '()')))
       * tstzmultirange(tstzrange(tock.now() - interval '7 days', null)) else t.silences end;
+
+-- note-whole-prune
+update tock.upkeep set at = tock.now() where kind in ('retention', 'pruned');
 
 -- notify-fair
 select tock.notify('fair');
@@ -2762,6 +2777,9 @@ select distinct on (r.definition_id, r.scheduled_for) d.name, r.definition_id::t
 from tock.job_definitions d join tock.job_runs r on r.definition_id = d.id
 where d.name = any($1::text[]) and r.scheduled_for = any($2::timestamptz[])
 order by r.definition_id, r.scheduled_for, r.status = 'skipped', r.id desc;
+
+-- pass-on-retention
+update tock.upkeep set at = tock.now() - interval '23 hours' where kind = 'retention';
 
 -- pause failing definitions
 with failing as materialized (
@@ -2989,6 +3007,10 @@ select extract(epoch from tock.now()) as at,
     where w.kind in ('daemon', 'library')
       and w.seen_at > tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds') as workers
 from busiest;
+
+-- read-carried
+select t.retention from tock.ticks t
+  where t.at > tock.now() - interval '1 day' and t.stopped_at is null and t.retention is not null;
 
 -- read-code-jobs
 select distinct d.job, d.queue from tock.job_definitions d where d.origin = 'code' and d.vanished_at is null order by 1, 2;
@@ -3603,6 +3625,11 @@ select d.id::text, d.name, (extract(epoch from d.cursor) * 1000)::float8 as curs
 from tock.job_definitions d
 where d.id > $1::bigint and ($2::text[] is null or d.name = any($2))
 order by d.id limit $3::integer;
+
+-- read-pruned
+select extract(epoch from u.at) as "prunedAt",
+  exists (select from tock.job_runs_finished f where f.finished_at > u.at + interval '2 days') as "hasEndedSince"
+from tock.upkeep u where u.kind = 'pruned';
 
 -- read-pulse
 select s.seen, case when s.seen <> $1::text then md5(concat_ws(' ',

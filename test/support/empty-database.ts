@@ -30,8 +30,8 @@ where c.relnamespace = 'tock'::regnamespace;`;
 /** What a test may have changed of the rows that are kept. */
 const RESET = `
 set session_replication_role = replica;
-delete from tock.upkeep; insert into tock.upkeep (kind) values ('partitions');
 update tock.test_clock set at = null;
+delete from tock.upkeep; insert into tock.upkeep (kind) values ('partitions'), ('retention'), ('pruned');
 update tock.figures_progress p set final_until = n.minute, counted_until = n.minute, hours_until = date_bin('1 hour', n.minute, 'epoch'),
   watched_until = null, writers = '{}' from (select date_bin('1 minute', tock.now(), 'epoch') as minute) n;
 reset session_replication_role;`;

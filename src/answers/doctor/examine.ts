@@ -18,9 +18,9 @@ import {
   checkJobs,
   checkKeys,
   checkPaused,
+  checkPruned,
   checkQueues,
   checkWaits,
-  KEEP_KEYS_MS,
 } from '../../model/doctor/definition-checks.js';
 import { checkReplication } from '../../model/doctor/replication.js';
 import {
@@ -47,6 +47,7 @@ import {
 } from '../../model/doctor/status-checks.js';
 import { type Duration, parseDuration } from '../../model/duration.js';
 import { URL_JOB } from '../../model/http/stored-request.js';
+import { longestOf } from '../../model/planning/retention.js';
 import type { Finding, ProblemLimits } from '../../model/problems.js';
 import { redact } from '../../model/run/sanitize.js';
 import type { SchedulerStatus } from '../../model/scheduler-view.js';
@@ -62,6 +63,7 @@ import {
   readOrphans,
   readOutlastingWaits,
   readPaused,
+  readPruned,
   readRoleRights,
   readServerFacts,
   readServerVersion,
@@ -75,14 +77,15 @@ import { readQueued } from './queued-definitions.js';
 export interface DoctorOptions {
   /** Thresholds, as those of `findProblems`. */
   readonly limits?: Partial<ProblemLimits>;
-  /** How long prune keeps keys. Default `400d`. */
+  /** How long prune keeps keys. Default: as long as live workers say, or `400d`. */
   readonly keepKeys?: Duration;
 }
 
 interface Examination {
   readonly engine: Engine;
   readonly limits: Partial<ProblemLimits>;
-  readonly keepKeysMs: number;
+  /** Null: as long as live workers say. */
+  readonly keepKeysMs: number | null;
   readonly schema: Finding;
   readonly clocks: () => ReturnType<typeof compareClocks>;
   readonly status: () => Promise<SchedulerStatus>;
@@ -143,11 +146,7 @@ const CHECKS: readonly (readonly [CheckCode, Check])[] = [
   ['waits', async ({ engine }) => checkWaits(await readOutlastingWaits(engine.database))],
   ['runs', byStatus(checkRuns)],
   ['leases', byStatus(checkLeases)],
-  [
-    'keys',
-    async ({ engine: { database }, keepKeysMs, clocks }) =>
-      checkKeys(await readOldestKey(database), (await clocks()).at, keepKeysMs),
-  ],
+  ['keys', async examination => await retention(examination)],
   ['queues', queueLimits],
   ['replication', async ({ facts }) => checkReplication(await facts())],
   ['zones', zones],
@@ -177,8 +176,7 @@ const OF_STATUS: ReadonlySet<CheckCode> = new Set([
  */
 export async function examine(engine: Engine, options: DoctorOptions = {}): Promise<DoctorReport> {
   const { database } = engine;
-  const keepKeysMs =
-    options.keepKeys === undefined ? KEEP_KEYS_MS : parseDuration(options.keepKeys, 'keepKeys');
+  const keepKeysMs = options.keepKeys === undefined ? null : parseDuration(options.keepKeys, 'keepKeys');
   const schema = await examineSchema(engine);
   const isMigrated = schema.level !== 'failing';
   const examination: Examination = {
@@ -271,6 +269,16 @@ async function compareClocks(database: Engine['database']) {
   const at = await readClock(database);
   const after = processIdentity();
   return { at, host: before.host, ownMs: (before.hostMs + after.hostMs) / 2 - at.getTime() };
+}
+
+async function retention({ engine: { database }, keepKeysMs, clocks }: Examination): Promise<Finding> {
+  const { at } = await clocks();
+  const facts = await readPruned(database);
+  const carried = longestOf((facts?.carried ?? []).filter(each => each !== false));
+  const keys = checkKeys(await readOldestKey(database), at, keepKeysMs ?? carried?.keepKeysMs);
+  if (facts === null || keys.level !== 'ok') return keys;
+  const pruned = checkPruned(facts, at, processIdentity().folder);
+  return pruned.level === 'ok' ? keys : pruned;
 }
 
 async function jobs({ engine: { database, registry, settings } }: Examination): Promise<Finding> {

@@ -4,6 +4,7 @@ import { MAX_TARGETS } from '../../model/audit.js';
 import { TockError } from '../../model/errors.js';
 import {
   fateOf,
+  longestOf,
   type Partition,
   type Retention,
   readRetention,
@@ -11,7 +12,7 @@ import {
 } from '../../model/planning/retention.js';
 import type { PruneOptions, PruneResult } from '../../model/scheduler-view.js';
 import { readClock } from '../../store/connection/clock.js';
-import type { Session } from '../../store/connection/database.js';
+import { isTableMissing } from '../../store/connection/errors.js';
 import { makeComingPartitions } from '../../store/partitions/coming-partitions.js';
 import {
   type Cutoffs,
@@ -24,13 +25,14 @@ import {
   type Slice,
   withRetentionLock,
 } from '../../store/partitions/partitions.js';
+import { noteWholePrune, readCarried } from '../../store/partitions/upkeep.js';
 import { deleteOldChanges, numberAllChanges } from '../../store/reads/changes/changes.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
 import { createRollUp } from '../metrics/roll-up.js';
 import { compactPartition, dropLeftovers, dropPartition, type PrunedPartitions } from './drop-partitions.js';
 import { pruneLogs } from './prune-logs.js';
-import { type Stop, walkBlocks } from './walk-blocks.js';
+import { inPace, type Stop, walkBlocks } from './walk-blocks.js';
 
 const BATCH = 5000;
 const KEEP_CHANGES_MS = 7 * 86_400_000;
@@ -48,10 +50,9 @@ const ROLL_UP_MS = 60_000;
  * default ones, single runs are deleted in batches before that; a daily one waits for its end.
  *
  * The exclusive lock on `job_runs_finished` is requested with a short lock_timeout, several times; without it
- * the rest is `left` to the next prune. Of two prunes at once the second one does nothing: an advisory lock
- * of a transaction that stays open meanwhile, on a connection of its own.
- * @param isByHand the audit gets a row with what was removed: in that transaction at its end, or by itself if
- * the prune fails or is stopped halfway, since what it has removed stays so
+ * the rest is `left` to the next prune. While one changes partitions, another one does nothing: an advisory
+ * lock of a transaction that stays open meanwhile, on a connection of its own. Batches need no such lock.
+ * @param isByHand the audit gets a row with what was removed, also if the prune fails or is stopped halfway
  * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
  */
 export async function prune(
@@ -59,24 +60,57 @@ export async function prune(
   options: PruneOptions = {},
   { isByHand = false } = {},
 ): Promise<PruneResult> {
-  const retention = readRetention(options);
+  readRetention(options);
   const { database } = engine;
-  if ((database.pool.options?.max ?? 2) < 2) {
+  if (!hasTwoConnections(engine)) {
     throw new TockError(
       'TOCK_BAD_OPTION',
       'prune needs two connections, one of which holds its lock; raise connections, or max of the pool',
     );
   }
+  const carried = (await readCarried(database)).filter(each => each !== false);
   const done = nothingDone();
-  const isBusy = await withRetentionLock(database, async locked => {
-    await pruneLocked(engine, retention, options, done);
-    if (isByHand) await auditPrune(locked, engine, done);
-    return false;
-  }).catch(async (error: unknown) => {
-    if (isByHand) await auditPrune(database, engine, done, true).catch(() => undefined);
+  const how = { onProgress: options.onProgress, signal: options.signal, mayCopy: true };
+  const retention = readRetention(options, longestOf(carried));
+  if (!isByHand) return await pruneBy(engine, retention, how, done);
+  try {
+    const result = await pruneBy(engine, retention, how, done);
+    if (!result.isBusy) await auditPrune(engine, done, false);
+    return result;
+  } catch (error) {
+    await auditPrune(engine, done, true).catch(() => undefined);
     throw error;
+  }
+}
+
+/** One connection holds the lock while the other one works. */
+export const hasTwoConnections = ({ database }: Engine): boolean => (database.pool.options?.max ?? 2) >= 2;
+
+/** What ends a prune, and what it may do. */
+export interface PruneWay extends Stop {
+  /** What stays of a partition may be copied, so that the rest goes at once. If not, it goes in batches. */
+  readonly mayCopy: boolean;
+}
+
+/** {@link prune}, by what was read of its options. */
+export async function pruneBy(
+  engine: Engine,
+  retention: Retention,
+  way: PruneWay,
+  done: Done = nothingDone(),
+): Promise<PruneResult> {
+  const { database } = engine;
+  // What is dropped is counted before.
+  await createRollUp(engine)(way.signal, ROLL_UP_MS);
+  const now = (await readClock(database)).getTime();
+  const pruning = { now, cutoffs: cutoffsAt(now, retention), done, way };
+  const changed = await withRetentionLock(database, async () => {
+    await changePartitions(engine, retention, pruning);
+    return true;
   });
-  if (isBusy === null) return { ...resultOf(done), isBusy: true };
+  if (changed === null) return { ...resultOf(done), isBusy: true };
+  await deleteInBatches(engine, retention, pruning);
+  if (done.left.length === 0) await noteWholePrune(database);
   const result = resultOf(done);
   engine.logger.info({ event: 'history.pruned', ...result }, 'history pruned');
   return result;
@@ -110,7 +144,7 @@ function resultOf({ dropped, unit, ...counts }: Done): PruneResult {
   return { ...counts, droppedPartitions: dropped, partition: unit, isBusy: false };
 }
 
-async function auditPrune(session: Session, engine: Engine, done: Done, isStopped = false): Promise<void> {
+async function auditPrune(engine: Engine, done: Done, isStopped: boolean): Promise<void> {
   const { dropped, left: _left, unit: _unit, ...counts } = done;
   const isIdle = dropped.length === 0 && Object.values(counts).every(count => count === 0);
   const details = {
@@ -118,40 +152,39 @@ async function auditPrune(session: Session, engine: Engine, done: Done, isStoppe
     droppedPartitions: dropped.slice(0, MAX_TARGETS),
     isStopped: isStopped || undefined,
   };
-  await audit(session, engine, { action: 'prune', targets: [], count: isIdle ? 0 : 1, details });
+  await audit(engine.database, engine, { action: 'prune', targets: [], count: isIdle ? 0 : 1, details });
 }
 
-async function pruneLocked(engine: Engine, retention: Retention, stop: Stop, done: Done): Promise<void> {
+async function changePartitions(engine: Engine, retention: Retention, pruning: Pruning): Promise<void> {
   const { database } = engine;
-  // What is dropped is counted before.
-  await createRollUp(engine)(stop.signal, ROLL_UP_MS);
-  const now = (await readClock(database)).getTime();
-  const cutoffs = cutoffsAt(now, retention);
-  await dropLeftovers(engine, done, stop);
+  const { now, done, way } = pruning;
+  await dropLeftovers(engine, done, way);
   done.unit = unitOf(retention.partition, await readVolume(database));
-  const { made, isLeft } = await makeComingPartitions(database, {
-    unit: done.unit,
-    mayTakeLong: true,
-    ...stop,
-  });
-  done.madePartitions = made;
-  if (isLeft) done.left.push('coming partitions');
-  const pruning = { now, cutoffs, done, stop };
+  const { signal } = way;
+  const coming = await makeComingPartitions(database, { unit: done.unit, mayTakeLong: true, signal });
+  done.madePartitions = coming.made;
+  if (coming.isLeft) done.left.push('coming partitions');
   await notePruned(database, 'pruned-runs', now - retention.shortestMs);
   await prunePartitions(engine, retention, pruning);
-  await pruneLogs(engine, retention, done, stop);
+  await pruneLogs(engine, retention, done, way);
+}
+
+async function deleteInBatches(engine: Engine, retention: Retention, pruning: Pruning): Promise<void> {
+  const { database } = engine;
+  const { now, way } = pruning;
   await deleteOldRuns(engine, retention, pruning);
   await deleteOld(engine, 'job_keys', now - retention.keepKeysMs, pruning, 'deletedKeys');
   await notePruned(database, 'pruned-keys', now - retention.keepKeysMs);
   await deleteOld(engine, 'job_occurrences', now - retention.keepKeysMs, pruning, 'deletedKeys');
   await deleteOld(engine, 'job_exceptions', now - retention.keepKeysMs, pruning, 'deletedKeys');
-  while ((await deleteVersions(database, now - retention.keepKeysMs, BATCH)) === BATCH)
-    stop.signal?.throwIfAborted();
+  await whileFull(engine, () => deleteVersions(database, now - retention.keepKeysMs, BATCH), way);
   await deleteOld(engine, 'job_effects', now - retention.keepKeysMs, pruning, 'deletedEffects');
   await deleteOld(engine, 'job_waits', now - retention.keepKeysMs, pruning, 'deletedEffects');
   await deleteOld(engine, 'job_hand_offs', now - retention.keepKeysMs, pruning, 'deletedEffects');
   await deleteOld(engine, 'job_events', now - retention.keepEventsMs, pruning, 'deletedEvents');
-  await deleteChanges(engine, now - KEEP_CHANGES_MS, stop);
+  // In the order of their positions, so that a reader can tell what it has missed.
+  await numberAllChanges(database);
+  await whileFull(engine, () => deleteOldChanges(database, now - KEEP_CHANGES_MS, BATCH), way);
   await deleteOld(engine, 'audit', now - retention.keepAuditMs, pruning, 'deletedAudit');
 }
 
@@ -168,23 +201,23 @@ interface Pruning {
   readonly now: number;
   readonly cutoffs: Cutoffs;
   readonly done: Done;
-  readonly stop: Stop;
+  readonly way: PruneWay;
 }
 
 /** Oldest first. If one cannot be locked, the rest waits: each further try would hold up traffic again. */
 async function prunePartitions(
   engine: Engine,
   retention: Retention,
-  { now, cutoffs, done, stop }: Pruning,
+  { now, cutoffs, done, way }: Pruning,
 ): Promise<void> {
   const due = (await readPartitions(engine.database))
-    .map(partition => ({ partition, action: fateOf(partition, retention, now) }))
+    .map(partition => ({ partition, action: fateOf(partition, retention, now, way.mayCopy) }))
     .filter(({ action }) => action === 'drop' || action === 'compact');
   for (const [index, { partition, action }] of due.entries()) {
     const isGone =
       action === 'drop'
-        ? await dropPartition(engine, partition, done, stop)
-        : await compactPartition(engine, partition, cutoffs, done, stop);
+        ? await dropPartition(engine, partition, done, way)
+        : await compactPartition(engine, partition, cutoffs, done, way);
     if (isGone) continue;
     done.left.push(...due.slice(index).map(each => each.partition.name));
     return;
@@ -194,16 +227,19 @@ async function prunePartitions(
 async function deleteOldRuns(
   engine: Engine,
   retention: Retention,
-  { now, cutoffs, done, stop }: Pruning,
+  { now, cutoffs, done, way }: Pruning,
 ): Promise<void> {
-  const hasOld = (partition: Partition) => fateOf(partition, retention, now) === 'delete-runs';
+  const hasOld = (partition: Partition) => fateOf(partition, retention, now, way.mayCopy) === 'delete-runs';
   for (const { name } of (await readPartitions(engine.database)).filter(hasOld)) {
     const remove = async (slice: Slice) => {
       const count = await deleteRuns(engine.database, name, cutoffs, slice, BATCH);
       done.deletedRuns += count;
       return count;
     };
-    await inBatches(engine, name, `old runs in ${name}`, remove, stop);
+    await inBatches(engine, name, `old runs in ${name}`, remove, way).catch((error: unknown) => {
+      // Another prune has dropped it.
+      if (!isTableMissing(error)) throw error;
+    });
   }
 }
 
@@ -211,7 +247,7 @@ async function deleteOld(
   engine: Engine,
   table: Parameters<typeof deleteKeys>[1],
   before: number,
-  { done, stop }: Pruning,
+  { done, way }: Pruning,
   counter: 'deletedKeys' | 'deletedEffects' | 'deletedEvents' | 'deletedAudit',
 ): Promise<void> {
   const remove = async (slice: Slice) => {
@@ -219,13 +255,7 @@ async function deleteOld(
     done[counter] += count;
     return count;
   };
-  await inBatches(engine, table, `old rows of ${table}`, remove, stop);
-}
-
-/** In the order of their positions, so that a reader can tell what it has missed. */
-async function deleteChanges({ database }: Engine, before: number, stop: Stop): Promise<void> {
-  await numberAllChanges(database);
-  while ((await deleteOldChanges(database, before, BATCH)) === BATCH) stop.signal?.throwIfAborted();
+  await inBatches(engine, table, `old rows of ${table}`, remove, way);
 }
 
 async function inBatches(
@@ -235,11 +265,14 @@ async function inBatches(
   remove: (slice: Slice) => Promise<number>,
   stop: Stop,
 ): Promise<void> {
-  const visit = async (slice: Slice) => {
-    for (;;) {
-      stop.signal?.throwIfAborted();
-      if ((await remove(slice)) < BATCH) return;
-    }
-  };
+  const visit = async (slice: Slice) => await whileFull(engine, () => remove(slice), stop);
   await walkBlocks(engine.database, table, stage, visit, stop);
+}
+
+async function whileFull(
+  { database: { clock } }: Engine,
+  remove: () => Promise<number>,
+  stop: Stop,
+): Promise<void> {
+  while ((await inPace(clock, stop, remove)) === BATCH);
 }

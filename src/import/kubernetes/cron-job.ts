@@ -183,7 +183,7 @@ export function kubernetesNotes(zone: string, running: readonly CronJobManifest[
     'What the clock skips is not started, what it repeats is started twice, as by Kubernetes (dst: literal).',
     'Its command is executed where Tock runs, as that user: an image, volumes, resources and a service account do not hold.',
     'A command gets the environment of the process that ticks, and env besides.',
-    'How many finished runs are kept is decided for all (prune-history, tock prune), not by successfulJobsHistoryLimit.',
+    'How many finished runs are kept is decided for all (retention, tock prune), not by successfulJobsHistoryLimit.',
     'When the definitions are in the job module, suspend the CronJobs before the first tick with them:',
     ...running.map(({ name, namespace }) => `  ${patch(name, namespace, true)}`),
     'To go back, the same with false, after tock pause NAME. Without startingDeadlineSeconds, Kubernetes then starts at once',

@@ -1,6 +1,7 @@
 // Checks of definitions, queues and keys.
 import { formatSpan } from '../duration.js';
 import type { DefinitionRecord } from '../planning/definition-columns.js';
+import type { Kept } from '../planning/retention.js';
 import { windowIn } from '../planning/window.js';
 import type { Finding } from '../problems.js';
 import type { SchedulerStatus } from '../scheduler-view.js';
@@ -135,9 +136,34 @@ export interface OldKeys {
   readonly table: string | null;
 }
 
-export const KEEP_KEYS_MS = 400 * 86_400_000;
+const KEEP_KEYS_MS = 400 * 86_400_000;
 /** A prune that is a month late is not a matter of a missed night. */
 const LATE_MS = 30 * 86_400_000;
+
+/** When retention was last whole, and what has come since. */
+export interface PruneFacts {
+  readonly prunedAt: Date;
+  /** Runs have ended two days after that, so somebody could have pruned. */
+  readonly hasEndedSince: boolean;
+  /** What live workers keep; false: nothing is pruned by itself. */
+  readonly carried: readonly (Kept | false)[];
+}
+
+/** @param folder of this project */
+export function checkPruned(
+  { prunedAt, hasEndedSince, carried }: PruneFacts,
+  at: Date,
+  folder: string,
+): Finding {
+  const since = formatSpan(at.getTime() - prunedAt.getTime());
+  if (!hasEndedSince || carried.includes(false)) return fine(`all that was old was gone ${since} ago`);
+  return wrong(
+    'warning',
+    `nothing has pruned for ${since}: no process that ticks has the owner’s rights, two connections and the time`,
+    `Put it into the owner’s crontab: 30 3 * * * cd ${folder} && DATABASE_URL=postgres://OWNER@HOST/DATABASE npx tock prune`,
+    'tock prune',
+  );
+}
 
 export function checkKeys({ oldest, table }: OldKeys, at: Date, keepMs = KEEP_KEYS_MS): Finding {
   const ageMs = oldest === null ? 0 : at.getTime() - oldest.getTime();
@@ -146,7 +172,7 @@ export function checkKeys({ oldest, table }: OldKeys, at: Date, keepMs = KEEP_KE
   return wrong(
     'warning',
     `${table ?? ''} holds keys of ${formatSpan(ageMs)} ago, which are kept for ${formatSpan(keepMs)}: nothing prunes`,
-    'Check that prune-history runs (tock why prune-history), or prune as the owner: tock prune',
+    'Prune as the owner: tock prune',
     'tock prune',
   );
 }

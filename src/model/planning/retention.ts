@@ -3,7 +3,7 @@ import { parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
 import { quote } from '../names.js';
 import { FINISHED_STATUSES, type FinishedStatus } from '../run/states.js';
-import type { Keep, PruneOptions } from '../scheduler-view.js';
+import type { Keep, PruneOptions, RetentionOptions } from '../scheduler-view.js';
 
 const DEFAULT_KEEP = '90d';
 const DEFAULT_KEEP_KEYS = '400d';
@@ -14,31 +14,31 @@ const UNITS = ['month', 'day', 'auto'] as const;
 /** From this many finished runs a day, `auto` makes daily partitions; below half of it, monthly ones. */
 const DAYS_FROM = 1_000_000;
 
-/** All in milliseconds. */
-export interface Retention {
+/** How long what is kept, in milliseconds. */
+export interface Kept {
   readonly keepMs: Readonly<Record<FinishedStatus, number>>;
-  readonly shortestMs: number;
-  readonly longestMs: number;
   readonly keepKeysMs: number;
   readonly keepLogsMs: number;
   readonly keepAuditMs: number;
   readonly keepEventsMs: number;
+}
+
+export interface Retention extends Kept {
+  readonly shortestMs: number;
+  readonly longestMs: number;
   readonly partition: (typeof UNITS)[number];
 }
 
 /**
  * Reads the options of prune. Keys outlive all runs, so that no occurrence can come again.
+ * @param carried what live workers keep: the default of each; null: nothing is known of any
  * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
  */
-export function readRetention({
-  keep,
-  keepKeys,
-  keepLogs,
-  keepAudit,
-  keepEvents,
-  partition = 'auto',
-}: PruneOptions): Retention {
-  const keepMs = readKeep(keep ?? DEFAULT_KEEP);
+export function readRetention(
+  { keep, keepKeys, keepLogs, keepAudit, keepEvents, partition = 'auto' }: PruneOptions,
+  carried: Kept | null = null,
+): Retention {
+  const keepMs = readKeep(keep, carried);
   const all = Object.values(keepMs);
   const [shortestMs, longestMs] = [Math.min(...all), Math.max(...all)];
   if (!UNITS.includes(partition)) {
@@ -46,7 +46,7 @@ export function readRetention({
   }
   const keepKeysMs =
     keepKeys === undefined
-      ? Math.max(parseDuration(DEFAULT_KEEP_KEYS), longestMs)
+      ? Math.max(carried?.keepKeysMs ?? parseDuration(DEFAULT_KEEP_KEYS), longestMs)
       : parseDuration(keepKeys, 'keepKeys');
   if (keepKeysMs < longestMs) {
     throw new TockError(
@@ -55,13 +55,18 @@ export function readRetention({
     );
   }
   // By default no run in the history lacks its log.
-  const keepLogsMs = keepLogs === undefined ? longestMs : parseDuration(keepLogs, 'keepLogs');
-  const keepAuditMs = parseDuration(keepAudit ?? DEFAULT_KEEP_AUDIT, 'keepAudit');
-  const keepEventsMs = parseDuration(keepEvents ?? DEFAULT_KEEP_EVENTS, 'keepEvents');
+  const keepLogsMs =
+    keepLogs === undefined ? (carried?.keepLogsMs ?? longestMs) : parseDuration(keepLogs, 'keepLogs');
+  const keepAuditMs = parseDuration(keepAudit ?? carried?.keepAuditMs ?? DEFAULT_KEEP_AUDIT, 'keepAudit');
+  const keepEventsMs = parseDuration(
+    keepEvents ?? carried?.keepEventsMs ?? DEFAULT_KEEP_EVENTS,
+    'keepEvents',
+  );
   return { keepMs, shortestMs, longestMs, keepKeysMs, keepLogsMs, keepAuditMs, keepEventsMs, partition };
 }
 
-function readKeep(keep: Keep): Record<FinishedStatus, number> {
+function readKeep(keep: Keep | undefined, carried: Kept | null): Record<FinishedStatus, number> {
+  if (keep === undefined) return byStatus(status => carried?.keepMs[status] ?? parseDuration(DEFAULT_KEEP));
   if (typeof keep !== 'object' || keep === null) return byStatus(() => parseDuration(keep, 'keep'));
   const names: readonly string[] = [...FINISHED_STATUSES, 'default'];
   const unknown = Object.keys(keep).find(name => !names.includes(name));
@@ -73,9 +78,43 @@ function readKeep(keep: Keep): Record<FinishedStatus, number> {
   }
   return byStatus(status =>
     keep[status] === undefined
-      ? parseDuration(keep.default ?? DEFAULT_KEEP, 'keep.default')
+      ? parseDuration(keep.default ?? carried?.keepMs[status] ?? DEFAULT_KEEP, 'keep.default')
       : parseDuration(keep[status], `keep.${status}`),
   );
+}
+
+/**
+ * Reads the option `retention`: what a worker keeps, or false: it prunes nothing, and no other by itself.
+ * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
+ */
+export function readRetentionOption(option: RetentionOptions | false = {}): Retention | null {
+  if (option === false) return null;
+  if (typeof option !== 'object' || option === null)
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `retention is ${quote(option)}; write { keep: '90d' }, or false: then nothing is pruned by itself`,
+    );
+  return readRetention(option);
+}
+
+/** How a worker carries its retention, for all to read. */
+export function carriedText(retention: Retention | null): string {
+  if (retention === null) return 'false';
+  const { keepMs, keepKeysMs, keepLogsMs, keepAuditMs, keepEventsMs } = retention;
+  return JSON.stringify({ keepMs, keepKeysMs, keepLogsMs, keepAuditMs, keepEventsMs } satisfies Kept);
+}
+
+/** The longest time of each: nobody loses what somebody keeps. Null: of none. */
+export function longestOf(all: readonly Kept[]): Kept | null {
+  if (all.length === 0) return null;
+  const longest = (read: (kept: Kept) => number) => Math.max(...all.map(read));
+  return {
+    keepMs: byStatus(status => longest(({ keepMs }) => keepMs[status])),
+    keepKeysMs: longest(each => each.keepKeysMs),
+    keepLogsMs: longest(each => each.keepLogsMs),
+    keepAuditMs: longest(each => each.keepAuditMs),
+    keepEventsMs: longest(each => each.keepEventsMs),
+  };
 }
 
 function byStatus(read: (status: FinishedStatus) => number): Record<FinishedStatus, number> {
@@ -102,11 +141,12 @@ export type Fate = 'keep' | 'delete-runs' | 'compact' | 'drop';
 
 const DAY_MS = 86_400_000;
 
-export function fateOf(partition: Partition, retention: Retention, now: number): Fate {
+/** @param mayCopy whether what stays may be copied; if not, what goes is deleted in batches */
+export function fateOf(partition: Partition, retention: Retention, now: number, mayCopy = true): Fate {
   const { low, high, isKept } = partition;
   if (low === null || high === null) return 'delete-runs';
   if (high + retention.longestMs <= now) return 'drop';
-  if (high + retention.shortestMs <= now) return isKept ? 'delete-runs' : 'compact';
+  if (high + retention.shortestMs <= now) return isKept || !mayCopy ? 'delete-runs' : 'compact';
   // A day's end is near, and deleting its first hours row by row would be most of the work.
   return low + retention.shortestMs < now && high - low > DAY_MS ? 'delete-runs' : 'keep';
 }

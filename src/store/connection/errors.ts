@@ -135,6 +135,8 @@ export function explainMissing(error: unknown, schema: string): unknown {
   );
 }
 
+export const isTableMissing = (error: unknown): boolean => sqlState(error) === '42P01';
+
 /** The role lacks a right. */
 export const isForbidden = (error: unknown): boolean => sqlState(error) === '42501';
 

@@ -8,6 +8,7 @@ import type {
   OrphanedRuns,
   OutlastingWait,
   PausedDefinition,
+  PruneFacts,
 } from '../../model/doctor/definition-checks.js';
 import type { Replication } from '../../model/doctor/replication.js';
 import {
@@ -21,6 +22,7 @@ import type { Session } from '../connection/database.js';
 import { db, isAnyOf, runQuery } from '../connection/query.js';
 import { statement } from '../connection/statement.js';
 import { instant, readable } from '../connection/values/readable-instant.js';
+import { readCarried } from '../partitions/upkeep.js';
 import { statuses } from '../runs/transition.js';
 
 /** How the server is set. */
@@ -260,6 +262,20 @@ select ${instant(readable('k.at'))} as oldest, k.name as table from (
 
 export async function readOldestKey(session: Session): Promise<OldKeys> {
   return (await READ_OLDEST_KEY.first(session, {})) ?? { oldest: null, table: null };
+}
+
+const READ_PRUNED = statement<object, Omit<PruneFacts, 'carried'>>(
+  'read-pruned',
+  `
+select ${instant('u.at')} as "prunedAt",
+  exists (select from tock.job_runs_finished f where f.finished_at > u.at + interval '2 days') as "hasEndedSince"
+from tock.upkeep u where u.kind = 'pruned'`,
+);
+
+/** Null: it is not on record. */
+export async function readPruned(session: Session): Promise<PruneFacts | null> {
+  const facts = await READ_PRUNED.first(session, {});
+  return facts ? { ...facts, carried: await readCarried(session) } : null;
 }
 
 /** Forgets a host's ticks. Returns how many rows there were. */

@@ -1,4 +1,4 @@
-// `tock prune`: deletes old runs and keys, as the job prune-history does.
+// `tock prune`: deletes old runs and keys, as a worker does once a day.
 import { type Command, Option } from 'commander';
 import type { PruneOptions, PruneResult } from '../../../model/scheduler-view.js';
 import { duration, examples, withJson } from '../../flags/flags.js';
@@ -24,16 +24,16 @@ export function addPrune(program: Command): Command {
   return withJson(program.command('prune'))
     .summary('delete old runs, and create the coming partitions')
     .description(
-      'Deletes old finished runs: detaches and drops the partitions whose time is over, except the runs of states that are kept longer. Deletes old keys and effects in batches, and creates the coming partitions. The job prune-history does the same each night. Safe to interrupt and to repeat. Needs the owner’s rights.',
+      'Deletes old finished runs: detaches and drops the partitions whose time is over, except the runs of states that are kept longer. Deletes old keys and effects in batches, and creates the coming partitions. A worker that has the owner’s rights does the same once a day; what is not named here is kept as long as any live worker says. Safe to interrupt and to repeat. Needs the owner’s rights.',
     )
-    .option('--keep <duration>', 'how long finished runs are kept (default 90d)', duration)
+    .option('--keep <duration>', 'how long finished runs are kept (default: as live workers say, or 90d)', duration)
     .option('--keep-succeeded <duration>', 'succeeded runs (default: as --keep)', duration)
     .option('--keep-dead <duration>', 'dead runs (default: as --keep)', duration)
     .option('--keep-cancelled <duration>', 'cancelled runs (default: as --keep)', duration)
     .option('--keep-skipped <duration>', 'skipped runs (default: as --keep)', duration)
     .option(
       '--keep-keys <duration>',
-      'keys and effects (default 400d); not shorter than the others',
+      'keys and effects (default: as live workers say, or 400d); not shorter than the others',
       duration,
     )
     .option('--keep-logs <duration>', 'logs of runs (default: as long as the longest of these)', duration)
