@@ -10,6 +10,8 @@ interface Import {
   /** A file of ours, from the root; or the name of a package. */
   readonly to: string;
   readonly isTypeOnly: boolean;
+  /** By `import()`, where it is needed. */
+  readonly isLate: boolean;
 }
 
 function filesBelow(folder: string): string[] {
@@ -42,11 +44,13 @@ function importsOf(file: string): Import[] {
       from: file,
       to: resolve(named ?? bare ?? ''),
       isTypeOnly: type !== undefined,
+      isLate: false,
     })),
     ...[...text.matchAll(DYNAMIC)].map(([, name]) => ({
       from: file,
       to: resolve(name ?? ''),
       isTypeOnly: false,
+      isLate: true,
     })),
   ];
 }
@@ -93,6 +97,16 @@ describe('the rooms', () => {
     };
     const wrong = imports.filter(({ from, to }) => to.startsWith(rule[roomOf(from)] ?? '\0'));
     expect(told(wrong)).toEqual([]);
+  });
+
+  it('load the dashboard where it is served only: tock start begins with the names of its variables', () => {
+    const begun = new Set([path.join('src', 'cli', 'commands', 'processes', 'start.ts')]);
+    for (const file of begun)
+      for (const { from, to, isTypeOnly, isLate } of imports)
+        if (from === file && !isTypeOnly && !isLate && to.startsWith('src')) begun.add(to);
+    expect(begun.size).toBeGreaterThan(20);
+    const pages = [...begun].filter(file => roomOf(file) === 'dashboard');
+    expect(pages).toEqual(['src/dashboard/server/variables.ts']);
   });
 
   it('do not import in circles, types counted', () => {

@@ -18,7 +18,7 @@ import { takeFrames } from './take-frames.mjs';
 const FOLDER = path.join(os.tmpdir(), 'shop');
 const PICTURES = path.join(root, 'docs', 'pictures');
 const DESCRIPTION =
-  'Terminal: npm install pg-tock, npx tock init, npx tock start; the first job runs within a minute. In another terminal tock why says what became of an occurrence, and why another one had no run.';
+  'Terminal: npm install pg-tock, npx tock init, npx tock start, which prints a link to the dashboard; the first job runs within a minute. In another terminal tock why says what became of an occurrence, and why another one had no run.';
 const COLUMNS = 100;
 const PANES = [
   { title: 'a first run (waits are shortened)', columns: COLUMNS, rows: 18 },
@@ -81,7 +81,7 @@ async function record(env) {
     await first.prompt();
     look(2500);
     await first.enter('npx tock start');
-    await first.until(/in another terminal/);
+    await first.until(/signs one browser in/);
     look(2500);
     await first.until(/run \d+ of say-hello succeeded/);
     look(1500);

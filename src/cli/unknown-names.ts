@@ -1,6 +1,6 @@
 // Names that nothing has, refused in one way by every command: wrong usage, with what was probably meant. A
 // variable may be another program's, so that a warning has to do.
-import { DASHBOARD_VARIABLES } from '../dashboard/server/settings.js';
+import { DASHBOARD_VARIABLES } from '../dashboard/server/variables.js';
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
 import { didYouMean } from '../model/nearest.js';

@@ -30,6 +30,11 @@ export interface Going {
   readonly ended: Promise<Result>;
 }
 
+export interface InTerminal extends Pick<Going, 'printed' | 'ended'> {
+  /** `\u0003` is Ctrl-C. */
+  readonly type: (text: string) => void;
+}
+
 export interface CliHarness {
   readonly url: string;
   readonly folder: string;
@@ -38,7 +43,7 @@ export interface CliHarness {
   /** Runs the command and reads its document; fails when standard output is anything else. */
   json<T>(args: readonly string[], options?: CallOptions): Promise<T>;
   begin(args: readonly string[], options?: CallOptions): Going;
-  beginInTerminal(args: readonly string[], options?: CallOptions): Pick<Going, 'printed' | 'ended'>;
+  beginInTerminal(args: readonly string[], options?: CallOptions): InTerminal;
   close(): Promise<void>;
 }
 
@@ -121,9 +126,9 @@ export async function openCliHarness({
 export function beginInTerminal(
   args: readonly string[],
   { env = {}, input = '' }: CallOptions = {},
-): Pick<Going, 'printed' | 'ended'> {
+): InTerminal {
   const quoted = [process.execPath, CLI, ...args].map(each => `'${each.replaceAll("'", "'\\''")}'`);
-  const child = spawn('script', ['-qefc', quoted.join(' '), '/dev/null'], {
+  const child = spawn('script', ['-qefc', `exec ${quoted.join(' ')}`, '/dev/null'], {
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], TZ: 'UTC', TERM: 'xterm', ...env },
   });
   const printed = { stdout: '', stderr: '' };
@@ -137,7 +142,7 @@ export function beginInTerminal(
     child.on('error', reject);
     child.on('close', code => resolve({ code, ...printed }));
   });
-  return { printed, ended };
+  return { printed, ended, type: text => child.stdin.write(text) };
 }
 
 /** Looks again and again until it is so; fails after two minutes. */

@@ -9,7 +9,7 @@ import { makeLink, withoutBase } from '../../src/dashboard/links.js';
 import { Attempts } from '../../src/dashboard/server/attempts.js';
 import { answersTo, hostAndPort, isLoopback } from '../../src/dashboard/server/hosts.js';
 import { requireSafeAddress, serverAccess } from '../../src/dashboard/server/server-access.js';
-import { Sessions } from '../../src/dashboard/server/sessions.js';
+import { type KeptSessions, Sessions } from '../../src/dashboard/server/sessions.js';
 import { readDashboardSettings } from '../../src/dashboard/server/settings.js';
 
 const HOUR_MS = 3_600_000;
@@ -60,6 +60,63 @@ describe('sessions', () => {
     expect(sessions.has(cookies[0] ?? '')).toBe(true);
     expect(sessions.has(cookies[1] ?? '')).toBe(false);
     expect(cookies.slice(2).every(cookie => sessions.has(cookie))).toBe(true);
+  });
+
+  describe('that a next process gets', () => {
+    let now = 0;
+    const openNext = (kept?: KeptSessions) => {
+      const links: string[] = [];
+      const told: KeptSessions[] = [];
+      const sessions = new Sessions({
+        clock: () => now,
+        onLink: token => links.push(token),
+        kept,
+        onKept: next => told.push(next),
+      });
+      const signIn = () => {
+        const result = sessions.exchange(links.at(-1) ?? '');
+        return 'cookie' in result ? result.cookie : '';
+      };
+      return { sessions, links, signIn, told, kept: () => told.at(-1) };
+    };
+
+    it('go on, with the link that nobody has used', () => {
+      const before = openNext();
+      const cookie = before.signIn();
+      const after = openNext(before.kept());
+      expect(after.links).toEqual([before.links[1]]);
+      expect(after.sessions.has(cookie)).toBe(true);
+      expect(after.sessions.exchange(before.links[0] ?? '')).toHaveProperty('refusal');
+      expect(after.sessions.has(after.signIn())).toBe(true);
+    });
+
+    it('stay ended for who has signed out', () => {
+      const before = openNext();
+      const [mine, other] = [before.signIn(), before.signIn()];
+      before.sessions.end(mine);
+      const { sessions } = openNext(before.kept());
+      expect([sessions.has(mine), sessions.has(other)]).toEqual([false, true]);
+    });
+
+    it('end half a day after they were last used, to the minute; that is not told at each use', () => {
+      const before = openNext();
+      const cookie = before.signIn();
+      now += 11 * HOUR_MS;
+      const { length } = before.told;
+      for (let use = 0; use < 5; use++) before.sessions.has(cookie);
+      expect(before.told.length).toBe(length + 1);
+      now += 11 * HOUR_MS;
+      const after = openNext(before.kept());
+      expect(after.sessions.has(cookie)).toBe(true);
+      now += 12 * HOUR_MS + 1;
+      expect(openNext(after.kept()).sessions.has(cookie)).toBe(false);
+    });
+
+    it('hold no cookie, only what a cookie is checked by', () => {
+      const before = openNext();
+      const cookie = before.signIn();
+      expect(JSON.stringify(before.kept())).not.toContain(cookie);
+    });
   });
 });
 

@@ -33,6 +33,16 @@ describe('the load', () => {
     expect(textOf(await pages.html('/load?jitter=0'))).toContain('as before');
   });
 
+  it('names no minute as the busiest that has begun', async () => {
+    await test.sql(
+      `insert into tock.job_definitions (name, job, cron) select 'each-' || n, 'sync', '5 10 * * *' from generate_series(1, 3) n`,
+    );
+    await test.setClock('2026-03-02T10:05:20Z');
+    const text = textOf(await pages.html('/load?jitter=0'));
+    expect(text).toContain('at most 3 in one minute, at Tue 3 Mar 10:05 · 21 starts');
+    expect(text).not.toContain('Mon 2 Mar 10:05');
+  });
+
   it('is drawn by the hours of the reader’s zone, or of one that they choose', {
     tags: 'check',
   }, async () => {

@@ -1,7 +1,7 @@
 // Runs, one run and Errors in a real browser: both themes, narrow and wide, with nothing, with an ordinary day, and where
 // thousands have died.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasNoBrowser, openBrowser, openPage } from '../support/browser.js';
+import { hasNoBrowser, openBrowser, openPage, overflow } from '../support/browser.js';
 import { openOnce } from '../support/open.js';
 import { reuseTestTock, type TestTock, until } from '../support/test-tock.js';
 import { findFlaws, type OpenDashboard, type PageAt, serveToAll } from './looks.js';
@@ -53,6 +53,27 @@ describe.skipIf(hasNoBrowser())('in a browser', () => {
     });
 
     if (scene !== 'ordinary') return;
+
+    it('the life of a run shows at its edge that there is more of it, on a narrow screen', async () => {
+      const { page, close } = await openPage(browser, { width: 390, javaScript: false });
+      try {
+        await page.goto(`${base}/runs/${RUNS.dead}`);
+        const life = page.locator('.life-scroll');
+        const edge = async () => {
+          const { x, y, width } = (await life.boundingBox()) ?? { x: 0, y: 0, width: 0 };
+          return await page.screenshot({ clip: { x: x + width - 8, y: y + 1, width: 8, height: 8 } });
+        };
+        const shadow = await edge();
+        await life.hover();
+        await page.mouse.wheel(1000, 0);
+        await until(async () => !(await edge()).equals(shadow), 'the shadow to be gone at the end');
+        await page.mouse.wheel(-1000, 0);
+        await until(async () => (await edge()).equals(shadow), 'the shadow to be there again');
+        expect(await overflow(page)).toBe(0);
+      } finally {
+        await close();
+      }
+    });
 
     it('the progress of a run moves while somebody looks, and an open part stays open', async () => {
       const { page, close } = await openPage(browser);

@@ -186,8 +186,8 @@ function nextSteps({ isEmbedded, module, style, changes }: InitPlan): string {
   const has = (file: string) => changes.some(change => change.path === file);
   const tests = style.language === 'typescript' ? 'jobs/say-hello.test.ts' : 'jobs/say-hello.test.js';
   const steps = [
-    ['npx tock start', 'runs the scheduler here: the first job succeeds within a minute'],
-    ['npx tock runs', 'what has run, and what became of it'],
+    ['npx tock start', 'runs the scheduler here, and prints a link to the dashboard'],
+    ['npx tock runs', 'what has run, and what became of it: the first job within a minute'],
     ['npm test', `its test, ${tests}`],
     ...(isEmbedded
       ? [['DATABASE_URL=postgres://…', 'in .env, in place of TOCK_DATABASE, once it is to run for good']]

@@ -2,8 +2,9 @@
 
 import { readDatabases } from '../../runtime/databases.js';
 import { createTock } from '../../tock/create-tock.js';
+import { serveFor } from '../dashboard/serve-dashboard.js';
+import type { AddressFlags } from '../flags/address-flags.js';
 import { operatorOfCommand } from '../operator-of-command.js';
-import { type AddressFlags, serveFor } from '../serve-dashboard.js';
 import { aborted, type Shell } from '../shell.js';
 
 /** Serves until `stop`. Connects to none of them before a page is asked for. */

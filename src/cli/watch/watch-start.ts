@@ -2,10 +2,11 @@
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
+import type { KeptDashboard } from '../../dashboard/server/serve.js';
 import { onStopSignal } from '../../runtime/stop-signal.js';
 import type { Shell } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
-import { RUNNING, STOP } from './join-watcher.js';
+import { KEPT, type Kept, RUNNING, STOP } from './join-watcher.js';
 import { watchFiles } from './watch-files.js';
 
 /** npm passes Ctrl-C on, so that one keystroke may come as two signals. */
@@ -24,23 +25,32 @@ interface Worker {
   readonly replace: () => void;
 }
 
-/**
- * @param module the job module, which exists
- * @returns the exit code, once a signal has stopped it
- */
-export async function watchStart(shell: Shell, module: string): Promise<number> {
+export interface Watched {
+  /** The job module, which exists. */
+  readonly module: string;
+  /** Whether its workers serve the dashboard. */
+  readonly hasDashboard: boolean;
+}
+
+/** @returns the exit code, once a signal has stopped it */
+export async function watchStart(shell: Shell, watched: Watched): Promise<number> {
   const server = await holdServer(shell);
   try {
-    return await watch(shell, module);
+    return await watch(shell, watched);
   } finally {
     await server?.stop();
   }
 }
 
-async function watch(shell: Shell, module: string): Promise<number> {
+async function watch(shell: Shell, { module, hasDashboard }: Watched): Promise<number> {
   const files = watchFiles([module]);
   const stop = new AbortController();
-  let worker = startWorker('first');
+  let dashboard: KeptDashboard | null = null;
+  const start = (which: 'first' | 'again') =>
+    startWorker(which, hasDashboard ? { [KEPT]: JSON.stringify(dashboard) } : {}, kept => {
+      ({ dashboard } = kept);
+    });
+  let worker = start('first');
   let askedAt = Number.NEGATIVE_INFINITY;
   onStopSignal(() => {
     if (performance.now() - askedAt < SAME_KEYSTROKE_MS) return;
@@ -76,16 +86,17 @@ async function watch(shell: Shell, module: string): Promise<number> {
     const code = await worker.ended;
     if (stop.signal.aborted) return isRunning ? (code ?? 0) : 0;
     changes = `${paint('cyan', 'changed')}: ${namesOf(changed)} - `;
-    worker = startWorker(hasRun ? 'again' : 'first');
+    worker = start(hasRun ? 'again' : 'first');
   }
 }
 
 /** A group of its own: Ctrl-C reaches the watcher alone, and the worker gets exactly one signal from it. */
-function startWorker(which: 'first' | 'again'): Worker {
+function startWorker(which: 'first' | 'again', env: NodeJS.ProcessEnv, onKept: (kept: Kept) => void): Worker {
   const args = process.argv.slice(1).filter(each => each !== '--watch');
   const child = spawn(process.execPath, [...process.execArgv, ...args, '--watched', which], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     detached: true,
+    env: { ...process.env, ...env },
   });
   const ended = new Promise<number | null>(resolve => {
     child.once('error', () => resolve(1));
@@ -94,6 +105,8 @@ function startWorker(which: 'first' | 'again'): Worker {
   const running = new Promise<boolean>(resolve => {
     child.on('message', message => {
       if (message === RUNNING) resolve(true);
+      // A job's library may send what is its own, such as `ready`.
+      else if (typeof message === 'object' && 'dashboard' in message) onKept(message as Kept);
     });
     void ended.then(() => resolve(false));
   });

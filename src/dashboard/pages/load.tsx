@@ -7,8 +7,8 @@ import {
 } from '../../answers/schedules/simulate-load.js';
 import { parseDuration } from '../../model/duration.js';
 import { TockError } from '../../model/errors.js';
-import { dayOfInstant, localDay, placeOnDay } from '../../model/occurrences/local-days.js';
 import type { LoadCurve } from '../../model/planning/load.js';
+import { MINUTE_MS } from '../../model/planning/minute-counter.js';
 import { findZone, type Zone } from '../../model/schedule/zone/zone.js';
 import { Page } from '../layout/page.js';
 import { Empty, Sheet, Suggestions } from '../layout/parts.js';
@@ -31,7 +31,7 @@ export function addLoadPage(app: App): void {
     const { jitter, zone: named } = c.req.query();
     const { jitterMs, problem } = readJitter(jitter?.trim() || DEFAULT_JITTER);
     const zone = readZone(named?.trim() || view.zone);
-    const from = startOfHour(zone, view.now.getTime());
+    const from = nextMinute(view.now.getTime());
     const question = {
       from: new Date(from),
       to: new Date(from + 7 * DAY_MS),
@@ -49,11 +49,8 @@ export function addLoadPage(app: App): void {
   });
 }
 
-/** Of this hour by the clocks of the zone: what is over is not to come, and an answer can be kept. */
-function startOfHour(zone: Zone, now: number): number {
-  const { second } = placeOnDay(zone, localDay(zone, dayOfInstant(zone, now)), now);
-  return Math.floor(now / 1000) * 1000 - (second % 3600) * 1000;
-}
+/** A minute that has begun is not to come. Whole minutes, so that an answer can be kept. */
+const nextMinute = (now: number): number => Math.ceil(now / MINUTE_MS) * MINUTE_MS;
 
 function readJitter(text: string): { jitterMs: number; problem: string | null } {
   try {

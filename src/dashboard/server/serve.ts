@@ -1,4 +1,4 @@
-// A server of its own for the dashboard: `tock dashboard`, and `tock start --dashboard`.
+// A server of its own for the dashboard: `tock dashboard`, and beside the worker of `tock start`.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { TockError } from '../../model/errors.js';
@@ -10,6 +10,7 @@ import type { NamedTock } from '../databases/read-overview.js';
 import { type Dashboard, openDashboard } from '../open-dashboard.js';
 import { hostAndPort } from './hosts.js';
 import { requireSafeAddress, serverAccess } from './server-access.js';
+import type { KeptSessions } from './sessions.js';
 import type { DashboardSettings } from './settings.js';
 
 /** The letters of "tock" on a telephone. */
@@ -22,6 +23,13 @@ const HEAD_MS = 10_000;
 const REQUEST_MS = 20_000;
 const MAX_CONNECTIONS = 500;
 
+/** With it the next process goes on for the same browsers: at the same address, with their sessions. */
+export interface KeptDashboard {
+  readonly port: number;
+  /** Absent where passwords or a proxy let people in. */
+  readonly sessions?: KeptSessions;
+}
+
 export interface ServeOptions {
   /** One Tock, or several by name: then there is a page of all, and each below `/db/<name>`. */
   readonly tock: Tock | readonly NamedTock[];
@@ -31,6 +39,10 @@ export interface ServeOptions {
   readonly settings: DashboardSettings;
   /** Called with each one-time link: the first at the start, the next whenever one was used. */
   readonly onLink: (url: string) => void;
+  /** From the process before, whose port is taken again. */
+  readonly kept?: KeptDashboard | undefined;
+  /** Called whenever there is something else to be kept. */
+  readonly onKept?: ((kept: KeptDashboard) => void) | undefined;
 }
 
 export interface ServedDashboard {
@@ -44,11 +56,12 @@ export interface ServedDashboard {
  * @throws TockError TOCK_BAD_OPTION for an address that is taken, or that others could reach unasked
  */
 export async function serveDashboard(options: ServeOptions): Promise<ServedDashboard> {
-  const { tock, host, settings, onLink } = options;
+  const { tock, host, settings, onLink, kept, onKept } = options;
   requireSafeAddress(host, settings);
   const server = createServer({ headersTimeout: HEAD_MS, requestTimeout: REQUEST_MS });
   server.maxConnections = MAX_CONNECTIONS;
-  const port = await listen(server, host, options.port);
+  const port = await listen(server, host, kept?.port ?? options.port);
+  onKept?.({ port });
   const { basePath } = settings;
   const url = `http://${hostAndPort(host, port)}${basePath}/`;
   const access = serverAccess({
@@ -56,6 +69,8 @@ export async function serveDashboard(options: ServeOptions): Promise<ServedDashb
     port,
     settings,
     onLink: token => onLink(`${url}sign-in?token=${token}`),
+    kept: kept?.sessions,
+    onKept: sessions => onKept?.({ port, sessions }),
   });
   const dashboard = await open(tock, access, settings);
   server.on('request', (request, response) => {

@@ -6,7 +6,7 @@ import type { Access } from '../access/access.js';
 import { addressOf } from '../access/address.js';
 import { Attempts } from './attempts.js';
 import { answersTo, isLoopback } from './hosts.js';
-import { Sessions } from './sessions.js';
+import { type KeptSessions, Sessions } from './sessions.js';
 import type { DashboardSettings } from './settings.js';
 import { basicCredentials, type User, userOfBasic, userOfProxy } from './users.js';
 
@@ -20,7 +20,13 @@ export interface ServerAccessOptions {
   readonly onLink: (token: string) => void;
   /** Milliseconds, for the expiry of sessions and the waits after wrong passwords. */
   readonly clock?: () => number;
+  /** See {@link Sessions}. */
+  readonly kept?: KeptSessions | undefined;
+  readonly onKept?: (kept: KeptSessions) => void;
 }
+
+/** Goes on steadily, and means the same in the next process. */
+const steadyEpoch = () => performance.timeOrigin + performance.now();
 
 /**
  * Refuses an address that others can reach, unless it checks who they are.
@@ -36,11 +42,11 @@ export function requireSafeAddress(host: string, { users, proxySecret }: Dashboa
 
 /** Who may use a server on `host` and `port`. */
 export function serverAccess(options: ServerAccessOptions): Access {
-  const { host, port, settings, onLink, clock = () => performance.now() } = options;
+  const { host, port, settings, clock = steadyEpoch } = options;
   const { users, proxySecret } = settings;
   const answers = answersTo([host, ...settings.hosts]);
   if (users.length === 0 && proxySecret === null) {
-    const sessions = new Sessions({ clock, onLink });
+    const sessions = new Sessions({ ...options, clock });
     const name = sessionCookie(port);
     return {
       answersTo: answers,

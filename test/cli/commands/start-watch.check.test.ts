@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { signIn } from '../../dashboard/served.js';
 import { openOnce } from '../../support/open.js';
 import { type Going, openCliHarness, until, untilFile } from '../cli-harness.js';
 
@@ -99,6 +100,30 @@ describe('tock start --watch', () => {
     const { code, stdout } = await stop(going);
     expect(stdout).toMatch(/\nstopping: nothing is running\nstopped: 1 succeeded, 0 failed, 0 dead\n$/);
     expect(code).toBe(0);
+  });
+
+  it('keeps the link and the sessions of the dashboard over a change, and tells no job of them', async () => {
+    const project = await makeProject();
+    const body = `return Object.keys(process.env).filter(name => name.includes('WATCHED'));`;
+    await project.write('report.mjs', report(body));
+    const going = harness.beginInTerminal(['start', '--watch', '--port', '0'], {
+      env: { ...project.env, NO_COLOR: '1' },
+    });
+    const links = () => going.printed.stdout.match(/http:\S+token=[\w-]+/g) ?? [];
+    await until('the first link is shown', () => links().length === 1);
+    const cookie = await signIn(links()[0] ?? '');
+    await until('the next link is shown', () => links().length === 2);
+    await project.write('report.mjs', report(`/* changed */ ${body}`));
+    await until('it has restarted', () => going.printed.stdout.includes('restarted in'));
+    expect(await outputOf(project, await enqueue(project))).toEqual([]);
+
+    const [first = '', next = ''] = links();
+    const page = () => fetch(new URL('/runs', next), { headers: { cookie }, redirect: 'manual' });
+    await until('the page is served again', async () => (await page().catch(() => null))?.status === 200);
+    expect((await fetch(first, { redirect: 'manual' })).status).toBe(401);
+    expect((await fetch(next, { redirect: 'manual' })).status).toBe(303);
+    going.type('\u0003');
+    expect((await going.ended).code).toBe(0);
   });
 
   it('does not start anew when a file is written with what it had', async () => {

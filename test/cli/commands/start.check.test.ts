@@ -1,9 +1,11 @@
 // `tock start`: what it shows, what it executes, how it stops.
 import { rm, utimes, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openOnce } from '../../support/open.js';
-import { openCliHarness, until, untilFile } from '../cli-harness.js';
+import { type InTerminal, openCliHarness, until, untilFile } from '../cli-harness.js';
 
 const harness = openOnce(() => openCliHarness({ migrated: false }));
 
@@ -37,7 +39,7 @@ describe('tock start', () => {
       /\nrunning on \S+, up to 10 runs at once. Ctrl-C lets running jobs finish, then stops.\n/,
     );
     expect(stdout).toMatch(
-      /\nin another terminal: tock status, tock runs, tock run (?:nightly|steady) --wait\n/,
+      /\nin another terminal: tock status, tock runs, tock run (?:nightly|steady) --wait, tock dashboard\n/,
     );
     expect(stdout).toMatch(/\nstopping: nothing is running\nstopped: 0 succeeded, 0 failed, 0 dead\n$/);
     // On a busy machine a step that takes long is named as well.
@@ -165,6 +167,54 @@ describe('tock start', () => {
     await writeFile(go, '');
     expect((await ended).code).toBe(0);
     expect(await harness.json(['show', id])).toMatchObject({ run: { status: 'succeeded' } });
+  });
+
+  describe('in a terminal', () => {
+    const LINK =
+      /dashboard: (http:\/\/127\.0\.0\.1:\d+\/sign-in\?token=[\w-]+) \(signs one browser in, once\)/;
+    const CTRL_C = '\u0003';
+    const begin = (args: readonly string[] = [], env: Record<string, string> = {}) =>
+      harness.beginInTerminal(['start', ...args], { env: { NO_COLOR: '1', ...env } });
+    const shows = async ({ printed }: InTerminal, text: RegExp) =>
+      await until(`${text.source} is shown`, () => text.test(printed.stdout));
+
+    it('serves the dashboard, and shows the link that signs one browser in', async () => {
+      const going = begin(['--port', '0']);
+      await shows(going, LINK);
+      const [, link = ''] = LINK.exec(going.printed.stdout) ?? [];
+      expect((await fetch(link, { redirect: 'manual' })).status).toBe(303);
+      await shows(going, /dashboard: signed in; for another browser, once: http/);
+      going.type(CTRL_C);
+      const { code, stdout } = await going.ended;
+      expect(code).toBe(0);
+      expect(stdout).toContain('stopped: 0 succeeded');
+      expect(stdout).not.toContain('dashboard\n');
+    });
+
+    it.each([
+      ['with --no-dashboard', ['--no-dashboard'], {}],
+      ['in production', [], { NODE_ENV: 'production' }],
+    ])('serves none %s, and says by which command', async (_when, args, env) => {
+      const going = begin(args, env);
+      await shows(going, /in another terminal: .* dashboard\n/);
+      going.type(CTRL_C);
+      const { code, stdout } = await going.ended;
+      expect(code).toBe(0);
+      expect(stdout).not.toContain('dashboard: ');
+    });
+
+    it('executes runs all the same if the port is taken; one line says what to do', async () => {
+      const other = createServer();
+      await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve));
+      const { port } = other.address() as AddressInfo;
+      const going = begin(['--port', `${port}`]);
+      await shows(going, /tock start: no dashboard, the worker goes on: another program listens on .*\n/);
+      const { id } = await harness.json<{ id: string }>(['run', 'greet', '--payload', '{"name": "Ann"}']);
+      await shows(going, new RegExp(`run ${id} of greet succeeded`));
+      going.type(CTRL_C);
+      expect((await going.ended).code).toBe(0);
+      await new Promise(resolve => other.close(resolve));
+    });
   });
 
   it('bounds the memory of its process, unless Node has a limit already', async () => {

@@ -1,11 +1,11 @@
 // `tock dashboard`: serves the pages until Ctrl-C.
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
-import { DASHBOARD_VARIABLES } from '../../../dashboard/server/settings.js';
+import { DASHBOARD_VARIABLES } from '../../../dashboard/server/variables.js';
 import { stopSignal } from '../../../runtime/stop-signal.js';
 import { ALL } from '../../databases/each-database.js';
+import { type AddressFlags, withAddress } from '../../flags/address-flags.js';
 import { examples, withJson } from '../../flags/flags.js';
-import { type AddressFlags, checkAddress, serveFor, withAddress } from '../../serve-dashboard.js';
 import { aborted, action, type CommonOptions, type Shell, withTock } from '../../shell.js';
 import { noteMisspelt } from '../../unknown-names.js';
 
@@ -43,11 +43,15 @@ function variables(): string {
 }
 
 async function dashboard(shell: Shell, flags: DashboardFlags): Promise<number> {
-  await checkAddress(flags);
+  // Loaded late, like everything that only one command needs.
+  const [{ readAddress }, { serveFor }] = await Promise.all([
+    import('../../dashboard/address.js'),
+    import('../../dashboard/serve-dashboard.js'),
+  ]);
+  readAddress(flags);
   noteMisspelt(shell);
   const stop = stopSignal();
   if (flags.all) {
-    // Loaded late, like everything that only one flag needs.
     const { serveAll } = await import('../../databases/serve-all.js');
     return await serveAll(shell, flags, stop);
   }

@@ -1,6 +1,7 @@
 // `tock start`: runs the scheduler until a signal. Exit code 0 after a drain.
 
 import { existsSync } from 'node:fs';
+import { isatty } from 'node:tty';
 import { type Command, Option } from 'commander';
 import type { DefinitionRecord } from '../../../answers/schedules/lists.js';
 import { TockError } from '../../../model/errors.js';
@@ -10,9 +11,11 @@ import { underCrashGuard } from '../../../runtime/crash-guard.js';
 import { stopSignal } from '../../../runtime/stop-signal.js';
 import { boundYoungGeneration } from '../../../runtime/young-generation.js';
 import type { Tock } from '../../../tock/types.js';
+import { isOffered, offerDashboard, type Place } from '../../dashboard/beside-worker.js';
+import type { Handover, Served } from '../../dashboard/serve-dashboard.js';
+import { type AddressFlags, withAddress } from '../../flags/address-flags.js';
 import { ALLOW_VANISHING, EMBEDDED, SERVICE } from '../../flags/common-flags.js';
 import { count, examples, queues, withJson } from '../../flags/flags.js';
-import { type AddressFlags, checkAddress, serveFor, withAddress } from '../../serve-dashboard.js';
 import { aborted, action, type CommonOptions, type Shell, withTock } from '../../shell.js';
 import { cleanLine, paint, pasteable, STATUS_COLOURS } from '../../terminal.js';
 import { noteMisspelt } from '../../unknown-names.js';
@@ -25,7 +28,7 @@ interface StartFlags extends CommonOptions, AddressFlags {
   readonly queues?: string[];
   readonly listen: boolean;
   readonly pretty?: true;
-  readonly dashboard?: true;
+  readonly dashboard?: boolean;
   readonly watch?: true;
   /** For the process that `--watch` starts: whether it is the first that runs. */
   readonly watched?: 'first' | 'again';
@@ -49,19 +52,20 @@ export function addStart(program: Command): Command {
     .option('--queues <a,b>', 'only these queues (default all, or TOCK_QUEUES)', queues)
     .option('--no-listen', 'poll every second instead of LISTEN, for pgbouncer in transaction mode')
     .option('--pretty', 'readable logs instead of JSON lines (the default in a terminal)')
-    .option('--dashboard', 'also serve the dashboard, and print its address')
+    .option('--dashboard', 'also serve the dashboard, and print its link (the default in a terminal)')
+    .option('--no-dashboard', 'serve no dashboard in a terminal either')
     .option('--watch', 'for development: start anew when the job module, or what it imports, changes')
     .addOption(new Option('--watched <which>').choices(['first', 'again']).hideHelp())
     .option(...EMBEDDED)
     .option(...SERVICE)
     .option(...ALLOW_VANISHING);
-  return withAddress(command, 'with --dashboard: ')
+  return withAddress(command, 'of the dashboard: ')
     .addHelpText(
       'after',
       examples(
         ['tock start', 'all queues, ten runs at once'],
         ['tock start --queues mail --concurrency 2', 'one queue, two runs at once'],
-        ['tock start --dashboard', 'with pages to look at, on this machine'],
+        ['tock start --dashboard', 'with pages to look at, wherever it was started'],
         ['tock start --embedded', 'without a PostgreSQL of your own'],
         ['tock start --watch', 'while you write jobs'],
       ),
@@ -71,7 +75,7 @@ export function addStart(program: Command): Command {
 
 async function start(shell: Shell, flags: StartFlags): Promise<number> {
   const { config } = shell;
-  if (flags.dashboard === true) await checkAddress(flags);
+  if (flags.dashboard === true) (await import('../../dashboard/address.js')).readAddress(flags);
   if (flags.watch === true) {
     if (shell.json)
       throw new TockError(
@@ -81,12 +85,18 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
     // Without a module there is nothing to watch; what follows says so.
     if (config.jobsModule !== null && existsSync(config.jobsModule)) {
       const { watchStart } = await import('../../watch/watch-start.js');
-      return await watchStart(shell, config.jobsModule);
+      const hasDashboard = flags.dashboard ?? isOffered(shell, placeOfProcess());
+      return await watchStart(shell, { module: config.jobsModule, hasDashboard });
     }
   }
+  const watcher = flags.watched === undefined ? null : joinWatcher();
+  const handover = { kept: watcher?.dashboard ?? null, onKept: watcher?.keep };
+  const isAsked = flags.dashboard === true;
+  const hasDashboard =
+    flags.dashboard ??
+    (watcher === null ? isOffered(shell, placeOfProcess()) : watcher.dashboard !== undefined);
   if (flags.watched !== 'again') noteMisspelt(shell);
   boundYoungGeneration();
-  const watcher = flags.watched === undefined ? null : joinWatcher();
   const stop = watcher === null ? stopSignal() : AbortSignal.any([stopSignal(), watcher.stop]);
   // After a change the watcher says all that is to be said.
   const isBrief = flags.watched === 'again';
@@ -101,7 +111,7 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
       if (!shell.json && !isBrief) await saySchedule(shell, records, jobs);
       if (psqlCommand !== null && !isBrief) shell.say(`to inspect the database: ${cleanLine(psqlCommand)}`);
       if (stop.aborted) return 0;
-      const served = flags.dashboard === true ? await serveFor(shell, tock, flags) : null;
+      const asked = isAsked ? await serveAsked(shell, tock, flags, handover) : null;
       return await underCrashGuard({ name: 'tock start', tock, stop }, async () => {
         const concurrency = flags.concurrency ?? config.concurrency ?? 10;
         const chosen = flags.queues ?? config.queues;
@@ -112,19 +122,23 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
           concurrency,
           queues: chosen ?? null,
           definitions: records.slice(0, MAX_ROWS),
-          ...(served ? { dashboard: served.url, linkFile: served.linkFile } : {}),
+          ...(asked ? { dashboard: asked.url, linkFile: asked.linkFile } : {}),
         });
         const what = `up to ${concurrency} ${concurrency === 1 ? 'run' : 'runs'} at once${chosen ? ` of ${chosen.join(', ')}` : ''}`;
         if (!isBrief) {
           shell.say(
             `${paint('green', 'running')} on ${cleanLine(where)}, ${what}. Ctrl-C lets running jobs finish, then stops.`,
           );
-          if (jobs.length > 0) shell.say(paint('dim', nextCommands(jobs, records)));
+          if (jobs.length > 0) shell.say(paint('dim', nextCommands(jobs, records, hasDashboard)));
         }
         watcher?.sayRunning();
+        // Not awaited: the worker comes first.
+        const isSaid = isBrief && handover.kept === null;
+        const offered =
+          hasDashboard && !isAsked ? offerDashboard(shell, tock, flags, { ...handover, isSaid }) : null;
         await Promise.race([aborted(stop), daemon.ended]);
         await drain(shell, { tock, daemon, isForNext: watcher?.stop.aborted === true });
-        await served?.close();
+        await (asked ?? (await offered))?.close();
         const cause = await daemon.ended;
         if (cause !== null) throw cause;
         return 0;
@@ -133,11 +147,28 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
   );
 }
 
+const placeOfProcess = (): Place => ({
+  isStdinTerminal: isatty(0),
+  isStdoutTerminal: isatty(1),
+  nodeEnv: process.env['NODE_ENV'],
+});
+
+/** Before the worker starts: what prevents it, ends the command. */
+async function serveAsked(shell: Shell, tock: Tock, flags: StartFlags, handover: Handover): Promise<Served> {
+  const { serveFor } = await import('../../dashboard/serve-dashboard.js');
+  return await serveFor(shell, tock, flags, handover);
+}
+
 /** What to type next, elsewhere. */
-function nextCommands(jobs: readonly AnyJob[], [first]: readonly DefinitionRecord[]): string {
+function nextCommands(
+  jobs: readonly AnyJob[],
+  [first]: readonly DefinitionRecord[],
+  hasDashboard: boolean,
+): string {
   const job = jobs.find(({ name }) => name === first?.job) ?? jobs[0];
   const run = job === undefined ? [] : [`tock run ${cleanLine(job.name)} --wait`];
-  return pasteable(`in another terminal: ${['tock status', 'tock runs', ...run].join(', ')}`, process.stdout);
+  const commands = ['tock status', 'tock runs', ...run, ...(hasDashboard ? [] : ['tock dashboard'])];
+  return pasteable(`in another terminal: ${commands.join(', ')}`, process.stdout);
 }
 
 function noJobs(module: string): string {
