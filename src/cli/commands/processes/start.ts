@@ -14,7 +14,7 @@ import { ALLOW_VANISHING, EMBEDDED, SERVICE } from '../../flags/common-flags.js'
 import { count, examples, queues, withJson } from '../../flags/flags.js';
 import { type AddressFlags, checkAddress, serveFor, withAddress } from '../../serve-dashboard.js';
 import { aborted, action, type CommonOptions, type Shell, withTock } from '../../shell.js';
-import { cleanLine, paint, pasteable, STATUS_COLOURS } from '../../terminal.js';
+import { cleanLine, paint, STATUS_COLOURS } from '../../terminal.js';
 import { noteMisspelt } from '../../unknown-names.js';
 import { type Cell, drawTable } from '../../views/table.js';
 import { localTime, relative } from '../../views/time-text.js';
@@ -137,7 +137,7 @@ async function start(shell: Shell, flags: StartFlags): Promise<number> {
 function nextCommands(jobs: readonly AnyJob[], [first]: readonly DefinitionRecord[]): string {
   const job = jobs.find(({ name }) => name === first?.job) ?? jobs[0];
   const run = job === undefined ? [] : [`tock run ${cleanLine(job.name)} --wait`];
-  return pasteable(`in another terminal: ${['tock status', 'tock runs', ...run].join(', ')}`, process.stdout);
+  return `in another terminal: ${['tock status', 'tock runs', ...run].join(', ')}`;
 }
 
 function noJobs(module: string): string {
