@@ -51,7 +51,7 @@ import { addZones } from './commands/schedules/zones.js';
 import { addStatus } from './commands/status.js';
 import { withSettings } from './flags/common-flags.js';
 import { lastExitCode, printError } from './shell.js';
-import { hasColours } from './terminal.js';
+import { hasColours, pasteable } from './terminal.js';
 
 const GROUPS: readonly (readonly [string, readonly ((program: Command) => Command)[]])[] = [
   ['Run the scheduler:', [addTick, addStart, addRelay, addDashboard, addMcp, addPrune]],
@@ -153,6 +153,7 @@ export async function createProgram(command: string | undefined): Promise<Comman
     // reportUsage prints one line instead of commander's text.
     .configureOutput({
       outputError: () => undefined,
+      writeOut: text => process.stdout.write(helpAsCalled(text)),
       getOutHasColors: () => hasColours(process.stdout),
       getErrHasColors: () => hasColours(process.stderr),
     })
@@ -168,6 +169,12 @@ export async function createProgram(command: string | undefined): Promise<Comman
     }
   }
   return program;
+}
+
+/** The usage and the examples are there to be pasted; what is wrapped keeps its width. */
+function helpAsCalled(text: string): string {
+  const called = (part: string) => pasteable(part, process.stdout);
+  return text.replace(/Usage:.*/, called).replace(/^Examples:$[^]*/m, called);
 }
 
 function bold(text: string): string {

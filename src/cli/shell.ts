@@ -10,8 +10,13 @@ export interface Shell {
   readonly command: string;
   readonly json: boolean;
   readonly config: Config;
-  /** Prints text on standard output; nothing under --json. The caller has cleaned its parts. */
+  /**
+   * Prints text on standard output, at a terminal with commands as they are called; nothing under --json. The
+   * caller has cleaned its parts.
+   */
   say(text: string): void;
+  /** As `say`, for what is no text of ours: a script, a payload, a log. It stays as it is. */
+  print(text: string): void;
   /** Prints a line on standard error. */
   note(text: string): void;
   /** Prints the command's JSON document, under --json only. */
@@ -65,13 +70,15 @@ function pathOf(command: Command): string {
 }
 
 function createShell(command: string, json: boolean, config: Config): Shell {
+  const print = (text: string) => {
+    if (!json) process.stdout.write(`${text}\n`);
+  };
   return {
     command,
     json,
     config,
-    say: text => {
-      if (!json) process.stdout.write(`${text}\n`);
-    },
+    say: text => print(pasteable(text, process.stdout)),
+    print,
     note: text => {
       process.stderr.write(`tock ${command}: ${pasteable(cleanLine(text), process.stderr)}\n`);
     },

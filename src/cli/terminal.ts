@@ -103,7 +103,7 @@ export function jsonText(value: unknown, indent?: number): string {
   return showHidden(deepJsonText(value, indent));
 }
 
-// How Tock is called here. At a terminal, commands in messages are written so that they can be pasted.
+// How Tock is called here. At a terminal, commands in what is printed are written so that they can be pasted.
 
 /** All that follow `tock`; a test compares them with the program's. */
 export const COMMANDS =
@@ -112,9 +112,9 @@ export const COMMANDS =
   'plan prove prune queue relay reset-cursor resume retry run runs schedule schema show simulate skip ' +
   'start status thaw tick uninstall why zones';
 
-// Not what begins a line that a command prints about itself: `tock run: …`.
+// Not what begins a line that a command prints about itself: `tock run: …`. A colour may stand before it.
 const COMMAND = new RegExp(
-  `(?<![\\w/.-]|npx )tock (?=(?:${COMMANDS.replaceAll(' ', '|')})(?![\\w-]|:))`,
+  `(?:(?<=\\u001B\\[\\d*m)|(?<![\\w/.-]|npx ))tock (?=(?:${COMMANDS.replaceAll(' ', '|')})(?![\\w-]|:))`,
   'g',
 );
 

@@ -61,11 +61,9 @@ export async function runTick(engine: Engine, options: TickOptions): Promise<Tic
   const offers = relaysToSql && (options.offers ?? options.queues === undefined);
   const offered = offers ? await offerDue(engine, options.signal) : noOutcomes();
   const upkeep = await beginUpkeep(engine, options.signal);
-  const execution = await executeDue(engine, options, startedAt, {
-    preparation,
-    waitsForCode,
-    hasFair,
-  }).finally(() => upkeep.made);
+  const executing = executeDue(engine, options, startedAt, { preparation, waitsForCode, hasFair });
+  await Promise.allSettled([executing, upkeep.made]);
+  const execution = await executing;
   // What has come since, and what there was no room for: workers have claimed meanwhile.
   if (offers) addTo(offered, await offerDue(engine, options.signal));
   addTo(execution.executed, offered);

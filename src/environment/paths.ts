@@ -52,7 +52,16 @@ export function isolatedEntry(): string | null {
 export function isClone(): boolean {
   const folder = packageFolder();
   // The script's path is as it was called: npm link makes a link in node_modules to a clone.
-  return folder !== null && !isInModules(folder) && !isInModules(path.dirname(process.argv[1] ?? ''));
+  const called = path.dirname(process.argv[1] ?? '');
+  return folder !== null && !isInModules(folder) && (!isInModules(called) || isNpxWithin(folder, called));
+}
+
+/** In a clone, `npx tock` makes a link in its cache to the clone. */
+function isNpxWithin(folder: string, called: string): boolean {
+  return (
+    called.split(path.sep).includes('_npx') &&
+    `${process.cwd()}${path.sep}`.startsWith(`${folder}${path.sep}`)
+  );
 }
 
 const isInModules = (folder: string) => folder.split(path.sep).includes('node_modules');

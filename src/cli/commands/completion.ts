@@ -54,7 +54,7 @@ async function printScript(shell: Shell, program: Command, name: ShellName): Pro
   const { scriptFor } = await import('../completion/script-for.js');
   const script = scriptFor(name, program);
   shell.document({ shell: name, script });
-  shell.say(script);
+  shell.print(script);
   return 0;
 }
 
@@ -62,7 +62,7 @@ async function printNames(shell: Shell, kind: NameKind): Promise<number> {
   const { listNames } = await import('../completion/list-names.js');
   const names = await listNames(shell.config, kind);
   shell.document({ names });
-  if (names.length > 0) shell.say(names.join('\n'));
+  if (names.length > 0) shell.print(names.join('\n'));
   return 0;
 }
 

@@ -68,7 +68,7 @@ async function init(shell: Shell, flags: InitFlags): Promise<number> {
   await checkWritable(folder, plan.changes);
   const commands = plan.installs.map(install => commandOf(project.packageManager, install));
   shell.say(summaryOf(plan, folder));
-  for (const change of plan.changes) shell.say(changeText(change));
+  for (const change of plan.changes) shell.print(changeText(change));
   for (const file of plan.kept) shell.say(`  ${paint('dim', `= ${file}  is there, and stays as it is`)}`);
   if (flags.install)
     for (const command of commands) shell.say(`  ${paint('cyan', '$')} ${command.join(' ')}`);

@@ -30,7 +30,7 @@ export async function writeImport(
   code: string,
   report: string,
 ): Promise<number> {
-  if (out === undefined) shell.say(code.trimEnd());
+  if (out === undefined) shell.print(code.trimEnd());
   else if (!(await write(shell, out, code, yes))) return 1;
   if (to !== undefined) return (await write(shell, to, `${report}\n`, yes)) ? 0 : 1;
   if (!shell.json) process.stderr.write(`${cleanBlock(report)}\n`);

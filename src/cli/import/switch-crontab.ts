@@ -138,7 +138,7 @@ export function showChanges(shell: Shell, title: string, before: string, after: 
   shell.say(paint('bold', cleanLine(title)));
   for (const { sign, line } of lineChanges(before, after)) {
     const text = Buffer.from(line, 'latin1').toString('utf8');
-    shell.say(paint(sign === '-' ? 'red' : 'green', `${sign} ${cleanLine(text)}`));
+    shell.print(paint(sign === '-' ? 'red' : 'green', `${sign} ${cleanLine(text)}`));
   }
 }
 

@@ -59,7 +59,7 @@ export async function followRun(
 async function showLog(shell: Shell, tock: Tock, { id }: RunRecord, shown: LogFollower): Promise<void> {
   const logs = await tock.runs.log(id);
   if (!shell.json) {
-    for (const line of shown.nextLines(logs)) shell.say(line);
+    for (const line of shown.nextLines(logs)) shell.print(line);
     return;
   }
   const log = shown.next(logs);

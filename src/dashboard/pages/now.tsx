@@ -1,11 +1,14 @@
 // Now: what the scheduler does at this moment, and what needs attention.
+import { readMissedTogether } from '../../answers/now/missed.js';
 import { cached, cachedByCost } from '../cached.js';
 import { Page } from '../layout/page.js';
 import { Empty, Sheet, Time } from '../layout/parts.js';
 import { numberText } from '../layout/text.js';
 import { AlertsLine } from '../now/alerts-line.js';
+import { addMissedBackfill } from '../now/backfill-missed.js';
 import { FiguresRow } from '../now/figures-row.js';
 import { HealthBanner } from '../now/health-banner.js';
+import { MissedLine } from '../now/missed-line.js';
 import { type ComingHour, type NowContent, readComingHour, readDayInTime, readNow } from '../now/read-now.js';
 import { ComingTable, RunningTable, TroubledTable } from '../now/tables.js';
 import { FirstRun, NoJobs } from '../now/welcome.js';
@@ -18,6 +21,7 @@ const SECONDS = 5;
 const CONTENT_MAX_AGE_MS = 900;
 const HEALTH_MAX_AGE_MS = 4000;
 const HOUR_MAX_AGE_MS = 30_000;
+const MISSED_MAX_AGE_MS = 30_000;
 
 export function addNowPage(app: App): void {
   const readHealth = cachedByCost(HEALTH_MAX_AGE_MS, async ({ tock }: View) => await tock.health(), {
@@ -25,6 +29,12 @@ export function addNowPage(app: App): void {
   });
   // A forecast, which little of what happens changes: it is not read again for that.
   const readHour = cachedByCost(HOUR_MAX_AGE_MS, readComingHour);
+  // Outages are rare, and stay for a day. Only a backfill from here must show at once.
+  let backfills = 0;
+  const readMissed = cached(MISSED_MAX_AGE_MS, async ({ reads }: View) => await readMissedTogether(reads), {
+    versionOf: () => backfills,
+  });
+  addMissedBackfill(app, () => backfills++);
   const readDay = cachedByCost(0, readDayInTime, { versionOf });
   // Not by its cost: a long count of what ended must not keep what runs from being read again.
   const readContent = cached(CONTENT_MAX_AGE_MS, async (view: View) => await readNow(view, readDay), {
@@ -32,7 +42,12 @@ export function addNowPage(app: App): void {
   });
   app.get('/', async c => {
     const view = c.get('view');
-    const [content, health, hour] = await Promise.all([readContent(view), readHealth(view), readHour(view)]);
+    const [content, health, hour, missed] = await Promise.all([
+      readContent(view),
+      readHealth(view),
+      readHour(view),
+      readMissed(view),
+    ]);
     const isStale = content.isStale || health.isStale;
     return c.html(
       <Page view={view} title="Now" current="now" live={SECONDS} seen={content.seen} isStale={isStale}>
@@ -42,6 +57,7 @@ export function addNowPage(app: App): void {
           <>
             <HealthBanner view={view} health={health.value} />
             <AlertsLine view={view} down={content.down} />
+            <MissedLine view={view} missed={missed} />
             <FiguresRow view={view} content={content} />
             <Content view={view} content={content} hour={hour.value} />
           </>

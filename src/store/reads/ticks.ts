@@ -33,17 +33,21 @@ export interface Silence {
 }
 
 // Before its first tick, and since its last, a host is silent as well. At the bounds it ticked.
+/** SQL: the silences of the last week, with `until` null for the one that goes on. */
+export const SILENCES = `
+  select lower(s.span) as "from", upper(s.span) as until
+  from (
+    select range_intersect_agg(coalesce(t.silences, '{}') + tstzmultirange(tstzrange(null, t.first_at, '()'), tstzrange(t.at, null, '()'))) as silences
+    from tock.ticks t
+  ) h cross join unnest(h.silences) s(span)
+  where not lower_inf(s.span) and coalesce(upper(s.span), tock.now()) - lower(s.span) > interval '${SILENCE_SECONDS} seconds'`;
+
 const READ_SILENCE = statement<{ at: Date }, Silence>(
   'read-silence',
   `
-with hosts as (
-  select range_intersect_agg(coalesce(t.silences, '{}') + tstzmultirange(tstzrange(null, t.first_at, '()'), tstzrange(t.at, null, '()'))) as silences
-  from tock.ticks t
-)
-select ${instant('lower(s.span)')} as from, case when not upper_inf(s.span) then ${instant('upper(s.span)')} end as until
-from hosts h cross join unnest(h.silences) s(span)
-where s.span @> :at::timestamptz and not lower_inf(s.span)
-  and coalesce(upper(s.span), tock.now()) - lower(s.span) > interval '${SILENCE_SECONDS} seconds'`,
+select ${instant('s."from"')} as from, ${instant('s.until')} as until
+from (${SILENCES}) s
+where s."from" < :at::timestamptz and (s.until is null or s.until > :at::timestamptz)`,
 );
 
 /** The silence in which an instant of the last week lies; null: something ticked, or it is not known. */

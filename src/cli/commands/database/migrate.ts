@@ -69,7 +69,7 @@ async function printSql(shell: Shell, { all, transaction }: MigrateFlags): Promi
   const { migrations, sql } = await missingSql(done, options);
   shell.document({ schema, migrations, sql });
   // A comment, so that it may be piped to psql.
-  shell.say(sql?.trimEnd() ?? `-- the schema ${schema} is up to date: there is nothing to apply`);
+  shell.print(sql?.trimEnd() ?? `-- the schema ${schema} is up to date: there is nothing to apply`);
   return 0;
 }
 

@@ -165,11 +165,11 @@ async function show(shell: Shell, flags: CrontabFlags): Promise<number> {
   if (found !== null) await noteSilence(shell);
   if (found === null) shell.say('not installed; tock crontab install would add:');
   else {
-    for (const each of found) shell.say(cleanLine(each));
+    for (const each of found) shell.print(cleanLine(each));
     if (isCurrent) return 0;
     shell.say('this is not what this project needs now; tock crontab install would write:');
   }
-  shell.say(cleanLine(line));
+  shell.print(cleanLine(line));
   return 0;
 }
 

@@ -17,7 +17,7 @@ import { type AddressFlags, withAddress } from '../../flags/address-flags.js';
 import { ALLOW_VANISHING, EMBEDDED, SERVICE } from '../../flags/common-flags.js';
 import { count, examples, queues, withJson } from '../../flags/flags.js';
 import { aborted, action, type CommonOptions, type Shell, withTock } from '../../shell.js';
-import { cleanLine, paint, pasteable, STATUS_COLOURS } from '../../terminal.js';
+import { cleanLine, paint, STATUS_COLOURS } from '../../terminal.js';
 import { noteMisspelt } from '../../unknown-names.js';
 import { type Cell, drawTable } from '../../views/table.js';
 import { localTime, relative } from '../../views/time-text.js';
@@ -168,7 +168,7 @@ function nextCommands(
   const job = jobs.find(({ name }) => name === first?.job) ?? jobs[0];
   const run = job === undefined ? [] : [`tock run ${cleanLine(job.name)} --wait`];
   const commands = ['tock status', 'tock runs', ...run, ...(hasDashboard ? [] : ['tock dashboard'])];
-  return pasteable(`in another terminal: ${commands.join(', ')}`, process.stdout);
+  return `in another terminal: ${commands.join(', ')}`;
 }
 
 function noJobs(module: string): string {

@@ -178,7 +178,7 @@ async function waitForEnd(
   );
   const logs = flags.log ? await tock.runs.log(id) : null;
   shell.document({ ...made, run: ended, ...(logs === null ? {} : { log: logs }) });
-  if (!shell.json) for (const line of logs === null ? [] : logLines(logs)) shell.say(line);
+  if (!shell.json) for (const line of logs === null ? [] : logLines(logs)) shell.print(line);
   if (isFinished(ended.status)) sayOutcome(shell, ended);
   else shell.note(`stopped waiting; run ${id} is ${ended.status}: ${nextStep(ended)}`);
   return ended.status === 'succeeded' ? 0 : 1;
@@ -204,5 +204,5 @@ function sayOutcome(shell: Shell, run: RunRecord): void {
   const why = errorLine(run);
   if (why !== '') shell.say(`  ${why}`);
   if (run.status === 'dead') shell.say(paint('dim', `  details: tock show ${run.id} --stack`));
-  if (run.output !== null && run.output !== undefined) shell.say(jsonText(run.output, 2));
+  if (run.output !== null && run.output !== undefined) shell.print(jsonText(run.output, 2));
 }

@@ -94,13 +94,13 @@ const usage = (message: string) => new TockError('TOCK_BAD_OPTION', message);
 async function printCsv(shell: Shell, tock: Tock, filter: RunFilter, limit: number): Promise<number> {
   let isEmpty = true;
   for await (const batch of walkRuns(async page => await tock.runs.list(page), filter, limit)) {
-    if (isEmpty) shell.say(CSV_HEADER);
+    if (isEmpty) shell.print(CSV_HEADER);
     isEmpty = false;
-    shell.say(batch.map(csvLine).join('\n'));
+    shell.print(batch.map(csvLine).join('\n'));
   }
   if (!isEmpty) return 0;
   await requireKnown(shell, tock, filter);
-  shell.say(CSV_HEADER);
+  shell.print(CSV_HEADER);
   return 0;
 }
 

@@ -64,7 +64,7 @@ async function show(shell: Shell, { stack, follow, log }: ShowFlags, id: string)
     const run = await findRun(tock, checked);
     if (stop) {
       const ended = await followRun(shell, tock, run, stop, log === true);
-      if (isFinished(ended.status)) shell.say(page(ended, null, stack === true));
+      if (isFinished(ended.status)) sayPage(shell, ended, null, stack === true);
       else shell.note(`stopped following; run ${ended.id} is ${ended.status}: ${nextStep(ended)}`);
       return ended.status === 'succeeded' ? 0 : 1;
     }
@@ -72,7 +72,7 @@ async function show(shell: Shell, { stack, follow, log }: ShowFlags, id: string)
     shell.document(logs === null ? { run } : { run, log: logs });
     if (shell.json) return 0;
     await sayRun(shell, tock, run, stack === true);
-    for (const line of logs === null ? [] : logLines(logs)) shell.say(line);
+    for (const line of logs === null ? [] : logLines(logs)) shell.print(line);
     return 0;
   });
 }
@@ -100,10 +100,11 @@ export async function sayRun(shell: Shell, tock: Tock, run: RunRecord, withStack
   const frozen = isFinished(run.status) ? null : await tock.frozen();
   const overlooked = isFinished(run.status) ? null : await readOverlooked(database, run.id);
   const group = isWaitingJoin ? await tock.group(run.id) : null;
-  shell.say(page(run, group, withStack, { exception, frozen, overlooked }));
+  sayPage(shell, run, group, withStack, { exception, frozen, overlooked });
 }
 
-function page(
+function sayPage(
+  shell: Shell,
   run: RunRecord,
   group: GroupRecord | null,
   withStack: boolean,
@@ -112,7 +113,7 @@ function page(
     frozen = null,
     overlooked = null,
   }: { exception?: string | null; frozen?: Freeze | null; overlooked?: OverlookedRun | null } = {},
-): string {
+): void {
   const header = `${paint('bold', `run ${run.id} of ${nameOf(run)}`)}: ${paintStatus(run.status)}, ${STATUS_MEANINGS[run.status]}`;
   const { progress } = run;
   const facts: (readonly [string, string])[] = [
@@ -157,7 +158,7 @@ function page(
     ],
     ['progress', progress && run.status !== 'succeeded' ? progressBar(progress, process.stdout.isTTY) : ''],
   ];
-  return [
+  const lines = [
     header,
     ...facts
       .filter(([, value]) => value !== '')
@@ -165,8 +166,10 @@ function page(
     ...attemptLines(run, withStack),
     ...valueLines('payload', run.payload),
     ...valueLines('output', run.output),
-    `${paint('bold', 'next')}: ${nextStep(run, Date.now(), frozen, overlooked)}`,
-  ].join('\n');
+  ];
+  // Errors and payloads may hold anything.
+  for (const line of lines) shell.print(line);
+  shell.say(`${paint('bold', 'next')}: ${nextStep(run, Date.now(), frozen, overlooked)}`);
 }
 
 /** `6,000 succeeded, 12 dead, 3 running, 3,985 queued`. */

@@ -20,7 +20,7 @@ import { type Form, textOf } from './form.js';
 
 const MAX_LISTED = 200;
 /** What a request waits for. The command line has no such bound. */
-const MAX_RUNS = 5000;
+export const MAX_RUNS = 5000;
 const HAS_RUN: readonly OccurrenceState[] = [
   'succeeded',
   'retried',
@@ -121,7 +121,7 @@ interface BackfillPageProps {
   readonly problem: string | null;
 }
 
-const LEAD =
+export const LEAD =
   'Makes a run for each past occurrence that has none, due now, oldest first. Those that have had a run are left alone, so it is safe to repeat. Overlap, catch-up and jitter have no part in it.';
 
 function BackfillPage({ view, opened, from, to, plan, problem }: BackfillPageProps) {
