@@ -26,7 +26,11 @@ export function addPrune(program: Command): Command {
     .description(
       'Deletes old finished runs: detaches and drops the partitions whose time is over, except the runs of states that are kept longer. Deletes old keys and effects in batches, and creates the coming partitions. A worker that has the owner’s rights does the same once a day; what is not named here is kept as long as any live worker says. Safe to interrupt and to repeat. Needs the owner’s rights.',
     )
-    .option('--keep <duration>', 'how long finished runs are kept (default: as live workers say, or 90d)', duration)
+    .option(
+      '--keep <duration>',
+      'how long finished runs are kept (default: as live workers say, or 90d)',
+      duration,
+    )
     .option('--keep-succeeded <duration>', 'succeeded runs (default: as --keep)', duration)
     .option('--keep-dead <duration>', 'dead runs (default: as --keep)', duration)
     .option('--keep-cancelled <duration>', 'cancelled runs (default: as --keep)', duration)
