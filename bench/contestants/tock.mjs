@@ -11,7 +11,8 @@ export async function tockFrom(dist) {
  * `limit`: so many of its runs at once for each value of `key` in the payload. `lines`: so many that each run logs, of
  * `length` characters; `logs`: which of them are kept. `waitFor`: an event for which each run waits, by the `n` of its
  * payload; the handler gets what the event tells. `inserts`: each run inserts a row, `by` `db` or `transaction`; `batch`:
- * so many runs by one call. `fair`, `rate`, `changes`: as a job has them.
+ * so many runs by one call. `fair`, `rate`, `changes`: as a job has them. `jobs`: names of no-op jobs, in place of all this;
+ * `service`: whose they are.
  */
 function open(
   { createTock, defineJob },
@@ -28,6 +29,8 @@ function open(
     fair,
     rate,
     changes,
+    jobs,
+    service,
   } = {},
 ) {
   const text = 'x'.repeat(length);
@@ -37,7 +40,8 @@ function open(
   const concurrency = limit && { limit, key: ({ key }) => key };
   return createTock({
     connectionString: url,
-    jobs: [
+    ...(service ? { service } : {}),
+    jobs: jobs?.map(name => defineJob({ name, run: (_, payload) => handler(payload) })) ?? [
       inserts
         ? defineJob(inserting(inserts, handler))
         : defineJob({

@@ -111,6 +111,7 @@ async function serve({ worker }, { url, settings, handlerMs = 0, waits = false }
   const go = waits ? told('go') : undefined;
   process.send({ ready: true });
   await go;
+  const cpuBefore = process.cpuUsage();
   const running = await worker(url, { ...settings, handler, completed: complete });
   process.send({ started: true });
   let sent = -1;
@@ -129,7 +130,8 @@ async function serve({ worker }, { url, settings, handlerMs = 0, waits = false }
   await stopped;
   clearInterval(teller);
   await running.stop();
-  return { handled: done, latencies, completions, handlersMs };
+  const { user, system } = process.cpuUsage(cpuBefore);
+  return { handled: done, latencies, completions, handlersMs, cpuSeconds: (user + system) / 1e6 };
 }
 
 /**

@@ -46,7 +46,8 @@ export async function drain({ who, settings, url, sql, count, before, waiting, k
 /**
  * The same by several processes at once; `meanwhile` may enqueue more, and gives how many. They stop after
  * `atMostSeconds`; then what they have not executed must still wait. `warmPerSecond`: runs per second from when a
- * quarter of all was executed, which leaves out the start of the processes.
+ * quarter of all was executed, which leaves out the start of the processes. `settings`: of all, or a list with those of
+ * each.
  */
 export async function drainTogether({
   who,
@@ -54,14 +55,16 @@ export async function drainTogether({
   sql,
   count,
   processes,
+  settings,
   meanwhile,
   atMostSeconds,
   ...options
 }) {
   await settle(sql);
-  const children = Array.from({ length: processes }, () =>
-    startChild({ role: 'serve', who, url, ...options, waits: true }),
-  );
+  const children = Array.from({ length: processes }, (_, place) => {
+    const own = Array.isArray(settings) ? settings[place] : settings;
+    return startChild({ role: 'serve', who, url, settings: own, ...options, waits: true });
+  });
   await Promise.all(children.map(({ next }) => next('ready')));
   const results = Promise.all(children.map(({ result }) => result));
   results.catch(() => undefined);
@@ -88,7 +91,8 @@ export async function drainTogether({
   const handlersMs = found.reduce((sum, each) => sum + each.handlersMs, 0);
   const latencies = found.flatMap(each => each.latencies);
   const handlerMs = handlersMs / Math.max(1, handled);
-  return { seconds, handled, shares, latencies, handlerMs, warmPerSecond };
+  const cpuSeconds = found.reduce((sum, each) => sum + each.cpuSeconds, 0);
+  return { seconds, handled, shares, latencies, handlerMs, warmPerSecond, cpuSeconds };
 }
 
 /** Waits until `done()` says so many, or for so long; fails with `ended`, and where nothing moves any more. */

@@ -35,6 +35,7 @@ import { spread } from './spread.mjs';
 import { standby } from './standby.mjs';
 import { throughput } from './throughput.mjs';
 import { tick } from './tick.mjs';
+import { twoServices } from './two-services.mjs';
 import { urgent } from './urgent.mjs';
 import { besideWaiting, resumed } from './waits.mjs';
 import { watched } from './watched.mjs';
@@ -51,6 +52,7 @@ export const MEASURES = [
   batches,
   load,
   queues,
+  twoServices,
   limits,
   fair,
   weights,

@@ -707,6 +707,182 @@ with due as materialized (
 select due.id, due.needs_admission, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned
 from due left join claimed c on c.id = due.id;
 
+-- claim-own
+with recursive watermarks as materialized (
+  select m.queue collate "C" as queue, m.priority, m.after_at, m.after_id from unnest((select $1::text[]), (select $2::integer[]),
+    (select $3::timestamptz[]), (select $4::bigint[])) with ordinality as m(queue, priority, after_at, after_id, turn)
+), gaps as materialized (
+  select b.queue, b.priority, lead(b.queue, 1, '~') over borders as before_queue, lead(b.priority, 1, 0) over borders as before_priority
+  from (select '' collate "C" as queue, 0 as priority union all select w.queue, w.priority from watermarks w) b
+  window borders as (order by b.queue, b.priority)
+), others as (
+  select n.queue, n.priority, g.before_queue, g.before_priority
+  from gaps g cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (g.queue, g.priority) and (r.queue, r.priority) < (g.before_queue, g.before_priority)
+    order by r.queue, r.priority limit 1) n
+  union all
+  select n.queue, n.priority, p.before_queue, p.before_priority
+  from others p cross join lateral (
+    select r.queue, r.priority from tock.job_runs_live r
+    where r.blocked_on is null and (r.queue, r.priority) > (p.queue, p.priority) and (r.queue, r.priority) < (p.before_queue, p.before_priority)
+    order by r.queue, r.priority limit 1) n
+), queue_lanes as (
+  select w.* from watermarks w
+  union all
+  select o.queue, o.priority, timestamptz '-infinity', 0 from others o
+), open as materialized (
+  select p.queue, p.priority, case when (q.concurrency is not null or q.rate_count is not null) then timestamptz '-infinity' else p.after_at end as after_at, p.after_id, (q.concurrency is not null or q.rate_count is not null) as is_limited,
+    least($5::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
+  from queue_lanes p left join tock.job_queues q on q.name = p.queue
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $6::text[]) is null then q.relayed_to is null else p.queue = any($6) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
+    and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
+    and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or q.rate_next_at > tock.now()
+    + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
+    and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and (r.run_at, r.id) > (case when (q.concurrency is not null or q.rate_count is not null) then timestamptz '-infinity' else p.after_at end, p.after_id)
+      order by r.run_at, r.id limit 1)
+), shares as materialized (
+  select o.*, least(o.room, ceil($5::integer::numeric / o.siblings)::integer) as share,
+    (row_number() over (order by o.priority, o.queue <= $7 collate "C", o.queue))::integer as lane
+  from open o order by o.priority, o.queue <= $7 collate "C", o.queue
+), found as materialized (
+  select d.id, d.run_at, d.needs_admission, o.lane, o.priority, o.share
+  from shares o cross join lateral (
+    select r.id, r.run_at, o.is_limited or r.slot_keys is not null as needs_admission from tock.job_runs_live r
+    where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and (r.run_at, r.id) > (o.after_at, o.after_id) and r.job <> all((select $8::text[])::text[])
+    order by r.run_at, r.id
+    limit o.share
+    for update of r skip locked
+  ) d
+  limit $5::integer
+), taken as materialized (
+  select f.priority, f.lane, f.share, count(*) as count, max(f.run_at) as at, bool_or(f.needs_admission) as needs_admission from found f group by f.priority, f.lane, f.share
+), due as materialized (
+  select f.id, f.needs_admission from found f
+  where f.priority <= coalesce((select min(t.priority) from taken t where t.count >= t.share), f.priority)
+), claimed as (
+  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $9,
+    locked_until = tock.now() + $10 * interval '1 millisecond', started_at = tock.now()
+  where r.id = any(array(select id from due where not needs_admission))
+  returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
+  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+      and r.began_at is null and r.has_parents is null
+    then to_jsonb(r.slot_keys) else
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', case when r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now()
+        then ((extract(epoch from tock.now()) - extract(epoch from r.start_by)) * 1000)::float8 > tock.frozen_ms(coalesce(r.scheduled_for, r.created_at)) else false end)
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.began_at is null then '{}'::jsonb
+      else jsonb_build_object('begun', jsonb_build_object('ageMs', (extract(epoch from (tock.now() - r.began_at)) * 1000)::float8, 'snoozes', coalesce(r.snoozes, 0))) end
+    || case when r.has_parents then '{"has_parents": true}'::jsonb else '{}' end
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned
+)
+select c.id, c.fence, c.job, c.attempts, c.max_attempts, c.payload, c.idempotency_key, c.trigger, c.planned, null::text as ids, null::text as needs_admission, null::json as lanes, null::json as taken from claimed c
+union all
+select null, null, null, null, null, null, null, null, null, array_agg(d.id)::text, (array_agg(d.id) filter (where d.needs_admission))::text,
+  (select json_agg(json_build_array(s.queue, s.priority, s.is_limited) order by s.lane) from shares s),
+  (select json_agg(json_build_array(t.lane, t.count, t.count >= t.share, t.at, t.needs_admission) order by t.lane) from taken t)
+from due d having count(*) > 0;
+
+-- claim-own-in-lane
+with due as materialized (
+  select d.id, d.run_at from (
+    select r.id, r.run_at from tock.job_runs_live r
+    where r.queue = (select $1::text) and r.priority = (select $2::integer)
+      and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null
+      and (r.run_at, r.id) > ((select $3::timestamptz), (select $4::bigint)) and not (not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or $1 = 'tock:alerts') or exists (select from tock.job_queues q where q.name = $1
+      and ((q.concurrency is not null or q.rate_count is not null) or not (q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and case when (select $5::text[]) is null then q.relayed_to is null else $1 = any($5) end)))) and r.job <> all((select $6::text[])::text[])
+    order by r.run_at, r.id
+    limit 2000
+    for update of r skip locked
+  ) d
+  limit (select $7::integer)
+), carried as materialized (
+  select array_agg(id)::text as ids, min(id) as carrier,
+    json_build_array(json_build_array(1, count(*), count(*) >= $7, max(run_at))) as taken from due
+)
+update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $8,
+    locked_until = tock.now() + $9 * interval '1 millisecond', started_at = tock.now()
+where r.id = any(array(select id from due))
+returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
+  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+      and r.began_at is null and r.has_parents is null
+    then to_jsonb(r.slot_keys) else
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', case when r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now()
+        then ((extract(epoch from tock.now()) - extract(epoch from r.start_by)) * 1000)::float8 > tock.frozen_ms(coalesce(r.scheduled_for, r.created_at)) else false end)
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.began_at is null then '{}'::jsonb
+      else jsonb_build_object('begun', jsonb_build_object('ageMs', (extract(epoch from (tock.now() - r.began_at)) * 1000)::float8, 'snoozes', coalesce(r.snoozes, 0))) end
+    || case when r.has_parents then '{"has_parents": true}'::jsonb else '{}' end
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
+  case when r.id = (select carrier from carried) then (select ids from carried) end as ids,
+  case when r.id = (select carrier from carried) then (select taken from carried) end as taken;
+
+-- claim-own-in-lanes
+with open as materialized (
+  select m.*, ceil($1::integer::numeric / count(*) over (partition by m.priority))::integer as share
+  from unnest((select $2::text[]), (select $3::integer[]),
+    (select $4::timestamptz[]), (select $5::bigint[])) with ordinality as m(queue, priority, after_at, after_id, turn)
+  where not (not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or m.queue = 'tock:alerts') or exists (select from tock.job_queues q where q.name = m.queue
+      and ((q.concurrency is not null or q.rate_count is not null) or not (q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and case when (select $6::text[]) is null then q.relayed_to is null else m.queue = any($6) end))))
+  order by m.priority, m.turn
+), found as materialized (
+  select d.id, d.run_at, o.turn, o.priority, o.share
+  from open o cross join lateral (
+    select r.id, r.run_at from tock.job_runs_live r
+    where r.queue = o.queue and r.priority = o.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null and (r.run_at, r.id) > (o.after_at, o.after_id) and r.job <> all((select $7::text[])::text[])
+    order by r.run_at, r.id
+    limit o.share
+    for update of r skip locked
+  ) d
+  limit $1::integer
+), taken as materialized (
+  select f.priority, f.turn, f.share, count(*) as count, max(f.run_at) as at from found f group by f.priority, f.turn, f.share
+), due as materialized (
+  select f.id from found f
+  where f.priority <= coalesce((select min(t.priority) from taken t where t.count >= t.share), f.priority)
+), carried as materialized (
+  select array_agg(d.id)::text as ids, min(d.id) as carrier,
+    (select json_agg(json_build_array(t.turn, t.count, t.count >= t.share, t.at) order by t.priority, t.turn) from taken t) as taken
+  from due d
+)
+update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $8,
+    locked_until = tock.now() + $9 * interval '1 millisecond', started_at = tock.now()
+where r.id = any(array(select id from due))
+returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
+  case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
+      and r.began_at is null and r.has_parents is null
+    then to_jsonb(r.slot_keys) else
+    jsonb_build_object('occurrence_count', r.occurrence_count, 'slot_keys', r.slot_keys,
+      'scheduled_for', (extract(epoch from r.scheduled_for) * 1000)::float8, 'interval_start', (extract(epoch from r.interval_start) * 1000)::float8,
+      'is_late', case when r.attempts = 1 and r.releases = 0 and r.generation = 1 and r.began_at is null and r.start_by < tock.now()
+        then ((extract(epoch from tock.now()) - extract(epoch from r.start_by)) * 1000)::float8 > tock.frozen_ms(coalesce(r.scheduled_for, r.created_at)) else false end)
+    || coalesce((select jsonb_build_object('definition', d.name, 'window', case when d.active_window is not null then
+        jsonb_build_object('hours', d.active_window, 'timezone', d.timezone, 'outside', d.outside_window, 'now', floor((extract(epoch from tock.now()) * 1000)::float8)) end)
+      from tock.job_definitions d where d.id = r.definition_id), '{}')
+    || case when r.began_at is null then '{}'::jsonb
+      else jsonb_build_object('begun', jsonb_build_object('ageMs', (extract(epoch from (tock.now() - r.began_at)) * 1000)::float8, 'snoozes', coalesce(r.snoozes, 0))) end
+    || case when r.has_parents then '{"has_parents": true}'::jsonb else '{}' end
+    || case when r.traceparent is null then '{}'::jsonb
+      else jsonb_build_object('trace', jsonb_build_object('traceparent', r.traceparent, 'queue', r.queue)) end end as planned,
+  case when r.id = (select carrier from carried) then (select ids from carried) end as ids,
+  case when r.id = (select carrier from carried) then (select taken from carried) end as taken;
+
 -- claim-upkeep
 -- One process, whose role may do the work, writes the row of a turn; the others do nothing more. What a crash left
 -- behind is due too.

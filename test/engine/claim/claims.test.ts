@@ -2,6 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Claims } from '../../../src/engine/claim/claims.js';
 import type { Engine } from '../../../src/engine/engine.js';
+import { defineJob } from '../../../src/index.js';
+import { createRegistry } from '../../../src/model/job/registry.js';
 import { silentLogger } from '../../../src/model/logger.js';
 import type { Database } from '../../../src/store/connection/database.js';
 import type { QueueLane } from '../../../src/store/runs/claim/claim.js';
@@ -58,7 +60,9 @@ const open = (goesOn: boolean) => {
   };
   const settings = { leaseMs: 60_000 };
   const logger = { ...silentLogger, warn: ({ event }: { event?: unknown }) => warnings.push(event) };
-  return new Claims({ clock, database: { ...database, run }, settings, logger } as unknown as Engine, {
+  const registry = createRegistry([defineJob({ name: 'noop', run: () => null })]);
+  const engine = { clock, database: { ...database, run }, registry, settings, logger };
+  return new Claims(engine as unknown as Engine, {
     workerId: WORKER,
     queues: null,
     goesOn,
