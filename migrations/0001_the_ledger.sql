@@ -797,7 +797,6 @@ create table tock.ticks (
   clock_ms   bigint not null,
   stopped_at timestamptz,
   silences   tstzmultirange,
-  retention  jsonb,
   primary key (host, folder, kind, service),
   constraint ticks_kind_check check (kind in ('tick', 'daemon', 'library'))
 ) with (fillfactor = 50);
@@ -811,7 +810,6 @@ comment on column tock.ticks.version is 'Of Tock.';
 comment on column tock.ticks.zone_data is 'Of Node''s time zone data, such as 2025c.';
 comment on column tock.ticks.clock_ms is 'The host''s clock minus that of the database, in milliseconds.';
 comment on column tock.ticks.silences is 'When it did not tick for longer than usual, of the last week; null: never yet. In what all rows have in common, nothing ticked.';
-comment on column tock.ticks.retention is 'How long it keeps what, in milliseconds; false: nothing is to be pruned by itself.';
 comment on column tock.ticks.stopped_at is 'When a daemon was stopped in order; it is not missed.';
 
 -- Effects -----------------------------------------------------------------------------------------
@@ -2877,10 +2875,10 @@ create table tock.upkeep (
   kind text primary key,
   at   timestamptz not null default tock.now()
 );
-insert into tock.upkeep (kind) values ('partitions'), ('retention'), ('pruned');
+insert into tock.upkeep (kind, at) values ('partitions', tock.now()), ('retention', tock.now() + interval '22 hours'), ('pruned', tock.now());
 
 comment on table tock.upkeep is 'When maintenance was last done, by one of all processes.';
-comment on column tock.upkeep.kind is 'partitions: makes those that are missing, once an hour. retention: whose turn it is, once a day. pruned: when retention was last whole. pruned-runs, pruned-keys: up to when retention has deleted.';
+comment on column tock.upkeep.kind is 'partitions: makes those that are missing, once an hour. retention: when somebody is to prune next. pruned: when all that was old was gone. keeps ...: when a process last ticked that keeps this, in milliseconds, or false. pruned-runs, pruned-keys: up to when retention has deleted.';
 
 -- The identity of the database --------------------------------------------------------------------
 

@@ -307,6 +307,7 @@ export type {
   PruneProgress,
   PruneResult,
   QueueHandOffs,
+  RetentionOptions,
   RunReport,
   SchedulerStatus,
   SchedulerView,

@@ -247,9 +247,11 @@ describe('time', () => {
         ['store', 'engine', 'answers'].includes(roomOf(file)) &&
         other.test(read(file).replace(/^\s*(?:\/\/|\*).*$/gm, '')),
     );
-    // The bookkeeping of migrations is there before tock.now() is; a snapshot's age, a replica's lag, the age of the
-    // server's statistics, and how long ago a worker reaped are not the scheduler's time.
+    // The bookkeeping of migrations is there before tock.now() is; how far a host's clock is from the server's, a
+    // snapshot's age, a replica's lag, the age of the server's statistics, and how long ago a worker reaped are not the
+    // scheduler's time.
     expect(asking).toEqual([
+      path.join('src', 'store', 'partitions', 'upkeep.ts'),
       path.join('src', 'store', 'reads', 'capacity.ts'),
       path.join('src', 'store', 'reads', 'figures.ts'),
       path.join('src', 'store', 'reads', 'replica-lag.ts'),

@@ -27,6 +27,8 @@ export interface Background extends Pick<BeatAlerts, 'afterFailure'> {
 const UPKEEP_EVERY_MS = 3_600_000;
 /** How many times as long as a batch took its pause is. */
 const PAUSE = 19;
+/** A batch that spans a suspension of the host took long only by the clock. */
+const MAX_PAUSE_MS = 60_000;
 
 /**
  * @param signal ends the work that is under way
@@ -67,16 +69,14 @@ function hourlyUpkeep(engine: Engine, signal: AbortSignal) {
   let dueAt = 0;
   let working: Promise<void> | null = null;
   /** It prunes a twentieth of the time, so that no run waits for it. */
-  const rest = (tookMs: number) => clock.sleep(PAUSE * tookMs, signal);
+  const rest = (tookMs: number) => clock.sleep(Math.min(PAUSE * tookMs, MAX_PAUSE_MS), signal);
   return {
     async startIfDue() {
       if (clock.now() < dueAt || working !== null) return;
       dueAt = clock.now() + UPKEEP_EVERY_MS;
-      const { made, carried } = await beginUpkeep(engine, signal);
+      const { made, kept } = await beginUpkeep(engine, false, signal);
       working = made
-        .then(() =>
-          carried === null ? undefined : pruneInTurn(engine, carried, { signal, rest, mayCopy: true }),
-        )
+        .then(() => (kept === null ? undefined : pruneInTurn(engine, kept, { signal, rest, mayCopy: true })))
         .finally(() => {
           working = null;
         });

@@ -7,7 +7,7 @@ import { WEBHOOK_PREFIX } from '../model/changes/changes-option.js';
 import { webhooksOf } from '../model/changes/webhook.js';
 import type { Clock } from '../model/clock.js';
 import type { Registry } from '../model/job/registry.js';
-import { carriedText, type Retention } from '../model/planning/retention.js';
+import { keptText, type Retention } from '../model/planning/retention.js';
 import { noOutcomes } from '../model/run/outcome-counts.js';
 import type { AlertLimits } from '../store/alerts/conditions.js';
 import { queryWithin } from '../store/connection/deadline.js';
@@ -72,7 +72,7 @@ export async function askIdleTick(options: IdleTickOptions): Promise<TickSummary
       kind: options.kind,
       service: options.service,
       fingerprint,
-      retention: carriedText(options.retention),
+      keeps: keptText(options.retention),
     };
     if (!(await askWhetherIdle(session, { queues, migrations, alerts }, ticker))) return null;
   } catch (error) {

@@ -1,6 +1,6 @@
 // Notes that this process ticks, for those who watch that something does.
 import { processIdentity } from '../environment/process-identity.js';
-import { carriedText } from '../model/planning/retention.js';
+import { keptText } from '../model/planning/retention.js';
 import { isConnectionFailure } from '../store/connection/errors.js';
 import { noteStopped, noteTick } from '../store/definitions/ticks.js';
 import type { TickKind } from '../store/schema/tables.js';
@@ -22,7 +22,7 @@ export async function noteOwnTick(
       kind,
       service,
       fingerprint: registry.definitions.length === 0 ? '' : registry.fingerprint,
-      retention: carriedText(settings.retention),
+      keeps: keptText(settings.retention),
     });
   } catch (error) {
     if (isConnectionFailure(error)) throw error;

@@ -13,7 +13,7 @@ import { createRollUp } from './metrics/roll-up.js';
 import { noteOwnTick } from './note-tick.js';
 import { addTo, offerDue } from './offer/offering.js';
 import { type Reaping, reap } from './reap.js';
-import { beginUpkeep, pruneInTurn, type Upkeep } from './retention/upkeep.js';
+import { beginUpkeep, passOn, pruneInTurn, type Upkeep } from './retention/upkeep.js';
 import { lookForWebhooks } from './webhooks/look.js';
 import { openWorker } from './worker/worker.js';
 import type { Worker } from './worker/worker-interface.js';
@@ -60,10 +60,13 @@ export async function runTick(engine: Engine, options: TickOptions): Promise<Tic
   await noteOwnTick(engine, options.kind ?? 'tick');
   const offers = relaysToSql && (options.offers ?? options.queues === undefined);
   const offered = offers ? await offerDue(engine, options.signal) : noOutcomes();
-  const upkeep = await beginUpkeep(engine, options.signal);
+  const upkeep = await beginUpkeep(engine, true, options.signal);
   const executing = executeDue(engine, options, startedAt, { preparation, waitsForCode, hasFair });
   await Promise.allSettled([executing, upkeep.made]);
-  const execution = await executing;
+  const execution = await executing.catch(async (error: unknown) => {
+    if (upkeep.kept !== null) await passOn(engine);
+    throw error;
+  });
   // What has come since, and what there was no room for: workers have claimed meanwhile.
   if (offers) addTo(offered, await offerDue(engine, options.signal));
   addTo(execution.executed, offered);
@@ -133,21 +136,22 @@ async function executeDue(
   }
 }
 
-/** By drops and in batches: a copy might not end in time, and would be begun anew by each tick. */
+/** Prunes in what is left of the budget, if it is this tick's turn. */
 async function pruneUntil(
   engine: Engine,
-  { carried }: Upkeep,
+  { kept }: Upkeep,
   until: number,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  if (carried === null) return;
+  if (kept === null) return;
   const isOver = new AbortController();
   const stop = () => isOver.abort();
-  const timer = engine.clock.setTimeout(stop, Math.max(0, until - engine.clock.now()));
-  if (signal?.aborted) stop();
+  const leftMs = until - engine.clock.now();
+  const timer = engine.clock.setTimeout(stop, Math.max(0, leftMs));
+  if (signal?.aborted || leftMs <= 0) stop();
   signal?.addEventListener('abort', stop);
   try {
-    await pruneInTurn(engine, carried, { signal: isOver.signal, mayCopy: false });
+    await pruneInTurn(engine, kept, { signal: isOver.signal, mayCopy: false });
   } finally {
     engine.clock.clear(timer);
     signal?.removeEventListener('abort', stop);

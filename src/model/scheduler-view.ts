@@ -231,8 +231,8 @@ export type Keep =
 /** Options of `prune`. */
 export interface PruneOptions {
   /**
-   * Counted from a run's end. The default of each is the longest that any live worker carries as its
-   * `retention`; where there is none, `90d`, and what is said below.
+   * Counted from a run's end. The default of each is the longest that a process has kept within a week by its
+   * `retention`; where that of none is known, `90d`, and what is said below.
    */
   readonly keep?: Keep | undefined;
   /** Of keys and effects. Default `400d`, or the longest `keep` if that is longer. */
@@ -288,7 +288,7 @@ export interface PruneResult {
   readonly partition: 'month' | 'day';
   /** Left to the next prune for lack of locks: partitions past their time, or `coming partitions`. */
   readonly left: readonly string[];
-  /** Another prune is running, so nothing was done. */
+  /** Another prune changes partitions now: they were left to it, and runs and keys too. */
   readonly isBusy: boolean;
 }
 

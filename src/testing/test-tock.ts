@@ -101,8 +101,8 @@ const EXPIRE = `
 update tock.job_runs_live set locked_until = tock.now() - interval '1 millisecond', run_at = least(run_at, tock.now())
 where status = 'running' and ($1::bigint is null or id = $1) returning id`;
 
-/** A test's database is its own, so other jobs on it are meant. */
-const MAY_VANISH = { allowVanishing: true } as const;
+/** A test's database is its own: other jobs on it are meant, and a leap of the clock must not remove runs. */
+const DEFAULTS = { allowVanishing: true, retention: false } as const;
 
 /**
  * Opens a migrated Tock in a database of its own. Its jobs are registered by the first drain.
@@ -131,7 +131,7 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
     ...(connections === undefined ? {} : { connections }),
   });
   const tock = createTock({
-    ...MAY_VANISH,
+    ...DEFAULTS,
     ...rest,
     jobs,
     logger,
@@ -223,7 +223,7 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
     },
     another: ({ jobs: others, logger: otherLogger, ...more } = {}) => {
       const other = createTock({
-        ...MAY_VANISH,
+        ...DEFAULTS,
         ...rest,
         ...more,
         ...reach,

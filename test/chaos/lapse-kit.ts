@@ -19,7 +19,7 @@ export interface LapseKit extends TestTock {
 /** The clock stands: so the tests do the same on each day of a month. */
 export const NOW = '2031-06-15T12:00:00Z';
 export async function openLapseKit(): Promise<LapseKit> {
-  const test = await openTestTock([noop], { retention: false });
+  const test = await openTestTock([noop]);
   await test.setClock(NOW);
   // Nobody else makes partitions.
   await test.sql('update tock.upkeep set at = tock.now()');

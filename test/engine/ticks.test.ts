@@ -20,7 +20,7 @@ const ticks = async () =>
     `select host, kind, tick_count::int as count, stopped_at is not null as stopped from tock.ticks order by host, kind`,
   );
 
-const ASKED = { prunes: false, hostMs: 0 };
+const ASKED = { prunes: false, mayCopy: false, hostMs: 0 };
 
 describe('the record of ticks', () => {
   it('has the ticks of an app, one in half a minute', async () => {

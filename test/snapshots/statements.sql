@@ -884,8 +884,8 @@ returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_
   case when r.id = (select carrier from carried) then (select taken from carried) end as taken;
 
 -- claim-upkeep
--- One process, whose role may do the work, writes the row of a turn; the others do nothing more. What a crash left
--- behind is due too.
+-- One process, whose role may do the work, writes the row of a turn; the others do nothing more. A row from too far in
+-- the future counts as due, because the clock may have been set back. What a crash left behind is due too.
 with due as (
   select from tock.upkeep where kind = 'partitions' and (at < tock.now() - interval '1 hour' or at > tock.now())
 ), mine as (
@@ -893,17 +893,21 @@ with due as (
   where kind = 'partitions' and (at < tock.now() - interval '1 hour' or at > tock.now())
     and has_function_privilege('tock.create_partitions(integer, text)', 'execute')
   returning 1
-), carried as (
-  select t.retention from tock.ticks t
-  where t.at > tock.now() - interval '1 day' and t.stopped_at is null and t.retention is not null
+), kept as (
+  select substr(k.kind, 7)::jsonb as what from tock.upkeep k where k.kind like 'keeps %' and k.at > (select min(least(p.at, tock.now())) from tock.upkeep p where p.kind = 'pruned')
+  - interval '7 days'
 ), prunes as (
   -- Only the owner may drop partitions. Where a clock is wrong by a day, what is old cannot be told.
-  update tock.upkeep set at = tock.now()
-  where kind = 'retention' and (at < tock.now() - interval '1 day' or at > tock.now()) and $1::boolean
+  update tock.upkeep set at = tock.now() + interval '22 hours'
+  where kind = 'retention' and $1::boolean
+    and (at < tock.now() - case when $2::boolean then interval '0' else interval '90 minutes' end
+      or at > tock.now() + interval '22 hours' + interval '1 minute')
     and pg_has_role((select c.relowner from pg_class c where c.oid = 'tock.job_runs_finished'::regclass), 'usage')
-    and abs(extract(epoch from clock_timestamp()) - $2::float8 / 1000) < 86400
-    and not exists (select from carried c where c.retention = 'false')
+    and abs(extract(epoch from clock_timestamp()) - $3::float8 / 1000) < 86400
+    and not exists (select from kept k where k.what = 'false')
   returning 1
+), unkept as (
+  delete from tock.upkeep where exists (select from due) and kind like 'keeps %' and at < tock.now() - interval '400 days'
 ), gone as (
   -- Hosts that ticked no more for a week; those that ticked a few times only, such as containers that live for
   -- one tick, for a day. Counted from the latest tick, which stays on record.
@@ -917,7 +921,7 @@ select case when exists (select from mine) then
       or exists (select from pg_constraint c where c.conrelid = 'tock.job_runs_finished_default'::regclass
         and c.conname = 'job_runs_finished_default_bounds'))
   else false end as "areDue",
-  case when exists (select from prunes) then (select coalesce(jsonb_agg(c.retention), '[]') from carried c) end as carried;
+  case when exists (select from prunes) then (select coalesce(jsonb_agg(k.what), '[]') from kept k) end as kept;
 
 -- claim-waiting
 with due as materialized (
@@ -2150,16 +2154,21 @@ with recursive queue_lanes as (
     exists (select from queue_lanes p cross join lateral (
       select r.id from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') order by r.run_at, r.id limit 1) d where p.queue = s.name)
     or exists (select from tock.fair_keys k where k.queue = s.name and (k.is_ready or k.ready_at <= tock.now())))) else true end as is_idle
+), kept as (
+  insert into tock.upkeep as u (kind, at) select 'keeps ' || $6::text, tock.now()
+  from question where is_idle and not exists (select from tock.upkeep n where n.kind = 'keeps ' || $6::text
+    and n.at between tock.now() - interval '1 hour' and tock.now() + interval '1 minute')
+  on conflict (kind) do update set at = tock.now()
 ), noted as (
-  insert into tock.ticks as t (host, folder, kind, service, fingerprint, version, node, zone_data, retention, clock_ms)
-  select $6, $7, $8, $2, $3, $9, $10, $5, $11::jsonb, round($12::float8 - extract(epoch from tock.now())::float8 * 1000)
+  insert into tock.ticks as t (host, folder, kind, service, fingerprint, version, node, zone_data, clock_ms)
+  select $7, $8, $9, $2, $3, $10, $11, $5, round($12::float8 - extract(epoch from tock.now())::float8 * 1000)
   from question where is_idle and not exists (
-    select from tock.ticks n where n.host = $6 and n.folder = $7 and n.kind = $8 and n.service = $2
-      and n.fingerprint = $3 and n.version = $9 and n.node = $10 and n.retention = $11::jsonb
+    select from tock.ticks n where n.host = $7 and n.folder = $8 and n.kind = $9 and n.service = $2
+      and n.fingerprint = $3 and n.version = $10 and n.node = $11
       and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
   on conflict (host, folder, kind, service) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
     fingerprint = excluded.fingerprint, set_at = case when t.fingerprint is distinct from excluded.fingerprint then tock.now() else t.set_at end,
-    node = excluded.node, zone_data = excluded.zone_data, retention = excluded.retention, clock_ms = excluded.clock_ms, stopped_at = null,
+    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null,
     silences = case when tock.now() - t.at > greatest(interval '100 seconds', (t.at - t.first_at) / greatest(t.tick_count - 1, 1) * 1.7) then (coalesce(t.silences, '{}') + tstzmultirange(tstzrange(t.at, tock.now(), '()')))
       * tstzmultirange(tstzrange(tock.now() - interval '7 days', null)) else t.silences end
 )
@@ -2257,16 +2266,21 @@ with recursive queue_lanes as (
     exists (select from queue_lanes p cross join lateral (
       select r.id from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') order by r.run_at, r.id limit 1) d where p.queue = s.name)
     or exists (select from tock.fair_keys k where k.queue = s.name and (k.is_ready or k.ready_at <= tock.now())))) else true end as is_idle
+), kept as (
+  insert into tock.upkeep as u (kind, at) select 'keeps ' || $11::text, tock.now()
+  from question where is_idle and not exists (select from tock.upkeep n where n.kind = 'keeps ' || $11::text
+    and n.at between tock.now() - interval '1 hour' and tock.now() + interval '1 minute')
+  on conflict (kind) do update set at = tock.now()
 ), noted as (
-  insert into tock.ticks as t (host, folder, kind, service, fingerprint, version, node, zone_data, retention, clock_ms)
-  select $11, $12, $13, $2, $3, $14, $15, $5, $16::jsonb, round($17::float8 - extract(epoch from tock.now())::float8 * 1000)
+  insert into tock.ticks as t (host, folder, kind, service, fingerprint, version, node, zone_data, clock_ms)
+  select $12, $13, $14, $2, $3, $15, $16, $5, round($17::float8 - extract(epoch from tock.now())::float8 * 1000)
   from question where is_idle and not exists (
-    select from tock.ticks n where n.host = $11 and n.folder = $12 and n.kind = $13 and n.service = $2
-      and n.fingerprint = $3 and n.version = $14 and n.node = $15 and n.retention = $16::jsonb
+    select from tock.ticks n where n.host = $12 and n.folder = $13 and n.kind = $14 and n.service = $2
+      and n.fingerprint = $3 and n.version = $15 and n.node = $16
       and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
   on conflict (host, folder, kind, service) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
     fingerprint = excluded.fingerprint, set_at = case when t.fingerprint is distinct from excluded.fingerprint then tock.now() else t.set_at end,
-    node = excluded.node, zone_data = excluded.zone_data, retention = excluded.retention, clock_ms = excluded.clock_ms, stopped_at = null,
+    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null,
     silences = case when tock.now() - t.at > greatest(interval '100 seconds', (t.at - t.first_at) / greatest(t.tick_count - 1, 1) * 1.7) then (coalesce(t.silences, '{}') + tstzmultirange(tstzrange(t.at, tock.now(), '()')))
       * tstzmultirange(tstzrange(tock.now() - interval '7 days', null)) else t.silences end
 )
@@ -2839,20 +2853,27 @@ on conflict (kind) do update set at = excluded.at where u.at < excluded.at;
 update tock.ticks set stopped_at = tock.now() where host = $1 and folder = $2 and kind = $3 and service = $4;
 
 -- note-tick
-insert into tock.ticks as t (host, folder, kind, service, fingerprint, version, node, zone_data, retention, clock_ms)
-  select $1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb, round($10::float8 - extract(epoch from tock.now())::float8 * 1000)
+with kept as (
+  insert into tock.upkeep as u (kind, at) select 'keeps ' || $1::text, tock.now()
+  from (values (true)) always(yes) where yes and not exists (select from tock.upkeep n where n.kind = 'keeps ' || $1::text
+    and n.at between tock.now() - interval '1 hour' and tock.now() + interval '1 minute')
+  on conflict (kind) do update set at = tock.now()
+)
+  insert into tock.ticks as t (host, folder, kind, service, fingerprint, version, node, zone_data, clock_ms)
+  select $2, $3, $4, $5, $6, $7, $8, $9, round($10::float8 - extract(epoch from tock.now())::float8 * 1000)
   from (values (true)) always(yes) where yes and not exists (
-    select from tock.ticks n where n.host = $1 and n.folder = $2 and n.kind = $3 and n.service = $4
-      and n.fingerprint = $5 and n.version = $6 and n.node = $7 and n.retention = $9::jsonb
+    select from tock.ticks n where n.host = $2 and n.folder = $3 and n.kind = $4 and n.service = $5
+      and n.fingerprint = $6 and n.version = $7 and n.node = $8
       and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
   on conflict (host, folder, kind, service) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
     fingerprint = excluded.fingerprint, set_at = case when t.fingerprint is distinct from excluded.fingerprint then tock.now() else t.set_at end,
-    node = excluded.node, zone_data = excluded.zone_data, retention = excluded.retention, clock_ms = excluded.clock_ms, stopped_at = null,
+    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null,
     silences = case when tock.now() - t.at > greatest(interval '100 seconds', (t.at - t.first_at) / greatest(t.tick_count - 1, 1) * 1.7) then (coalesce(t.silences, '{}') + tstzmultirange(tstzrange(t.at, tock.now(), '()')))
       * tstzmultirange(tstzrange(tock.now() - interval '7 days', null)) else t.silences end;
 
 -- note-whole-prune
-update tock.upkeep set at = tock.now() where kind in ('retention', 'pruned');
+update tock.upkeep set at = case kind when 'pruned' then tock.now() else tock.now() + interval '22 hours' end
+where kind in ('retention', 'pruned');
 
 -- notify-fair
 select tock.notify('fair');
@@ -2955,7 +2976,7 @@ where d.name = any($1::text[]) and r.scheduled_for = any($2::timestamptz[])
 order by r.definition_id, r.scheduled_for, r.status = 'skipped', r.id desc;
 
 -- pass-on-retention
-update tock.upkeep set at = tock.now() - interval '23 hours' where kind = 'retention';
+update tock.upkeep set at = tock.now() + interval '1 hour' where kind = 'retention';
 
 -- pause failing definitions
 with failing as materialized (
@@ -3183,10 +3204,6 @@ select extract(epoch from tock.now()) as at,
     where w.kind in ('daemon', 'library')
       and w.seen_at > tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds') as workers
 from busiest;
-
--- read-carried
-select t.retention from tock.ticks t
-  where t.at > tock.now() - interval '1 day' and t.stopped_at is null and t.retention is not null;
 
 -- read-code-jobs
 select distinct d.job, d.queue from tock.job_definitions d where d.origin = 'code' and d.vanished_at is null order by 1, 2;
@@ -3423,6 +3440,10 @@ from figures f where f.job = $8 group by 1, 2;
 -- read-joins-of
 select w.run_id::text as id from tock.job_waits w
 where w.kind = 'group' and w.id = any(array(select a.wait_id from tock.job_awaited_runs a where a.run_id = $1)) order by w.id limit 10;
+
+-- read-kept
+select substr(k.kind, 7)::jsonb as what from tock.upkeep k where k.kind like 'keeps %' and k.at > (select min(least(p.at, tock.now())) from tock.upkeep p where p.kind = 'pruned')
+  - interval '7 days';
 
 -- read-keys
 select n.key, coalesce(o.weight, 1) as weight, o.slot_limit as limit, case when o.rate_count is not null then jsonb_build_object('limit', o.rate_count,
@@ -3892,7 +3913,9 @@ order by d.id limit $3::integer;
 
 -- read-pruned
 select extract(epoch from u.at) as "prunedAt",
-  exists (select from tock.job_runs_finished f where f.finished_at > u.at + interval '2 days') as "hasEndedSince"
+  (select extract(epoch from d.at) from tock.upkeep d where d.kind = 'retention') as "dueAt",
+  exists (select from tock.job_runs_finished f
+    where f.finished_at > u.at + interval '2 days' and f.finished_at < tock.now() - interval '2 hours') as "hasEndedSince"
 from tock.upkeep u where u.kind = 'pruned';
 
 -- read-pulse

@@ -77,14 +77,14 @@ import { readQueued } from './queued-definitions.js';
 export interface DoctorOptions {
   /** Thresholds, as those of `findProblems`. */
   readonly limits?: Partial<ProblemLimits>;
-  /** How long prune keeps keys. Default: as long as live workers say, or `400d`. */
+  /** How long prune keeps keys. Default: as long as processes keep them, or `400d`. */
   readonly keepKeys?: Duration;
 }
 
 interface Examination {
   readonly engine: Engine;
   readonly limits: Partial<ProblemLimits>;
-  /** Null: as long as live workers say. */
+  /** Null: as long as processes keep them. */
   readonly keepKeysMs: number | null;
   readonly schema: Finding;
   readonly clocks: () => ReturnType<typeof compareClocks>;
@@ -274,10 +274,10 @@ async function compareClocks(database: Engine['database']) {
 async function retention({ engine: { database }, keepKeysMs, clocks }: Examination): Promise<Finding> {
   const { at } = await clocks();
   const facts = await readPruned(database);
-  const carried = longestOf((facts?.carried ?? []).filter(each => each !== false));
-  const keys = checkKeys(await readOldestKey(database), at, keepKeysMs ?? carried?.keepKeysMs);
+  const kept = longestOf((facts?.kept ?? []).filter(each => each !== false));
+  const keys = checkKeys(await readOldestKey(database), at, keepKeysMs ?? kept?.keepKeysMs);
   if (facts === null || keys.level !== 'ok') return keys;
-  const pruned = checkPruned(facts, at, processIdentity().folder);
+  const pruned = checkPruned(facts, at, { folder: processIdentity().folder, schema: database.schema });
   return pruned.level === 'ok' ? keys : pruned;
 }
 

@@ -24,6 +24,7 @@ export const OWN_NAMES: readonly string[] = [
   'alerts',
   'assets',
   'audit',
+  'backfill',
   'changes',
   'confirm',
   'db',

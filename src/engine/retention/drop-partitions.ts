@@ -12,7 +12,7 @@ import {
 } from '../../store/partitions/detach.js';
 import { type Cutoffs, readPartitions, type Slice } from '../../store/partitions/partitions.js';
 import type { Engine } from '../engine.js';
-import { inPace, type Stop, walkBlocks } from './walk-blocks.js';
+import { type Stop, walkBlocks } from './walk-blocks.js';
 
 export interface PrunedPartitions {
   readonly dropped: string[];
@@ -76,9 +76,9 @@ export async function compactPartition(
   let kept = 0;
   for (const source of sources) {
     const copy = async (slice: Slice) => {
-      const copied = await inPace(engine.clock, stop, () =>
-        copySlice(engine.database, table, source, cutoffs, slice),
-      );
+      // Without rests: a lock and its connection are held meanwhile.
+      stop.signal?.throwIfAborted();
+      const copied = await copySlice(engine.database, table, source, cutoffs, slice);
       if (source === partition.name) kept += copied;
     };
     await walkBlocks(engine.database, source, `what stays of ${source}`, copy, stop);

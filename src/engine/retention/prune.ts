@@ -25,7 +25,7 @@ import {
   type Slice,
   withRetentionLock,
 } from '../../store/partitions/partitions.js';
-import { noteWholePrune, readCarried } from '../../store/partitions/upkeep.js';
+import { noteWholePrune, readKept } from '../../store/partitions/upkeep.js';
 import { deleteOldChanges, numberAllChanges } from '../../store/reads/changes/changes.js';
 import { audit } from '../audit.js';
 import type { Engine } from '../engine.js';
@@ -61,59 +61,67 @@ export async function prune(
   { isByHand = false } = {},
 ): Promise<PruneResult> {
   readRetention(options);
-  const { database } = engine;
+  const { database, settings } = engine;
   if (!hasTwoConnections(engine)) {
     throw new TockError(
       'TOCK_BAD_OPTION',
       'prune needs two connections, one of which holds its lock; raise connections, or max of the pool',
     );
   }
-  const carried = (await readCarried(database)).filter(each => each !== false);
-  const done = nothingDone();
-  const how = { onProgress: options.onProgress, signal: options.signal, mayCopy: true };
-  const retention = readRetention(options, longestOf(carried));
-  if (!isByHand) return await pruneBy(engine, retention, how, done);
-  try {
-    const result = await pruneBy(engine, retention, how, done);
-    if (!result.isBusy) await auditPrune(engine, done, false);
-    return result;
-  } catch (error) {
-    await auditPrune(engine, done, true).catch(() => undefined);
-    throw error;
-  }
+  const own = settings.retention === null ? [] : [settings.retention];
+  const others = (await readKept(database)).filter(each => each !== false);
+  const retention = readRetention(options, longestOf([...own, ...others]));
+  const { onProgress, signal } = options;
+  const way = { onProgress, signal, mayCopy: true, mayTakeLong: true, isByHand };
+  return await pruneBy(engine, retention, way);
 }
 
 /** One connection holds the lock while the other one works. */
-export const hasTwoConnections = ({ database }: Engine): boolean => (database.pool.options?.max ?? 2) >= 2;
+export const hasTwoConnections = ({ database }: Engine): boolean => database.shares.max >= 2;
 
 /** What ends a prune, and what it may do. */
 export interface PruneWay extends Stop {
   /** What stays of a partition may be copied, so that the rest goes at once. If not, it goes in batches. */
   readonly mayCopy: boolean;
+  /** Whether making the coming partitions may scan for longer than a statement may take. */
+  readonly mayTakeLong?: boolean;
+  /** The audit gets a row of it. */
+  readonly isByHand?: boolean;
 }
 
 /** {@link prune}, by what was read of its options. */
-export async function pruneBy(
-  engine: Engine,
-  retention: Retention,
-  way: PruneWay,
-  done: Done = nothingDone(),
-): Promise<PruneResult> {
+export async function pruneBy(engine: Engine, retention: Retention, way: PruneWay): Promise<PruneResult> {
+  const done = nothingDone();
+  let isWhole = false;
+  try {
+    const isBusy = !(await pruneAll(engine, retention, way, done));
+    isWhole = true;
+    const result = { ...resultOf(done), isBusy };
+    if (!isBusy && done.left.length === 0) await noteWholePrune(engine.database);
+    engine.logger.info({ event: 'history.pruned', ...result }, 'history pruned');
+    return result;
+  } finally {
+    if (way.isByHand) await auditPrune(engine, done, !isWhole);
+  }
+}
+
+/** Small tables first: what takes long keeps nothing waiting. Returns whether all was done. */
+async function pruneAll(engine: Engine, retention: Retention, way: PruneWay, done: Done): Promise<boolean> {
   const { database } = engine;
   // What is dropped is counted before.
   await createRollUp(engine)(way.signal, ROLL_UP_MS);
   const now = (await readClock(database)).getTime();
   const pruning = { now, cutoffs: cutoffsAt(now, retention), done, way };
+  await deleteSmall(engine, retention, pruning);
   const changed = await withRetentionLock(database, async () => {
     await changePartitions(engine, retention, pruning);
     return true;
   });
-  if (changed === null) return { ...resultOf(done), isBusy: true };
-  await deleteInBatches(engine, retention, pruning);
-  if (done.left.length === 0) await noteWholePrune(database);
-  const result = resultOf(done);
-  engine.logger.info({ event: 'history.pruned', ...result }, 'history pruned');
-  return result;
+  if (changed === null || !(await deleteOldRuns(engine, retention, pruning))) return false;
+  await deleteOld(engine, 'job_keys', now - retention.keepKeysMs, pruning, 'deletedKeys');
+  await notePruned(database, 'pruned-keys', now - retention.keepKeysMs);
+  await deleteOld(engine, 'job_occurrences', now - retention.keepKeysMs, pruning, 'deletedKeys');
+  return true;
 }
 
 /** What a prune has done so far. */
@@ -161,7 +169,11 @@ async function changePartitions(engine: Engine, retention: Retention, pruning: P
   await dropLeftovers(engine, done, way);
   done.unit = unitOf(retention.partition, await readVolume(database));
   const { signal } = way;
-  const coming = await makeComingPartitions(database, { unit: done.unit, mayTakeLong: true, signal });
+  const coming = await makeComingPartitions(database, {
+    unit: done.unit,
+    mayTakeLong: way.mayTakeLong === true,
+    signal,
+  });
   done.madePartitions = coming.made;
   if (coming.isLeft) done.left.push('coming partitions');
   await notePruned(database, 'pruned-runs', now - retention.shortestMs);
@@ -169,22 +181,19 @@ async function changePartitions(engine: Engine, retention: Retention, pruning: P
   await pruneLogs(engine, retention, done, way);
 }
 
-async function deleteInBatches(engine: Engine, retention: Retention, pruning: Pruning): Promise<void> {
+async function deleteSmall(engine: Engine, retention: Retention, pruning: Pruning): Promise<void> {
   const { database } = engine;
   const { now, way } = pruning;
-  await deleteOldRuns(engine, retention, pruning);
-  await deleteOld(engine, 'job_keys', now - retention.keepKeysMs, pruning, 'deletedKeys');
-  await notePruned(database, 'pruned-keys', now - retention.keepKeysMs);
-  await deleteOld(engine, 'job_occurrences', now - retention.keepKeysMs, pruning, 'deletedKeys');
-  await deleteOld(engine, 'job_exceptions', now - retention.keepKeysMs, pruning, 'deletedKeys');
-  await whileFull(engine, () => deleteVersions(database, now - retention.keepKeysMs, BATCH), way);
-  await deleteOld(engine, 'job_effects', now - retention.keepKeysMs, pruning, 'deletedEffects');
-  await deleteOld(engine, 'job_waits', now - retention.keepKeysMs, pruning, 'deletedEffects');
-  await deleteOld(engine, 'job_hand_offs', now - retention.keepKeysMs, pruning, 'deletedEffects');
-  await deleteOld(engine, 'job_events', now - retention.keepEventsMs, pruning, 'deletedEvents');
   // In the order of their positions, so that a reader can tell what it has missed.
   await numberAllChanges(database);
   await whileFull(engine, () => deleteOldChanges(database, now - KEEP_CHANGES_MS, BATCH), way);
+  await deleteOld(engine, 'job_events', now - retention.keepEventsMs, pruning, 'deletedEvents');
+  const before = now - retention.keepKeysMs;
+  await deleteOld(engine, 'job_exceptions', before, pruning, 'deletedKeys');
+  await whileFull(engine, () => deleteVersions(database, before, BATCH), way);
+  await deleteOld(engine, 'job_effects', before, pruning, 'deletedEffects');
+  await deleteOld(engine, 'job_waits', before, pruning, 'deletedEffects');
+  await deleteOld(engine, 'job_hand_offs', before, pruning, 'deletedEffects');
   await deleteOld(engine, 'audit', now - retention.keepAuditMs, pruning, 'deletedAudit');
 }
 
@@ -224,23 +233,34 @@ async function prunePartitions(
   }
 }
 
+/**
+ * Each batch under the lock: of a partition that is copied, none goes. Returns whether the lock could always
+ * be had.
+ */
 async function deleteOldRuns(
   engine: Engine,
   retention: Retention,
   { now, cutoffs, done, way }: Pruning,
-): Promise<void> {
+): Promise<boolean> {
+  const { database } = engine;
   const hasOld = (partition: Partition) => fateOf(partition, retention, now, way.mayCopy) === 'delete-runs';
-  for (const { name } of (await readPartitions(engine.database)).filter(hasOld)) {
+  let isBusy = false;
+  for (const { name } of (await readPartitions(database)).filter(hasOld)) {
     const remove = async (slice: Slice) => {
-      const count = await deleteRuns(engine.database, name, cutoffs, slice, BATCH);
-      done.deletedRuns += count;
-      return count;
+      const count = await withRetentionLock(database, locked =>
+        deleteRuns(locked, name, cutoffs, slice, BATCH),
+      );
+      isBusy ||= count === null;
+      done.deletedRuns += count ?? 0;
+      return count ?? 0;
     };
     await inBatches(engine, name, `old runs in ${name}`, remove, way).catch((error: unknown) => {
       // Another prune has dropped it.
       if (!isTableMissing(error)) throw error;
     });
+    if (isBusy) return false;
   }
+  return true;
 }
 
 async function deleteOld(

@@ -1,4 +1,4 @@
-// The upkeep of the history, by whoever's turn it is: the coming partitions are made, and what is old is pruned.
+// The upkeep of the history, by whoever's turn it is: coming partitions are made, and what is old is pruned.
 
 import { processIdentity } from '../../environment/process-identity.js';
 import { type Kept, longestOf, readRetention } from '../../model/planning/retention.js';
@@ -11,25 +11,26 @@ import { hasTwoConnections, type PruneWay, pruneBy } from './prune.js';
 export interface Upkeep {
   /** Resolves when the coming partitions are made, or cannot be. */
   readonly made: Promise<void>;
-  /** What live workers keep, if it is this process's turn to prune; null: it is not. */
-  readonly carried: readonly Kept[] | null;
+  /** What processes keep, if it is this one's turn to prune; null: it is not. */
+  readonly kept: readonly Kept[] | null;
 }
 
-const NOTHING: Upkeep = { made: Promise.resolve(), carried: null };
+const NOTHING: Upkeep = { made: Promise.resolve(), kept: null };
 
 /**
- * Asks, at almost no cost, what is this process's turn, and begins to make the coming partitions. Called by daemons,
- * once an hour, and by ticks with something to do.
+ * Asks, at almost no cost, what is this process's turn, and begins to make the coming partitions. Called by
+ * daemons, once an hour, and by ticks with something to do.
+ * @param isTick whether it has a budget: a copy might not end in it, and would be begun anew by each tick
  * @throws if the database cannot be reached
  */
-export async function beginUpkeep(engine: Engine, signal?: AbortSignal): Promise<Upkeep> {
+export async function beginUpkeep(engine: Engine, isTick: boolean, signal?: AbortSignal): Promise<Upkeep> {
   try {
-    const prunes = engine.settings.retention !== null && hasTwoConnections(engine);
-    const { areDue, carried } = await claimUpkeep(engine.database, {
-      prunes,
+    const { areDue, kept } = await claimUpkeep(engine.database, {
+      prunes: engine.settings.retention !== null && hasTwoConnections(engine),
+      mayCopy: !isTick,
       hostMs: processIdentity().hostMs,
     });
-    return { made: areDue ? makePartitions(engine, signal) : NOTHING.made, carried };
+    return { made: areDue ? makePartitions(engine, signal) : NOTHING.made, kept };
   } catch (error) {
     if (isConnectionFailure(error)) throw error;
     warn(engine, String(error));
@@ -55,28 +56,39 @@ function warn(engine: Engine, error: string): void {
 }
 
 /**
- * Prunes in this process's turn, by the longest of what live workers keep. Where it does not get through, somebody
- * goes on in an hour. Never rejects.
+ * Prunes in this process's turn, by the longest of what processes keep. Where it does not get through,
+ * somebody goes on in an hour. Never rejects.
  */
-export async function pruneInTurn(engine: Engine, carried: readonly Kept[], way: PruneWay): Promise<void> {
-  const { database, logger, settings } = engine;
-  if (settings.retention === null) return;
-  const own = settings.retention;
+export async function pruneInTurn(
+  engine: Engine,
+  kept: readonly Kept[],
+  way: Omit<PruneWay, 'mayTakeLong' | 'isByHand'>,
+): Promise<void> {
+  const { database, logger } = engine;
+  const { retention: own } = engine.settings;
+  if (own === null) return;
+  const hasEnded = () => way.signal?.aborted === true;
   try {
-    const retention = readRetention({ partition: own.partition }, longestOf([own, ...carried]));
-    const { isBusy, left } = await pruneBy(engine, retention, way);
-    if (!isBusy && left.length === 0) return;
+    if (!hasEnded()) {
+      // Where a copy holds one of two connections, handlers have none.
+      const mayCopy = way.mayCopy && database.shares.max > 2;
+      const retention = readRetention({ partition: own.partition }, longestOf([own, ...kept]));
+      const { isBusy, left } = await pruneBy(engine, retention, { ...way, mayCopy });
+      if (!isBusy && left.length === 0) return;
+    }
   } catch (error) {
-    if (way.signal?.aborted !== true)
+    if (!hasEnded())
       logger.warn(
         { event: 'history.unpruned', error: String(error) },
         `what is past its time could not be pruned: ${String(error)}. It is tried again in an hour; or run tock prune, as the owner`,
       );
   }
+  await passOn(engine);
+}
+
+/** The turn comes again in an hour, to anybody; if that cannot be written, in a day. Never rejects. */
+export async function passOn({ database, logger }: Engine): Promise<void> {
   await passOnRetention(database).catch((error: unknown) =>
-    logger.debug(
-      { event: 'history.turn_kept', error: String(error) },
-      'the turn to prune comes again in a day',
-    ),
+    logger.debug({ event: 'history.kept', error: String(error) }, 'the turn to prune comes again in a day'),
   );
 }

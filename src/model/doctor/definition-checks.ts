@@ -143,24 +143,32 @@ const LATE_MS = 30 * 86_400_000;
 /** When retention was last whole, and what has come since. */
 export interface PruneFacts {
   readonly prunedAt: Date;
-  /** Runs have ended two days after that, so somebody could have pruned. */
+  /** When somebody was to prune next, or is to. */
+  readonly dueAt: Date;
+  /** Runs have ended two days after that, and two hours ago: so somebody could have pruned. */
   readonly hasEndedSince: boolean;
-  /** What live workers keep; false: nothing is pruned by itself. */
-  readonly carried: readonly (Kept | false)[];
+  /** What processes keep; false: nothing is pruned by itself. */
+  readonly kept: readonly (Kept | false)[];
 }
 
-/** @param folder of this project */
+/** Who may prune looks within an hour, and ticks leave it to daemons for a while. */
+const LOOKED_MS = 4 * 3_600_000;
+
+/** @param project where it is, and in which schema its tables are */
 export function checkPruned(
-  { prunedAt, hasEndedSince, carried }: PruneFacts,
+  { prunedAt, dueAt, hasEndedSince, kept }: PruneFacts,
   at: Date,
-  folder: string,
+  project: { readonly folder: string; readonly schema: string },
 ): Finding {
   const since = formatSpan(at.getTime() - prunedAt.getTime());
-  if (!hasEndedSince || carried.includes(false)) return fine(`all that was old was gone ${since} ago`);
+  if (!hasEndedSince || kept.includes(false)) return fine(`all that was old was gone ${since} ago`);
+  const schema = project.schema === 'tock' ? '' : `TOCK_SCHEMA=${shellWord(project.schema)} `;
   return wrong(
     'warning',
-    `nothing has pruned for ${since}: no process that ticks has the owner’s rights, two connections and the time`,
-    `Put it into the owner’s crontab: 30 3 * * * cd ${folder} && DATABASE_URL=postgres://OWNER@HOST/DATABASE npx tock prune`,
+    at.getTime() - dueAt.getTime() > LOOKED_MS
+      ? `nothing has pruned for ${since}: no process that ticks has the owner’s rights and two connections`
+      : `for ${since} not all that is old has been pruned: ticks have not the time, or others hold locks on the history`,
+    `Put it into the owner’s crontab: 30 3 * * * cd ${shellWord(project.folder)} && ${schema}DATABASE_URL=postgres://OWNER@HOST/DATABASE npx tock prune`,
     'tock prune',
   );
 }

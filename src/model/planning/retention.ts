@@ -31,14 +31,14 @@ export interface Retention extends Kept {
 
 /**
  * Reads the options of prune. Keys outlive all runs, so that no occurrence can come again.
- * @param carried what live workers keep: the default of each; null: nothing is known of any
+ * @param kept what processes keep, by their own settings: the default of each; null: that of none is known
  * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
  */
 export function readRetention(
   { keep, keepKeys, keepLogs, keepAudit, keepEvents, partition = 'auto' }: PruneOptions,
-  carried: Kept | null = null,
+  kept: Kept | null = null,
 ): Retention {
-  const keepMs = readKeep(keep, carried);
+  const keepMs = readKeep(keep, kept);
   const all = Object.values(keepMs);
   const [shortestMs, longestMs] = [Math.min(...all), Math.max(...all)];
   if (!UNITS.includes(partition)) {
@@ -46,7 +46,7 @@ export function readRetention(
   }
   const keepKeysMs =
     keepKeys === undefined
-      ? Math.max(carried?.keepKeysMs ?? parseDuration(DEFAULT_KEEP_KEYS), longestMs)
+      ? Math.max(kept?.keepKeysMs ?? parseDuration(DEFAULT_KEEP_KEYS), longestMs)
       : parseDuration(keepKeys, 'keepKeys');
   if (keepKeysMs < longestMs) {
     throw new TockError(
@@ -56,17 +56,18 @@ export function readRetention(
   }
   // By default no run in the history lacks its log.
   const keepLogsMs =
-    keepLogs === undefined ? (carried?.keepLogsMs ?? longestMs) : parseDuration(keepLogs, 'keepLogs');
-  const keepAuditMs = parseDuration(keepAudit ?? carried?.keepAuditMs ?? DEFAULT_KEEP_AUDIT, 'keepAudit');
-  const keepEventsMs = parseDuration(
-    keepEvents ?? carried?.keepEventsMs ?? DEFAULT_KEEP_EVENTS,
-    'keepEvents',
-  );
+    keepLogs === undefined
+      ? keep === undefined
+        ? (kept?.keepLogsMs ?? longestMs)
+        : longestMs
+      : parseDuration(keepLogs, 'keepLogs');
+  const keepAuditMs = parseDuration(keepAudit ?? kept?.keepAuditMs ?? DEFAULT_KEEP_AUDIT, 'keepAudit');
+  const keepEventsMs = parseDuration(keepEvents ?? kept?.keepEventsMs ?? DEFAULT_KEEP_EVENTS, 'keepEvents');
   return { keepMs, shortestMs, longestMs, keepKeysMs, keepLogsMs, keepAuditMs, keepEventsMs, partition };
 }
 
-function readKeep(keep: Keep | undefined, carried: Kept | null): Record<FinishedStatus, number> {
-  if (keep === undefined) return byStatus(status => carried?.keepMs[status] ?? parseDuration(DEFAULT_KEEP));
+function readKeep(keep: Keep | undefined, kept: Kept | null): Record<FinishedStatus, number> {
+  if (keep === undefined) return byStatus(status => kept?.keepMs[status] ?? parseDuration(DEFAULT_KEEP));
   if (typeof keep !== 'object' || keep === null) return byStatus(() => parseDuration(keep, 'keep'));
   const names: readonly string[] = [...FINISHED_STATUSES, 'default'];
   const unknown = Object.keys(keep).find(name => !names.includes(name));
@@ -78,7 +79,7 @@ function readKeep(keep: Keep | undefined, carried: Kept | null): Record<Finished
   }
   return byStatus(status =>
     keep[status] === undefined
-      ? parseDuration(keep.default ?? carried?.keepMs[status] ?? DEFAULT_KEEP, 'keep.default')
+      ? parseDuration(keep.default ?? kept?.keepMs[status] ?? DEFAULT_KEEP, 'keep.default')
       : parseDuration(keep[status], `keep.${status}`),
   );
 }
@@ -97,8 +98,8 @@ export function readRetentionOption(option: RetentionOptions | false = {}): Rete
   return readRetention(option);
 }
 
-/** How a worker carries its retention, for all to read. */
-export function carriedText(retention: Retention | null): string {
+/** What a process keeps, for all to read. */
+export function keptText(retention: Retention | null): string {
   if (retention === null) return 'false';
   const { keepMs, keepKeysMs, keepLogsMs, keepAuditMs, keepEventsMs } = retention;
   return JSON.stringify({ keepMs, keepKeysMs, keepLogsMs, keepAuditMs, keepEventsMs } satisfies Kept);

@@ -15,8 +15,8 @@ export interface Ticker {
   readonly version: string;
   readonly node: string;
   readonly zoneData: string;
-  /** What it says of retention, as JSON. */
-  readonly retention: string;
+  /** What it keeps, as JSON. */
+  readonly keeps: string;
   /** The host's clock, in epoch milliseconds. Only its difference from the database's clock is stored. */
   readonly hostMs: number;
 }
@@ -30,19 +30,34 @@ export const SILENCE_SECONDS = 100;
  * @param condition of the rows of `source`, a table expression
  */
 export const noteTickFrom = (source: string, condition: string): string => `
-  insert into tock.ticks as t (host, folder, kind, service, fingerprint, version, node, zone_data, retention, clock_ms)
-  select :host, :folder, :kind, :service, :fingerprint, :version, :node, :zoneData, :retention::jsonb, round(:hostMs::float8 - extract(epoch from tock.now())::float8 * 1000)
+  insert into tock.ticks as t (host, folder, kind, service, fingerprint, version, node, zone_data, clock_ms)
+  select :host, :folder, :kind, :service, :fingerprint, :version, :node, :zoneData, round(:hostMs::float8 - extract(epoch from tock.now())::float8 * 1000)
   from ${source} where ${condition} and not exists (
     select from tock.ticks n where n.host = :host and n.folder = :folder and n.kind = :kind and n.service = :service
-      and n.fingerprint = :fingerprint and n.version = :version and n.node = :node and n.retention = :retention::jsonb
+      and n.fingerprint = :fingerprint and n.version = :version and n.node = :node
       and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
   on conflict (host, folder, kind, service) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
     fingerprint = excluded.fingerprint, set_at = case when t.fingerprint is distinct from excluded.fingerprint then tock.now() else t.set_at end,
-    node = excluded.node, zone_data = excluded.zone_data, retention = excluded.retention, clock_ms = excluded.clock_ms, stopped_at = null,
+    node = excluded.node, zone_data = excluded.zone_data, clock_ms = excluded.clock_ms, stopped_at = null,
     silences = case when tock.now() - t.at > greatest(interval '${SILENCE_SECONDS} seconds', (t.at - t.first_at) / greatest(t.tick_count - 1, 1) * 1.7) then (coalesce(t.silences, '{}') + tstzmultirange(tstzrange(t.at, tock.now(), '()')))
       * tstzmultirange(tstzrange(tock.now() - interval '7 days', null)) else t.silences end`;
 
-const NOTE = statement<Ticker, never>('note-tick', noteTickFrom('(values (true)) always(yes)', 'yes'));
+/**
+ * Notes what its process keeps, unless it was noted in the last hour. Not with the tick: processes of one
+ * host and folder have one row of ticks, and may keep different things.
+ */
+export const noteKeptFrom = (source: string, condition: string): string => `
+  insert into tock.upkeep as u (kind, at) select 'keeps ' || :keeps::text, tock.now()
+  from ${source} where ${condition} and not exists (select from tock.upkeep n where n.kind = 'keeps ' || :keeps::text
+    and n.at between tock.now() - interval '1 hour' and tock.now() + interval '1 minute')
+  on conflict (kind) do update set at = tock.now()`;
+
+const ALWAYS = ['(values (true)) always(yes)', 'yes'] as const;
+const NOTE = statement<Ticker, never>(
+  'note-tick',
+  `with kept as (${noteKeptFrom(...ALWAYS)}
+)${noteTickFrom(...ALWAYS)}`,
+);
 
 /** Notes a tick that has done its work, at most once in half a minute. */
 export async function noteTick(session: Session, ticker: Ticker): Promise<void> {

@@ -202,6 +202,7 @@ export async function withRetentionLock<T>(
       await runQuery(session, STAY_OPEN);
       return (await TRY_LOCK.first(session, {}))?.isMine === true ? await work(session) : null;
     },
-    { retries: 0 },
+    // A connection of the pool: the one that is kept for Tock's own statements is what `work` needs.
+    { retries: 0, mayTakeLong: true },
   );
 }

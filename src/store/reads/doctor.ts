@@ -22,7 +22,7 @@ import type { Session } from '../connection/database.js';
 import { db, isAnyOf, runQuery } from '../connection/query.js';
 import { statement } from '../connection/statement.js';
 import { instant, readable } from '../connection/values/readable-instant.js';
-import { readCarried } from '../partitions/upkeep.js';
+import { readKept } from '../partitions/upkeep.js';
 import { statuses } from '../runs/transition.js';
 
 /** How the server is set. */
@@ -264,18 +264,20 @@ export async function readOldestKey(session: Session): Promise<OldKeys> {
   return (await READ_OLDEST_KEY.first(session, {})) ?? { oldest: null, table: null };
 }
 
-const READ_PRUNED = statement<object, Omit<PruneFacts, 'carried'>>(
+const READ_PRUNED = statement<object, Omit<PruneFacts, 'kept'>>(
   'read-pruned',
   `
 select ${instant('u.at')} as "prunedAt",
-  exists (select from tock.job_runs_finished f where f.finished_at > u.at + interval '2 days') as "hasEndedSince"
+  (select ${instant('d.at')} from tock.upkeep d where d.kind = 'retention') as "dueAt",
+  exists (select from tock.job_runs_finished f
+    where f.finished_at > u.at + interval '2 days' and f.finished_at < tock.now() - interval '2 hours') as "hasEndedSince"
 from tock.upkeep u where u.kind = 'pruned'`,
 );
 
 /** Null: it is not on record. */
 export async function readPruned(session: Session): Promise<PruneFacts | null> {
   const facts = await READ_PRUNED.first(session, {});
-  return facts ? { ...facts, carried: await readCarried(session) } : null;
+  return facts ? { ...facts, kept: await readKept(session) } : null;
 }
 
 /** Forgets a host's ticks. Returns how many rows there were. */

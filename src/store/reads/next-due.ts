@@ -6,7 +6,7 @@ import type { Session } from '../connection/database.js';
 import { opaqueToPlanner, statement } from '../connection/statement.js';
 import { msBetween } from '../connection/values/readable-instant.js';
 import { FROZEN_UNTIL, IS_FROZEN, NOT_BEFORE } from '../definitions/freeze/frozen.js';
-import { noteTickFrom, type Ticker } from '../definitions/ticks.js';
+import { noteKeptFrom, noteTickFrom, type Ticker } from '../definitions/ticks.js';
 import {
   liesIn,
   openQueueLanes,
@@ -113,6 +113,7 @@ with ${QUEUE_LANES}, ${READY_SCOPES}, ${openQueueLanes('1')}, seen as (
     and not exists (select from tock.job_definitions where next_at <= tock.now() and ${IS_PLANNED} and not ${IS_FROZEN})
     and not exists (select from open) and not ${IS_FAIR_DUE} and not ${NEEDS_REAPING}${more}
     and case when :queues::text[] is null then not ${HAS_OFFERABLE} else true end as is_idle
+), kept as (${noteKeptFrom('question', 'is_idle')}
 ), noted as (${noteTickFrom('question', 'is_idle')}
 )
 select is_idle as "isIdle", set_config('synchronous_commit', 'off', true) as "commit" from question`;

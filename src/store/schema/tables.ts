@@ -224,7 +224,6 @@ interface Ticks {
   clock_ms: Bigint;
   stopped_at: Timestamp | null;
   silences: Multirange | null;
-  retention: Jsonb | null;
 }
 
 interface Audit {

@@ -1,8 +1,13 @@
 // Engine: what is past its time is pruned by itself: by whom, when, how much, and who is told where nobody can.
+import type { PoolClient } from 'pg';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { startDaemon } from '../../../src/daemon/daemon.js';
 import { pruneInTurn } from '../../../src/engine/retention/upkeep.js';
+import { runTick } from '../../../src/engine/run-tick.js';
 import { defineJob, type Tock } from '../../../src/index.js';
+import type { Database } from '../../../src/store/connection/database.js';
+import { withRetentionLock } from '../../../src/store/partitions/partitions.js';
+import { claimUpkeep } from '../../../src/store/partitions/upkeep.js';
 import { openDatabase } from '../../support/database.js';
 import { engineOver } from '../../support/engine.js';
 import { openForEach } from '../../support/open.js';
@@ -14,9 +19,11 @@ const noop = defineJob({ name: 'noop', run: () => null });
 const ARCHIVE = { service: 'archive', jobs: [defineJob({ name: 'filed', run: () => null })] };
 
 const test = openForEach(
-  () => reuseTestTock([noop]),
+  () => reuseTestTock([noop], { retention: {} }),
   ({ setClock }) => setClock('2031-06-15T12:00:00Z'),
 );
+const virtual = openForEach(() => openVirtualProcess(test, '2031-06-15T12:00:00Z', [noop]));
+const virtualDatabase = () => virtual.engine.database;
 afterEach(() => vi.useRealTimers());
 
 /** A run that ended so many days ago, in the partition that catches what has no other. */
@@ -88,56 +95,91 @@ describe('a tick that has something to do', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('keeps what any live worker keeps, and prunes when that has been gone for a day', async () => {
+  it('is one each day where one tick comes each day', async () => {
+    for (let day = 0; day < 4; day++) {
+      await ended(91);
+      await tickWithWork();
+      expect(await left()).toEqual([]);
+      await test.advance('24h');
+    }
+  });
+
+  it('leaves the turn to a daemon, which may copy, for an hour and a half', async () => {
+    const asked = (mayCopy: boolean) =>
+      claimUpkeep(virtualDatabase(), { prunes: true, mayCopy, hostMs: Date.now() });
+    await test.sql(`update tock.upkeep set at = tock.now() - interval '89 minutes' where kind = 'retention'`);
+    expect((await asked(false)).kept).toBeNull();
+    expect((await asked(true)).kept).toEqual([]);
+    expect((await asked(true)).kept).toBeNull();
+    await test.advance('22h');
+    await test.advance('91m');
+    expect((await asked(false)).kept).toEqual([]);
+  });
+});
+
+describe('the longest time', () => {
+  it('keeps what any process has kept within a week', async () => {
+    const filed = { ...ARCHIVE, connections: 1, retention: { keep: { default: '90d', dead: '800d' } } };
+    await test.another(filed).tick();
     await ended(91);
-    await ended(500);
-    await test.another({ ...ARCHIVE, retention: { keep: { default: '90d', dead: '800d' } } }).tick();
     await ended(500, 'dead');
-    await tickWithWork(test.another({ retention: { keep: '30d' } }));
-    expect(await left()).toEqual([500]);
-    await aDayLater();
-    await tickWithWork(test.another({ retention: { keep: '600d' } }));
-    expect(await left()).toEqual([501]);
-    await aDayLater();
+    for (let day = 0; day < 8; day++) {
+      await tickWithWork(test.another({ retention: { keep: '30d' } }));
+      expect(await left()).toEqual([500 + day]);
+      await aDayLater();
+    }
     await tickWithWork(test.another({ retention: { keep: '30d' } }));
     expect(await left()).toEqual([]);
   });
 
-  it('prunes nothing while a live worker says false, nor by itself what it says so of', async () => {
+  it('is that of all processes of one host and folder, and of those that were stopped', async () => {
+    await ended(500);
+    await test.another({ connections: 1, retention: { keep: '700d' } }).tick();
+    const one = { ...ARCHIVE, connections: 1, retention: { keep: '800d' } };
+    const daemon = await test.another(one).start({ listen: false });
+    await daemon.stop();
+    await tickWithWork(test.another({ retention: { keep: '30d' } }));
+    expect(await left()).toEqual([500]);
+    await ended(750);
+    expect(await test.another({ retention: { keep: '30d' } }).prune()).toMatchObject({ deletedRuns: 0 });
+  });
+
+  it('keeps after an outage of a month what was kept before it', async () => {
+    await test.another({ ...ARCHIVE, retention: { keep: '800d' } }).tick();
+    await tickWithWork();
+    await ended(470);
+    await test.advance('30d');
+    await tickWithWork();
+    expect(await left()).toEqual([500]);
+  });
+
+  it('prunes nothing by itself where a process says false', async () => {
     await ended(91);
     const before = await turn();
     await tickWithWork(test.another({ retention: false }));
-    expect(await left()).toEqual([91]);
-    await test.another({ ...ARCHIVE, retention: false }).tick();
     await tickWithWork();
     expect(await left()).toEqual([91]);
     expect(await turn()).toEqual(before);
     expect(await test.tock.prune()).toMatchObject({ deletedRuns: 1 });
   });
 
-  it('of a stopped daemon, what it has kept holds no more', async () => {
-    await ended(91);
-    const daemon = await test
-      .another({ ...ARCHIVE, connections: 1, retention: { keep: '800d' } })
-      .start({ listen: false });
-    await daemon.stop();
-    await tickWithWork();
-    expect(await left()).toEqual([]);
+  it('is the default by hand, with one’s own; what is named goes first', async () => {
+    const long = test.another({ retention: { keep: '800d' } });
+    await ended(500);
+    expect(await long.prune()).toMatchObject({ deletedRuns: 0 });
+    await long.tick();
+    expect(await test.tock.prune()).toMatchObject({ deletedRuns: 0 });
+    expect(await test.tock.prune({ keep: '400d' })).toMatchObject({ deletedRuns: 1 });
   });
 });
 
 describe('a turn', () => {
   it('that does not get through comes again in an hour, to anybody', async () => {
     await ended(91);
-    const database = openDatabase({ connectionString: test.url });
-    try {
-      const engine = engineOver(database, [noop]);
-      await pruneInTurn(engine, [], { signal: AbortSignal.abort(), mayCopy: false });
-    } finally {
-      await database.close();
-    }
+    const engine = engineOver(virtualDatabase(), [noop]);
+    await pruneInTurn(engine, [], { signal: AbortSignal.abort(), mayCopy: false });
     expect(await left()).toEqual([91]);
-    await test.advance('59m');
+    await test.advance('149m');
     await tickWithWork();
     expect(await left()).toEqual([91]);
     await test.advance('2m');
@@ -145,23 +187,55 @@ describe('a turn', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('is over for a day where somebody prunes by hand, who keeps what live workers keep', async () => {
-    await test.another({ ...ARCHIVE, retention: { keep: { default: '90d', dead: '800d' } } }).tick();
-    await ended(500, 'dead');
-    await ended(500);
-    expect(await test.tock.prune()).toMatchObject({ deletedRuns: 1 });
-    expect(await left()).toEqual([500]);
+  it('that fails before it could prune does so, too', async () => {
     await ended(91);
+    let isArmed = false;
+    const database = {
+      ...virtualDatabase(),
+      async run<Row>(...statement: Parameters<Database['run']>) {
+        if (isArmed && /skip locked/.test(statement[0])) throw new Error('no claim today');
+        isArmed ||= /kind = 'retention'/.test(statement[0]);
+        return await virtualDatabase().run<Row>(...statement);
+      },
+    };
+    await test.tock.enqueue(noop);
+    await expect(runTick(engineOver(database, [noop]), { budgetMs: 5000 })).rejects.toThrow(/no claim/);
+    await test.advance('151m');
+    await test.tock.tick();
+    expect(await left()).toEqual([]);
+  });
+
+  it('is over for a day where somebody prunes by hand', async () => {
+    await test.tock.prune();
+    await ended(91);
+    await test.advance('23h');
     await tickWithWork();
-    expect(await left()).toEqual([91, 500]);
-    expect(await test.tock.prune({ keep: '400d' })).toMatchObject({ deletedRuns: 1 });
     expect(await left()).toEqual([91]);
+    await test.advance('1h');
+    await tickWithWork();
+    expect(await left()).toEqual([]);
+  });
+
+  it('needs no connection that the pool cannot give: the kept one stays free', async () => {
+    const database = openDatabase({ connectionString: test.url, connections: 3 });
+    const { pool } = database;
+    const taken: PoolClient[] = [];
+    try {
+      database.shares.kept.keep();
+      await database.run('select 1');
+      const answer = await withRetentionLock(database, async () => {
+        while (pool.totalCount - pool.idleCount < 3) taken.push(await pool.connect());
+        return await database.run<{ two: number }>('select 2 as two');
+      });
+      expect(answer).toEqual([{ two: 2 }]);
+    } finally {
+      for (const client of taken) client.release();
+      await database.close();
+    }
   });
 });
 
 describe('a daemon', () => {
-  const virtual = openForEach(() => openVirtualProcess(test, '2031-06-15T12:00:00Z', [noop]));
-
   it('rests nineteen times as long as each batch takes, and runs go on', async () => {
     await test.sql(
       `insert into tock.job_keys (idempotency_key, run_id, created_at)
@@ -189,14 +263,23 @@ describe('the doctor', () => {
 
   it('prints the owner’s line after two days in which nobody pruned, though somebody ticked', async () => {
     await tickWithWork();
+    await test.tock.prune();
+    await ended(-30);
+    expect(await retention()).toMatchObject({ level: 'ok' });
     await test.advance('49h');
     expect(await retention()).toMatchObject({ level: 'ok' });
     await tickWithWork(test.another({ connections: 1 }));
+    expect(await retention()).toMatchObject({ level: 'ok' });
+    await test.advance('3h');
     expect(await retention()).toMatchObject({
       level: 'warning',
-      text: expect.stringContaining('nothing has pruned for 2d 1h'),
+      text: 'nothing has pruned for 2d 4h: no process that ticks has the owner’s rights and two connections',
       remedy: expect.stringMatching(/30 3 \* \* \* cd \S+ && DATABASE_URL=\S+ npx tock prune$/),
       command: 'tock prune',
+    });
+    await test.sql(`update tock.upkeep set at = tock.now() + interval '1 hour' where kind = 'retention'`);
+    expect(await retention()).toMatchObject({
+      text: expect.stringContaining('not all that is old') as string,
     });
     await test.tock.prune();
     expect(await retention()).toMatchObject({ level: 'ok' });

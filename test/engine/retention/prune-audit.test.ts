@@ -59,25 +59,23 @@ describe('prune', () => {
   });
 
   it('by hand leaves a row of what it had removed before it was stopped', { tags: 'check' }, async () => {
-    await oldKeys(20_000);
+    await oldKeys(3);
     await kit.sql(`insert into tock.job_effects (key, run_id, created_at) values ('old', 1, '2029-01-01')`);
     const controller = new AbortController();
     const stopped = kit.tock.prune({
       signal: controller.signal,
       onProgress: ({ stage }) => {
-        if (stage === 'old rows of job_keys') controller.abort();
+        if (stage === 'old rows of job_effects') controller.abort();
       },
     });
     await expect(stopped).rejects.toThrow(/abort/);
-    expect(await prunes()).toMatchObject([{ details: { isStopped: true } }]);
-    const [row] = await prunes();
-    const [{ count } = { count: 0 }] = await kit.sql<{ count: number }>(
-      'select count(*)::int as count from tock.job_keys',
-    );
-    expect(row?.details['deletedKeys']).toBe(20_000 - count);
+    expect(await prunes()).toMatchObject([
+      { details: { isStopped: true, deletedEffects: 1, deletedKeys: 0 } },
+    ]);
+    expect(await kit.sql('select from tock.job_keys')).toHaveLength(3);
   });
 
-  it('of the job that does it each night leaves no row', { tags: 'check' }, async () => {
+  it('of a job leaves no row', { tags: 'check' }, async () => {
     await oldKeys(3);
     await kit.tock.enqueue('nightly');
     await kit.tock.tick();

@@ -36,7 +36,7 @@ const TICKER: Ticker = {
   version: '0.1.0',
   node: '24.0.0',
   zoneData: '2025c',
-  retention: 'false',
+  keeps: 'false',
   hostMs: 0,
 };
 export const WORKER = '00000000-0000-4000-8000-000000000001';

@@ -24,11 +24,11 @@ export function addPrune(program: Command): Command {
   return withJson(program.command('prune'))
     .summary('delete old runs, and create the coming partitions')
     .description(
-      'Deletes old finished runs: detaches and drops the partitions whose time is over, except the runs of states that are kept longer. Deletes old keys and effects in batches, and creates the coming partitions. A worker that has the owner’s rights does the same once a day; what is not named here is kept as long as any live worker says. Safe to interrupt and to repeat. Needs the owner’s rights.',
+      'Deletes old finished runs: detaches and drops the partitions whose time is over, except the runs of states that are kept longer. Deletes old keys and effects in batches, and creates the coming partitions. A process that ticks with the owner’s rights does the same once a day. What is not named here is kept as long as those processes keep it. Safe to interrupt and to repeat. Needs the owner’s rights.',
     )
     .option(
       '--keep <duration>',
-      'how long finished runs are kept (default: as live workers say, or 90d)',
+      'how long finished runs are kept (default: as those that tick do, or 90d)',
       duration,
     )
     .option('--keep-succeeded <duration>', 'succeeded runs (default: as --keep)', duration)
@@ -37,7 +37,7 @@ export function addPrune(program: Command): Command {
     .option('--keep-skipped <duration>', 'skipped runs (default: as --keep)', duration)
     .option(
       '--keep-keys <duration>',
-      'keys and effects (default: as live workers say, or 400d); not shorter than the others',
+      'keys and effects (default: as those that tick do, or 400d); not shorter than the others',
       duration,
     )
     .option('--keep-logs <duration>', 'logs of runs (default: as long as the longest of these)', duration)
@@ -91,7 +91,7 @@ async function prune(shell: Shell, flags: PruneFlags): Promise<number> {
 function resultLines(result: PruneResult): string[] {
   const { droppedPartitions: dropped, keptRuns, deletedRuns, deletedKeys, deletedEffects, left } = result;
   const { deletedAudit, deletedEvents } = result;
-  if (result.isBusy) return ['another prune is running; nothing was done'];
+  if (result.isBusy) return ['another prune changes partitions now; they, runs and keys were left to it'];
   const lines = [
     dropped.length === 0
       ? 'no partition is old enough to drop'
