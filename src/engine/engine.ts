@@ -141,8 +141,8 @@ export interface SettingsInput {
   /**
    * How long finished runs, keys, logs and the audit are kept. Once a day one process, of all that tick and
    * may do so, prunes by itself: it needs the owner's rights and two connections. Of several processes the
-   * longest time holds; what a process keeps counts for a week. False: as long as that counts, nothing is pruned
-   * by itself. Default `{ keep: '90d' }`, and what {@link PruneOptions} says.
+   * longest time holds; what a process keeps counts for a week. False: as long as that counts, nothing is
+   * pruned by itself. Default `{ keep: '90d' }`, and what {@link PruneOptions} says.
    */
   readonly retention?: RetentionOptions | false;
 }
