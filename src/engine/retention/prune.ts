@@ -92,16 +92,17 @@ export interface PruneWay extends Stop {
 /** {@link prune}, by what was read of its options. */
 export async function pruneBy(engine: Engine, retention: Retention, way: PruneWay): Promise<PruneResult> {
   const done = nothingDone();
-  let isWhole = false;
   try {
     const isBusy = !(await pruneAll(engine, retention, way, done));
-    isWhole = true;
     const result = { ...resultOf(done), isBusy };
     if (!isBusy && done.left.length === 0) await noteWholePrune(engine.database);
     engine.logger.info({ event: 'history.pruned', ...result }, 'history pruned');
+    if (way.isByHand) await auditPrune(engine, done, false);
     return result;
-  } finally {
-    if (way.isByHand) await auditPrune(engine, done, !isWhole);
+  } catch (error) {
+    // What it has removed stays so.
+    if (way.isByHand) await auditPrune(engine, done, true).catch(() => undefined);
+    throw error;
   }
 }
 
