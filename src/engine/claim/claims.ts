@@ -1,6 +1,7 @@
 // What a worker claims next. There are three kinds of claims: of plain runs, where its watermarks are; of
 // runs that wait for its code; and of runs of fair keys. Those that may find something take turns.
 import type { Timer } from '../../model/clock.js';
+import { knownJob } from '../../model/job/registry.js';
 import { isConnectionFailure } from '../../store/connection/errors.js';
 import {
   type Claim,
@@ -13,7 +14,6 @@ import { claimWaitingRuns, readAwaitedJobs } from '../../store/runs/claim/waitin
 import { claimFair } from '../../store/runs/fair/claim-fair.js';
 import type { Engine } from '../engine.js';
 import { claimDespiteBadRows } from '../set-aside.js';
-import { canExecute, JobsElsewhere } from './jobs-elsewhere.js';
 import { type Asked, type Expected, type Sent, Watermarks } from './watermarks.js';
 
 export interface ClaimsOptions {
@@ -67,8 +67,6 @@ export class Claims {
   daemons = 1;
   private readonly engine: Engine;
   private readonly options: ClaimsOptions;
-  /** Jobs that this code does not have. */
-  private readonly elsewhere: JobsElsewhere;
   /** Runs may wait for this code: workers with other code did not know their jobs. */
   private expectsWaiting = false;
   /** When fair keys are ready next. */
@@ -111,7 +109,6 @@ export class Claims {
   constructor(engine: Engine, options: ClaimsOptions) {
     this.engine = engine;
     this.options = options;
-    this.elsewhere = new JobsElsewhere(engine);
     this.watermarks = new Watermarks(options.goesOn);
   }
 
@@ -232,7 +229,7 @@ export class Claims {
       const claim = await this.claimEverywhere(limit, watermarks.everywhere(true)).finally(answered);
       this.isRefused = false;
       this.leftMore = claim.hasMore || watermarks.hasMore || watermarks.haveFallen;
-      if (!isVain(claim) || this.elsewhere.hasPassed) this.oweComplete(false);
+      if (!isVain(claim)) this.oweComplete(false);
       return claim;
     } catch (error) {
       this.oweComplete(false);
@@ -281,11 +278,8 @@ export class Claims {
     limit: number,
     send: (wanted: ClaimOptions) => Promise<Claim>,
   ): Promise<Claim> {
-    if (this.elsewhere.isStale) await this.elsewhere.read();
-    const { passedOver } = this.elsewhere;
-    const wanted = { ...this.wanted(limit), afterQueue: this.afterQueue, passedOver };
+    const wanted = { ...this.wanted(limit), afterQueue: this.afterQueue };
     const claim = await claimDespiteBadRows(this.engine, wanted, () => send(wanted));
-    this.elsewhere.claimed(claim, passedOver);
     this.watermarks.claimed(claim, sent);
     this.afterQueue = claim.lanes.findLast(lane => lane.at !== null)?.queue ?? this.afterQueue;
     return claim;
@@ -340,3 +334,10 @@ export class Claims {
 }
 
 const isVain = ({ runs, needsAdmission }: Claim) => runs.length + needsAdmission.length === 0;
+
+/**
+ * Whether a run of the job can be executed here: by its code, or by a relay's consumer, which may know it.
+ */
+function canExecute({ registry, relay }: Engine, job: string): boolean {
+  return relay !== undefined || knownJob(registry, job) !== undefined;
+}

@@ -163,25 +163,6 @@ export async function readQueuesElsewhere(session: Session, service: string): Pr
   return (await runQuery(session, query)).flatMap(({ queues }) => queues);
 }
 
-/** Which of these jobs another service has, that was seen within five minutes. */
-export async function readJobsElsewhere(
-  session: Session,
-  service: string,
-  jobs: readonly string[],
-): Promise<readonly string[]> {
-  const query = db
-    .selectFrom('tock.job_definitions as d')
-    .innerJoin('tock.registrations as r', 'r.service', 'd.service')
-    .select('d.name')
-    .where(eb => isAnyOf(eb.ref('d.name'), jobs, 'text'))
-    .where('d.origin', '=', 'code')
-    .where('d.vanished_at', 'is', null)
-    .where('d.service', '<>', service)
-    .where('r.is_current', '=', true)
-    .where(sql<boolean>`r.seen_at >= tock.now() - ${STALE_AFTER}::interval`);
-  return (await runQuery(session, query)).map(({ name }) => name);
-}
-
 /** For messages. */
 export async function readDatabaseName(session: Session): Promise<string> {
   const rows = await runQuery(session, db.selectNoFrom(sql<string>`current_database()`.as('name')));

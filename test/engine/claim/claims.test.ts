@@ -2,8 +2,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Claims } from '../../../src/engine/claim/claims.js';
 import type { Engine } from '../../../src/engine/engine.js';
-import { defineJob } from '../../../src/index.js';
-import { createRegistry } from '../../../src/model/job/registry.js';
 import { silentLogger } from '../../../src/model/logger.js';
 import type { Database } from '../../../src/store/connection/database.js';
 import type { QueueLane } from '../../../src/store/runs/claim/claim.js';
@@ -60,9 +58,7 @@ const open = (goesOn: boolean) => {
   };
   const settings = { leaseMs: 60_000 };
   const logger = { ...silentLogger, warn: ({ event }: { event?: unknown }) => warnings.push(event) };
-  const registry = createRegistry([defineJob({ name: 'noop', run: () => null })]);
-  const engine = { clock, database: { ...database, run }, registry, settings, logger };
-  return new Claims(engine as unknown as Engine, {
+  return new Claims({ clock, database: { ...database, run }, settings, logger } as unknown as Engine, {
     workerId: WORKER,
     queues: null,
     goesOn,

@@ -151,21 +151,6 @@ export const HOT: readonly [string, (session: Session) => Promise<unknown>, read
     [CLAIM_INDEX, PRIMARY_KEY],
   ],
   ['one in several lanes', s => claimInLanes(s, claim, WATERMARKS), [CLAIM_INDEX, PRIMARY_KEY]],
-  [
-    'a claim beside another service',
-    s => claimFreeRuns(s, { ...claim, passedOver: ['other'] }, WATERMARKS),
-    [CLAIM_INDEX, PRIMARY_KEY],
-  ],
-  [
-    'one in one lane beside another service',
-    s => claimInLanes(s, { ...claim, passedOver: ['other'] }, WATERMARKS.slice(0, 1)),
-    [CLAIM_INDEX, PRIMARY_KEY],
-  ],
-  [
-    'one in several lanes beside another service',
-    s => claimInLanes(s, { ...claim, passedOver: ['other'] }, WATERMARKS),
-    [CLAIM_INDEX, PRIMARY_KEY],
-  ],
   ['a claim of one run', s => claimFreeRun(s, '17', claim), [PRIMARY_KEY]],
   ['a heartbeat', s => renewLeases(s, held, WORKER, 60_000), [PRIMARY_KEY]],
   [

@@ -51,18 +51,7 @@ export interface ClaimOptions {
   readonly queues: readonly string[] | null;
   /** Within a priority, queues whose names come after this one are first. Default: by name. */
   readonly afterQueue?: string;
-  /** Runs of these jobs are passed over: workers of other services claim them. Default: of none. */
-  readonly passedOver?: readonly string[];
 }
-
-type PassedOver = Required<Pick<ClaimOptions, 'passedOver'>>;
-
-/**
- * A condition of statements of their own, so that claims of all runs cost no more. Without the second cast,
- * ALL would compare with the rows of a subquery.
- */
-const isNotPassedOver = (run: string) =>
-  ` and ${run}.job <> all(${opaqueToPlanner('passedOver', 'text[]')}::text[])`;
 
 interface Wanted {
   readonly limit: number;
@@ -78,9 +67,8 @@ interface Wanted {
  * are in the order of its nested loop.
  *
  * @param order of the queues within a priority
- * @param only a further condition on the runs `r`
  */
-const claimFrom = (open: string, order: string, only = '') => `
+const claimFrom = (open: string, order: string) => `
 with ${open}, shares as materialized (
   select o.*, least(o.room, ceil(:limit::integer::numeric / o.siblings)::integer) as share,
     (row_number() over (order by o.priority, ${order}))::integer as lane
@@ -89,7 +77,7 @@ with ${open}, shares as materialized (
   select d.id, d.run_at, d.needs_admission, o.lane, o.priority, o.share
   from shares o cross join lateral (
     select r.id, r.run_at, o.is_limited or r.slot_keys is not null as needs_admission from tock.job_runs_live r
-    where ${liesIn('r', 'o')} and ${isClaimable('r')} and ${isAfterWatermark('r', 'o')}${only}
+    where ${liesIn('r', 'o')} and ${isClaimable('r')} and ${isAfterWatermark('r', 'o')}
     order by r.run_at, r.id
     limit o.share
     for update of r skip locked
@@ -115,15 +103,12 @@ from due d having count(*) > 0`;
 /** Queues after the one that was served last come first. So each has its turn, however few runs are taken. */
 const IN_TURN = `o.queue <= :afterQueue collate "C", o.queue`;
 
-const OPEN_LANES = `${QUEUE_LANES_WITH_WATERMARKS}, ${openQueueLanes(':limit::integer', true)}`;
-type WantedInTurn = Wanted & WatermarkParameters & Required<Pick<ClaimOptions, 'queues' | 'afterQueue'>>;
-
-const CLAIM = statement<WantedInTurn, ClaimRow>('claim', claimFrom(OPEN_LANES, IN_TURN), { prepared: true });
-const CLAIM_OWN = statement<WantedInTurn & PassedOver, ClaimRow>(
-  'claim-own',
-  claimFrom(OPEN_LANES, IN_TURN, isNotPassedOver('r')),
-  { prepared: true },
-);
+const CLAIM = statement<
+  Wanted & WatermarkParameters & Required<Pick<ClaimOptions, 'queues' | 'afterQueue'>>,
+  ClaimRow
+>('claim', claimFrom(`${QUEUE_LANES_WITH_WATERMARKS}, ${openQueueLanes(':limit::integer', true)}`, IN_TURN), {
+  prepared: true,
+});
 
 /**
  * Claims due runs in one statement and starts their leases. Runs that need admission are only named; they
@@ -133,15 +118,11 @@ const CLAIM_OWN = statement<WantedInTurn & PassedOver, ClaimRow>(
  */
 export async function claimFreeRuns(
   session: Session,
-  { limit, workerId, leaseMs, queues, afterQueue = '', passedOver = [] }: ClaimOptions,
+  { limit, workerId, leaseMs, queues, afterQueue = '' }: ClaimOptions,
   watermarks: readonly Watermark[] = [],
 ): Promise<Claim> {
-  const wanted = { limit, workerId, leaseMs, queues, afterQueue, ...watermarkParameters(watermarks) };
-  const rows =
-    passedOver.length === 0
-      ? await CLAIM.run(session, wanted)
-      : await CLAIM_OWN.run(session, { ...wanted, passedOver });
-  return claimOf(rows, limit);
+  const wanted = { limit, workerId, leaseMs, queues, afterQueue };
+  return claimOf(await CLAIM.run(session, { ...wanted, ...watermarkParameters(watermarks) }), limit);
 }
 
 type One = Omit<Wanted, 'limit'> & { readonly id: string; readonly codes: readonly string[] | null };
@@ -340,13 +321,15 @@ returning r.id, ${claimedColumns('r')},
   case when r.id = (select carrier from carried) then (select ids from carried) end as ids,
   case when r.id = (select carrier from carried) then (select taken from carried) end as taken`;
 
-const claimInLane = (only = '') => `
+const CLAIM_IN_LANE = statement<WantedInLanes & Watermark, PlainRow>(
+  'claim-in-lane',
+  `
 with due as materialized (
   select d.id, d.run_at from (
     select r.id, r.run_at from tock.job_runs_live r
     where r.queue = ${opaqueToPlanner('queue', 'text')} and r.priority = ${opaqueToPlanner('priority', 'integer')}
       and ${isClaimable('r')} and r.slot_keys is null
-      and (r.run_at, r.id) > (${opaqueToPlanner('at', 'timestamptz')}, ${opaqueToPlanner('id', 'bigint')}) and not ${isClosed(':queue')}${only}
+      and (r.run_at, r.id) > (${opaqueToPlanner('at', 'timestamptz')}, ${opaqueToPlanner('id', 'bigint')}) and not ${isClosed(':queue')}
     order by r.run_at, r.id
     limit ${MAX_CLAIMED}
     for update of r skip locked
@@ -356,19 +339,14 @@ with due as materialized (
   select array_agg(id)::text as ids, min(id) as carrier,
     json_build_array(json_build_array(1, count(*), count(*) >= :limit, max(run_at))) as taken from due
 )
-${claimDue}`;
-
-const CLAIM_IN_LANE = statement<WantedInLanes & Watermark, PlainRow>('claim-in-lane', claimInLane(), {
-  prepared: true,
-});
-const CLAIM_OWN_IN_LANE = statement<WantedInLanes & Watermark & PassedOver, PlainRow>(
-  'claim-own-in-lane',
-  claimInLane(isNotPassedOver('r')),
+${claimDue}`,
   { prepared: true },
 );
 
 // The rows of `found` are in the order of its nested loop.
-const claimInSome = (only = '') => `
+const CLAIM_IN_LANES = statement<WantedInLanes & WatermarkParameters, PlainRow>(
+  'claim-in-lanes',
+  `
 with open as materialized (
   select m.*, ceil(:limit::integer::numeric / count(*) over (partition by m.priority))::integer as share
   from ${WATERMARKS}
@@ -378,7 +356,7 @@ with open as materialized (
   select d.id, d.run_at, o.turn, o.priority, o.share
   from open o cross join lateral (
     select r.id, r.run_at from tock.job_runs_live r
-    where ${liesIn('r', 'o')} and ${isClaimable('r')} and r.slot_keys is null and ${isAfterWatermark('r', 'o')}${only}
+    where ${liesIn('r', 'o')} and ${isClaimable('r')} and r.slot_keys is null and ${isAfterWatermark('r', 'o')}
     order by r.run_at, r.id
     limit o.share
     for update of r skip locked
@@ -394,16 +372,7 @@ with open as materialized (
     (select json_agg(json_build_array(t.turn, t.count, t.count >= t.share, t.at) order by t.priority, t.turn) from taken t) as taken
   from due d
 )
-${claimDue}`;
-
-const CLAIM_IN_LANES = statement<WantedInLanes & WatermarkParameters, PlainRow>(
-  'claim-in-lanes',
-  claimInSome(),
-  { prepared: true },
-);
-const CLAIM_OWN_IN_LANES = statement<WantedInLanes & WatermarkParameters & PassedOver, PlainRow>(
-  'claim-own-in-lanes',
-  claimInSome(isNotPassedOver('r')),
+${claimDue}`,
   { prepared: true },
 );
 
@@ -414,25 +383,15 @@ const CLAIM_OWN_IN_LANES = statement<WantedInLanes & WatermarkParameters & Passe
  */
 export async function claimInLanes(
   session: Session,
-  { limit: wantedRuns, workerId, leaseMs, queues, passedOver = [] }: ClaimOptions,
+  { limit: wantedRuns, workerId, leaseMs, queues }: ClaimOptions,
   watermarks: readonly Watermark[],
 ): Promise<Claim> {
   const limit = Math.min(wantedRuns, MAX_CLAIMED);
   const wanted = { limit, workerId, leaseMs, queues };
   const [first, second] = watermarks;
-  let rows: PlainRow[];
-  if (first !== undefined && second === undefined) {
-    const one = { ...wanted, ...first };
-    rows =
-      passedOver.length === 0
-        ? await CLAIM_IN_LANE.run(session, one)
-        : await CLAIM_OWN_IN_LANE.run(session, { ...one, passedOver });
-  } else {
-    const some = { ...wanted, ...watermarkParameters(watermarks) };
-    rows =
-      passedOver.length === 0
-        ? await CLAIM_IN_LANES.run(session, some)
-        : await CLAIM_OWN_IN_LANES.run(session, { ...some, passedOver });
-  }
+  const rows =
+    first !== undefined && second === undefined
+      ? await CLAIM_IN_LANE.run(session, { ...wanted, ...first })
+      : await CLAIM_IN_LANES.run(session, { ...wanted, ...watermarkParameters(watermarks) });
   return claimInOrder(rows, limit, watermarks);
 }
