@@ -5,6 +5,7 @@ import { isClone, packageFolder } from '../environment/paths.js';
 import { showHidden } from '../model/hidden-characters.js';
 import { deepJsonText } from '../model/json-depth.js';
 import type { RunStatus } from '../model/run/states.js';
+import { shellWord } from '../model/shell-word.js';
 
 const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, magenta: 35, cyan: 36, grey: 90 } as const;
 export type Colour = keyof typeof CODES;
@@ -122,13 +123,23 @@ const COMMAND = new RegExp(
 export function ownCommand(): string {
   const folder = packageFolder();
   if (folder === null) return 'tock';
-  const script = path.relative(process.cwd(), path.join(folder, 'dist', 'cli.js'));
-  if (isClone()) return `node ${script}`;
-  return script.startsWith(`node_modules${path.sep}`) ? 'npx tock' : 'tock';
+  const cwd = process.cwd();
+  if (isClone()) return `node ${shellWord(path.relative(cwd, path.join(folder, 'dist', 'cli.js')))}`;
+  // npx looks in each folder above, too, as a workspace needs.
+  const modules = path.dirname(folder);
+  const isAbove = `${cwd}${path.sep}`.startsWith(`${path.dirname(modules)}${path.sep}`);
+  return path.basename(modules) === 'node_modules' && isAbove ? 'npx tock' : 'tock';
 }
 
-/** The text, with each command as it is called. */
-export const asCalled = (text: string, called: string): string => text.replace(COMMAND, `${called} `);
+/**
+ * The text, with each command as it is called. Lines of a table stay: they hold texts of others, and are as
+ * wide as their box.
+ */
+export const asCalled = (text: string, called: string): string =>
+  text
+    .split('\n')
+    .map(line => (line.includes('│') ? line : line.replace(COMMAND, `${called} `)))
+    .join('\n');
 
 /** For a terminal; what goes into a pipe, a script may compare. */
 export const pasteable = (text: string, stream: NodeJS.WriteStream): string =>

@@ -12,7 +12,8 @@ describe('a command in a message', () => {
     ['(tock show 7); tock doctor has the grants', '(npx tock show 7); npx tock doctor has the grants'],
     ['tock reset-cursor --all', 'npx tock reset-cursor --all'],
     ['\u001B[36mtock doctor\u001B[0m', '\u001B[36mnpx tock doctor\u001B[0m'],
-    // Not a command.
+    // Not a command, or somebody else's text.
+    ['│ failed: tock run a │\nnext: tock show 7', '│ failed: tock run a │\nnext: npx tock show 7'],
     ['tock run: the payload is no JSON', 'tock run: the payload is no JSON'],
     ['the schema tock lacks a table', 'the schema tock lacks a table'],
     ['tock runner, tock-run, ./tock run, npx tock run', 'tock runner, tock-run, ./tock run, npx tock run'],

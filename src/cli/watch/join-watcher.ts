@@ -21,6 +21,15 @@ export interface Watcher {
   readonly keep: (dashboard: KeptDashboard) => void;
 }
 
+/** Whether a message is that; a job's library may send what is its own. */
+export const isKept = (message: unknown): message is Kept =>
+  typeof (message as Kept | null)?.dashboard?.port === 'number';
+
+/** The watcher may have been killed: then there is nobody to tell. */
+export function tell(message: string | Kept): void {
+  if (process.connected) process.send?.(message, () => undefined);
+}
+
 export function joinWatcher(): Watcher {
   const controller = new AbortController();
   process.on('message', message => {
@@ -34,8 +43,8 @@ export function joinWatcher(): Watcher {
   delete process.env[KEPT];
   return {
     stop: controller.signal,
-    sayRunning: () => process.send?.(RUNNING),
+    sayRunning: () => tell(RUNNING),
     dashboard: kept === undefined ? undefined : (JSON.parse(kept) as KeptDashboard | null),
-    keep: dashboard => process.send?.({ dashboard } satisfies Kept),
+    keep: dashboard => tell({ dashboard }),
   };
 }

@@ -6,7 +6,7 @@ import type { KeptDashboard } from '../../dashboard/server/serve.js';
 import { onStopSignal } from '../../runtime/stop-signal.js';
 import type { Shell } from '../shell.js';
 import { cleanLine, paint } from '../terminal.js';
-import { KEPT, type Kept, RUNNING, STOP } from './join-watcher.js';
+import { isKept, KEPT, type Kept, RUNNING, STOP } from './join-watcher.js';
 import { watchFiles } from './watch-files.js';
 
 /** npm passes Ctrl-C on, so that one keystroke may come as two signals. */
@@ -105,8 +105,7 @@ function startWorker(which: 'first' | 'again', env: NodeJS.ProcessEnv, onKept: (
   const running = new Promise<boolean>(resolve => {
     child.on('message', message => {
       if (message === RUNNING) resolve(true);
-      // A job's library may send what is its own, such as `ready`.
-      else if (typeof message === 'object' && 'dashboard' in message) onKept(message as Kept);
+      else if (isKept(message)) onKept(message);
     });
     void ended.then(() => resolve(false));
   });

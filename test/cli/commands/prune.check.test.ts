@@ -58,7 +58,10 @@ describe('tock prune', () => {
     await makeOld('2020-02', 1);
     await client.query(`begin; select pg_advisory_xact_lock(hashtextextended('"tock".retention', 0))`);
     const busy = await harness.tock(['prune']);
-    expect([busy.code, busy.stdout]).toEqual([1, 'another prune changes partitions now; they, runs and keys were left to it\n']);
+    expect([busy.code, busy.stdout]).toEqual([
+      1,
+      'another prune changes partitions now; they, runs and keys were left to it\n',
+    ]);
     await client.query(
       'rollback; begin; lock table only tock.job_runs_finished_2020_02 in access share mode',
     );
