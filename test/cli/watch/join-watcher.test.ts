@@ -12,7 +12,7 @@ describe('a message', () => {
   });
 
   it('to a watcher that was killed is sent to nobody, and nothing fails', () => {
-    const send = vi.fn(() => {
+    const send = vi.fn<() => void>(() => {
       throw new Error('the channel is closed');
     });
     const watched = (connected: boolean) => ({ ...process, connected, send });
