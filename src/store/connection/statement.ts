@@ -42,7 +42,7 @@ const defined = new Map<string, Statement<never, unknown>>();
 export const definedStatements = (): ReadonlyMap<string, Statement<never, unknown>> => defined;
 
 /**
- * Defines a statement. Throws on a duplicate name, and on a `$1` among the named parameters.
+ * Defines a statement. Throws if the name has another text already, and on a `$1` among the named parameters.
  * @param sql written for the schema `tock`. `:name` is a parameter, except within quotes and comments, and
  * after another colon (`::text`)
  */
@@ -69,7 +69,9 @@ export function statement<Params extends object, Row>(
     run,
     first: async (session, params) => (await run(session, params))[0],
   };
-  if (defined.has(name)) throw new Error(`there are two statements named "${name}"`);
+  // A loader that makes CommonJS of ES modules, such as tsx, may evaluate a module of ours twice.
+  const before = defined.get(name);
+  if (before !== undefined && before.text !== text) throw new Error(`there are two statements named "${name}"`);
   defined.set(name, made);
   return made;
 }
