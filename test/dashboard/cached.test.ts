@@ -1,6 +1,6 @@
 // Answers that several readers share: how long they are kept, and what readers get while a long read goes on.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { cached, cachedByCost, type Shared } from '../../src/dashboard/cached.js';
+import { cached, cachedByCost, inTime, type Shared } from '../../src/dashboard/cached.js';
 
 let now = 0;
 let reads = 0;
@@ -124,5 +124,12 @@ describe('a read that is cached by its cost', () => {
     fail(new Error('away'));
     await settled();
     expect(await answer(10)).toBe(3);
+  });
+});
+
+describe('a read that a page can do without', () => {
+  it('is given up where it takes too long', async () => {
+    expect(await inTime(new Promise(() => undefined), 0)).toBeNull();
+    expect(await inTime(Promise.resolve(1), 60_000)).toBe(1);
   });
 });

@@ -36,9 +36,10 @@ describe.skipIf(hasNoBrowser())('what was missed', () => {
     await page.goto(dashboard.base);
     await page.locator('.missed-now a').click();
     await page.getByLabel('Backfill send-invoice-reminders').uncheck();
+    await page.getByLabel('Backfill hourly-rollup').check();
     await page.getByRole('button', { name: 'Backfill those that are checked' }).click();
     expect(await page.locator('body').textContent()).toContain('3 runs are queued.');
-    expect(await page.locator('.missed-now').textContent()).toContain('of 2 schedules were missed');
+    expect(await page.locator('.missed-now').textContent()).toContain('of 2 schedules were left out');
     await close();
   });
 });

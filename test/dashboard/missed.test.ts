@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createDashboard } from '../../src/dashboard.js';
 import { defineJob } from '../../src/index.js';
 import { openForEach } from '../support/open.js';
-import { reuseTestTock } from '../support/test-tock.js';
+import { openTestTock, reuseTestTock } from '../support/test-tock.js';
 import { openPages, textOf } from './page-text.js';
 
 const run = () => null;
@@ -50,22 +50,31 @@ const made = async () =>
 const hours = (...names: [string, string][]) => names.map(([name, hour]) => ({ name, hour }));
 
 describe('Now', () => {
+  const altered = openForEach(() => openTestTock(JOBS));
+  it('comes without the line where what was left out cannot be read', async () => {
+    const own = openPages(altered.tock);
+    await altered.sql('alter table tock.job_exceptions rename column scheduled_for to other');
+    expect((await own.get('/backfill')).status).toBe(503);
+    expect(textOf(await own.html('/'))).toContain('There is no job yet');
+    await own.close();
+  });
+
   it('says nothing where something ticked, and of what a slow tick leaves out', async () => {
     await test.setClock('2026-03-10T02:06:00Z');
     await test.tock.schedules.upsert({ name: 'quick', job: 'latest', every: '10s' });
     await before();
     expect(await test.sql(`select from tock.job_runs where skip_reason = 'catchup'`)).not.toEqual([]);
     expect(await line()).toBeNull();
-    expect(textOf(await pages.html('/backfill'))).toContain('Nothing was missed');
+    expect(textOf(await pages.html('/backfill'))).toContain('Nothing was left out');
   });
 
-  it('says since when nothing ticked, and how many occurrences of how many schedules were missed', async () => {
+  it('says since when nothing ticked, and how many occurrences of how many schedules were left out', async () => {
     await outage();
-    // One stands for four; four are left out; four were too late; of "all" none was missed.
+    // One stands for four; four are left out; four were too late; of "all" none was left out.
     expect(await line()).toBe(
-      'While nothing ticked, from 02:10 to 06:45, 11 occurrences of 3 schedules were missed. Backfill 11 …',
+      'While nothing ticked, from 02:10 to 06:45, 11 occurrences of 3 schedules were left out. Backfill …',
     );
-    expect(await line('view')).toMatch(/were missed\. Show them$/);
+    expect(await line('view')).toMatch(/were left out\. Show them$/);
   });
 
   it('says it for a day', { tags: 'check' }, async () => {
@@ -86,16 +95,16 @@ describe('Now', () => {
     await test.tock.freeze({ until: '2026-03-10T04:30:00Z', note: 'the disks are exchanged' });
     await tickAt('04:30:10', '04:31:10');
     expect(await line()).toBe(
-      'While everything was frozen, from 02:10 to 04:30, 3 occurrences of 2 schedules were missed. Backfill 3 …',
+      'While everything was frozen, from 02:10 to 04:30, 3 occurrences of 2 schedules were left out. Backfill …',
     );
     await test.tock.schedules.pause('all');
     await test.setClock('2026-03-10T07:10:00Z');
     await test.tock.schedules.resume('all');
     expect(await line()).toBe(
-      '6 occurrences of 3 schedules were missed: everything was frozen, from 02:10 to 04:30; schedules were paused. Backfill 6 …',
+      '6 occurrences of 3 schedules were left out: everything was frozen, from 02:10 to 04:30; schedules were paused. Backfill …',
     );
     expect(textOf(await pages.html('/backfill'))).toMatch(
-      /all Every hour, missed 05:00:00 – 07:00:00 It was paused.* 3/,
+      /all Every hour, left out 05:00:00 – 07:00:00 It was paused.* 3/,
     );
   });
 
@@ -109,6 +118,66 @@ describe('Now', () => {
     for (const name of ['latest', 'none', 'deadline'])
       await test.tock.schedules.backfill(name, { from: '2026-03-10T02:00:00Z', to: '2026-03-10T06:30:00Z' });
     expect(await line()).toBeNull();
+  });
+
+  it('says nothing of a deploy, and all of what a longer outage has left out', async () => {
+    await test.setClock('2026-03-10T02:06:00Z');
+    await test.tock.schedules.upsert({ name: 'often', job: 'none', every: '1m', catchup: 'none' });
+    await before();
+    await tickAt('02:14:00', '02:15:00');
+    expect(await line()).toBeNull();
+    await tickAt('02:21:00', '02:22:00');
+    expect(await line()).toContain('from 02:15 to 02:21, 5 occurrences of 1 schedule were left out.');
+  });
+
+  it('leaves out what is outside of the window of its schedule', async () => {
+    await test.setClock('2026-03-10T02:01:00Z');
+    const office = { ...hourly, job: 'none', catchup: 'none', window: '09:00-17:00' } as const;
+    await test.tock.schedules.upsert({ name: 'office', ...office, outsideWindow: 'skip' });
+    await test.tock.schedules.upsert({ name: 'waits', ...office });
+    await outage();
+    expect(await line()).toContain('15 occurrences of 4 schedules');
+    expect(textOf(await pages.html('/backfill'))).not.toContain('office');
+  });
+
+  it('says nothing of what cannot be made: it was moved, or its schedule has been edited', async () => {
+    await tickAt('02:01:00');
+    for (const name of JOBS.map(job => job.name)) await test.tock.schedules.pause(name);
+    await test.tock.schedules.upsert({ name: 'moved', job: 'none', cron: '0 1 * * *', catchup: 'none' });
+    await test.tock.schedules.upsert({ name: 'edited', job: 'none', ...hourly, catchup: 'none' });
+    await before();
+    await test.tock.schedules.move('moved', '2026-03-11T01:00:00Z', '2026-03-10T05:30:00Z');
+    await tickAt('06:45:00', '06:46:00');
+    expect(await line()).toContain('4 occurrences of 1 schedule were left out');
+    await test.tock.schedules.upsert({ name: 'edited', job: 'none', cron: '0 1 * * *', catchup: 'none' });
+    expect(await line()).toBeNull();
+    expect(textOf(await pages.html('/backfill'))).toContain('Nothing was left out');
+  });
+
+  it('sees what was left out among thousands of runs that ended shortly before', async () => {
+    await before();
+    await test.sql(
+      `insert into tock.job_runs (job, payload, trigger, status, run_at, finished_at)
+       select 'none', '{}', 'api', 'succeeded', '2026-03-10T06:36:00Z', timestamptz '2026-03-10T06:36:00Z' + n * interval '1 millisecond'
+       from generate_series(1, 20500) n`,
+    );
+    await tickAt('06:45:00', '06:46:00');
+    expect(await line()).toContain('11 occurrences of 3 schedules');
+  });
+
+  it('says where a silence began that is longer than silences are kept', async () => {
+    await test.setClock('2026-02-20T02:06:00Z');
+    await test.tock.schedules.upsert({ name: 'often', job: 'none', every: '10s', catchup: 'none' });
+    for (const clock of ['02:07:00', '02:08:00', '02:09:00']) {
+      await test.setClock(`2026-02-20T${clock}Z`);
+      await test.tock.tick();
+    }
+    await tickAt('06:45:00', '06:46:00');
+    // The count of one schedule ends at 100 000.
+    expect(await line()).toMatch(/from 20 Feb 02:09 to 06:45, 101 \d{3}\+ occurrences of 5 schedules/);
+    const text = textOf(await pages.html('/backfill'));
+    expect(text).toMatch(/They may be too many for one backfill, too: backfill shorter spans\. 100 000\+/);
+    expect(text).not.toContain('tock backfill often');
   });
 
   it('leaves out what cannot be backfilled', { tags: 'check' }, async () => {
@@ -126,14 +195,17 @@ describe('the backfill of what was missed', () => {
     await outage();
     const html = await pages.html('/backfill');
     const text = textOf(html);
-    expect(text).toContain('Backfill 11 runs?');
+    expect(text).toContain('Backfill what was left out');
     expect(text).toMatch(
-      /latest Every hour, missed 03:00:00 – 05:00:00 After an outage, one run makes up for all that were missed\. 3/,
+      /latest Every hour, left out 03:00:00 – 05:00:00 The run of 06:00:00 stands for them\. 3/,
     );
-    expect(text).toMatch(/none Every hour, missed 03:00:00 – 06:00:00 .*what was missed stays missed\. 4/);
-    expect(text).toMatch(/deadline Every hour, missed 03:00:00 – 06:00:00 It was too late to start\. 4/);
+    expect(text).toMatch(/none Every hour, left out 03:00:00 – 06:00:00 .*what was missed stays missed\. 4/);
+    expect(text).toMatch(/deadline Every hour, left out 03:00:00 – 06:00:00 It was too late to start\. 4/);
     expect(rowsIn(html)).toHaveLength(3);
-    expect(html.match(/name="rows" value="[^"]+" checked/g)).toHaveLength(3);
+    // What a run stands for is offered, but it is not checked.
+    expect(html.match(/name="rows" value="[^"]+" checked[^>]*/g)?.join()).toMatch(
+      /Backfill deadline.*Backfill none(?!.*Backfill latest)/,
+    );
     expect(await made()).toEqual([]);
   });
 
@@ -170,7 +242,7 @@ describe('the backfill of what was missed', () => {
 
   it('leaves out those that are not chosen', { tags: 'check' }, async () => {
     await outage();
-    const [, latest = ''] = await offered();
+    const [, , latest = ''] = await offered();
     await pages.post('/backfill', { rows: latest });
     expect(await made()).toEqual(hours(['latest', '03'], ['latest', '04'], ['latest', '05']));
     expect(await line()).toContain('8 occurrences of 2 schedules');
@@ -230,25 +302,65 @@ describe('the backfill of what was missed', () => {
     expect(await line()).toBeNull();
   });
 
+  it('does not check what makes more runs than were left out, and says why', async () => {
+    await test.setClock('2026-03-10T02:01:00Z');
+    const every = { job: 'none', ...hourly, catchup: 'none' } as const;
+    await test.tock.schedules.upsert({ name: 'edited', ...every });
+    await test.tock.schedules.upsert({ name: 'remaining', ...every, remaining: 2 });
+    await outage();
+    await test.tock.schedules.upsert({ name: 'edited', ...every, cron: '*/30 * * * *' });
+    const html = await pages.html('/backfill');
+    const text = textOf(html);
+    expect(text).toMatch(/edited .* 4 were left out; the schedule has changed since\. 7 /);
+    expect(text).toMatch(/remaining .* It is to make only 2 more, which a backfill does not heed\. 4 /);
+    expect(html).not.toMatch(/ checked[^>]*Backfill (?:edited|remaining)/);
+    expect(await line()).toContain('17 occurrences of 5 schedules');
+  });
+
   it('says where the schedule has changed since', { tags: 'check' }, async () => {
     await test.setClock('2026-03-10T02:01:00Z');
     await test.tock.schedules.upsert({ name: 'runtime', job: 'none', ...hourly, catchup: 'none' });
     await outage();
     await test.tock.schedules.upsert({ name: 'runtime', job: 'none', cron: '0 */2 * * *', catchup: 'none' });
     expect(textOf(await pages.html('/backfill'))).toContain(
-      '4 were missed; the schedule has changed since. 2',
+      '4 were left out; the schedule has changed since. 2',
     );
   });
 
-  it('names the command where these are too many for a page', { tags: 'check' }, async () => {
+  it('offers no more at once than a page makes, and names the commands of the others', async () => {
     await test.setClock('2026-03-10T02:01:00Z');
-    await test.tock.schedules.upsert({ name: 'runtime', job: 'none', every: '2s', catchup: 'none' });
+    const often = { job: 'none', every: '2s', catchup: 'none' } as const;
+    await test.tock.schedules.upsert({ name: 'a', ...often });
+    for (const name of ['b', 'c'])
+      await test.tock.schedules.upsert({ name, ...often, every: '4s', startAt: '2026-03-10T02:30:00Z' });
     await outage();
     const html = await pages.html('/backfill');
-    expect(textOf(html)).toContain(
-      'These are too many for a page: tock backfill runtime --from 2026-03-10T02:10:02Z --to 2026-03-10T06:44:59Z 5 000+',
+    const text = textOf(html);
+    expect(text).toContain(
+      'Beyond the 5 000 runs that are made at once. tock backfill a --from 2026-03-10T02:10:02Z --to 2026-03-10T06:44:59Z 8 249',
     );
-    expect(rowsIn(html)).toHaveLength(3);
+    expect(text).toContain('tock backfill c --from 2026-03-10T02:30:00Z');
+    expect(text).not.toContain('tock backfill b');
+    // Those of b and c are 3 825 each.
+    expect(rowsIn(html).map(rows => rows.split(' ')[0])).toEqual(['3825', '4', '4', '3']);
+    expect(await line()).toMatch(/, 15 910 occurrences of 6 schedules/);
+  });
+
+  it('names a command for each span, and none that would make what an operator has skipped', async () => {
+    await test.setClock('2026-03-10T02:01:00Z');
+    const often = { job: 'none', every: '2s', catchup: 'none' } as const;
+    for (const name of ['few', 'many']) await test.tock.schedules.upsert({ name, ...often });
+    await before();
+    await test.tock.schedules.skip('few', '2026-03-10T04:00:00Z');
+    for (const hour of ['03', '04', '05'])
+      await test.tock.schedules.skip('many', `2026-03-10T${hour}:00:00Z`);
+    await tickAt('06:45:00', '06:46:00');
+    const text = textOf(await pages.html('/backfill'));
+    expect(text).toContain(
+      'tock backfill few --from 2026-03-10T02:10:02Z --to 2026-03-10T04:00:00Z tock backfill few --from 2026-03-10T04:00:01Z --to 2026-03-10T06:44:59Z',
+    );
+    expect(text).not.toContain('tock backfill many');
+    expect(text).toContain('backfill span by span on the page of the schedule');
   });
 
   it('is there below a path, and for those who may only look without its buttons', async () => {

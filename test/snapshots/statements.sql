@@ -3482,32 +3482,34 @@ where w.run_id = $1 and w.kind = 'group' order by a.position;
 -- read-missed-spans
 with 
 outages as materialized (
-  select 1 as rank, 'silence' as cause, s."from", s.until, s.until as over_at from (
+  select o.* from (
+    select 1 as rank, 'silence' as cause, s."from", s.until, s.until as over_at from (
   select lower(s.span) as "from", upper(s.span) as until
   from (
     select range_intersect_agg(coalesce(t.silences, '{}') + tstzmultirange(tstzrange(null, t.first_at, '()'), tstzrange(t.at, null, '()'))) as silences
     from tock.ticks t
   ) h cross join unnest(h.silences) s(span)
   where not lower_inf(s.span) and coalesce(upper(s.span), tock.now()) - lower(s.span) > interval '100 seconds') s
-  where s.until > tock.now() - interval '24 hours'
-  union all
-  select 2, 'freeze', f.began_at, f.until, coalesce(f.ended_at, f.until) from tock.freezes f
-  where f.until > tock.now() - interval '24 hours' and f.until <= tock.now()
-), skipped as (
+    union all
+    select 2, 'freeze', f.began_at, f.until, coalesce(f.ended_at, f.until) from tock.freezes f where f.until <= tock.now()) o
+  where o.until > tock.now() - interval '24 hours' and o.until - o."from" >= interval '5 minutes'
+  order by o.until desc limit 20
+), skipped as materialized (
   select o.rank, o.cause, o."from", o.until, r.* from outages o cross join lateral (
-    select f.id, f.finished_at, f.status, f.skip_reason, f.trigger, f.definition_id, f.scheduled_for, case when f.skip_reason = 'deadline' then f.scheduled_for else f.interval_start end as first, case when f.skip_reason = 'deadline' then 1 else f.occurrence_count end as count from tock.job_runs_finished f
-    where f.finished_at > o.until - interval '10 minutes' and f.finished_at < o.over_at + interval '10 minutes'
+    select f.id, f.skip_reason, f.trigger, f.definition_id, f.scheduled_for, case when f.skip_reason = 'deadline' then f.scheduled_for else f.interval_start end as first, case when f.skip_reason = 'deadline' then 1 else f.occurrence_count end as count from tock.job_runs_finished f
+    where f.finished_at > greatest(o."from", o.until - interval '10 minutes') and f.finished_at < o.over_at + interval '10 minutes'
+      and f.status = 'skipped' and f.skip_reason in ('catchup', 'deadline') and f.scheduled_for >= o."from" and case when f.skip_reason = 'deadline' then f.scheduled_for else f.interval_start end <= o.until
     order by f.finished_at limit 20000) r
-  where r.status = 'skipped' and r.skip_reason in ('catchup', 'deadline') and r.scheduled_for >= o."from" and r.first <= o.until
   union all
-  select 3, 'pause', null, null, r.* from tock.job_definitions d cross join lateral (
-    select f.id, f.finished_at, f.status, f.skip_reason, f.trigger, f.definition_id, f.scheduled_for, case when f.skip_reason = 'deadline' then f.scheduled_for else f.interval_start end as first, case when f.skip_reason = 'deadline' then 1 else f.occurrence_count end as count from tock.job_runs_finished f
+  select 3, 'pause', null, null, r.id, r.skip_reason, r.trigger, r.definition_id, r.scheduled_for, r.first, r.count
+  from tock.job_definitions d cross join lateral (
+    select f.id, f.skip_reason, f.trigger, f.definition_id, f.scheduled_for, case when f.skip_reason = 'deadline' then f.scheduled_for else f.interval_start end as first, case when f.skip_reason = 'deadline' then 1 else f.occurrence_count end as count, f.status, f.finished_at from tock.job_runs_finished f
     where f.definition_id = d.id and f.scheduled_for <= d.resumed_at
     order by f.scheduled_for desc limit 5) r
   where d.resumed_at > (select tock.now() - interval '24 hours') and r.status = 'skipped' and r.skip_reason = 'paused'
     and r.finished_at > (select tock.now() - interval '24 hours')
 ), gaps as materialized (
-  select distinct on (s.id) s.id, s.cause, s.skip_reason, s."from", s.until, s.definition_id, d.name, s.first, s.scheduled_for as last,
+  select distinct on (s.id) s.id, s.cause, s.skip_reason, s."from", s.until, s.definition_id, d.name, d.catchup, s.first, s.scheduled_for as last,
     s.count, t.taken
   from skipped s join tock.job_definitions d on d.id = s.definition_id
   cross join lateral (
@@ -3515,57 +3517,27 @@ outages as materialized (
     where o.definition_id = s.definition_id and o.scheduled_for between s.first and s.scheduled_for and o.run_id <> s.id
       and not exists (select from tock.job_exceptions e where e.definition_id = o.definition_id and e.scheduled_for = o.scheduled_for)) t
   where s.trigger = 'cron' and s.count > t.taken and d.vanished_at is null and d.broken_at is null
-    and (d.cron is not null or d.every_ms is not null or d.at is not null)
+    and (d.cron is not null or d.every_ms is not null or d.at is not null) and d.remaining_count is distinct from 0
+    and (d.active_window is null or d.outside_window = 'defer')
+    and not exists (select from tock.job_exceptions e where e.definition_id = s.definition_id and e.scheduled_for = s.scheduled_for)
   order by s.id, s.rank
 )
-select g.id::text as "runId", g.name as definition, g.cause, g.skip_reason = 'deadline' as "isTooLate", extract(epoch from g.first) as first, extract(epoch from g.last) as last,
+select g.id::text as "runId", g.name as definition, g.cause, extract(epoch from g."from") as "from", extract(epoch from g.until) as until,
+  g.skip_reason = 'deadline' as "isTooLate", extract(epoch from g.first) as first, extract(epoch from g.last) as last, extract(epoch from stands.at) as "stoodForBy",
   g.count - g.taken as missed, g.taken, array(
     select (extract(epoch from e.scheduled_for) * 1000)::float8 from tock.job_exceptions e
     where e.definition_id = g.definition_id and e.scheduled_for between g.first and g.last order by e.scheduled_for) as excepted
-from gaps g order by g.name, g.first limit $1;
-
--- read-missed-together
-with 
-outages as materialized (
-  select 1 as rank, 'silence' as cause, s."from", s.until, s.until as over_at from (
-  select lower(s.span) as "from", upper(s.span) as until
+from (select * from gaps order by name, first limit $1) g
+left join lateral (
+  select r.scheduled_for as at
   from (
-    select range_intersect_agg(coalesce(t.silences, '{}') + tstzmultirange(tstzrange(null, t.first_at, '()'), tstzrange(t.at, null, '()'))) as silences
-    from tock.ticks t
-  ) h cross join unnest(h.silences) s(span)
-  where not lower_inf(s.span) and coalesce(upper(s.span), tock.now()) - lower(s.span) > interval '100 seconds') s
-  where s.until > tock.now() - interval '24 hours'
-  union all
-  select 2, 'freeze', f.began_at, f.until, coalesce(f.ended_at, f.until) from tock.freezes f
-  where f.until > tock.now() - interval '24 hours' and f.until <= tock.now()
-), skipped as (
-  select o.rank, o.cause, o."from", o.until, r.* from outages o cross join lateral (
-    select f.id, f.finished_at, f.status, f.skip_reason, f.trigger, f.definition_id, f.scheduled_for, case when f.skip_reason = 'deadline' then f.scheduled_for else f.interval_start end as first, case when f.skip_reason = 'deadline' then 1 else f.occurrence_count end as count from tock.job_runs_finished f
-    where f.finished_at > o.until - interval '10 minutes' and f.finished_at < o.over_at + interval '10 minutes'
-    order by f.finished_at limit 20000) r
-  where r.status = 'skipped' and r.skip_reason in ('catchup', 'deadline') and r.scheduled_for >= o."from" and r.first <= o.until
-  union all
-  select 3, 'pause', null, null, r.* from tock.job_definitions d cross join lateral (
-    select f.id, f.finished_at, f.status, f.skip_reason, f.trigger, f.definition_id, f.scheduled_for, case when f.skip_reason = 'deadline' then f.scheduled_for else f.interval_start end as first, case when f.skip_reason = 'deadline' then 1 else f.occurrence_count end as count from tock.job_runs_finished f
-    where f.definition_id = d.id and f.scheduled_for <= d.resumed_at
-    order by f.scheduled_for desc limit 5) r
-  where d.resumed_at > (select tock.now() - interval '24 hours') and r.status = 'skipped' and r.skip_reason = 'paused'
-    and r.finished_at > (select tock.now() - interval '24 hours')
-), gaps as materialized (
-  select distinct on (s.id) s.id, s.cause, s.skip_reason, s."from", s.until, s.definition_id, d.name, s.first, s.scheduled_for as last,
-    s.count, t.taken
-  from skipped s join tock.job_definitions d on d.id = s.definition_id
-  cross join lateral (
-    select count(*)::integer as taken from tock.job_occurrences o
-    where o.definition_id = s.definition_id and o.scheduled_for between s.first and s.scheduled_for and o.run_id <> s.id
-      and not exists (select from tock.job_exceptions e where e.definition_id = o.definition_id and e.scheduled_for = o.scheduled_for)) t
-  where s.trigger = 'cron' and s.count > t.taken and d.vanished_at is null and d.broken_at is null
-    and (d.cron is not null or d.every_ms is not null or d.at is not null)
-  order by s.id, s.rank
-)
-select cause, extract(epoch from "from") as "from", extract(epoch from until) as until, sum(count - taken)::float8 as occurrences,
-  (select count(distinct definition_id)::integer from gaps) as definitions
-from gaps group by cause, gaps."from", gaps.until order by gaps."from" nulls last;
+    select o.run_id from tock.job_occurrences o
+    where o.definition_id = g.definition_id and o.scheduled_for > g.last
+      and not exists (select from tock.job_exceptions e where e.definition_id = o.definition_id and e.scheduled_for = o.scheduled_for)
+    order by o.scheduled_for limit 1) o
+  join tock.job_runs r on r.id = o.run_id
+  where r.occurrence_count > 1 and r.interval_start >= g.last and r.status <> 'skipped') stands on g.skip_reason = 'catchup' and g.catchup = 'latest'
+order by g.name, g.first;
 
 -- read-occurrence-groups
 select status, skip_reason, is_retried, string_agg(second::text, ',') as instants from (

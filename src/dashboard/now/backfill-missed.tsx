@@ -1,10 +1,11 @@
-// What was missed in an outage: which schedules, how many of each, and the backfill of those that are chosen.
+// What an outage has left out: which schedules, how many of each, and the backfill of those that are chosen.
 
-import { type Missed, readMissed } from '../../answers/now/missed.js';
+import { type AllMissed, isWanted, type Missed, readMissed } from '../../answers/now/missed.js';
 import { TockError } from '../../model/errors.js';
 import { includesRole } from '../../model/operator.js';
 import { catchupSentence } from '../../model/planning/policy-words.js';
 import { utcText } from '../../model/schedule/instant-text.js';
+import { MAX_OCCURRENCES } from '../../model/schedule/occurrences.js';
 import { shellWord } from '../../model/shell-word.js';
 import { flash } from '../flash.js';
 import { Page } from '../layout/page.js';
@@ -15,8 +16,8 @@ import type { App, View } from '../view.js';
 import { plainSchedule } from '../words/schedule-words.js';
 import { BACKFILL_PATH } from './missed-line.js';
 
-/** Skipped rows of one page; the others come once these have been backfilled. */
-const MAX_ROWS = 2000;
+/** Of more spans of one schedule no commands are told. */
+const MAX_COMMANDS = 3;
 /** A browser waits no longer than this; what is left then, the next press does. */
 const BUDGET_MS = 20_000;
 
@@ -24,31 +25,29 @@ const BUDGET_MS = 20_000;
 export function addMissedBackfill(app: App, onDone: () => void): void {
   app.get(BACKFILL_PATH, async c => {
     const view = c.get('view');
-    return c.html(<MissedPage view={view} missed={await read(view)} problem={null} />);
+    return c.html(<MissedPage view={view} all={await read(view)} problem={null} />);
   });
   app.post(BACKFILL_PATH, async c => {
     const view = c.get('view');
     const body = await c.req.parseBody({ all: true });
-    const chosen = [body['rows'] ?? []].flat().map(String);
-    const missed = await read(view);
-    if (chosen.length === 0)
-      return c.html(<MissedPage view={view} missed={missed} problem="Choose at least one of these." />, 400);
-    // What is posted only chooses among what was missed.
-    const offered = missed.filter(each => canMake(each) && chosen.includes(rowsOf(each)));
+    const chosen = new Set([body['rows'] ?? []].flat().map(String));
+    const all = await read(view);
+    if (chosen.size === 0)
+      return c.html(<MissedPage view={view} all={all} problem="Choose at least one of these." />, 400);
+    // What is posted only chooses among what was left out.
+    const offered = all.missed.filter(each => each.makes !== null && chosen.has(rowsOf(each)));
     const done = await backfillAll(view, offered);
     onDone();
-    const { text, isGood } = report({ ...done, gone: new Set(chosen).size - offered.length });
+    const { text, isGood } = report({ ...done, gone: chosen.size - offered.length });
     flash(c, text, isGood ? 'ok' : 'bad');
     return c.redirect(view.link(isGood ? '/' : BACKFILL_PATH), 303);
   });
 }
 
-const read = async ({ reads }: View) => await readMissed(reads, { limit: MAX_ROWS, most: MAX_RUNS });
+const read = async ({ reads }: View) => await readMissed(reads, MAX_RUNS);
 
-/** What was shown of a schedule: if it has missed more or less since, it is not what was chosen. */
+/** What was shown of a schedule: if more or less of it is left out by now, it is not what was chosen. */
 const rowsOf = ({ rows, makes }: Missed) => [makes, ...rows.map(({ runId }) => runId)].join(' ');
-
-const canMake = ({ makes }: Missed) => makes > 0 && makes <= MAX_RUNS;
 
 interface Done {
   readonly made: number;
@@ -96,27 +95,25 @@ function report({ made, existing, failures, isStopped, gone }: Done & { readonly
 
 interface MissedPageProps {
   readonly view: View;
-  readonly missed: readonly Missed[];
+  readonly all: AllMissed;
   readonly problem: string | null;
 }
 
-function MissedPage({ view, missed, problem }: MissedPageProps) {
+function MissedPage({ view, all: { missed, hasMore }, problem }: MissedPageProps) {
   if (missed.length === 0)
     return (
-      <Page view={view} title="Nothing was missed" current="now">
+      <Page view={view} title="Nothing was left out" current="now">
         <Empty title="No outage of the last day has left anything to backfill">
           <p>
-            What was missed has a run by now, or lies further back: each schedule has a backfill of its own.{' '}
+            What was left out has a run by now, or lies further back: each schedule has a backfill of its own.{' '}
             <a href={view.link('/')}>Back to Now</a>
           </p>
         </Empty>
       </Page>
     );
-  const total = missed.filter(canMake).reduce((sum, { makes }) => sum + makes, 0);
-  const mayAct = includesRole(view.user.role, 'operate') && total > 0;
-  const runs = `${numberText(total)} ${total === 1 ? 'run' : 'runs'}`;
+  const mayAct = includesRole(view.user.role, 'operate') && missed.some(({ makes }) => makes !== null);
   return (
-    <Page view={view} title={`Backfill ${runs}?`} current="now" lead={LEAD}>
+    <Page view={view} title="Backfill what was left out" current="now" lead={LEAD}>
       <form method="post" action={view.link(BACKFILL_PATH)} class="many">
         {problem === null ? null : (
           <p class="refused" role="alert">
@@ -143,9 +140,9 @@ function MissedPage({ view, missed, problem }: MissedPageProps) {
             </tbody>
           </table>
         </Sheet>
-        {missed.reduce((sum, { rows }) => sum + rows.length, 0) < MAX_ROWS ? null : (
+        {hasMore ? (
           <p class="more">These are the first; the others come once these have been backfilled.</p>
-        )}
+        ) : null}
         <div class="actions">
           {mayAct ? <button class="main">Backfill those that are checked</button> : null}
           <a class="button" href={view.link('/')}>
@@ -172,21 +169,21 @@ function Row({
     <tr>
       {mayAct ? (
         <td class="check">
-          {canMake(missed) ? (
+          {missed.makes === null ? null : (
             <input
               type="checkbox"
               name="rows"
               value={rowsOf(missed)}
-              checked
+              checked={isWanted(missed)}
               aria-label={`Backfill ${name}`}
             />
-          ) : null}
+          )}
         </td>
       ) : null}
       <td>
         <a href={view.link(`/schedules/${encodeURIComponent(name)}`)}>{name}</a>
         <span class="sub">
-          {plainSchedule(definition)}, missed <Time view={view} at={first} />
+          {plainSchedule(definition)}, left out <Time view={view} at={first} />
           {first < last ? (
             <>
               {' – '}
@@ -194,38 +191,72 @@ function Row({
             </>
           ) : null}
         </span>
-        <span class="sub">{whyWords(missed)}</span>
+        <Why view={view} missed={missed} />
         {definition.paused_at === null ? null : (
           <span class="sub">It is paused now; a backfill runs all the same.</span>
         )}
         <NotAll missed={missed} />
       </td>
-      <td class="n">{numberText(missed.makes, MAX_RUNS)}</td>
+      <td class="n">{missed.makes === null ? missedText(missed) : numberText(missed.makes)}</td>
     </tr>
   );
 }
 
-function whyWords({ rows, definition }: Missed): string {
-  const words = rows.map(({ cause, isTooLate }) => {
-    if (cause === 'pause') return 'It was paused; what comes due in a pause is not caught up.';
-    return isTooLate ? 'It was too late to start.' : catchupSentence(definition);
-  });
-  return [...new Set(words)].join(' ');
+function Why({ view, missed: { rows, definition } }: { readonly view: View; readonly missed: Missed }) {
+  const words = rows
+    .filter(({ stoodForBy }) => stoodForBy === null)
+    .map(({ cause, isTooLate }) => {
+      if (cause === 'pause') return 'It was paused; what comes due in a pause is not caught up.';
+      return isTooLate ? 'It was too late to start.' : catchupSentence(definition);
+    });
+  const stands = rows.map(({ stoodForBy }) => stoodForBy).filter(at => at !== null);
+  return (
+    <>
+      {words.length === 0 ? null : <span class="sub">{[...new Set(words)].join(' ')}</span>}
+      {stands.map(at => (
+        <span class="sub">
+          The run of <Time view={view} at={at} /> stands for them.
+        </span>
+      ))}
+    </>
+  );
 }
 
-/** Why not all that was missed is made here. */
-function NotAll({ missed: { makes, missed, definition, spans } }: { readonly missed: Missed }) {
-  if (makes > MAX_RUNS) {
-    const [from, to] = [spans[0]?.from ?? 0, spans.at(-1)?.to ?? 0];
+/** Why it does not make what was left out. */
+function NotAll({ missed: all }: { readonly missed: Missed }) {
+  const { makes, missed, definition } = all;
+  if (makes === null)
     return (
       <span class="sub">
-        These are too many for a page:{' '}
-        <code>
-          tock backfill {shellWord(definition.name)} --from {utcText(from)} --to {utcText(to)}
-        </code>
+        Beyond the {numberText(MAX_RUNS)} runs that are made at once. <Commands missed={all} />
       </span>
     );
-  }
   if (makes === missed) return null;
-  return <span class="sub">{numberText(missed)} were missed; the schedule has changed since.</span>;
+  if (makes > missed && missed === definition.remaining_count)
+    return (
+      <span class="sub">It is to make only {numberText(missed)} more, which a backfill does not heed.</span>
+    );
+  return <span class="sub">{missedText(all)} were left out; the schedule has changed since.</span>;
 }
+
+/** One for each span: between them lies what an operator has skipped, or what has not been left out. */
+function Commands({ missed: { definition, spans, isCut } }: { readonly missed: Missed }) {
+  if (isCut && spans.some(({ from, to }) => to - from > MAX_OCCURRENCES * 1000))
+    return <>They may be too many for one backfill, too: backfill shorter spans.</>;
+  if (spans.length > MAX_COMMANDS)
+    return <>Between them lies what is not to run: backfill span by span on the page of the schedule.</>;
+  return (
+    <>
+      {spans.map(({ from, to }) => (
+        <>
+          {' '}
+          <code>
+            tock backfill {shellWord(definition.name)} --from {utcText(from)} --to {utcText(to)}
+          </code>
+        </>
+      ))}
+    </>
+  );
+}
+
+const missedText = ({ missed, isCut }: Missed) => `${numberText(missed)}${isCut ? '+' : ''}`;

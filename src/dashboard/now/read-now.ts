@@ -13,10 +13,12 @@ import {
   readTroubled,
   type TroubledDefinition,
 } from '../../answers/now/figures.js';
+import { type MissedSummary, readMissed, summaryOf } from '../../answers/now/missed.js';
 import { isStoppedStatement } from '../../answers/reads.js';
 import { simulateLoad } from '../../answers/schedules/simulate-load.js';
 import type { DeployRecord } from '../../model/deploys/deploys.js';
 import type { Shared } from '../cached.js';
+import { MAX_RUNS } from '../pages/schedule/backfill.js';
 import type { View } from '../view.js';
 
 export interface NowContent {
@@ -89,5 +91,14 @@ export async function readDayInTime({ reads }: View): Promise<Outcomes> {
   } catch (error) {
     if (!isStoppedStatement(error)) throw error;
     return await readOutcomes(reads, { countedOnly: true });
+  }
+}
+
+/** Null: nothing is, or it is not known. A failure is kept as that, so that not each page asks again. */
+export async function readMissedIfPossible({ reads }: View): Promise<MissedSummary | null> {
+  try {
+    return summaryOf(await readMissed(reads, MAX_RUNS));
+  } catch {
+    return null;
   }
 }

@@ -1,6 +1,5 @@
 // Now: what the scheduler does at this moment, and what needs attention.
-import { readMissedTogether } from '../../answers/now/missed.js';
-import { cached, cachedByCost } from '../cached.js';
+import { cached, cachedByCost, inTime } from '../cached.js';
 import { Page } from '../layout/page.js';
 import { Empty, Sheet, Time } from '../layout/parts.js';
 import { numberText } from '../layout/text.js';
@@ -9,7 +8,14 @@ import { addMissedBackfill } from '../now/backfill-missed.js';
 import { FiguresRow } from '../now/figures-row.js';
 import { HealthBanner } from '../now/health-banner.js';
 import { MissedLine } from '../now/missed-line.js';
-import { type ComingHour, type NowContent, readComingHour, readDayInTime, readNow } from '../now/read-now.js';
+import {
+  type ComingHour,
+  type NowContent,
+  readComingHour,
+  readDayInTime,
+  readMissedIfPossible,
+  readNow,
+} from '../now/read-now.js';
 import { ComingTable, RunningTable, TroubledTable } from '../now/tables.js';
 import { FirstRun, NoJobs } from '../now/welcome.js';
 import { MarkNames, marksOf } from '../pictures/deploy-marks.js';
@@ -22,6 +28,8 @@ const CONTENT_MAX_AGE_MS = 900;
 const HEALTH_MAX_AGE_MS = 4000;
 const HOUR_MAX_AGE_MS = 30_000;
 const MISSED_MAX_AGE_MS = 30_000;
+/** Then the page comes without it. */
+const MISSED_WAIT_MS = 1000;
 
 export function addNowPage(app: App): void {
   const readHealth = cachedByCost(HEALTH_MAX_AGE_MS, async ({ tock }: View) => await tock.health(), {
@@ -30,11 +38,11 @@ export function addNowPage(app: App): void {
   // A forecast, which little of what happens changes: it is not read again for that.
   const readHour = cachedByCost(HOUR_MAX_AGE_MS, readComingHour);
   // Outages are rare, and stay for a day. Only a backfill from here must show at once.
-  let backfills = 0;
-  const readMissed = cached(MISSED_MAX_AGE_MS, async ({ reads }: View) => await readMissedTogether(reads), {
-    versionOf: () => backfills,
+  const openMissed = () => cachedByCost(MISSED_MAX_AGE_MS, readMissedIfPossible);
+  let readMissed = openMissed();
+  addMissedBackfill(app, () => {
+    readMissed = openMissed();
   });
-  addMissedBackfill(app, () => backfills++);
   const readDay = cachedByCost(0, readDayInTime, { versionOf });
   // Not by its cost: a long count of what ended must not keep what runs from being read again.
   const readContent = cached(CONTENT_MAX_AGE_MS, async (view: View) => await readNow(view, readDay), {
@@ -46,7 +54,7 @@ export function addNowPage(app: App): void {
       readContent(view),
       readHealth(view),
       readHour(view),
-      readMissed(view),
+      inTime(readMissed(view), MISSED_WAIT_MS),
     ]);
     const isStale = content.isStale || health.isStale;
     return c.html(
@@ -57,7 +65,7 @@ export function addNowPage(app: App): void {
           <>
             <HealthBanner view={view} health={health.value} />
             <AlertsLine view={view} down={content.down} />
-            <MissedLine view={view} missed={missed} />
+            <MissedLine view={view} missed={missed?.value ?? null} />
             <FiguresRow view={view} content={content} />
             <Content view={view} content={content} hour={hour.value} />
           </>
