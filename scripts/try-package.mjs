@@ -221,6 +221,8 @@ async function tryInit() {
     ['init-empty', null, 'js'],
     ['init-commonjs', '{ "type": "commonjs" }', 'js'],
     ['init-typescript', '{ "type": "module", "devDependencies": { "typescript": "5" } }', 'ts'],
+    // tsx makes CommonJS of what it loads here, Tock's modules too.
+    ['init-typescript-commonjs', '{ "type": "commonjs", "devDependencies": { "typescript": "5" } }', 'ts'],
   ];
   for (const [name, manifest, extension] of projects) {
     const cwd = path.join(folder, name);

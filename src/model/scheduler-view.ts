@@ -2,6 +2,7 @@
 import type { Duration } from './duration.js';
 import type { Freeze } from './freeze/freeze.js';
 import type { AwaitedJob, BlockedRuns, OverlookedRun } from './queue/waiting-runs.js';
+import type { FinishedStatus } from './run/states.js';
 
 /** Figures of the scheduler at one moment. Times in milliseconds. */
 export interface SchedulerStatus {
@@ -271,6 +272,8 @@ export interface PruneProgress {
 
 /** What a prune has removed and made. */
 export interface PruneResult {
+  /** How long it keeps what, in milliseconds: runs by their state. */
+  readonly keeps: Readonly<Record<FinishedStatus | 'keys' | 'logs' | 'audit' | 'events', number>>;
   /** Of finished runs and of logs. Including those that an earlier prune had detached and could not drop. */
   readonly droppedPartitions: readonly string[];
   /** Runs in them whose state is kept longer, which are now in a small partition. */

@@ -246,6 +246,8 @@ export function checkTockOptions(options: TockOptions): void {
     if (typeof retention.keep === 'object') checkOptions(retention.keep, KEEP, 'keep');
   }
   checkConcurrency(options.connections, 'connections');
+  if (options.migrate !== undefined && typeof options.migrate !== 'boolean')
+    throw new TockError('TOCK_BAD_OPTION', `migrate is ${quote(options.migrate)}; it must be true or false`);
   if (logger && typeof (logger as Partial<Logger>).info !== 'function')
     throw new TockError(
       'TOCK_BAD_OPTION',

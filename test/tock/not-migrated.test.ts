@@ -46,6 +46,9 @@ describe('before tock migrate', () => {
   );
 
   it('is done by the first call, where createTock is asked to, once for all who ask at once', async () => {
+    expect(() => test.another({ migrate: 'false' as never })).toThrow(
+      'migrate is "false"; it must be true or false',
+    );
     const own = test.another({ schema: 'made', migrate: true, jobs: [plain] });
     const others = [1, 2].map(() => test.another({ schema: 'made', migrate: true, jobs: [plain] }));
     const ids = await Promise.all([own, ...others].map(each => each.enqueue(plain)));

@@ -94,7 +94,7 @@ export async function pruneBy(engine: Engine, retention: Retention, way: PruneWa
   const done = nothingDone();
   try {
     const isBusy = !(await pruneAll(engine, retention, way, done));
-    const result = { ...resultOf(done), isBusy };
+    const result = { ...resultOf(done, retention), isBusy };
     if (!isBusy && done.left.length === 0) await noteWholePrune(engine.database);
     engine.logger.info({ event: 'history.pruned', ...result }, 'history pruned');
     if (way.isByHand) await auditPrune(engine, done, false);
@@ -149,8 +149,16 @@ const nothingDone = (): Done => ({
   unit: 'month',
 });
 
-function resultOf({ dropped, unit, ...counts }: Done): PruneResult {
-  return { ...counts, droppedPartitions: dropped, partition: unit, isBusy: false };
+function resultOf({ dropped, unit, ...counts }: Done, retention: Retention): PruneResult {
+  const {
+    keepMs,
+    keepKeysMs: keys,
+    keepLogsMs: logs,
+    keepAuditMs: audited,
+    keepEventsMs: events,
+  } = retention;
+  const keeps = { ...keepMs, keys, logs, audit: audited, events };
+  return { keeps, ...counts, droppedPartitions: dropped, partition: unit, isBusy: false };
 }
 
 async function auditPrune(engine: Engine, done: Done, isStopped: boolean): Promise<void> {

@@ -106,7 +106,7 @@ export const COMPOSE = (jobs: string): string => `services:
     build: .
     init: true
     restart: unless-stopped
-    stop_grace_period: 30s
+    stop_grace_period: 45s
     environment:
       DATABASE_URL: postgres://tock:tock@database:5432/tock
       TOCK_JOBS: ${jobs}

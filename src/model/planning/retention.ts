@@ -1,5 +1,5 @@
 // What retention keeps, and which partitions are past their time.
-import { parseDuration } from '../duration.js';
+import { type Duration, parseDuration } from '../duration.js';
 import { TockError } from '../errors.js';
 import { quote } from '../names.js';
 import { FINISHED_STATUSES, type FinishedStatus } from '../run/states.js';
@@ -47,7 +47,7 @@ export function readRetention(
   const keepKeysMs =
     keepKeys === undefined
       ? Math.max(kept?.keepKeysMs ?? parseDuration(DEFAULT_KEEP_KEYS), longestMs)
-      : parseDuration(keepKeys, 'keepKeys');
+      : readSpan(keepKeys, 'keepKeys');
   if (keepKeysMs < longestMs) {
     throw new TockError(
       'TOCK_BAD_OPTION',
@@ -60,15 +60,28 @@ export function readRetention(
       ? keep === undefined
         ? (kept?.keepLogsMs ?? longestMs)
         : longestMs
-      : parseDuration(keepLogs, 'keepLogs');
-  const keepAuditMs = parseDuration(keepAudit ?? kept?.keepAuditMs ?? DEFAULT_KEEP_AUDIT, 'keepAudit');
-  const keepEventsMs = parseDuration(keepEvents ?? kept?.keepEventsMs ?? DEFAULT_KEEP_EVENTS, 'keepEvents');
+      : readSpan(keepLogs, 'keepLogs');
+  const keepAuditMs = readSpan(keepAudit ?? kept?.keepAuditMs ?? DEFAULT_KEEP_AUDIT, 'keepAudit');
+  const keepEventsMs = readSpan(keepEvents ?? kept?.keepEventsMs ?? DEFAULT_KEEP_EVENTS, 'keepEvents');
   return { keepMs, shortestMs, longestMs, keepKeysMs, keepLogsMs, keepAuditMs, keepEventsMs, partition };
+}
+
+/**
+ * A number is in milliseconds, and nobody keeps a history for some of them: `30` was meant as days.
+ * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
+ */
+function readSpan(span: Duration, what: string): number {
+  if (typeof span === 'number' && span > 0 && span < DAY_MS)
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `${what} is ${span} milliseconds, less than a day; write a text: '${span}d'`,
+    );
+  return parseDuration(span, what);
 }
 
 function readKeep(keep: Keep | undefined, kept: Kept | null): Record<FinishedStatus, number> {
   if (keep === undefined) return byStatus(status => kept?.keepMs[status] ?? parseDuration(DEFAULT_KEEP));
-  if (typeof keep !== 'object' || keep === null) return byStatus(() => parseDuration(keep, 'keep'));
+  if (typeof keep !== 'object' || keep === null) return byStatus(() => readSpan(keep, 'keep'));
   const names: readonly string[] = [...FINISHED_STATUSES, 'default'];
   const unknown = Object.keys(keep).find(name => !names.includes(name));
   if (unknown !== undefined) {
@@ -79,8 +92,8 @@ function readKeep(keep: Keep | undefined, kept: Kept | null): Record<FinishedSta
   }
   return byStatus(status =>
     keep[status] === undefined
-      ? parseDuration(keep.default ?? kept?.keepMs[status] ?? DEFAULT_KEEP, 'keep.default')
-      : parseDuration(keep[status], `keep.${status}`),
+      ? readSpan(keep.default ?? kept?.keepMs[status] ?? DEFAULT_KEEP, 'keep.default')
+      : readSpan(keep[status], `keep.${status}`),
   );
 }
 

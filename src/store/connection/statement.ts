@@ -71,7 +71,8 @@ export function statement<Params extends object, Row>(
   };
   // A loader that makes CommonJS of ES modules, such as tsx, may evaluate a module of ours twice.
   const before = defined.get(name);
-  if (before !== undefined && before.text !== text) throw new Error(`there are two statements named "${name}"`);
+  if (before !== undefined && before.text !== text)
+    throw new Error(`there are two statements named "${name}"`);
   defined.set(name, made);
   return made;
 }

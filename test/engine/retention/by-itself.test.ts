@@ -297,6 +297,8 @@ describe('the option', () => {
       [{ keep: 'long' }, 'long'],
       [{ keep: '30d', keepKeys: '29d' }, 'raise keepKeys'],
       [{ partition: 'year' }, 'year'],
+      [{ keep: 30 }, `write a text: '30d'`],
+      [{ keep: { dead: 400 } }, `write a text: '400d'`],
     ];
     for (const [retention, words] of wrong)
       expect(() => test.another({ retention: retention as never }), words).toThrow(words);

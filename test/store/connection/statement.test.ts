@@ -41,5 +41,7 @@ describe('statement', () => {
     expect(() => made.run(echo, { a: undefined })).toThrow('statement "test: once" needs a value for :a');
     expect(() => textOf('select :a, $1')).toThrow('has $1 among named parameters');
     expect(() => statement('test: once', 'select 1')).toThrow('two statements named "test: once"');
+    // A loader may evaluate a module twice.
+    expect(statement('test: once', 'select :a').text).toBe(made.text);
   });
 });

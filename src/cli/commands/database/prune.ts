@@ -1,5 +1,6 @@
 // `tock prune`: deletes old runs and keys, as a worker does once a day.
 import { type Command, Option } from 'commander';
+import { formatDuration } from '../../../model/duration.js';
 import type { PruneOptions, PruneResult } from '../../../model/scheduler-view.js';
 import { duration, examples, withJson } from '../../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../../shell.js';
@@ -28,7 +29,7 @@ export function addPrune(program: Command): Command {
     )
     .option(
       '--keep <duration>',
-      'how long finished runs are kept (default: as those that tick do, or 90d)',
+      'finished runs of the states that no other option names (default: as those that tick keep them, or 90d)',
       duration,
     )
     .option('--keep-succeeded <duration>', 'succeeded runs (default: as --keep)', duration)
@@ -52,7 +53,7 @@ export function addPrune(program: Command): Command {
     .addHelpText(
       'after',
       examples(
-        ['tock prune', 'keep runs for 90 days, keys for 400'],
+        ['tock prune', 'keep what the processes that tick keep'],
         [
           'tock prune --keep 30d --keep-succeeded 7d --keep-dead 400d --partition day',
           'different for each state',
@@ -88,11 +89,23 @@ async function prune(shell: Shell, flags: PruneFlags): Promise<number> {
   });
 }
 
+/** `keeps runs for 90d, keys for 400d, …`; by state where these differ. */
+function keptLine({ keys, logs, audit, events, ...runs }: PruneResult['keeps']): string {
+  const spans = Object.entries(runs);
+  const byState = new Set(spans.map(([, ms]) => ms)).size > 1;
+  const named = byState
+    ? spans.map(([state, ms]) => [`${state} runs`, ms] as const)
+    : [['runs', runs.succeeded] as const];
+  const all = [...named, ['keys', keys], ['logs', logs], ['the audit', audit], ['events', events]] as const;
+  return `keeps ${all.map(([what, ms]) => `${what} for ${formatDuration(ms)}`).join(', ')}`;
+}
+
 function resultLines(result: PruneResult): string[] {
   const { droppedPartitions: dropped, keptRuns, deletedRuns, deletedKeys, deletedEffects, left } = result;
   const { deletedAudit, deletedEvents } = result;
   if (result.isBusy) return ['another prune changes partitions now; they, runs and keys were left to it'];
   const lines = [
+    keptLine(result.keeps),
     dropped.length === 0
       ? 'no partition is old enough to drop'
       : `dropped ${counted(dropped.length, 'partition')}: ${dropped.join(', ')}`,

@@ -14,7 +14,7 @@ import { newerSource, staleWords } from '../../../runtime/job-module-age.js';
 import type { Tock } from '../../../tock/types.js';
 import { count, examples, withJson } from '../../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../../shell.js';
-import { paint, STATUS_COLOURS } from '../../terminal.js';
+import { cleanLine, paint, STATUS_COLOURS } from '../../terminal.js';
 import { flagsOf, type Listed } from '../../views/listed.js';
 import { type Cell, drawTable } from '../../views/table.js';
 import { localTime, relative } from '../../views/time-text.js';
@@ -52,7 +52,9 @@ async function jobs(shell: Shell, { limit, service }: JobsFlags): Promise<number
     const source = newerSource(module);
     shell.document({ jobs: rows.map(documentOf), module, newerSource: source });
     if (shell.json) return 0;
-    if (rows.length === 0) shell.say('no jobs are defined, neither in code nor in the database');
+    if (rows.length === 0 && service !== undefined)
+      shell.say(`no jobs are defined of the service ${cleanLine(service)}`);
+    else if (rows.length === 0) shell.say('no jobs are defined, neither in code nor in the database');
     else shell.say(await tableOf(rows));
     if (module !== null && source !== null) shell.say(paint('yellow', staleWords(module, source)));
     else if (module !== null) shell.say(paint('dim', `the jobs in code come from ${module}`));
