@@ -120,7 +120,9 @@ describe('Now', () => {
     expect(await line()).toBeNull();
   });
 
-  it('says nothing of a deploy, and all of what a longer outage has left out', async () => {
+  it('says nothing of a deploy, and all of what a longer outage has left out', {
+    tags: 'check',
+  }, async () => {
     await test.setClock('2026-03-10T02:06:00Z');
     await test.tock.schedules.upsert({ name: 'often', job: 'none', every: '1m', catchup: 'none' });
     await before();
@@ -154,7 +156,9 @@ describe('Now', () => {
     expect(textOf(await pages.html('/backfill'))).toContain('Nothing was left out');
   });
 
-  it('sees what was left out among thousands of runs that ended shortly before', async () => {
+  it('sees what was left out among thousands of runs that ended shortly before', {
+    tags: 'check',
+  }, async () => {
     await before();
     await test.sql(
       `insert into tock.job_runs (job, payload, trigger, status, run_at, finished_at)
@@ -165,7 +169,7 @@ describe('Now', () => {
     expect(await line()).toContain('11 occurrences of 3 schedules');
   });
 
-  it('says where a silence began that is longer than silences are kept', async () => {
+  it('says where a silence began that is longer than silences are kept', { tags: 'check' }, async () => {
     await test.setClock('2026-02-20T02:06:00Z');
     await test.tock.schedules.upsert({ name: 'often', job: 'none', every: '10s', catchup: 'none' });
     for (const clock of ['02:07:00', '02:08:00', '02:09:00']) {
@@ -276,7 +280,9 @@ describe('the backfill of what was missed', () => {
     expect(await made()).toEqual([]);
   });
 
-  it('goes on with the others where one was removed or paused since it was shown', async () => {
+  it('goes on with the others where one was removed or paused since it was shown', {
+    tags: 'check',
+  }, async () => {
     await test.setClock('2026-03-10T02:01:00Z');
     await test.tock.schedules.upsert({ name: 'runtime', job: 'none', ...hourly, catchup: 'none' });
     await outage();
@@ -302,7 +308,7 @@ describe('the backfill of what was missed', () => {
     expect(await line()).toBeNull();
   });
 
-  it('does not check what makes more runs than were left out, and says why', async () => {
+  it('does not check what makes more runs than were left out, and says why', { tags: 'check' }, async () => {
     await test.setClock('2026-03-10T02:01:00Z');
     const every = { job: 'none', ...hourly, catchup: 'none' } as const;
     await test.tock.schedules.upsert({ name: 'edited', ...every });
@@ -327,7 +333,9 @@ describe('the backfill of what was missed', () => {
     );
   });
 
-  it('offers no more at once than a page makes, and names the commands of the others', async () => {
+  it('offers no more at once than a page makes, and names the commands of the others', {
+    tags: 'check',
+  }, async () => {
     await test.setClock('2026-03-10T02:01:00Z');
     const often = { job: 'none', every: '2s', catchup: 'none' } as const;
     await test.tock.schedules.upsert({ name: 'a', ...often });
@@ -363,7 +371,9 @@ describe('the backfill of what was missed', () => {
     expect(text).toContain('backfill span by span on the page of the schedule');
   });
 
-  it('is there below a path, and for those who may only look without its buttons', async () => {
+  it('is there below a path, and for those who may only look without its buttons', {
+    tags: 'check',
+  }, async () => {
     await outage();
     const rows = await offered();
     const viewer = openPages(test.tock, 'view');

@@ -95,7 +95,7 @@ describe('a tick that has something to do', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('is one each day where one tick comes each day', async () => {
+  it('is one each day where one tick comes each day', { tags: 'check' }, async () => {
     for (let day = 0; day < 4; day++) {
       await ended(91);
       await tickWithWork();
@@ -118,7 +118,7 @@ describe('a tick that has something to do', () => {
 });
 
 describe('the longest time', () => {
-  it('keeps what any process has kept within a week', async () => {
+  it('keeps what any process has kept within a week', { tags: 'check' }, async () => {
     const filed = { ...ARCHIVE, connections: 1, retention: { keep: { default: '90d', dead: '800d' } } };
     await test.another(filed).tick();
     await ended(91);
@@ -144,7 +144,7 @@ describe('the longest time', () => {
     expect(await test.another({ retention: { keep: '30d' } }).prune()).toMatchObject({ deletedRuns: 0 });
   });
 
-  it('keeps after an outage of a month what was kept before it', async () => {
+  it('keeps after an outage of a month what was kept before it', { tags: 'check' }, async () => {
     await test.another({ ...ARCHIVE, retention: { keep: '800d' } }).tick();
     await tickWithWork();
     await ended(470);
@@ -205,7 +205,7 @@ describe('a turn', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('is over for a day where somebody prunes by hand', async () => {
+  it('is over for a day where somebody prunes by hand', { tags: 'check' }, async () => {
     await test.tock.prune();
     await ended(91);
     await test.advance('23h');
