@@ -94,17 +94,3 @@ export function cachedByCost<Input, T>(
     return given(known);
   };
 }
-
-/** Null if it takes longer; it goes on. */
-export async function inTime<T>(work: Promise<T>, ms: number): Promise<T | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<null>(resolve => {
-    timer = setTimeout(() => resolve(null), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-    work.catch(() => undefined);
-  }
-}

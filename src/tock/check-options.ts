@@ -103,6 +103,14 @@ const MATCH = {
   zone: true,
 } as const;
 const MANY = { dryRun: true, limit: true, onProgress: true, signal: true } as const;
+const RETENTION_NAMES = {
+  keep: true,
+  keepKeys: true,
+  keepLogs: true,
+  keepAudit: true,
+  keepEvents: true,
+  partition: true,
+} as const;
 const METHODS = {
   complete: optionNames<CompleteOptions>({ client: true, note: true }),
   fail: optionNames<FailOptions>({ retry: true, retryAt: true, client: true }),
@@ -200,16 +208,7 @@ const METHODS = {
     noVanishing: true,
   }),
   prove: optionNames<ProveOptions>({ from: true, to: true, names: true, onProgress: true, signal: true }),
-  prune: optionNames<PruneOptions>({
-    keep: true,
-    keepKeys: true,
-    keepLogs: true,
-    keepAudit: true,
-    keepEvents: true,
-    partition: true,
-    onProgress: true,
-    signal: true,
-  }),
+  prune: optionNames<PruneOptions>({ ...RETENTION_NAMES, onProgress: true, signal: true }),
   'alerts.list': optionNames<{ readonly limit?: number }>({ limit: true }),
   'alerts.flips': optionNames<FlipsOptions>({ limit: true, before: true }),
   'alerts.deliveries': optionNames<DeliveriesOptions>({ each: true }),
@@ -218,14 +217,7 @@ const METHODS = {
   health: PROBLEM_LIMITS,
   doctor: optionNames<DoctorOptions>({ limits: true, keepKeys: true }),
 };
-const RETENTION = optionNames<RetentionOptions>({
-  keep: true,
-  keepKeys: true,
-  keepLogs: true,
-  keepAudit: true,
-  keepEvents: true,
-  partition: true,
-});
+const RETENTION = optionNames<RetentionOptions>(RETENTION_NAMES);
 const KEEP = optionNames<Exclude<Keep, Duration>>({
   succeeded: true,
   dead: true,

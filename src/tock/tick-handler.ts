@@ -2,8 +2,10 @@
 //
 //   GET or POST, Authorization: Bearer SECRET  ->  200 and the summary of a tick
 //   405 another method, 401 another secret, 503 the database is away or slow, 500 the tick failed
+
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { readWithin } from '../engine/run-tick.js';
+import { inTime } from '../environment/in-time.js';
 import type { Duration } from '../model/duration.js';
 import { TockError } from '../model/errors.js';
 import { checkOptions, optionNames } from '../model/options.js';
@@ -96,21 +98,6 @@ function checkSecret(secret: unknown): string {
     'TOCK_BAD_OPTION',
     `secret has ${secret.length} characters, and ${MIN_SECRET} are the least; ${remedy}`,
   );
-}
-
-/** Null if it takes longer: a server that answers no more holds up the last statements. */
-async function inTime<T>(work: Promise<T>, ms: number): Promise<T | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<null>(resolve => {
-    timer = setTimeout(() => resolve(null), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-    // It goes on, and its error has nobody left to hear it.
-    work.catch(() => undefined);
-  }
 }
 
 const away = (code: string, message: string) =>

@@ -1,6 +1,7 @@
 // Answers that several readers share: how long they are kept, and what readers get while a long read goes on.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { cached, cachedByCost, inTime, type Shared } from '../../src/dashboard/cached.js';
+import { cached, cachedByCost, type Shared } from '../../src/dashboard/cached.js';
+import { inTime } from '../../src/environment/in-time.js';
 
 let now = 0;
 let reads = 0;

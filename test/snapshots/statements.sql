@@ -721,7 +721,7 @@ with due as (
   select substr(k.kind, 7)::jsonb as what from tock.upkeep k where k.kind like 'keeps %' and k.at > (select min(least(p.at, tock.now())) from tock.upkeep p where p.kind = 'pruned')
   - interval '7 days'
 ), prunes as (
-  -- Only the owner may drop partitions. Where a clock is wrong by a day, what is old cannot be told.
+  -- Only the owner may drop partitions. If a clock is wrong by a day, nobody knows what is old.
   update tock.upkeep set at = tock.now() + interval '22 hours'
   where kind = 'retention' and $1::boolean
     and (at < tock.now() - case when $2::boolean then interval '0' else interval '90 minutes' end

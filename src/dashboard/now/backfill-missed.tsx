@@ -16,7 +16,7 @@ import type { App, View } from '../view.js';
 import { plainSchedule } from '../words/schedule-words.js';
 import { BACKFILL_PATH } from './missed-line.js';
 
-/** Of more spans of one schedule no commands are told. */
+/** If a schedule has more spans than this, the page names no commands for it. */
 const MAX_COMMANDS = 3;
 /** A browser waits no longer than this; what is left then, the next press does. */
 const BUDGET_MS = 20_000;

@@ -1,5 +1,6 @@
 // Now: what the scheduler does at this moment, and what needs attention.
-import { cached, cachedByCost, inTime } from '../cached.js';
+import { inTime } from '../../environment/in-time.js';
+import { cached, cachedByCost } from '../cached.js';
 import { Page } from '../layout/page.js';
 import { Empty, Sheet, Time } from '../layout/parts.js';
 import { numberText } from '../layout/text.js';

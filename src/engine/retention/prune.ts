@@ -51,7 +51,7 @@ const ROLL_UP_MS = 60_000;
  *
  * The exclusive lock on `job_runs_finished` is requested with a short lock_timeout, several times; without it
  * the rest is `left` to the next prune. While one changes partitions, another one does nothing: an advisory
- * lock of a transaction that stays open meanwhile, on a connection of its own. Batches need no such lock.
+ * lock of a transaction that stays open meanwhile, on a connection of its own. Each batch of runs takes it.
  * @param isByHand the audit gets a row with what was removed, also if the prune fails or is stopped halfway
  * @throws TockError TOCK_BAD_OPTION, TOCK_BAD_DURATION
  */

@@ -1,4 +1,4 @@
-// The upkeep of the history, by whoever's turn it is: coming partitions are made, and what is old is pruned.
+// The upkeep of the history: the process whose turn it is makes coming partitions, and prunes what is old.
 
 import { processIdentity } from '../../environment/process-identity.js';
 import { type Kept, longestOf, readRetention } from '../../model/planning/retention.js';

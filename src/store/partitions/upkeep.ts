@@ -46,7 +46,7 @@ with due as (
 ), kept as (
   select ${keptOf('k')} as what from tock.upkeep k where ${KEEPS}
 ), prunes as (
-  -- Only the owner may drop partitions. Where a clock is wrong by a day, what is old cannot be told.
+  -- Only the owner may drop partitions. If a clock is wrong by a day, nobody knows what is old.
   update tock.upkeep set at = tock.now() + interval '${AFTER}'
   where kind = 'retention' and :prunes::boolean
     and (at < tock.now() - case when :mayCopy::boolean then interval '0' else interval '${LEFT_TO_DAEMONS}' end
