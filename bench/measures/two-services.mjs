@@ -25,17 +25,13 @@ export const twoServices = {
     const runs = 2 * Math.max(1, Math.round(asked / 2));
     const { install, settings } = await contestant('tock');
     const shared = { queues: ['default', 'default'] };
-    const own = { queues: SERVICES };
+    const own = { queues: SERVICES.map(service => `default:${service}`) };
     const both = { jobs: JOBS };
     const each = JOBS.map((job, place) => ({ jobs: [job], service: SERVICES[place] }));
     const variants = [
       { label: 'one service, two processes', processes: [both, both], ...shared },
-      { label: 'two services, one queue', processes: each, ...shared },
-      {
-        label: 'two services, a queue each',
-        processes: each.map((process, place) => ({ ...process, queues: [SERVICES[place]] })),
-        ...own,
-      },
+      { label: 'two services, their default queues', processes: each, ...own },
+      { label: 'two services, one queue that their jobs name', processes: each, ...shared },
     ].map(variant => ({ ...variant, who: 'tock', config: settings }));
     const measure = async ({ processes, queues }) =>
       await withDatabase(server, async ({ url, sql }) => {

@@ -37,7 +37,10 @@ export async function findSimulated(
   names: readonly string[],
   { hasDurations = true } = {},
 ): Promise<Simulated> {
-  const [registry, facts] = [createRegistry(await jobsInCode(shell)), await storedIn(shell, hasDurations)];
+  const [registry, facts] = [
+    createRegistry(await jobsInCode(shell), [], shell.config.service),
+    await storedIn(shell, hasDurations),
+  ];
   const pairs = withCodeOf(facts, registry);
   const vanished = facts.definitions.filter(
     ({ name, vanished_at, origin }) =>

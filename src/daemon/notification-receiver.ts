@@ -17,8 +17,8 @@ export interface NotificationReceiver {
 interface NotificationReceiverOptions {
   readonly clock: Clock;
   readonly worker: Pick<Worker, 'ask' | 'checkCancel' | 'wake' | 'wakeNotified' | 'expect'>;
-  /** Only these; null: all. */
-  readonly queues: readonly string[] | null;
+  /** Whether the worker claims from a queue. */
+  readonly serves: (queue: string) => boolean;
   /** There is something to reap. */
   readonly onReap: () => void;
   /** The outbox has rows. */
@@ -30,7 +30,7 @@ interface NotificationReceiverOptions {
 export function createNotificationReceiver({
   clock,
   worker,
-  queues,
+  serves,
   onReap,
   onOutbox,
   onFair,
@@ -56,7 +56,7 @@ export function createNotificationReceiver({
         due.notified();
       } else if (notification.kind === 'queued') {
         const { lane } = notification;
-        if (lane !== null && queues?.includes(lane.queue) === false) return;
+        if (lane !== null && !serves(lane.queue)) return;
         worker.ask(lane ?? undefined);
         due.notified();
       }

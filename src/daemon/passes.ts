@@ -8,6 +8,7 @@ import { noteOwnTick } from '../engine/note-tick.js';
 import type { Offering } from '../engine/offer/offering.js';
 import type { Worker } from '../engine/worker/worker-interface.js';
 import { boundOf, STEP_MS } from '../model/clock.js';
+import { isOthersQueue } from '../model/planning/services.js';
 import { readNextDue } from '../store/reads/next-due.js';
 import type { Listening } from './listening.js';
 import {
@@ -76,7 +77,7 @@ export class Passes implements Planned {
     this.notifications = createNotificationReceiver({
       clock: engine.clock,
       worker,
-      queues,
+      serves: queue => queues?.includes(queue) ?? !isOthersQueue(queue, engine.settings.service),
       onReap: () => {
         this.plan = afterReapNotification(this.plan, this.engine.clock.now());
       },
@@ -198,9 +199,10 @@ export class Passes implements Planned {
     const checks = !done.isClaiming && checksReaping(this.plan, askedAt);
     const isComplete = askedAt >= this.plan.completeAt;
     const watermarks = isComplete ? [] : worker.watermarks.known;
-    const due = await readNextDue(this.engine.database, queues, checks, watermarks);
-    // Whatever watermarks and notifications have missed, the next claim finds.
-    if (isComplete && due.isOverdue) worker.expect('below');
+    const own = isComplete ? '' : this.engine.settings.service;
+    const due = await readNextDue(this.engine.database, queues, checks, watermarks, own);
+    // Whatever watermarks and notifications have missed, and what other services leave, the next claim finds.
+    if (isComplete && due.isOverdue) worker.expect('anywhere');
     worker.sharesWith(due.daemons);
     if (due.isFairDue) worker.expect('fair');
     // Not with reaping alone, which may be put off for long.

@@ -100,7 +100,7 @@ export async function claimDespiteBadRows(
   }
   const paused = await pauseBadQueues(engine);
   const limit = Math.min(options.limit, MAX_CLAIMED_SINGLY);
-  const read = (count: number) => readClaimable(database, { limit: count, queues: options.queues });
+  const read = (count: number) => readClaimable(database, { ...options, limit: count });
   const ids = await read(limit);
   if (ids.length === 0 && paused === 0) throw cause;
   const { done: claims, failure } = await oneByOne(

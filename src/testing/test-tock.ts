@@ -120,8 +120,8 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
   };
   const logger = capturingLogger(keep, next || null);
   const { jobs, ...instruments } = instrumentJobs(rest.jobs ?? []);
-  const registry = createRegistry(jobs);
   const settings = readSettings(rest);
+  const registry = createRegistry(jobs, [], settings.service);
 
   const place = await createTestPlace(await serverFor(given), schema);
   const reach = { connectionString: place.connectionString, schema: place.schema };

@@ -59,7 +59,12 @@ export function assembleTock(
   checkTockOptions(options);
   const schema = checkSchemaName(options.schema === undefined ? 'tock' : options.schema);
   const alerting = options.alerts === undefined ? undefined : readAlerts(options.alerts);
-  const jobs = createRegistry(options.jobs ?? [], options.queues);
+  const settings = readSettings({
+    ...options,
+    service: options.service ?? process.env['TOCK_SERVICE']?.trim() ?? '',
+    deploy: options.deploy === undefined ? deployOf(process.env) : options.deploy,
+  });
+  const jobs = createRegistry(options.jobs ?? [], options.queues, settings.service);
   const registry = {
     ...jobs,
     builtIn: (name: string) => {
@@ -70,11 +75,7 @@ export function assembleTock(
   const checked = {
     clock: systemClock,
     registry,
-    settings: readSettings({
-      ...options,
-      service: options.service ?? process.env['TOCK_SERVICE']?.trim() ?? '',
-      deploy: options.deploy === undefined ? deployOf(process.env) : options.deploy,
-    }),
+    settings,
     statementTimeoutMs: parseDuration(options.statementTimeout ?? '60s', 'statementTimeout'),
     isolation: readIsolation(registry, isolatedEntry(), options),
     alerting,
@@ -167,7 +168,7 @@ export function assembleTock(
               registry,
               service: checked.settings.service,
               retention: checked.settings.retention,
-              queues: queuesOfWorker(queues, { registry, alerting }),
+              queues: queuesOfWorker(queues, checked),
               alerts: alertLimits(alerting),
               statementTimeoutMs,
               kind,

@@ -1,6 +1,7 @@
 // What a daemon has room for and cannot take: it looks for that now and then, and not all the time. In virtual time.
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.js';
+import { readSettings } from '../../src/engine/engine.js';
 import { defineJob } from '../../src/index.js';
 import type { Database } from '../../src/store/connection/database.js';
 import { engineOver } from '../support/engine.js';
@@ -46,6 +47,30 @@ describe('a daemon with room', () => {
     // It polls each second, and then looks: a daemon that listens does so too while any transaction of the server, also of
     // another database, is older than its going to sleep. Without pauses there were 5,000.
     expect(virtual.sent.length - before).toBeLessThan(80);
+  });
+
+  it('takes what waits in the default queue of a service that is gone, a claim with each poll', async () => {
+    const settings = readSettings({ service: 'shop' });
+    const database = { ...virtual.engine.database, run: slowly };
+    const engine = engineOver(database, JOBS, { clock: virtual.clock, settings });
+    const starting = startDaemon(engine, { concurrency: 4 }, undefined, BEAT);
+    await virtual.clock.advance(500);
+    daemon = await starting;
+    await virtual.clock.advance(20_000);
+    await addRuns(test, ...Array.from({ length: 30 }, () => ({ job: 'known', queue: 'default:billing' })));
+    const succeeded = async () =>
+      (await test.sql(`select from tock.job_runs where status = 'succeeded'`)).length;
+    const counts: number[] = [];
+    const before = virtual.sent.length;
+    while (counts.length < 20 && counts.at(-1) !== 30) {
+      await virtual.clock.advance(5000);
+      counts.push(await succeeded());
+    }
+    const steps = counts.map((count, n) => count - (counts[n - 1] ?? 0));
+    expect([counts.at(-1), Math.min(...steps.slice(1)) > 0]).toEqual([30, true]);
+    // As many as it prefetches.
+    expect(Math.max(...steps)).toBeLessThan(17);
+    expect((virtual.sent.length - before) / counts.length).toBeLessThan(60);
   });
 
   it.each([true, false])(

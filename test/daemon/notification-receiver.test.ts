@@ -26,7 +26,7 @@ function receiver(queues: readonly string[] | null = null) {
       checkCancel: id => void done.push(`cancel ${id}`),
       expect: what => void done.push(what),
     },
-    queues,
+    serves: queue => queues?.includes(queue) ?? true,
     onReap: () => void done.push('reap'),
     onOutbox: () => void done.push('outbox'),
     onFair: () => void done.push('fair'),

@@ -367,7 +367,7 @@ with recursive watermarks as materialized (
   select p.queue, p.priority, case when (q.concurrency is not null or q.rate_count is not null) then timestamptz '-infinity' else p.after_at end as after_at, p.after_id, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least($5::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_lanes p left join tock.job_queues q on q.name = p.queue
-  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $6::text[]) is null then q.relayed_to is null else p.queue = any($6) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $6::text[]) is null then q.relayed_to is null else p.queue = any($6) end and not ((select $7::text) <> '' and (select $6::text[]) is null and p.queue like 'default:%' and p.queue <> 'default:' || $7) and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -377,8 +377,8 @@ with recursive watermarks as materialized (
       order by r.run_at, r.id limit 1)
 ), shares as materialized (
   select o.*, least(o.room, ceil($5::integer::numeric / o.siblings)::integer) as share,
-    (row_number() over (order by o.priority, o.queue <= $7 collate "C", o.queue))::integer as lane
-  from open o order by o.priority, o.queue <= $7 collate "C", o.queue
+    (row_number() over (order by o.priority, o.queue <= $8 collate "C", o.queue))::integer as lane
+  from open o order by o.priority, o.queue <= $8 collate "C", o.queue
 ), found as materialized (
   select d.id, d.run_at, d.needs_admission, o.lane, o.priority, o.share
   from shares o cross join lateral (
@@ -395,8 +395,8 @@ with recursive watermarks as materialized (
   select f.id, f.needs_admission from found f
   where f.priority <= coalesce((select min(t.priority) from taken t where t.count >= t.share), f.priority)
 ), claimed as (
-  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $8,
-    locked_until = tock.now() + $9 * interval '1 millisecond', started_at = tock.now()
+  update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $9,
+    locked_until = tock.now() + $10 * interval '1 millisecond', started_at = tock.now()
   where r.id = any(array(select id from due where not needs_admission))
   returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
@@ -586,21 +586,21 @@ with due as materialized (
     select r.id, r.run_at from tock.job_runs_live r
     where r.queue = (select $1::text) and r.priority = (select $2::integer)
       and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null
-      and (r.run_at, r.id) > ((select $3::timestamptz), (select $4::bigint)) and not (not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or $1 = 'tock:alerts') or exists (select from tock.job_queues q where q.name = $1
+      and (r.run_at, r.id) > ((select $3::timestamptz), (select $4::bigint)) and not (not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or $1 = 'tock:alerts') or ((select $5::text) <> '' and (select $6::text[]) is null and $1 like 'default:%' and $1 <> 'default:' || $5) or exists (select from tock.job_queues q where q.name = $1
       and ((q.concurrency is not null or q.rate_count is not null) or not (q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and case when (select $5::text[]) is null then q.relayed_to is null else $1 = any($5) end))))
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and case when (select $6::text[]) is null then q.relayed_to is null else $1 = any($6) end))))
     order by r.run_at, r.id
     limit 2000
     for update of r skip locked
   ) d
-  limit (select $6::integer)
+  limit (select $7::integer)
 ), carried as materialized (
   select array_agg(id)::text as ids, min(id) as carrier,
-    json_build_array(json_build_array(1, count(*), count(*) >= $6, max(run_at))) as taken from due
+    json_build_array(json_build_array(1, count(*), count(*) >= $7, max(run_at))) as taken from due
 )
-update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $7,
-    locked_until = tock.now() + $8 * interval '1 millisecond', started_at = tock.now()
+update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $8,
+    locked_until = tock.now() + $9 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
@@ -626,10 +626,10 @@ with open as materialized (
   select m.*, ceil($1::integer::numeric / count(*) over (partition by m.priority))::integer as share
   from unnest((select $2::text[]), (select $3::integer[]),
     (select $4::timestamptz[]), (select $5::bigint[])) with ordinality as m(queue, priority, after_at, after_id, turn)
-  where not (not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or m.queue = 'tock:alerts') or exists (select from tock.job_queues q where q.name = m.queue
+  where not (not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or m.queue = 'tock:alerts') or ((select $6::text) <> '' and (select $7::text[]) is null and m.queue like 'default:%' and m.queue <> 'default:' || $6) or exists (select from tock.job_queues q where q.name = m.queue
       and ((q.concurrency is not null or q.rate_count is not null) or not (q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and case when (select $6::text[]) is null then q.relayed_to is null else m.queue = any($6) end))))
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and case when (select $7::text[]) is null then q.relayed_to is null else m.queue = any($7) end))))
   order by m.priority, m.turn
 ), found as materialized (
   select d.id, d.run_at, o.turn, o.priority, o.share
@@ -651,8 +651,8 @@ with open as materialized (
     (select json_agg(json_build_array(t.turn, t.count, t.count >= t.share, t.at) order by t.priority, t.turn) from taken t) as taken
   from due d
 )
-update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $7,
-    locked_until = tock.now() + $8 * interval '1 millisecond', started_at = tock.now()
+update tock.job_runs_live r set status = 'running', attempts = r.attempts + 1, fence = r.fence + 1, locked_by = $8,
+    locked_until = tock.now() + $9 * interval '1 millisecond', started_at = tock.now()
 where r.id = any(array(select id from due))
 returning r.id, r.fence, r.job, r.attempts, r.max_attempts, case when pg_column_size(r.payload) > 16384 then '' else left(r.payload::text, 16385) end as payload, r.idempotency_key, r.trigger,
   case when r.definition_id is null and r.scheduled_for is null and r.start_by is null and r.traceparent is null
@@ -796,7 +796,7 @@ with recursive queue_lanes as (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least($1::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_lanes p left join tock.job_queues q on q.name = p.queue
-  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $2::text[]) is null then q.relayed_to is null else p.queue = any($2) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $2::text[]) is null then q.relayed_to is null else p.queue = any($2) end and not ((select $3::text) <> '' and (select $2::text[]) is null and p.queue like 'default:%' and p.queue <> 'default:' || $3) and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -1926,7 +1926,7 @@ with recursive queue_lanes as (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_lanes p left join tock.job_queues q on q.name = p.queue
-  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else p.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else p.queue = any($1) end and not ((select $2::text) <> '' and (select $1::text[]) is null and p.queue like 'default:%' and p.queue <> 'default:' || $2) and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -1936,12 +1936,12 @@ with recursive queue_lanes as (
       order by r.run_at, r.id limit 1)
 ), seen as (
   update tock.registrations set seen_at = tock.now()
-  where service = $2 and fingerprint = $3 and is_current and seen_at < tock.now() - interval '30 seconds'
+  where service = $3 and fingerprint = $4 and is_current and seen_at < tock.now() - interval '30 seconds'
 ), question as materialized (
-  select not exists (select from unnest($4::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
+  select not exists (select from unnest($5::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
     and exists (select from tock.registrations
-      where service = $2 and fingerprint = $3 and is_current and seen_at <= tock.now() + interval '1 minute')
-    and not tock.is_copy() and not exists (select from tock.zones z where z.zone_data < nullif($5, 'unknown'))
+      where service = $3 and fingerprint = $4 and is_current and seen_at <= tock.now() + interval '1 minute')
+    and not tock.is_copy() and not exists (select from tock.zones z where z.zone_data < nullif($6, 'unknown'))
     and not exists (select from tock.job_definitions where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null and not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))))
     and not exists (select from open) and not (exists (select from ready_scopes s left join tock.job_queues q on q.name = s.queue where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else s.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
@@ -1979,16 +1979,16 @@ with recursive queue_lanes as (
       select r.id from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') order by r.run_at, r.id limit 1) d where p.queue = s.name)
     or exists (select from tock.fair_keys k where k.queue = s.name and (k.is_ready or k.ready_at <= tock.now())))) else true end as is_idle
 ), kept as (
-  insert into tock.upkeep as u (kind, at) select 'keeps ' || $6::text, tock.now()
-  from question where is_idle and not exists (select from tock.upkeep n where n.kind = 'keeps ' || $6::text
+  insert into tock.upkeep as u (kind, at) select 'keeps ' || $7::text, tock.now()
+  from question where is_idle and not exists (select from tock.upkeep n where n.kind = 'keeps ' || $7::text
     and n.at between tock.now() - interval '1 hour' and tock.now() + interval '1 minute')
   on conflict (kind) do update set at = tock.now()
 ), noted as (
   insert into tock.ticks as t (host, folder, kind, service, fingerprint, version, node, zone_data, clock_ms)
-  select $7, $8, $9, $2, $3, $10, $11, $5, round($12::float8 - extract(epoch from tock.now())::float8 * 1000)
+  select $8, $9, $10, $3, $4, $11, $12, $6, round($13::float8 - extract(epoch from tock.now())::float8 * 1000)
   from question where is_idle and not exists (
-    select from tock.ticks n where n.host = $7 and n.folder = $8 and n.kind = $9 and n.service = $2
-      and n.fingerprint = $3 and n.version = $10 and n.node = $11
+    select from tock.ticks n where n.host = $8 and n.folder = $9 and n.kind = $10 and n.service = $3
+      and n.fingerprint = $4 and n.version = $11 and n.node = $12
       and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
   on conflict (host, folder, kind, service) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
     fingerprint = excluded.fingerprint, set_at = case when t.fingerprint is distinct from excluded.fingerprint then tock.now() else t.set_at end,
@@ -2013,7 +2013,7 @@ with recursive queue_lanes as (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_lanes p left join tock.job_queues q on q.name = p.queue
-  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else p.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else p.queue = any($1) end and not ((select $2::text) <> '' and (select $1::text[]) is null and p.queue like 'default:%' and p.queue <> 'default:' || $2) and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -2023,12 +2023,12 @@ with recursive queue_lanes as (
       order by r.run_at, r.id limit 1)
 ), seen as (
   update tock.registrations set seen_at = tock.now()
-  where service = $2 and fingerprint = $3 and is_current and seen_at < tock.now() - interval '30 seconds'
+  where service = $3 and fingerprint = $4 and is_current and seen_at < tock.now() - interval '30 seconds'
 ), question as materialized (
-  select not exists (select from unnest($4::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
+  select not exists (select from unnest($5::text[]) n(name) where n.name not in (select m.name from tock.migrations m))
     and exists (select from tock.registrations
-      where service = $2 and fingerprint = $3 and is_current and seen_at <= tock.now() + interval '1 minute')
-    and not tock.is_copy() and not exists (select from tock.zones z where z.zone_data < nullif($5, 'unknown'))
+      where service = $3 and fingerprint = $4 and is_current and seen_at <= tock.now() + interval '1 minute')
+    and not tock.is_copy() and not exists (select from tock.zones z where z.zone_data < nullif($6, 'unknown'))
     and not exists (select from tock.job_definitions where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null and not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))))
     and not exists (select from open) and not (exists (select from ready_scopes s left join tock.job_queues q on q.name = s.queue where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else s.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
@@ -2060,8 +2060,8 @@ with recursive queue_lanes as (
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end))))) and not (exists (select from tock.alert_events)
     or not exists (select from tock.alert_clock c where c.check_at > tock.now() and c.checked_at < tock.now() + interval '1 minute')
-    or $6::boolean and coalesce((select min(w.check_at) from tock.alert_watches w) <= tock.now(), false)
-    or $7::boolean and exists (select r.id, r.job, r.definition_id, r.started_at, m.max_ms
+    or $7::boolean and coalesce((select min(w.check_at) from tock.alert_watches w) <= tock.now(), false)
+    or $8::boolean and exists (select r.id, r.job, r.definition_id, r.started_at, m.max_ms
   from queue_lanes p cross join lateral (
     select l.id, l.job, l.definition_id, l.started_at, l.status from tock.job_runs_live l
     where l.blocked_on is null and l.queue = p.queue and l.priority = p.priority and l.run_at <= tock.now()
@@ -2071,19 +2071,19 @@ with recursive queue_lanes as (
       (select d.max_duration_ms from tock.job_definitions d where d.name = r.job)) as max_ms
   ) m
   where r.status = 'running' and r.started_at < tock.now() - m.max_ms * interval '1 millisecond' limit 1)
-    or $8::float8 is not null and exists (select p.queue, w.run_at, q.paused_at is not null as is_paused
+    or $9::float8 is not null and exists (select p.queue, w.run_at, q.paused_at is not null as is_paused
   from queue_lanes p left join tock.job_queues q on q.name = p.queue cross join lateral (
     select r.run_at from tock.job_runs_live r
-    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now() - $8::float8 * interval '1 millisecond' and r.status in ('queued', 'failed')
+    where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now() - $9::float8 * interval '1 millisecond' and r.status in ('queued', 'failed')
     order by r.run_at, r.id limit 1
   ) w
-  where p.queue <> 'tock:alerts' and ((extract(epoch from tock.now()) - extract(epoch from w.run_at)) * 1000)::float8 - tock.frozen_ms(w.run_at) >= $8::float8 and ($9::text[] is null or p.queue = any($9::text[])) and (q.paused_at is not null or q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where p.queue <> 'tock:alerts' and ((extract(epoch from tock.now()) - extract(epoch from w.run_at)) * 1000)::float8 - tock.frozen_ms(w.run_at) >= $9::float8 and ($10::text[] is null or p.queue = any($10::text[])) and (q.paused_at is not null or q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
-    and (q.active_window is null or (((tock.now() at time zone q.timezone)::date + split_part(q.active_window, '-', 1)::time - case when (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 1)::time then interval '1 day' else interval '0' end) at time zone q.timezone) <= tock.now() - $8::float8 * interval '1 millisecond')) limit 1)
-    or $10::float8 is not null and exists (select t.host, t.folder, max(t.at) as at from tock.ticks t
+    and (q.active_window is null or (((tock.now() at time zone q.timezone)::date + split_part(q.active_window, '-', 1)::time - case when (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 1)::time then interval '1 day' else interval '0' end) at time zone q.timezone) <= tock.now() - $9::float8 * interval '1 millisecond')) limit 1)
+    or $11::float8 is not null and exists (select t.host, t.folder, max(t.at) as at from tock.ticks t
   where t.tick_count >= 10 and t.at > tock.now() - interval '7 days' and t.stopped_at is null
-  group by t.host, t.folder having max(t.at) < tock.now() - $10::float8 * interval '1 millisecond' limit 1))
+  group by t.host, t.folder having max(t.at) < tock.now() - $11::float8 * interval '1 millisecond' limit 1))
     and case when $1::text[] is null then not exists (select from tock.job_queues s where not (s.relayed_to is distinct from 'sql' or not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.name = 'tock:alerts') or not (s.paused_at is null and coalesce(s.closed_until <= tock.now(), true) and (s.active_window is null or case when split_part(s.active_window, '-', 1) < split_part(s.active_window, '-', 2)
     then (tock.now() at time zone s.timezone)::time >= split_part(s.active_window, '-', 1)::time and (tock.now() at time zone s.timezone)::time < split_part(s.active_window, '-', 2)::time
     else (tock.now() at time zone s.timezone)::time >= split_part(s.active_window, '-', 1)::time or (tock.now() at time zone s.timezone)::time < split_part(s.active_window, '-', 2)::time end))) and (
@@ -2091,16 +2091,16 @@ with recursive queue_lanes as (
       select r.id from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') order by r.run_at, r.id limit 1) d where p.queue = s.name)
     or exists (select from tock.fair_keys k where k.queue = s.name and (k.is_ready or k.ready_at <= tock.now())))) else true end as is_idle
 ), kept as (
-  insert into tock.upkeep as u (kind, at) select 'keeps ' || $11::text, tock.now()
-  from question where is_idle and not exists (select from tock.upkeep n where n.kind = 'keeps ' || $11::text
+  insert into tock.upkeep as u (kind, at) select 'keeps ' || $12::text, tock.now()
+  from question where is_idle and not exists (select from tock.upkeep n where n.kind = 'keeps ' || $12::text
     and n.at between tock.now() - interval '1 hour' and tock.now() + interval '1 minute')
   on conflict (kind) do update set at = tock.now()
 ), noted as (
   insert into tock.ticks as t (host, folder, kind, service, fingerprint, version, node, zone_data, clock_ms)
-  select $12, $13, $14, $2, $3, $15, $16, $5, round($17::float8 - extract(epoch from tock.now())::float8 * 1000)
+  select $13, $14, $15, $3, $4, $16, $17, $6, round($18::float8 - extract(epoch from tock.now())::float8 * 1000)
   from question where is_idle and not exists (
-    select from tock.ticks n where n.host = $12 and n.folder = $13 and n.kind = $14 and n.service = $2
-      and n.fingerprint = $3 and n.version = $15 and n.node = $16
+    select from tock.ticks n where n.host = $13 and n.folder = $14 and n.kind = $15 and n.service = $3
+      and n.fingerprint = $4 and n.version = $16 and n.node = $17
       and n.stopped_at is null and n.at between tock.now() - interval '30 seconds' and tock.now() + interval '1 minute')
   on conflict (host, folder, kind, service) do update set at = tock.now(), tick_count = t.tick_count + 1, version = excluded.version,
     fingerprint = excluded.fingerprint, set_at = case when t.fingerprint is distinct from excluded.fingerprint then tock.now() else t.set_at end,
@@ -2578,7 +2578,7 @@ with recursive watermarks as materialized (
   select p.queue, p.priority, case when (q.concurrency is not null or q.rate_count is not null) then timestamptz '-infinity' else p.after_at end as after_at, p.after_id, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_lanes p left join tock.job_queues q on q.name = p.queue
-  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $5::text[]) is null then q.relayed_to is null else p.queue = any($5) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $5::text[]) is null then q.relayed_to is null else p.queue = any($5) end and not ((select $6::text) <> '' and (select $5::text[]) is null and p.queue like 'default:%' and p.queue <> 'default:' || $6) and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -2615,7 +2615,7 @@ select
     exists (select from queue_lanes p cross join lateral (
       select r.id from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') order by r.run_at, r.id limit 1) d where p.queue = s.name)
     or exists (select from tock.fair_keys k where k.queue = s.name and (k.is_ready or k.ready_at <= tock.now())))) else false end as "isOfferDue",
-  case when (select $6::boolean) then (exists (select from queue_lanes p cross join lateral (
+  case when (select $7::boolean) then (exists (select from queue_lanes p cross join lateral (
     select from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority and r.run_at <= tock.now()
       and r.status in ('running') and (r.locked_until < tock.now() or r.locked_until is null)
     order by r.run_at, r.id limit 1) e)

@@ -3,6 +3,7 @@
 import { shortSkipWords } from '../../answers/now/skip-words.js';
 import type { ListedRun } from '../../answers/runs/lists.js';
 import { slotText } from '../../model/explain/slot.js';
+import { isDefaultQueue } from '../../model/planning/services.js';
 import { messageWithCause } from '../../model/run/errors/root-cause.js';
 import { isNever } from '../../model/run/run-wait.js';
 import { StatusPill, Tags, Time } from '../layout/parts.js';
@@ -71,7 +72,7 @@ function Sub({ view, run }: { readonly view: View; readonly run: ListedRun }) {
   const parts = [
     run.definition !== null && run.definition !== run.job ? run.job : '',
     run.key ?? '',
-    run.queue === 'default' ? '' : `queue ${run.queue}`,
+    isDefaultQueue(run.queue) ? '' : `queue ${run.queue}`,
   ].filter(part => part !== '');
   return (
     <>

@@ -6,6 +6,7 @@ import type { Alerting } from '../../model/alerts/read-alerts.js';
 import { WEBHOOK_QUEUE, webhooksOf } from '../../model/changes/webhook.js';
 import { defineJob } from '../../model/job/define-job.js';
 import type { AnyJob } from '../../model/job/job.js';
+import { DEFAULT_QUEUE, defaultQueue } from '../../model/planning/services.js';
 import { RetryLater } from '../../model/run/retry.js';
 import { DELIVERY_JOB } from '../../store/runs/alert-events.js';
 import type { Engine } from '../engine.js';
@@ -39,17 +40,19 @@ export function deliveryJob(alerting: Alerting | undefined, schema: string): Any
 }
 
 /**
- * The queues of a worker, which delivers alerts and changes too. One without any job of its own, as where the
- * job module is the wrong one, delivers alerts only: it would give back whatever else it claims.
+ * The queues of a worker, which delivers alerts and changes too; `default` stands for its service's own, too.
+ * One without any job of its own, as where the job module is the wrong one, delivers alerts only: it would give
+ * back whatever else it claims.
  */
 export function queuesOfWorker(
   queues: readonly string[] | undefined,
-  { registry, alerting }: Pick<Engine, 'registry' | 'alerting'>,
+  { registry, alerting, settings }: Pick<Engine, 'registry' | 'alerting' | 'settings'>,
 ): readonly string[] | undefined {
   if (registry.jobs.size === 0) return [ALERT_QUEUE];
   if (queues === undefined) return queues;
   const hasAlerts = alerting !== undefined && alerting.rules.length > 0;
   const own = [
+    ...(queues.includes(DEFAULT_QUEUE) ? [defaultQueue(settings.service)] : []),
     ...(hasAlerts ? [ALERT_QUEUE] : []),
     ...(webhooksOf(registry).length > 0 ? [WEBHOOK_QUEUE] : []),
   ];

@@ -12,6 +12,7 @@ import {
   fingerprintOf,
   hasTimes,
 } from '../planning/definition.js';
+import { DEFAULT_QUEUE, defaultQueue } from '../planning/services.js';
 import { type DefinedQueue, queuesByName } from '../queue/define-queue.js';
 import type { QueueSettings } from '../queue/queue-limits.js';
 import { payloadError } from '../run/decide.js';
@@ -39,14 +40,18 @@ export interface Registry {
 }
 
 /**
+ * The jobs of a service, by their names. Those of a named service that state no queue have its own.
  * @throws TockError TOCK_BAD_JOB for something that defineJob did not make, TOCK_DUPLICATE_JOB with both
  * files, also for an alias; TOCK_BAD_SCHEDULE for definitions that run after each other, or after an alias;
- * TOCK_BAD_OPTION for queues that defineQueue did not make, and for two of one name
+ * TOCK_BAD_OPTION for queues that defineQueue did not make, for two of one name, and for `default` where it
+ * would not be the queue of jobs that state none
  */
 export function createRegistry(
   jobs: readonly AnyJob[],
   definedQueues: readonly DefinedQueue[] = [],
+  service = '',
 ): Registry {
+  const queues = queuesByName(definedQueues);
   const byName = new Map<string, AnyJob>();
   const declared = new Map<string, AnyJob>();
   for (const [index, job] of checkList(jobs, 'jobs').entries()) {
@@ -59,8 +64,17 @@ export function createRegistry(
         `two jobs have the name ${job.name}: one in ${other.file ?? 'an unknown file'}, one in ${job.file ?? 'an unknown file'}; rename one`,
       );
     }
-    (job.isDeclared ? declared : byName).set(job.name, job);
+    if (job.isDeclared) declared.set(job.name, job);
+    else byName.set(job.name, withQueue(job, service));
   }
+  const without = queues.has(DEFAULT_QUEUE)
+    ? jobs.find(job => !job.isDeclared && withQueue(job, service) !== job)
+    : undefined;
+  if (without !== undefined)
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `the queue default has settings, but job ${without.name} states no queue, so in the service ${service} it is in the queue ${defaultQueue(service)}: write defineQueue({ name: '${defaultQueue(service)}', … }), or queue: 'default' in the jobs`,
+    );
   const aliases = aliasesOf(byName, declared);
   for (const { name, onDead } of byName.values()) {
     const target = typeof onDead === 'object' ? onDead.name : onDead;
@@ -81,7 +95,6 @@ export function createRegistry(
   );
   if (circle) throw circleError(circle);
   const fairScopes = fairScopesOf(byName);
-  const queues = queuesByName(definedQueues);
   const stated = [...fairScopes, ...[...queues].map(([name, settings]) => ['queue', name, settings])].map(
     each => JSON.stringify(each),
   );
@@ -95,6 +108,10 @@ export function createRegistry(
     fingerprint: fingerprintOf([...definitions.map(each => each.fingerprint), ...stated]),
   };
 }
+
+/** The job in a service: one that states no queue has the service's own. */
+export const withQueue = (job: AnyJob, service: string): AnyJob =>
+  service === '' || job.queue !== undefined ? job : { ...job, queue: defaultQueue(service) };
 
 function fairScopesOf(jobs: ReadonlyMap<string, AnyJob>): Map<string, FairScope> {
   const scopes = [...jobs.values()].flatMap(job => {

@@ -4,6 +4,9 @@ import { TockError } from '../errors.js';
 import { checkName } from '../names.js';
 
 const MAX_SERVICE_BYTES = 100;
+export const DEFAULT_QUEUE = 'default';
+/** How the default queues of named services begin. */
+export const OWN_QUEUE = 'default:';
 
 /** Empty: the service without a name. @throws TockError TOCK_BAD_OPTION */
 export function checkService(service: string): string {
@@ -12,6 +15,19 @@ export function checkService(service: string): string {
   if (Buffer.byteLength(service) <= MAX_SERVICE_BYTES) return service;
   throw new TockError('TOCK_BAD_OPTION', `a service’s name has at most ${MAX_SERVICE_BYTES} bytes`);
 }
+
+/**
+ * The queue of the jobs that state none. A named service has one of its own, which the others' workers leave
+ * alone as a rule: they have not the code.
+ */
+export const defaultQueue = (service: string) => (service === '' ? DEFAULT_QUEUE : `${OWN_QUEUE}${service}`);
+
+/** Whether it is the queue of those jobs of a service which state none. */
+export const isDefaultQueue = (queue: string) => queue === DEFAULT_QUEUE || queue.startsWith(OWN_QUEUE);
+
+/** Whether it is the default queue of another service. The service without a name has none of its own. */
+export const isOthersQueue = (queue: string, service: string) =>
+  service !== '' && queue.startsWith(OWN_QUEUE) && queue !== defaultQueue(service);
 
 /** Who has a name that another service wants. */
 export interface Holder {

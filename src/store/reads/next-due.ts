@@ -27,6 +27,7 @@ const msFromNow = (instant: string) => msBetween('tock.now()', instant);
 
 interface PollQuestion {
   readonly queues: readonly string[] | null;
+  readonly ownService: string;
   readonly checksReaping: boolean;
 }
 
@@ -74,14 +75,16 @@ export interface NextDue {
  * One index look-up for the occurrences, and a few for each queue lane. Locks nothing.
  * @param checksReaping whether to check for work to reap too: a few look-ups more, over all due runs
  * @param watermarks due runs below them are not counted. None: whatever claims have passed is found too
+ * @param ownService due runs in the default queues of other services are not counted. '': they are
  */
 export async function readNextDue(
   session: Session,
   queues: readonly string[] | null,
   checksReaping: boolean,
   watermarks: readonly Watermark[] = [],
+  ownService = '',
 ): Promise<NextDue> {
-  const question = { queues, checksReaping };
+  const question = { queues, ownService, checksReaping };
   const due = await NEXT_DUE.first(session, { ...question, ...watermarkParameters(watermarks) });
   return (
     due ?? {
@@ -118,7 +121,7 @@ with ${QUEUE_LANES}, ${READY_SCOPES}, ${openQueueLanes('1')}, seen as (
 )
 select is_idle as "isIdle", set_config('synchronous_commit', 'off', true) as "commit" from question`;
 
-type Asked = Omit<IdleQuestion, 'alerts'> & Ticker;
+type Asked = Omit<IdleQuestion, 'alerts'> & Ticker & { readonly ownService: '' };
 const IS_IDLE = statement<Asked, { readonly isIdle: boolean }>('is-idle', isIdle(''));
 const IS_IDLE_WITH_ALERTS = statement<Asked & AlertLimits, { readonly isIdle: boolean }>(
   'is-idle-with-alerts',
@@ -143,7 +146,7 @@ export async function askWhetherIdle(
   question: IdleQuestion,
   ticker: Ticker,
 ): Promise<boolean> {
-  const { alerts = null, ...asked } = { ...question, ...ticker };
+  const { alerts = null, ...asked } = { ...question, ...ticker, ownService: '' as const };
   const answer =
     alerts === null
       ? await IS_IDLE.first(session, asked)

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import type { DefinitionRecord } from '../../../answers/schedules/lists.js';
 import { URL_JOB } from '../../../model/http/stored-request.js';
 import type { AnyJob } from '../../../model/job/job.js';
+import { withQueue } from '../../../model/job/registry.js';
 import {
   chainOfJob,
   definitionWords,
@@ -65,10 +66,11 @@ async function jobs(shell: Shell, { limit, service }: JobsFlags): Promise<number
 
 async function listSideBySide(
   tock: Tock,
-  jobs: readonly AnyJob[],
+  inModule: readonly AnyJob[],
   records: readonly DefinitionRecord[],
   { isCut, service }: { readonly isCut: boolean; readonly service: string },
 ): Promise<Listed[]> {
+  const jobs = inModule.map(job => withQueue(job, service));
   const inCode = new Map(jobs.map(job => [job.name, job]));
   const known = new Set([URL_JOB, ...jobs.flatMap(job => [job.name, ...(job.aliases ?? [])])]);
   const listed: Listed[] = records.map(record => ({

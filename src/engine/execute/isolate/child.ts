@@ -61,7 +61,7 @@ export function openIsolatedAttempt(
         const engine: Engine = {
           clock,
           database: openDatabase({ clock, pool, schema }),
-          registry: createRegistry(jobs),
+          registry: createRegistry(jobs, [], settings.service),
           logger: forwardingLogger(send, {}),
           settings,
           forHandlers: () => (methods ??= openMethods(pool, order, jobs)),

@@ -30,6 +30,7 @@ import {
   isAfterWatermark,
   isClaimable,
   isDue,
+  isLeft,
   isQueueLimited,
   isQueueOpen,
   isServed,
@@ -49,6 +50,10 @@ export interface ClaimOptions {
   readonly leaseMs: number;
   /** Only these; null: all that are not relayed. */
   readonly queues: readonly string[] | null;
+  /**
+   * The service that leaves the default queues of others alone. Default: claims there too.
+   */
+  readonly ownService?: string;
   /** Within a priority, queues whose names come after this one are first. Default: by name. */
   readonly afterQueue?: string;
 }
@@ -104,7 +109,7 @@ from due d having count(*) > 0`;
 const IN_TURN = `o.queue <= :afterQueue collate "C", o.queue`;
 
 const CLAIM = statement<
-  Wanted & WatermarkParameters & Required<Pick<ClaimOptions, 'queues' | 'afterQueue'>>,
+  Wanted & WatermarkParameters & Required<Pick<ClaimOptions, 'queues' | 'ownService' | 'afterQueue'>>,
   ClaimRow
 >('claim', claimFrom(`${QUEUE_LANES_WITH_WATERMARKS}, ${openQueueLanes(':limit::integer', true)}`, IN_TURN), {
   prepared: true,
@@ -118,10 +123,10 @@ const CLAIM = statement<
  */
 export async function claimFreeRuns(
   session: Session,
-  { limit, workerId, leaseMs, queues, afterQueue = '' }: ClaimOptions,
+  { limit, workerId, leaseMs, queues, ownService = '', afterQueue = '' }: ClaimOptions,
   watermarks: readonly Watermark[] = [],
 ): Promise<Claim> {
-  const wanted = { limit, workerId, leaseMs, queues, afterQueue };
+  const wanted = { limit, workerId, leaseMs, queues, ownService, afterQueue };
   return claimOf(await CLAIM.run(session, { ...wanted, ...watermarkParameters(watermarks) }), limit);
 }
 
@@ -161,7 +166,10 @@ export async function claimFreeRun(
   return claimListed(await CLAIM_ONE.run(session, { id, workerId, leaseMs, codes }));
 }
 
-const CLAIMABLE = statement<Pick<ClaimOptions, 'limit' | 'queues'>, { readonly id: string }>(
+const CLAIMABLE = statement<
+  Required<Pick<ClaimOptions, 'limit' | 'queues' | 'ownService'>>,
+  { readonly id: string }
+>(
   'claimable-ids',
   `
 with ${QUEUE_LANES}, ${openQueueLanes(':limit::integer')}
@@ -175,9 +183,9 @@ order by o.priority, d.run_at, d.id limit :limit`,
 /** Ids of runs that could be claimed now, in the order in which a claim takes them. Locks nothing. */
 export async function readClaimable(
   session: Session,
-  wanted: Pick<ClaimOptions, 'limit' | 'queues'>,
+  { limit, queues, ownService = '' }: Pick<ClaimOptions, 'limit' | 'queues' | 'ownService'>,
 ): Promise<string[]> {
-  return (await CLAIMABLE.run(session, wanted)).map(row => row.id);
+  return (await CLAIMABLE.run(session, { limit, queues, ownService })).map(row => row.id);
 }
 
 // What a claim returns: its runs, and what each queue lane gave.
@@ -303,7 +311,7 @@ export function claimListed(rows: readonly ListedRow[]): Claim {
 // Claims plain runs in lanes that are named, at a third of the cost of a claim everywhere. The claimed rows
 // come back in any order, and one of them carries what describes the claim.
 
-type WantedInLanes = Pick<ClaimOptions, 'limit' | 'workerId' | 'leaseMs' | 'queues'>;
+type WantedInLanes = Required<Omit<ClaimOptions, 'afterQueue'>>;
 
 /** The most runs of one claim. The planner sees this number, so it expects few rows. */
 export const MAX_CLAIMED = 2000;
@@ -311,7 +319,7 @@ export const MAX_CLAIMED = 2000;
 /** Whether a claim of plain runs skips this queue. */
 const isClosed = (
   name: string,
-) => `(not ${mayStart(name)} or exists (select from tock.job_queues q where q.name = ${name}
+) => `(not ${mayStart(name)} or ${isLeft(name)} or exists (select from tock.job_queues q where q.name = ${name}
       and (${isQueueLimited('q')} or not (${isQueueOpen('q')} and ${isServed(name, 'q')}))))`;
 
 // The ids go to the update as an array: the planner answers a join by reading the whole table.
@@ -383,11 +391,11 @@ ${claimDue}`,
  */
 export async function claimInLanes(
   session: Session,
-  { limit: wantedRuns, workerId, leaseMs, queues }: ClaimOptions,
+  { limit: wantedRuns, workerId, leaseMs, queues, ownService = '' }: ClaimOptions,
   watermarks: readonly Watermark[],
 ): Promise<Claim> {
   const limit = Math.min(wantedRuns, MAX_CLAIMED);
-  const wanted = { limit, workerId, leaseMs, queues };
+  const wanted = { limit, workerId, leaseMs, queues, ownService };
   const [first, second] = watermarks;
   const rows =
     first !== undefined && second === undefined

@@ -1,4 +1,5 @@
 // From which queue lanes runs may start now. A queue lane is one priority of a queue.
+import { OWN_QUEUE } from '../../../model/planning/services.js';
 import { opaqueToPlanner } from '../../connection/statement.js';
 import { mayStart } from '../../definitions/freeze/frozen.js';
 import { statuses } from '../transition.js';
@@ -121,6 +122,13 @@ export const isServed = (name: string, queue: string) =>
   `case when ${opaqueToPlanner('queues', 'text[]')} is null then ${queue}.relayed_to is null else ${name} = any(:queues) end`;
 
 /**
+ * Whether a claim of plain runs leaves a queue to another service: it is the default queue of that, and the
+ * worker names no queues. Uses the parameters :queues and :ownService, of which '' leaves nothing.
+ */
+export const isLeft = (name: string) =>
+  `(${opaqueToPlanner('ownService', 'text')} <> '' and ${opaqueToPlanner('queues', 'text[]')} is null and ${name} like '${OWN_QUEUE}%' and ${name} <> '${OWN_QUEUE}' || :ownService)`;
+
+/**
  * Whether a queue's next start is later than its rate allows: then the clock was set back since, and the
  * instant does not count. A rate puts the next start one share of the period ahead; a minute more allows for
  * small corrections of the clock.
@@ -135,7 +143,8 @@ export const freeQueueSlots = (queue: string) =>
 
 /**
  * CTE `open`, over {@link QUEUE_LANES}: the lanes from which runs can be claimed now, and `room`: how many
- * runs at most. Uses the parameter :queues: only these; null: all that are not relayed.
+ * runs at most. Uses the parameters :queues: only these; null: all that are not relayed; and
+ * :ownService, whose workers leave the default queues of others alone, unless it is ''.
  *
  * Reads the first due run of each lane, not EXISTS, which the planner may turn into a join with all runs.
  *
@@ -150,7 +159,7 @@ export function openQueueLanes(limit: string, hasWatermarks = false): string {
   select p.queue, p.priority, ${hasWatermarks ? `${watermark} as after_at, p.after_id, ` : ''}${isQueueLimited('q')} as is_limited,
     least(${limit}, ${freeQueueSlots('q')}) as room, count(*) over (partition by p.priority) as siblings
   from queue_lanes p left join tock.job_queues q on q.name = p.queue
-  where ${mayStart('p.queue')} and ${isServed('p.queue', 'q')} and ${isQueueOpen('q')}
+  where ${mayStart('p.queue')} and ${isServed('p.queue', 'q')} and not ${isLeft('p.queue')} and ${isQueueOpen('q')}
     and (q.concurrency is null or ${freeQueueSlots('q')} > 0)
     and (q.rate_next_at is null or q.rate_count is null or q.rate_next_at <= tock.now() or ${isRateClockAhead('q')})
     and (select true from tock.job_runs_live r where ${liesIn('r', 'p')} and ${isClaimable('r')}${hasWatermarks ? ` and ${isAfter}` : ''}

@@ -208,6 +208,51 @@ describe('a claim in lanes', () => {
   });
 });
 
+describe('a claim for a service', () => {
+  const RUNS = ['default:shop', 'default', 'default:billing', 'other'].map(queue => ({ queue }));
+  const marks = RUNS.map(({ queue }) => mark(queue, 0, { at: AGO(60) }));
+  const claims = (
+    wanted: { readonly ownService: string; readonly queues?: readonly string[] },
+    watermarks: readonly Watermark[],
+  ): Record<string, () => Promise<Claim>> => ({
+    'from the beginning': () => claimFreeRuns(database, { ...options, ...wanted, limit: 9 }),
+    'from watermarks': () => claimFreeRuns(database, { ...options, ...wanted, limit: 9 }, watermarks),
+    'in these lanes': () => claimInLanes(database, { ...options, ...wanted, limit: 9 }, watermarks),
+  });
+
+  it.each(Object.keys(claims({ ownService: '' }, [])))(
+    'leaves the default queues of other services, unless it names them, %s',
+    async way => {
+      await addRuns(test, ...RUNS);
+      const claim = async (ownService: string, queues?: readonly string[]) => {
+        const wanted = { ownService, ...(queues ? { queues } : {}) };
+        return idsOf((await claims(wanted, marks)[way]?.()) as Claim).toSorted();
+      };
+      expect(await claim('billing')).toEqual(['2', '3', '4']);
+      expect(await claim('billing')).toEqual([]);
+      expect(await claim('billing', ['default:shop'])).toEqual(['1']);
+      await addRuns(test, ...RUNS);
+      expect(await claim('')).toHaveLength(4);
+    },
+  );
+
+  it('leaves them in one lane, and where it lists what it could claim', async () => {
+    await addRuns(test, ...RUNS);
+    const wanted = { ...options, ownService: 'billing', limit: 9 };
+    expect(idsOf(await claimInLanes(database, wanted, marks.slice(0, 1)))).toEqual([]);
+    expect(await readClaimable(database, wanted)).toEqual(['2', '3', '4']);
+    expect(await readClaimable(database, { ...wanted, ownService: '' })).toHaveLength(4);
+  });
+
+  it('is not due for what it leaves', async () => {
+    const due = async (ownService?: string) =>
+      (await readNextDue(database, null, false, [], ownService)).isOverdue;
+    await addRuns(test, { queue: 'default:shop' });
+    expect([await due('billing'), await due('shop'), await due('')]).toEqual([false, true, true]);
+    expect(await due()).toBe(true);
+  });
+});
+
 // Long ago, so that they make no difference; one where there is nothing.
 const WATERMARKS = ['a', 'b', 'c', 'm', 'narrow', 'none', 'plain', 'z'].map(queue =>
   mark(queue, 0, { at: AGO(60) }),

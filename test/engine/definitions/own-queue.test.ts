@@ -1,0 +1,109 @@
+// Engine: the jobs of a named service that state no queue have one of their own, which others leave alone.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type AnyJob, declareJob, defineJob, defineQueue, type TockOptions } from '../../../src/index.js';
+import { openForEach } from '../../support/open.js';
+import { addRuns } from '../../support/runs.js';
+import { reuseTestTock } from '../../support/test-tock.js';
+
+const test = openForEach(reuseTestTock, ({ setClock }) => setClock('2026-03-01T12:00:30Z'));
+const of = (service: string, own: readonly AnyJob[], more: Partial<TockOptions> = {}) =>
+  test.another({ service, jobs: own, ...more });
+
+let begun: string[];
+beforeEach(() => {
+  begun = [];
+});
+const job = (name: string, more: Partial<Parameters<typeof defineJob>[0]> = {}) =>
+  defineJob({ name, run: ({ runId }) => void begun.push(`${name} ${runId}`), ...more });
+
+const queueOf = async (id: string) => (await test.tock.runs.get(id))?.queue;
+
+describe('a job of a named service that states no queue', () => {
+  it('has the service’s own: its occurrences, runs, schedules and aliases', async () => {
+    const billing = of('billing', [job('invoice', { aliases: ['bill'], schedule: { cron: '* * * * *' } })]);
+    await billing.register();
+    await billing.schedules.upsert({ name: 'monthly', job: 'invoice', cron: '0 7 1 * *' });
+    const defined = await test.sql<{ name: string; queue: string }>(
+      'select name, queue from tock.job_definitions order by name',
+    );
+    expect(defined).toEqual(['bill', 'invoice', 'monthly'].map(name => ({ name, queue: 'default:billing' })));
+    await test.advance('1m');
+    await billing.tick();
+    const [byId] = await test.sql<{ id: string }>(`select tock.enqueue('invoice') as id`);
+    const ids = [await billing.enqueue('invoice'), byId?.id ?? ''];
+    expect(await Promise.all(ids.map(queueOf))).toEqual(['default:billing', 'default:billing']);
+    const runs = await billing.runs.list({ job: 'invoice', status: 'succeeded' });
+    expect(runs.map(run => run.queue)).toEqual(['default:billing']);
+  });
+
+  it('has it also where another service enqueues it, which declares it', async () => {
+    await of('billing', [job('invoice')]).register();
+    const id = await of('shop', [declareJob({ name: 'invoice' })]).enqueue('invoice');
+    expect(await queueOf(id)).toBe('default:billing');
+  });
+
+  it.each([
+    ['it states one', 'billing', { queue: 'bills' }, 'bills'],
+    ['it states default', 'billing', { queue: 'default' }, 'default'],
+    ['the service has no name', '', {}, 'default'],
+  ])('has not where %s', async (_what, service, more, queue) => {
+    const id = await of(service, [job('invoice', more)]).enqueue('invoice');
+    expect(await queueOf(id)).toBe(queue);
+  });
+
+  it('may not be taken from limits that the code states of the queue default', () => {
+    const queues = [defineQueue({ name: 'default', concurrency: 2 })];
+    expect(() => of('billing', [job('invoice')], { queues })).toThrow(
+      expect.objectContaining({
+        code: 'TOCK_BAD_OPTION',
+        message: expect.stringContaining("write defineQueue({ name: 'default:billing'"),
+      }),
+    );
+    for (const allowed of [
+      () => of('billing', [job('invoice', { queue: 'default' })], { queues }),
+      () => of('', [job('invoice')], { queues }),
+    ])
+      expect(allowed).not.toThrow();
+  });
+});
+
+describe('a worker', () => {
+  it('that names the queue default serves its service’s own, too', async () => {
+    const billing = of('billing', [job('invoice')]);
+    const id = await billing.enqueue('invoice');
+    await billing.tick({ queues: ['default'] });
+    expect(begun).toEqual([`invoice ${id}`]);
+  });
+
+  it('without queues executes what waits in the queue default, as from before the service had a name', async () => {
+    const id = await of('', [job('invoice')]).enqueue('invoice');
+    await of('billing', [job('invoice')]).tick();
+    expect(begun).toEqual([`invoice ${id}`]);
+  });
+
+  it('of a tick takes one claim from another service’s queue, not its backlog', async () => {
+    await of('billing', [job('invoice')]).register();
+    await addRuns(test, ...Array.from({ length: 30 }, () => ({ job: 'invoice', queue: 'default:billing' })));
+    const shop = of('shop', [job('restock')]);
+    const id = await shop.enqueue('restock');
+    await shop.tick({ concurrency: 4 });
+    expect(begun).toEqual([`restock ${id}`]);
+    const waiting = await test.sql(`select from tock.job_runs_live where blocked_on = 'code:invoice'`);
+    expect(waiting.length).toBeLessThanOrEqual(4);
+  });
+
+  it('executes what waits in the queue of a service that is gone, if it has got the job', async () => {
+    const billing = of('billing', [job('invoice'), job('dun')]);
+    const id = await billing.enqueue('invoice');
+    await billing.register();
+    await test.advance('6m');
+    await of('shop', [job('restock'), job('invoice')]).tick();
+    expect(begun).toEqual([`invoice ${id}`]);
+  });
+
+  it('of the service without a name serves all, so that a roll-back leaves nothing waiting', async () => {
+    const ids = await Promise.all([1, 2, 3, 4].map(() => of('billing', [job('invoice')]).enqueue('invoice')));
+    await of('', [job('invoice')]).tick({ concurrency: 1 });
+    expect(begun.toSorted()).toEqual(ids.map(id => `invoice ${id}`).toSorted());
+  });
+});
