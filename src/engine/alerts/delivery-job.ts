@@ -41,8 +41,8 @@ export function deliveryJob(alerting: Alerting | undefined, schema: string): Any
 
 /**
  * The queues of a worker, which delivers alerts and changes too; `default` stands for its service's own, too.
- * One without any job of its own, as where the job module is the wrong one, delivers alerts only: it would give
- * back whatever else it claims.
+ * One without any job of its own, as where the job module is the wrong one, delivers alerts only: it would
+ * give back whatever else it claims.
  */
 export function queuesOfWorker(
   queues: readonly string[] | undefined,
