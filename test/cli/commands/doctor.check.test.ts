@@ -122,7 +122,8 @@ const FAULTS: readonly Fault[] = [
   {
     code: 'last-tick',
     what: 'one host of several that has stopped',
-    breaks: `insert into tock.ticks select 'web-2', folder, kind, first_at, tock.now() - interval '1 hour', 60, version, node, zone_data, clock_ms from tock.ticks limit 1`,
+    breaks: `insert into tock.ticks (host, folder, kind, first_at, at, tick_count, version, node, zone_data, clock_ms)
+      select 'web-2', folder, kind, first_at, tock.now() - interval '1 hour', 60, version, node, zone_data, clock_ms from tock.ticks limit 1`,
     level: 'warning',
     text: /^cron on web-2, in .* has not ticked for 1h/,
     command: /^tock doctor --forget web-2$/,

@@ -258,7 +258,7 @@ describe('channels are notified when a condition is met, and when it has recover
       await test.sql(
         `insert into tock.ticks (host, folder, kind, tick_count, version, node, zone_data, clock_ms, at)
          values ($1, '/srv/app', 'tick', $2, '0', '24', '2026a', 0, tock.now())
-         on conflict (host, folder, kind) do update set at = tock.now()`,
+         on conflict (host, folder, kind, service) do update set at = tock.now()`,
         [host, count],
       );
     await tickOf('web-1', 500);
