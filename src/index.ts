@@ -271,6 +271,7 @@ export { RetryLater, type RetryPolicy } from './model/run/retry.js';
 export type {
   CancelManyOptions,
   CancelOptions,
+  EditOptions,
   LogOptions,
   ManyOptions,
   ManyResult,

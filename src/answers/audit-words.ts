@@ -55,6 +55,12 @@ const WORDS: Readonly<Record<Action, Wording>> = {
       filter(record.details),
       isRate(record.details['rate']) ? `at most ${rateWords(record.details['rate'])}` : '',
     ]),
+  'runs.edit': record =>
+    words(
+      record.details['retried'] === true ? 'retried, with another payload,' : 'gave another payload to',
+      runs(record),
+      [of(record)],
+    ),
   'runs.cancel': record =>
     words(record.details['isAsked'] === true ? 'asked to stop' : 'cancelled', runs(record), [
       of(record),

@@ -28,6 +28,7 @@ import { addTick } from './commands/processes/tick.js';
 import { addQueue } from './commands/queue.js';
 import { addCancel, addRetry } from './commands/runs/act.js';
 import { addComplete, addFail } from './commands/runs/complete.js';
+import { addEdit } from './commands/runs/edit.js';
 import { addEmit } from './commands/runs/emit.js';
 import { addExec } from './commands/runs/exec.js';
 import { addGroup } from './commands/runs/group.js';
@@ -78,7 +79,7 @@ const GROUPS: readonly (readonly [string, readonly ((program: Command) => Comman
       addCapacity,
     ],
   ],
-  ['Act:', [addRun, addExec, addRetry, addCancel, addComplete, addFail, addEmit, addBackfill]],
+  ['Act:', [addRun, addExec, addRetry, addEdit, addCancel, addComplete, addFail, addEmit, addBackfill]],
   [
     'Plan:',
     [

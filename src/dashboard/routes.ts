@@ -22,6 +22,7 @@ import { addRunsPage } from './pages/runs.js';
 import { addSchedulePage } from './pages/schedule.js';
 import { addSchedulesPage } from './pages/schedules.js';
 import { addWorkersPage } from './pages/workers.js';
+import { addEditPage } from './runs/edit.js';
 import type { App } from './view.js';
 
 export function addPages(app: App, watch: Watch, streams: OpenStreams): void {
@@ -29,6 +30,7 @@ export function addPages(app: App, watch: Watch, streams: OpenStreams): void {
   addSchedulesPage(app);
   addSchedulePage(app);
   addRunsPage(app);
+  addEditPage(app);
   addRunPage(app);
   addGroupActions(app);
   addChanges(app, streams);

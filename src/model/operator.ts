@@ -37,6 +37,7 @@ export const ACTIONS = {
   fail: 'operate',
   extend: 'operate',
   'runs.retry': 'operate',
+  'runs.edit': 'operate',
   'runs.cancel': 'operate',
   'schedules.pause': 'operate',
   'schedules.resume': 'operate',

@@ -187,6 +187,7 @@ export function assembleTock(
         get: later((tock, ...input) => tock.runs.get(...input)),
         list: later((tock, ...input) => tock.runs.list(...input)),
         retry: later((tock, ...input) => tock.runs.retry(...input)),
+        edit: later((tock, ...input) => tock.runs.edit(...input)),
         cancel: later((tock, ...input) => tock.runs.cancel(...input)),
         log: later((tock, ...input) => tock.runs.log(...input)),
         retryMany: later((tock, ...input) => tock.runs.retryMany(...input)),

@@ -19,6 +19,7 @@ const COMMANDS = [
   'audit',
   'run',
   'retry',
+  'edit',
   'cancel',
   'complete',
   'fail',

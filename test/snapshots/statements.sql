@@ -1135,6 +1135,33 @@ from (select w.definition_id from tock.alert_watches w where w.check_at <= tock.
 join tock.job_definitions d on d.id = w.definition_id
 order by d.id;
 
+-- edit-run
+with target as materialized (
+  select r.id, r.status, r.queue, r.job, r.blocked_on, r.slot_keys, r.slot_limits from tock.job_runs r
+  where r.id = $1 and r.fence = $2 and r.status in ('queued', 'failed', 'dead', 'cancelled') and r.trigger <> 'exec'
+  for update
+), kept as materialized (
+  select array_agg(u.key order by u.place) as keys, array_agg(u.most order by u.place) as limits
+  from target t cross join lateral unnest(t.slot_keys, t.slot_limits) with ordinality u(key, most, place)
+  where u.key not like 'job:%' and u.key not like '~%'
+), needed as materialized (
+  select t.*, f.keys as new_keys, f.keys is distinct from t.slot_keys as differs, tock.fair_limits(f.keys, k.limits) as new_limits
+  from target t cross join kept k cross join lateral (select tock.fair_slots(k.keys, t.queue, t.job, $3::jsonb) as keys offset 0) f
+), held as materialized (
+  select min(s.concurrency_key) as key from tock.job_slots s join needed n on n.id = s.run_id
+  where s.concurrency_key <> all (coalesce(n.new_keys, '{}'))
+), edited as (
+  update tock.job_runs r set payload = $3::jsonb, fence = r.fence + 1, slot_keys = n.new_keys, slot_limits = n.new_limits,
+    blocked_on = case when not n.differs or r.blocked_on like 'code:%' then r.blocked_on
+      when r.status in ('queued', 'failed') and n.new_keys[1] like '~%' then n.new_keys[1] end,
+    unblocked_on = case when not n.differs then r.unblocked_on end
+  from needed n where r.id = n.id and r.status = n.status and (select key from held) is null
+  returning n.blocked_on as before, r.blocked_on
+)
+select (select key from held) as held, (select case when e.blocked_on like '~%' then tock.fair_runs_come(array[e.blocked_on])::text
+  when e.blocked_on is null then tock.notify('queued')::text end from edited e where e.before is distinct from e.blocked_on) as notified
+from target;
+
 -- emit-event
 select tock.emit($1, $2, $3::jsonb)::text as id;
 

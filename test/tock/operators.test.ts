@@ -46,6 +46,7 @@ const CALLS: Readonly<Record<Action, (tock: Tock) => Promise<unknown>>> = {
   fail: tock => tock.fail('999', 1, 'no'),
   extend: tock => tock.extend('999', 1, '1h'),
   'runs.retry': tock => tock.runs.retry('999'),
+  'runs.edit': tock => tock.runs.edit('999', { payload: {} }),
   'runs.cancel': tock => tock.runs.cancel('999'),
   'schedules.pause': tock => tock.schedules.pause('nobody'),
   'schedules.resume': tock => tock.schedules.resume('nobody'),

@@ -16,6 +16,7 @@ import { plainLine } from '../layout/plain-text.js';
 import { shortTime } from '../layout/text.js';
 import { type LifeMark, RunLifePicture } from '../pictures/run-life.js';
 import { readRunId } from '../query.js';
+import { isEditable } from '../runs/edit.js';
 import { FlowSection } from '../runs/flow.js';
 import { GroupActions, GroupSection } from '../runs/group.js';
 import { Documents, Related, RunFacts } from '../runs/run-facts.js';
@@ -180,6 +181,11 @@ function Actions({ view, run }: { readonly view: View; readonly run: RunRecord }
     <>
       {canRetry ? (
         <ActionForm view={view} action={`/runs/${id}/retry`} label="Retry" main needs="operate" />
+      ) : null}
+      {isEditable(view, run) ? (
+        <a class="button" href={view.link(`/runs/${id}/edit`)}>
+          Edit payload
+        </a>
       ) : null}
       {handOff !== null && handOff.decision === null && run.cancelRequestedAt === null ? (
         <>

@@ -35,7 +35,7 @@ export async function findRunOrPending(session: Session, id: string): Promise<Ru
 }
 
 /** @throws TockError TOCK_NOT_FOUND */
-async function findRun(session: Session, id: string): Promise<RunRecord> {
+export async function findRun(session: Session, id: string): Promise<RunRecord> {
   const found = await findRunOrPending(session, id);
   if (!isPending(found)) return found;
   throw new TockError('TOCK_NOT_FOUND', `${pendingText(found)}; until then it is no run`);
@@ -106,19 +106,24 @@ export async function tryRetry(
       return acted;
     });
   } catch (error) {
-    if (isDataError(error))
-      throw new TockError(
-        'TOCK_BAD_STATE',
-        `run ${id} cannot be retried, since its row holds what no run may have: ${reasonOf(error)}; enqueue a new one in its place`,
-        { cause: error },
-      );
-    if (!isUniqueViolation(error)) throw error;
-    throw new TockError(
+    throw refusedRetry(before, error);
+  }
+}
+
+/** What an error of a retry says to people. */
+export function refusedRetry({ id, idempotencyKey }: RunRecord, error: unknown): unknown {
+  if (isDataError(error))
+    return new TockError(
       'TOCK_BAD_STATE',
-      `run ${id} cannot be retried now: another run with its key ${quote(before.idempotencyKey)} is live, and the key is unique among live runs`,
+      `run ${id} cannot be retried, since its row holds what no run may have: ${reasonOf(error)}; enqueue a new one in its place`,
       { cause: error },
     );
-  }
+  if (!isUniqueViolation(error)) return error;
+  return new TockError(
+    'TOCK_BAD_STATE',
+    `run ${id} cannot be retried now: another run with its key ${quote(idempotencyKey)} is live, and the key is unique among live runs`,
+    { cause: error },
+  );
 }
 
 const isRetryable = ({ status, trigger }: RunRecord) =>

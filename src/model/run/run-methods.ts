@@ -16,6 +16,13 @@ export interface RunMethods {
    */
   retry(id: string, options?: RetryOptions): Promise<RunRecord>;
   /**
+   * Gives a run that waits another payload, checked by the job's schema; retries one that is dead or
+   * cancelled with it. `fence`, as the run was read: refused if it was claimed, retried or edited since.
+   * @throws TockError TOCK_NOT_FOUND; TOCK_UNKNOWN_JOB for a job that is not in code here; TOCK_BAD_PAYLOAD;
+   * TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for a run that runs, has succeeded or was skipped
+   */
+  edit(id: string, options: EditOptions): Promise<RunRecord>;
+  /**
    * Cancels a run: at once if it is not running; otherwise its signal aborts and it is cancelled when its
    * handler has stopped. @throws TockError TOCK_NOT_FOUND; TOCK_BAD_STATE for a run that has ended
    */
@@ -39,6 +46,16 @@ export interface RunMethods {
 /** Options of `runs.retry`. */
 export interface RetryOptions {
   /** How many more attempts it gets. Default: as many as its job has. */
+  readonly attempts?: number;
+}
+
+/** Options of `runs.edit`. */
+export interface EditOptions {
+  /** In place of the run's payload. */
+  readonly payload: unknown;
+  /** The run's, as it was read. Default: as it is now. */
+  readonly fence?: number;
+  /** How many more attempts a run gets that has ended. Default: as many as its job has. */
   readonly attempts?: number;
 }
 

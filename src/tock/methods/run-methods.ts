@@ -1,5 +1,6 @@
 // What a Tock does with runs.
 import type { Engine } from '../../engine/engine.js';
+import { edit } from '../../engine/operate/edit-run.js';
 import { cancelMany, retryMany } from '../../engine/operate/many.js';
 import { cancel, retry } from '../../engine/operate/runs.js';
 import type { OutputOfId } from '../../model/job/run-id.js';
@@ -31,6 +32,10 @@ export function runMethods(open: () => Engine, may: (action: Action) => Engine):
     retry: async (id, options) => {
       const engine = may('runs.retry');
       return shown(engine, await retry(engine, id, checked('runs.retry', options)));
+    },
+    edit: async (id, options) => {
+      const engine = may('runs.edit');
+      return shown(engine, await edit(engine, id, required('runs.edit', options)));
     },
     cancel: async (id, options) => {
       const engine = may('runs.cancel');

@@ -1,0 +1,82 @@
+// What an operator does to a run whose payload is wrong: gives it another one.
+import { TockError } from '../../model/errors.js';
+import { payloadText } from '../../model/job/payload/payload.js';
+import { acceptPayload, findJob } from '../../model/job/registry.js';
+import { quote } from '../../model/names.js';
+import { checkMaxAttempts } from '../../model/run/retry.js';
+import type { EditOptions } from '../../model/run/run-methods.js';
+import type { RunRecord } from '../../model/run/run-record.js';
+import { isFinished } from '../../model/run/states.js';
+import { editRun } from '../../store/runs/edit.js';
+import { EXEC_TRIGGER } from '../../store/runs/exec/begin.js';
+import { retryRun } from '../../store/runs/operator-moves.js';
+import { audit } from '../audit.js';
+import type { Engine } from '../engine.js';
+import { findRun, notRepeatable, refusedRetry } from './runs.js';
+
+/**
+ * Gives a run that waits another payload; retries one that is dead or cancelled with it. The payload is
+ * checked by the job's schema. The limits that it decides hold as for a new run; key, queue, attempts and
+ * steps that are kept stay.
+ *
+ * One transaction, which locks the run. A claim, retry or edit since the run was read raises its fence: then
+ * nothing is changed.
+ * @throws TockError TOCK_NOT_FOUND; TOCK_UNKNOWN_JOB, TOCK_BAD_PAYLOAD; TOCK_VERSION_CONFLICT; TOCK_BAD_STATE
+ * for a run that runs, has succeeded or was skipped; TOCK_FORBIDDEN for who may not see payloads
+ */
+export async function edit(
+  engine: Engine,
+  id: string,
+  { payload, fence, attempts }: EditOptions,
+): Promise<RunRecord> {
+  const { database, operator, registry, settings } = engine;
+  if (operator?.seesPayloads === false)
+    throw new TockError(
+      'TOCK_FORBIDDEN',
+      `${quote(operator.name)} may not see payloads, and so cannot edit one`,
+    );
+  if (payload === undefined)
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      `runs.edit needs a payload: runs.edit(${quote(id)}, { payload: … }); to retry a run as it is, runs.retry(${quote(id)})`,
+    );
+  const most = attempts === undefined ? null : checkMaxAttempts(attempts);
+  const before = await findRun(database, id);
+  const accepted = await acceptPayload(findJob(registry, before.job), payload, settings.maxPayloadBytes);
+  const wanted = { id: before.id, fence: fence ?? before.fence, payload: payloadText(accepted) };
+  try {
+    return await database.transaction(async session => {
+      const edited = await editRun(session, wanted);
+      if (edited === null) throw refusedEdit(await findRun(session, id), wanted.fence);
+      if (edited.held !== null)
+        throw new TockError(
+          'TOCK_BAD_STATE',
+          `run ${id} holds a slot under ${edited.held}, which it would not need with this payload: cancel it first, then edit it`,
+        );
+      const isRetried = isFinished(before.status) && (await retryRun(session, before.id, most));
+      const details = { job: before.job, retried: isRetried || undefined };
+      await audit(session, engine, { action: 'runs.edit', targets: [before.id], details });
+      return await findRun(session, id);
+    });
+  } catch (error) {
+    throw refusedRetry(before, error);
+  }
+}
+
+function refusedEdit(run: RunRecord, fence: number): TockError {
+  const { id, status, trigger } = run;
+  if (trigger === EXEC_TRIGGER) return notRepeatable(id);
+  if (run.fence !== fence)
+    return new TockError(
+      'TOCK_VERSION_CONFLICT',
+      `run ${id} has moved on since it was read, and is ${status} now (fence ${run.fence}, not ${fence}): nothing was changed; look at it again`,
+    );
+  const way =
+    status === 'running'
+      ? 'cancel it, and edit it once its handler has stopped'
+      : 'enqueue another run in its place';
+  return new TockError(
+    'TOCK_BAD_STATE',
+    `run ${id} is ${status}, and its payload cannot be edited any more: ${way}`,
+  );
+}
