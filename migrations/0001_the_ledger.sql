@@ -2943,3 +2943,44 @@ as $$
 $$;
 
 comment on function tock.is_copy() is 'Whether the schema was made in another database and was not adopted by this one.';
+
+-- What the schema holds, so that what somebody changed later is seen ------------------------------
+
+-- Without partitions that come and go, and tock.now(), which a test may replace.
+create function tock.schema_objects() returns table (object text, definition text)
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+  with kept as (
+    select c.oid, c.relname from pg_class c left join pg_inherits i on i.inhrelid = c.oid left join pg_class p on p.oid = i.inhparent
+    where c.relnamespace = to_regnamespace('tock') and c.relkind in ('r', 'p') and (not c.relispartition or p.relname = 'job_runs')
+  )
+  select 'column ' || k.relname || '.' || a.attname,
+    concat_ws(' ', format_type(a.atttypid, a.atttypmod), case when a.attnotnull then 'not null' end, pg_get_expr(d.adbin, d.adrelid))
+  from kept k join pg_attribute a on a.attrelid = k.oid and a.attnum > 0 and not a.attisdropped
+  left join pg_attrdef d on d.adrelid = k.oid and d.adnum = a.attnum
+  union all
+  select 'index ' || c.relname || ' of ' || k.relname, pg_get_indexdef(c.oid)
+  from kept k join pg_index i on i.indrelid = k.oid and i.indisvalid join pg_class c on c.oid = i.indexrelid
+  union all
+  select 'constraint ' || o.conname || ' of ' || k.relname, pg_get_constraintdef(o.oid)
+  from kept k join pg_constraint o on o.conrelid = k.oid and o.contype in ('c', 'f')
+  union all
+  select 'trigger ' || t.tgname || ' of ' || k.relname, concat_ws(' ', pg_get_triggerdef(t.oid), t.tgenabled)
+  from kept k join pg_trigger t on t.tgrelid = k.oid and not t.tgisinternal
+  union all
+  select 'function ' || p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')',
+    concat_ws(' ', p.prosrc, p.provolatile, p.prosecdef, array_to_string(p.proconfig, ' '))
+  from pg_proc p where p.pronamespace = to_regnamespace('tock') and p.proname <> 'now'
+$$;
+
+comment on function tock.schema_objects() is 'Columns, indexes, constraints, triggers and functions of the schema, and what each is.';
+
+create function tock.note_objects() returns void
+language sql set search_path = pg_catalog, pg_temp
+as $$
+  update tock.migrations m set objects = case when m.name = (select max(l.name) from tock.migrations l) then jsonb_build_object(
+    'server', current_setting('server_version_num')::integer / 10000,
+    'objects', (select jsonb_object_agg(o.object, md5(o.definition)) from tock.schema_objects() o)) end
+$$;
+
+comment on function tock.note_objects() is 'Notes what the schema holds, beside its last migration.';

@@ -367,7 +367,12 @@ with recursive watermarks as materialized (
   select p.queue, p.priority, case when (q.concurrency is not null or q.rate_count is not null) then timestamptz '-infinity' else p.after_at end as after_at, p.after_id, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least($5::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_lanes p left join tock.job_queues q on q.name = p.queue
-  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $6::text[]) is null then q.relayed_to is null else p.queue = any($6) end and not ((select $7::text) <> '' and (select $6::text[]) is null and p.queue like 'default:%' and p.queue <> 'default:' || $7) and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $6::text[]) is null then q.relayed_to is null else (p.queue = any($6) or 'default' = any($6) and p.queue like 'default:%') end and not (p.queue like 'default:%' and p.queue <> 'default:' || (select $7::text)
+    and ((select $6::text[]) is null or p.queue <> all ($6))
+    and exists (select from tock.workers w where w.service = substr(p.queue, 9) and w.seen_at
+  between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+    and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' and not w.draining
+    and case when w.queues is null then coalesce(null, 'sql') = 'sql' else p.queue = any(w.queues) end)) and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -429,7 +434,7 @@ with recursive ready_scopes as (
   select n.queue, n.job from ready_scopes s cross join lateral (select k.queue, k.job from tock.fair_keys k where k.is_ready and (k.queue, k.job) > (s.queue, s.job) order by k.queue, k.job limit 1) n
 ), due as materialized (
   select k.* from tock.fair_keys k left join tock.job_queues q on q.name = k.queue
-  where not k.is_ready and k.ready_at <= tock.now() and (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or k.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else k.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where not k.is_ready and k.ready_at <= tock.now() and (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or k.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else (k.queue = any($1) or 'default' = any($1) and k.queue like 'default:%') end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and coalesce(case when (q.concurrency is not null or q.rate_count is not null) then least(q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name), case when q.rate_count is not null then greatest(0, floor((extract(epoch from tock.now() - greatest(case when not q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end, tock.now() - (greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) - 1) * (q.rate_period_ms::float8 / q.rate_count) * interval '1 millisecond')) * 1000)::float8 / (q.rate_period_ms::float8 / q.rate_count) + 1))::integer end) - (select count(*) from (
@@ -444,7 +449,7 @@ with recursive ready_scopes as (
       and r.blocked_on is null and r.status in ('queued', 'failed') limit 1000) s) end, greatest(1, ceil((select $2::integer)::float8 / count(*) over ())))::integer as room
   from (select queue, job from ready_scopes union select queue, job from due) s left join tock.job_queues q on q.name = s.queue
   left join tock.fair_scopes f on f.queue = case when s.job = '' then s.queue else '' end and f.job = s.job
-  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else s.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else (s.queue = any($1) or 'default' = any($1) and s.queue like 'default:%') end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and coalesce(case when (q.concurrency is not null or q.rate_count is not null) then least(q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name), case when q.rate_count is not null then greatest(0, floor((extract(epoch from tock.now() - greatest(case when not q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end, tock.now() - (greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) - 1) * (q.rate_period_ms::float8 / q.rate_count) * interval '1 millisecond')) * 1000)::float8 / (q.rate_period_ms::float8 / q.rate_count) + 1))::integer end) - (select count(*) from (
@@ -586,10 +591,15 @@ with due as materialized (
     select r.id, r.run_at from tock.job_runs_live r
     where r.queue = (select $1::text) and r.priority = (select $2::integer)
       and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and r.slot_keys is null
-      and (r.run_at, r.id) > ((select $3::timestamptz), (select $4::bigint)) and not (not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or $1 = 'tock:alerts') or ((select $5::text) <> '' and (select $6::text[]) is null and $1 like 'default:%' and $1 <> 'default:' || $5) or exists (select from tock.job_queues q where q.name = $1
+      and (r.run_at, r.id) > ((select $3::timestamptz), (select $4::bigint)) and not (not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or $1 = 'tock:alerts') or ($1 like 'default:%' and $1 <> 'default:' || (select $5::text)
+    and ((select $6::text[]) is null or $1 <> all ($6))
+    and exists (select from tock.workers w where w.service = substr($1, 9) and w.seen_at
+  between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+    and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' and not w.draining
+    and case when w.queues is null then coalesce(null, 'sql') = 'sql' else $1 = any(w.queues) end)) or exists (select from tock.job_queues q where q.name = $1
       and ((q.concurrency is not null or q.rate_count is not null) or not (q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and case when (select $6::text[]) is null then q.relayed_to is null else $1 = any($6) end))))
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and case when (select $6::text[]) is null then q.relayed_to is null else ($1 = any($6) or 'default' = any($6) and $1 like 'default:%') end))))
     order by r.run_at, r.id
     limit 2000
     for update of r skip locked
@@ -626,10 +636,15 @@ with open as materialized (
   select m.*, ceil($1::integer::numeric / count(*) over (partition by m.priority))::integer as share
   from unnest((select $2::text[]), (select $3::integer[]),
     (select $4::timestamptz[]), (select $5::bigint[])) with ordinality as m(queue, priority, after_at, after_id, turn)
-  where not (not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or m.queue = 'tock:alerts') or ((select $6::text) <> '' and (select $7::text[]) is null and m.queue like 'default:%' and m.queue <> 'default:' || $6) or exists (select from tock.job_queues q where q.name = m.queue
+  where not (not (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or m.queue = 'tock:alerts') or (m.queue like 'default:%' and m.queue <> 'default:' || (select $6::text)
+    and ((select $7::text[]) is null or m.queue <> all ($7))
+    and exists (select from tock.workers w where w.service = substr(m.queue, 9) and w.seen_at
+  between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+    and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' and not w.draining
+    and case when w.queues is null then coalesce(null, 'sql') = 'sql' else m.queue = any(w.queues) end)) or exists (select from tock.job_queues q where q.name = m.queue
       and ((q.concurrency is not null or q.rate_count is not null) or not (q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
-    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and case when (select $7::text[]) is null then q.relayed_to is null else m.queue = any($7) end))))
+    else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and case when (select $7::text[]) is null then q.relayed_to is null else (m.queue = any($7) or 'default' = any($7) and m.queue like 'default:%') end))))
   order by m.priority, m.turn
 ), found as materialized (
   select d.id, d.run_at, o.turn, o.priority, o.share
@@ -753,7 +768,7 @@ with due as materialized (
     select r.id, r.priority, r.run_at, r.slot_keys is not null or (q.concurrency is not null or q.rate_count is not null) as needs_admission
     from tock.job_runs_live r left join tock.job_queues q on q.name = r.queue
     where r.blocked_on = k.key and r.run_at <= tock.now() and r.status in ('queued', 'failed')
-      and (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or r.queue = 'tock:alerts') and case when (select $2::text[]) is null then q.relayed_to is null else r.queue = any($2) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+      and (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or r.queue = 'tock:alerts') and case when (select $2::text[]) is null then q.relayed_to is null else (r.queue = any($2) or 'default' = any($2) and r.queue like 'default:%') end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     order by r.priority, r.run_at, r.id limit $3::integer
@@ -796,7 +811,12 @@ with recursive queue_lanes as (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least($1::integer, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_lanes p left join tock.job_queues q on q.name = p.queue
-  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $2::text[]) is null then q.relayed_to is null else p.queue = any($2) end and not ((select $3::text) <> '' and (select $2::text[]) is null and p.queue like 'default:%' and p.queue <> 'default:' || $3) and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $2::text[]) is null then q.relayed_to is null else (p.queue = any($2) or 'default' = any($2) and p.queue like 'default:%') end and not (p.queue like 'default:%' and p.queue <> 'default:' || (select $3::text)
+    and ((select $2::text[]) is null or p.queue <> all ($2))
+    and exists (select from tock.workers w where w.service = substr(p.queue, 9) and w.seen_at
+  between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+    and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' and not w.draining
+    and case when w.queues is null then coalesce(null, 'sql') = 'sql' else p.queue = any(w.queues) end)) and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -1592,7 +1612,7 @@ with recursive outcome as materialized (
       and r.priority <= (select min(priority) from gone) and r.slot_limits[1] >= k.highest
       and r.slot_limits[1] >= (select count(*) from tock.job_slots s where s.concurrency_key = k.key)
     order by r.priority, r.run_at, r.id limit 1) f
-  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or k.queue = 'tock:alerts') and case when (select $8::text[]) is null then q.relayed_to is null else k.queue = any($8) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or k.queue = 'tock:alerts') and case when (select $8::text[]) is null then q.relayed_to is null else (k.queue = any($8) or 'default' = any($8) and k.queue like 'default:%') end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and not (q.concurrency is not null or q.rate_count is not null)
   order by k.key, f.priority, f.run_at, f.id
@@ -1953,7 +1973,12 @@ with recursive queue_lanes as (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_lanes p left join tock.job_queues q on q.name = p.queue
-  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else p.queue = any($1) end and not ((select $2::text) <> '' and (select $1::text[]) is null and p.queue like 'default:%' and p.queue <> 'default:' || $2) and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else (p.queue = any($1) or 'default' = any($1) and p.queue like 'default:%') end and not (p.queue like 'default:%' and p.queue <> 'default:' || (select $2::text)
+    and ((select $1::text[]) is null or p.queue <> all ($1))
+    and exists (select from tock.workers w where w.service = substr(p.queue, 9) and w.seen_at
+  between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+    and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' and not w.draining
+    and case when w.queues is null then coalesce(null, 'sql') = 'sql' else p.queue = any(w.queues) end)) and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -1970,14 +1995,14 @@ with recursive queue_lanes as (
       where service = $3 and fingerprint = $4 and is_current and seen_at <= tock.now() + interval '1 minute')
     and not tock.is_copy() and not exists (select from tock.zones z where z.zone_data < nullif($6, 'unknown'))
     and not exists (select from tock.job_definitions where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null and not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))))
-    and not exists (select from open) and not (exists (select from ready_scopes s left join tock.job_queues q on q.name = s.queue where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else s.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    and not exists (select from open) and not (exists (select from ready_scopes s left join tock.job_queues q on q.name = s.queue where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else (s.queue = any($1) or 'default' = any($1) and s.queue like 'default:%') end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and coalesce(case when (q.concurrency is not null or q.rate_count is not null) then least(q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name), case when q.rate_count is not null then greatest(0, floor((extract(epoch from tock.now() - greatest(case when not q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end, tock.now() - (greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) - 1) * (q.rate_period_ms::float8 / q.rate_count) * interval '1 millisecond')) * 1000)::float8 / (q.rate_period_ms::float8 / q.rate_count) + 1))::integer end) - (select count(*) from (
     select from tock.job_runs_live r where r.unblocked_on >= '~' || q.name || '/' and r.unblocked_on < '~' || q.name || '0'
       and r.blocked_on is null and r.status in ('queued', 'failed') limit 1000) s) end > 0, true))
   or exists (select from tock.fair_keys k left join tock.job_queues q on q.name = k.queue
-    where not k.is_ready and k.ready_at <= tock.now() and (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or k.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else k.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    where not k.is_ready and k.ready_at <= tock.now() and (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or k.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else (k.queue = any($1) or 'default' = any($1) and k.queue like 'default:%') end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and coalesce(case when (q.concurrency is not null or q.rate_count is not null) then least(q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name), case when q.rate_count is not null then greatest(0, floor((extract(epoch from tock.now() - greatest(case when not q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end, tock.now() - (greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) - 1) * (q.rate_period_ms::float8 / q.rate_count) * interval '1 millisecond')) * 1000)::float8 / (q.rate_period_ms::float8 / q.rate_count) + 1))::integer end) - (select count(*) from (
@@ -2040,7 +2065,12 @@ with recursive queue_lanes as (
   select p.queue, p.priority, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_lanes p left join tock.job_queues q on q.name = p.queue
-  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else p.queue = any($1) end and not ((select $2::text) <> '' and (select $1::text[]) is null and p.queue like 'default:%' and p.queue <> 'default:' || $2) and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else (p.queue = any($1) or 'default' = any($1) and p.queue like 'default:%') end and not (p.queue like 'default:%' and p.queue <> 'default:' || (select $2::text)
+    and ((select $1::text[]) is null or p.queue <> all ($1))
+    and exists (select from tock.workers w where w.service = substr(p.queue, 9) and w.seen_at
+  between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+    and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' and not w.draining
+    and case when w.queues is null then coalesce(null, 'sql') = 'sql' else p.queue = any(w.queues) end)) and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -2057,14 +2087,14 @@ with recursive queue_lanes as (
       where service = $3 and fingerprint = $4 and is_current and seen_at <= tock.now() + interval '1 minute')
     and not tock.is_copy() and not exists (select from tock.zones z where z.zone_data < nullif($6, 'unknown'))
     and not exists (select from tock.job_definitions where next_at <= tock.now() and next_at is not null and paused_at is null and broken_at is null and vanished_at is null and not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))))
-    and not exists (select from open) and not (exists (select from ready_scopes s left join tock.job_queues q on q.name = s.queue where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else s.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    and not exists (select from open) and not (exists (select from ready_scopes s left join tock.job_queues q on q.name = s.queue where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else (s.queue = any($1) or 'default' = any($1) and s.queue like 'default:%') end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and coalesce(case when (q.concurrency is not null or q.rate_count is not null) then least(q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name), case when q.rate_count is not null then greatest(0, floor((extract(epoch from tock.now() - greatest(case when not q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end, tock.now() - (greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) - 1) * (q.rate_period_ms::float8 / q.rate_count) * interval '1 millisecond')) * 1000)::float8 / (q.rate_period_ms::float8 / q.rate_count) + 1))::integer end) - (select count(*) from (
     select from tock.job_runs_live r where r.unblocked_on >= '~' || q.name || '/' and r.unblocked_on < '~' || q.name || '0'
       and r.blocked_on is null and r.status in ('queued', 'failed') limit 1000) s) end > 0, true))
   or exists (select from tock.fair_keys k left join tock.job_queues q on q.name = k.queue
-    where not k.is_ready and k.ready_at <= tock.now() and (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or k.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else k.queue = any($1) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    where not k.is_ready and k.ready_at <= tock.now() and (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or k.queue = 'tock:alerts') and case when (select $1::text[]) is null then q.relayed_to is null else (k.queue = any($1) or 'default' = any($1) and k.queue like 'default:%') end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and coalesce(case when (q.concurrency is not null or q.rate_count is not null) then least(q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name), case when q.rate_count is not null then greatest(0, floor((extract(epoch from tock.now() - greatest(case when not q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end, tock.now() - (greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) - 1) * (q.rate_period_ms::float8 / q.rate_count) * interval '1 millisecond')) * 1000)::float8 / (q.rate_period_ms::float8 / q.rate_count) + 1))::integer end) - (select count(*) from (
@@ -2605,7 +2635,12 @@ with recursive watermarks as materialized (
   select p.queue, p.priority, case when (q.concurrency is not null or q.rate_count is not null) then timestamptz '-infinity' else p.after_at end as after_at, p.after_id, (q.concurrency is not null or q.rate_count is not null) as is_limited,
     least(1, q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name)) as room, count(*) over (partition by p.priority) as siblings
   from queue_lanes p left join tock.job_queues q on q.name = p.queue
-  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $5::text[]) is null then q.relayed_to is null else p.queue = any($5) end and not ((select $6::text) <> '' and (select $5::text[]) is null and p.queue like 'default:%' and p.queue <> 'default:' || $6) and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+  where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or p.queue = 'tock:alerts') and case when (select $5::text[]) is null then q.relayed_to is null else (p.queue = any($5) or 'default' = any($5) and p.queue like 'default:%') end and not (p.queue like 'default:%' and p.queue <> 'default:' || (select $6::text)
+    and ((select $5::text[]) is null or p.queue <> all ($5))
+    and exists (select from tock.workers w where w.service = substr(p.queue, 9) and w.seen_at
+  between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+    and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' and not w.draining
+    and case when w.queues is null then coalesce(null, 'sql') = 'sql' else p.queue = any(w.queues) end)) and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end)
     and (q.concurrency is null or q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name) > 0)
@@ -2613,14 +2648,14 @@ with recursive watermarks as materialized (
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond')
     and (select true from tock.job_runs_live r where r.queue = p.queue and r.priority = p.priority and r.blocked_on is null and r.run_at <= tock.now() and r.status in ('queued', 'failed') and (r.run_at, r.id) > (case when (q.concurrency is not null or q.rate_count is not null) then timestamptz '-infinity' else p.after_at end, p.after_id)
       order by r.run_at, r.id limit 1)
-), fair as materialized (select (exists (select from ready_scopes s left join tock.job_queues q on q.name = s.queue where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.queue = 'tock:alerts') and case when (select $5::text[]) is null then q.relayed_to is null else s.queue = any($5) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+), fair as materialized (select (exists (select from ready_scopes s left join tock.job_queues q on q.name = s.queue where (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or s.queue = 'tock:alerts') and case when (select $5::text[]) is null then q.relayed_to is null else (s.queue = any($5) or 'default' = any($5) and s.queue like 'default:%') end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and coalesce(case when (q.concurrency is not null or q.rate_count is not null) then least(q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name), case when q.rate_count is not null then greatest(0, floor((extract(epoch from tock.now() - greatest(case when not q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end, tock.now() - (greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) - 1) * (q.rate_period_ms::float8 / q.rate_count) * interval '1 millisecond')) * 1000)::float8 / (q.rate_period_ms::float8 / q.rate_count) + 1))::integer end) - (select count(*) from (
     select from tock.job_runs_live r where r.unblocked_on >= '~' || q.name || '/' and r.unblocked_on < '~' || q.name || '0'
       and r.blocked_on is null and r.status in ('queued', 'failed') limit 1000) s) end > 0, true))
   or exists (select from tock.fair_keys k left join tock.job_queues q on q.name = k.queue
-    where not k.is_ready and k.ready_at <= tock.now() and (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or k.queue = 'tock:alerts') and case when (select $5::text[]) is null then q.relayed_to is null else k.queue = any($5) end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
+    where not k.is_ready and k.ready_at <= tock.now() and (not exists (select from tock.freezes f where (f.ended_at is null and (f.until > tock.now() or f.ramp_ms > 0))) or k.queue = 'tock:alerts') and case when (select $5::text[]) is null then q.relayed_to is null else (k.queue = any($5) or 'default' = any($5) and k.queue like 'default:%') end and q.paused_at is null and coalesce(q.closed_until <= tock.now(), true) and (q.active_window is null or case when split_part(q.active_window, '-', 1) < split_part(q.active_window, '-', 2)
     then (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time and (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time
     else (tock.now() at time zone q.timezone)::time >= split_part(q.active_window, '-', 1)::time or (tock.now() at time zone q.timezone)::time < split_part(q.active_window, '-', 2)::time end) and coalesce(case when (q.concurrency is not null or q.rate_count is not null) then least(q.concurrency - (select count(*) from tock.job_slots s where s.concurrency_key = 'queue:' || q.name), case when q.rate_count is not null then greatest(0, floor((extract(epoch from tock.now() - greatest(case when not q.rate_next_at > tock.now()
     + least(q.rate_period_ms, q.rate_period_ms / q.rate_count + 60000) * interval '1 millisecond' then q.rate_next_at end, tock.now() - (greatest(1, ceil(1000.0 * q.rate_count / q.rate_period_ms)) - 1) * (q.rate_period_ms::float8 / q.rate_count) * interval '1 millisecond')) * 1000)::float8 / (q.rate_period_ms::float8 / q.rate_count) + 1))::integer end) - (select count(*) from (
@@ -2632,7 +2667,12 @@ select
     select r.run_at from tock.job_runs_live r where r.blocked_on is null and r.queue = p.queue and r.priority = p.priority
       and r.run_at > tock.now()
     order by r.run_at, r.id limit 1) f where case when (select $5::text[]) is null
-      then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to <> 'sql') else p.queue = any($5) end),
+      then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to <> 'sql') else (p.queue = any($5) or 'default' = any($5) and p.queue like 'default:%') end and not (p.queue like 'default:%' and p.queue <> 'default:' || (select $6::text)
+    and ((select $5::text[]) is null or p.queue <> all ($5))
+    and exists (select from tock.workers w where w.service = substr(p.queue, 9) and w.seen_at
+  between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+    and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' and not w.draining
+    and case when w.queues is null then coalesce(null, 'sql') = 'sql' else p.queue = any(w.queues) end))),
     (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()),
     (select min(q.closed_until) from tock.job_queues q where q.closed_until > tock.now()), (select min(k.ready_at) from tock.fair_keys k where not k.is_ready and k.ready_at > tock.now()), (select f.until from tock.freezes f where f.ended_at is null and f.until > tock.now()))) - extract(epoch from tock.now())) * 1000)::float8 as "runMs",
   exists (select from open) or (select is_due from fair) as "isOverdue", (select is_due from fair) as "isFairDue", ((select r.blocked_on from tock.job_runs_live r where r.blocked_on >= 'code:' and r.blocked_on < 'code;' order by r.blocked_on limit 1) is not null) as "waitsForCode",
@@ -2699,6 +2739,9 @@ insert into tock.migrations (name, checksum) values ($1, $2);
 -- note-pruned
 insert into tock.upkeep as u (kind, at) values ($1::text, to_timestamp($2::float8 / 1000))
 on conflict (kind) do update set at = excluded.at where u.at < excluded.at;
+
+-- note-schema-objects
+select tock.note_objects();
 
 -- note-stopped
 update tock.ticks set stopped_at = tock.now() where host = $1 and folder = $2 and kind = $3 and service = $4;
@@ -3316,6 +3359,14 @@ select floor(extract(epoch from o.scheduled_for))::bigint::float8 as at from unn
 join tock.job_occurrences o on o.definition_id = $2::bigint and o.scheduled_for = to_timestamp(i.at)
 where o.created_at > to_timestamp($3::float8 / 1000)
 order by o.scheduled_for;
+
+-- read-large-indexes
+select i.relname as name, pg_relation_size(i.oid)::float8 as bytes, greatest(c.reltuples, s.n_live_tup, 0)::float8 as rows, x.indisvalid as "isValid"
+from pg_class c join pg_index x on x.indrelid = c.oid join pg_class i on i.oid = x.indexrelid join pg_am a on a.oid = i.relam
+left join pg_stat_all_tables s on s.relid = c.oid
+where c.relnamespace = to_regnamespace('tock') and c.relkind = 'r'
+  and (not x.indisvalid or a.amname = 'btree' and c.reltuples >= 0 and pg_relation_size(i.oid) >= $1::float8)
+order by 2 desc, 1;
 
 -- read-last-errors
 select i.id::text as id, e.error from unnest($1::bigint[]) as i(id) cross join lateral (
@@ -4060,6 +4111,18 @@ select (select count(*)::integer from tock.job_definitions d
   where a.datname = current_database() and a.pid <> pg_backend_pid() and (a.backend_xmin is not null or a.backend_xid is not null)
   order by age(coalesce(a.backend_xmin, a.backend_xid)) desc, coalesce(a.xact_start, a.query_start) limit 1) s), 0)::float8 / 1000 end
     as "oldestSnapshotSeconds";
+
+-- read-schema-drift
+with made as materialized (
+  select e.object, e.digest, (m.objects ->> 'server')::integer = current_setting('server_version_num')::integer / 10000 as is_comparable
+  from tock.migrations m cross join lateral jsonb_each_text(m.objects -> 'objects') e(object, digest)
+), present as materialized (select o.object, md5(o.definition) as digest from tock.schema_objects() o)
+select coalesce(m.object, p.object) as object,
+  case when p.object is null then 'missing' when m.object is null then 'added' else 'changed' end as what
+from made m full join present p on p.object = m.object
+where case when p.object is null then true when m.object is not null then m.is_comparable and m.digest <> p.digest
+  else exists (select from made) and p.object ~ '^(index .* of job_runs_live|trigger .*)$' end
+order by what desc, object limit 100;
 
 -- read-schema-state
 select pg_get_userbyid(n.nspowner) as owner, pg_has_role(n.nspowner, 'usage') as "isOwner", current_user::text as role,

@@ -23,6 +23,7 @@ import {
   checkWaits,
 } from '../../model/doctor/definition-checks.js';
 import { checkReplication } from '../../model/doctor/replication.js';
+import { checkIndexes, LARGE_INDEX_BYTES } from '../../model/doctor/schema-checks.js';
 import {
   checkAutovacuum,
   checkListen,
@@ -70,6 +71,7 @@ import {
   readSettings,
 } from '../../store/reads/doctor.js';
 import { MIGRATION_NAMES } from '../../store/schema/migration-names.js';
+import { readDrift, readLargeIndexes } from '../../store/schema/schema-drift.js';
 import { readSchemaTrouble } from '../../store/schema/schema-trouble.js';
 import { readQueued } from './queued-definitions.js';
 
@@ -138,6 +140,7 @@ const CHECKS: readonly (readonly [CheckCode, Check])[] = [
   ],
   ['partitions', byStatus(checkPartitions)],
   ['autovacuum', async ({ facts }) => checkAutovacuum(await facts())],
+  ['indexes', async ({ engine }) => checkIndexes(await readLargeIndexes(engine.database, LARGE_INDEX_BYTES))],
   ['snapshots', byStatus(checkSnapshots)],
   ['dead-rows', byStatus(checkDeadRows)],
   ['jobs', jobs],
@@ -239,11 +242,13 @@ async function examineSchema({ database }: Engine): Promise<Finding> {
   const needed = MIGRATION_NAMES;
   const applied = (await readApplied(database)) ?? [];
   const { hidden, named } = await readSchemaTrouble(database);
+  const missing = needed.filter(name => !applied.includes(name));
   return checkSchema({
     hidden,
     renamedFrom: named === database.schema ? null : named,
-    missing: needed.filter(name => !applied.includes(name)),
+    missing,
     newer: applied.filter(name => !needed.includes(name)).sort(),
+    drift: missing.length === 0 ? await readDrift(database) : [],
   });
 }
 

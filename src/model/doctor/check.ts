@@ -24,6 +24,7 @@ export type CheckCode =
   | 'listen'
   | 'partitions'
   | 'autovacuum'
+  | 'indexes'
   | 'snapshots'
   | 'dead-rows'
   | 'jobs'
@@ -67,6 +68,7 @@ export const TITLES: Readonly<Record<CheckCode, string>> = {
   listen: 'notifications',
   partitions: 'partitions',
   autovacuum: 'autovacuum',
+  indexes: 'indexes',
   snapshots: 'snapshots',
   'dead-rows': 'dead rows',
   jobs: 'jobs in code',

@@ -3,6 +3,7 @@ import { formatDuration } from '../duration.js';
 import { psql } from '../problem-words.js';
 import type { Finding } from '../problems.js';
 import { fine, joined, wrong } from './check.js';
+import { type Drift, driftFinding } from './schema-checks.js';
 
 export interface SchemaFacts {
   /** Tables whose rows row level security hides from this role. */
@@ -13,6 +14,7 @@ export interface SchemaFacts {
   readonly missing: readonly string[];
   /** Applied, and unknown to this code. */
   readonly newer: readonly string[];
+  readonly drift: readonly Drift[];
 }
 
 /** Partitions are read through their tables, except those of the live and the finished runs. */
@@ -20,7 +22,7 @@ const SHOW_ROWS = psql(
   "do 'declare t regclass; begin for t in select c.oid from pg_class c where c.relnamespace = (select m.relnamespace from pg_class m where m.oid = ''tock.migrations''::regclass) and c.relrowsecurity loop execute format(''alter table %s disable row level security'', t); end loop; end'",
 );
 
-export function checkSchema({ hidden, renamedFrom, missing, newer }: SchemaFacts): Finding {
+export function checkSchema({ hidden, renamedFrom, missing, newer, drift }: SchemaFacts): Finding {
   if (hidden.length > 0)
     return wrong(
       'failing',
@@ -42,7 +44,7 @@ export function checkSchema({ hidden, renamedFrom, missing, newer }: SchemaFacts
       `it is newer than this code: ${newer.join(', ')}`,
       'Deploy the code of that version on this host too',
     );
-  return fine('all migrations are applied');
+  return driftFinding(drift) ?? fine('all migrations are applied, and it is as they made it');
 }
 
 export interface RoleRights {

@@ -12,6 +12,8 @@ interface Setting {
   /** What comes of it. */
   readonly harm: string;
   readonly right: string;
+  /** It is set for the whole server. Default: for a role. */
+  readonly isServers?: true;
 }
 
 /** What a reaping or the materializing of many may take on a busy server. */
@@ -49,6 +51,44 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
     harm: 'triggers do not fire, so runs that replace others are lost',
     right: 'origin',
   },
+  fsync: {
+    level: 'warning',
+    isWrong: value => value === 'off',
+    harm: 'a crash of the machine can destroy the database',
+    right: 'on',
+    isServers: true,
+  },
+  full_page_writes: {
+    level: 'warning',
+    isWrong: value => value === 'off',
+    harm: 'a crash of the machine can leave half-written pages',
+    right: 'on',
+    isServers: true,
+  },
+  synchronous_commit: {
+    level: 'warning',
+    isWrong: value => value === 'off',
+    harm: 'a crash of the server loses what was committed just before: runs that were enqueued, and effects',
+    right: 'on',
+  },
+  enable_indexscan: {
+    level: 'warning',
+    isWrong: value => value === 'off',
+    harm: 'claims read whole tables',
+    right: 'on',
+  },
+  enable_nestloop: {
+    level: 'warning',
+    isWrong: value => value === 'off',
+    harm: 'claims compare all runs with all queues',
+    right: 'on',
+  },
+  idle_in_transaction_session_timeout: {
+    level: 'warning',
+    isWrong: isShort,
+    harm: 'the transactions of handlers are ended while they work',
+    right: '0',
+  },
   statement_timeout: {
     level: 'warning',
     isWrong: isShort,
@@ -64,6 +104,9 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
   },
 };
 
+/** With all of them off, the server is one for tests, and nobody means to keep what it has. */
+const DURABLE = ['fsync', 'full_page_writes', 'synchronous_commit'];
+
 export const SETTING_NAMES: readonly string[] = Object.keys(SETTINGS);
 /** With a wrong one, what is read or written is wrong. */
 export const NEEDED_NAMES = SETTING_NAMES.filter(name => SETTINGS[name]?.level === 'failing');
@@ -76,18 +119,29 @@ export interface SessionSettings {
 
 export function checkSettings({ role, settings }: SessionSettings): Finding {
   const grantee = `"${role.replaceAll('"', '""')}"`;
+  const isForTests = DURABLE.every(name => settings[name] === 'off');
   const found = Object.entries(settings).flatMap(([name, value]) => {
     const setting = SETTINGS[name];
-    if (!setting?.isWrong(value)) return [];
+    if (!setting?.isWrong(value) || (isForTests && DURABLE.includes(name))) return [];
     const shown = name.endsWith('_timeout') ? formatDuration(Number(value)) : value;
     return wrong(
       setting.level,
       `${name} is ${shown}: ${setting.harm}`,
-      'Set it for this role, whatever set it before, and let processes connect again',
-      psql(`alter role ${grantee} set ${name} = ${setting.right}`),
+      setting.isServers
+        ? 'Set it for the server'
+        : 'Set it for this role, whatever set it before, and let processes connect again',
+      setting.isServers
+        ? `${psql(`alter system set ${name} = ${setting.right}`)} -c "select pg_reload_conf()"`
+        : psql(`alter role ${grantee} set ${name} = ${setting.right}`),
     );
   });
-  return joined(found, 'none of this session is in the way');
+  const otherwise = 'none of this session is in the way';
+  return joined(
+    found,
+    isForTests
+      ? `${otherwise}; the server is one for tests: a crash of it loses what was committed`
+      : otherwise,
+  );
 }
 
 /** Before anything is written under such a session. Null: nothing is in the way. */

@@ -36,9 +36,11 @@ end $$;
 create table if not exists tock.migrations (
   name       text primary key,
   checksum   text not null,
-  applied_at timestamptz not null default clock_timestamp()
+  applied_at timestamptz not null default clock_timestamp(),
+  objects    jsonb
 );
 comment on table tock.migrations is 'Which migrations have been applied, and what they said.';
+comment on column tock.migrations.objects is 'What the schema held after the last of them; null beside the others.';
 `;
 
 const LIST = statement<object, { name: string; checksum: string }>(
@@ -49,6 +51,7 @@ const NOTE = statement<{ name: string; checksum: string }, never>(
   'note-migration',
   `insert into tock.migrations (name, checksum) values (:name, :checksum)`,
 );
+const NOTE_OBJECTS = statement<object, never>('note-schema-objects', 'select tock.note_objects()');
 const LOCK = statement<{ key: string }, object>(
   'lock-migrations',
   `select pg_advisory_xact_lock(hashtextextended(:key, 0))`,
@@ -117,6 +120,7 @@ async function applyMissing(
     }
     await noteIdentity(session);
     const applied = missing.map(({ name }) => name);
+    if (applied.length > 0) await NOTE_OBJECTS.run(session, {});
     if (applied.length > 0) await onApplied?.(session, applied);
     return { applied, alreadyThere: done.length };
   }, LONG);

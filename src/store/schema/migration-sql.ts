@@ -104,10 +104,11 @@ ${inSchema(text, schema).trim()}
 insert into "${schema}".migrations (name, checksum) values (${literal(name)}, ${literal(checksum)});`;
 }
 
-/** What `migrate` records beside the names: which database it is, and the action in the audit. */
+/** What `migrate` records beside the names: what the schema holds, which database it is, and the action in the audit. */
 function books(migrations: readonly Migration[], schema: string): string {
   const names = migrations.map(({ name }) => literal(name)).join(', ');
-  return `select "${schema}".note_identity() where not exists (select from "${schema}".database_identity);
+  return `select "${schema}".note_objects();
+select "${schema}".note_identity() where not exists (select from "${schema}".database_identity);
 insert into "${schema}".audit (via, action, targets, count) values ('cli', 'migrate', array[${names}], ${migrations.length});`;
 }
 

@@ -253,6 +253,7 @@ interface Migrations {
   name: string;
   checksum: string;
   applied_at: Defaulted<Timestamp>;
+  objects: Jsonb<object> | null;
 }
 
 /** The tables by name. Partitions of `job_runs_finished` and `job_logs` have their columns, and own names. */

@@ -47,6 +47,7 @@ describe('examine', () => {
       'listen',
       'partitions',
       'autovacuum',
+      'indexes',
       'snapshots',
       'dead-rows',
       'jobs',

@@ -10,6 +10,7 @@ import {
   checkWaits,
 } from '../../../src/model/doctor/definition-checks.js';
 import { checkReplication } from '../../../src/model/doctor/replication.js';
+import { checkIndexes } from '../../../src/model/doctor/schema-checks.js';
 import {
   checkAutovacuum,
   checkListen,
@@ -17,6 +18,7 @@ import {
   checkRights,
   checkSchema,
 } from '../../../src/model/doctor/server-checks.js';
+import { checkSettings } from '../../../src/model/doctor/settings.js';
 import {
   checkClocks,
   checkLastTick,
@@ -112,7 +114,7 @@ describe('time zones', () => {
   });
 });
 
-const THERE = { hidden: [], renamedFrom: null, missing: [], newer: [] };
+const THERE = { hidden: [], renamedFrom: null, missing: [], newer: [], drift: [] };
 
 describe('the server', () => {
   it('has a schema that is older, newer, or right', () => {
@@ -355,5 +357,58 @@ describe('shellWord', () => {
     ['', `''`],
   ])('%s', (text, word) => {
     expect(shellWord(text)).toBe(word);
+  });
+});
+
+describe('what the schema consists of', () => {
+  it('names five things that somebody has changed', () => {
+    const drift = Array.from({ length: 7 }, (_, n) => ({
+      object: `column job_runs.c${n}`,
+      what: 'changed' as const,
+    }));
+    expect(checkSchema({ ...THERE, drift })).toMatchObject({
+      level: 'warning',
+      text: expect.stringMatching(
+        /^it is not as the migrations made it: column job_runs\.c0 was changed; .*c4 was changed; and 2 more$/,
+      ),
+    });
+  });
+
+  const index = { name: 'job_runs_live_claim', bytes: 812 * 1024 * 1024, rows: 1200, isValid: true };
+  it.each([
+    ['bloated', index, 'warning', /^the index job_runs_live_claim has 812 MiB for about 1200 rows/],
+    ['large', { ...index, rows: 5_000_000 }, 'ok', /^none is bloated/],
+    ['small', { ...index, bytes: 1024 * 1024 }, 'ok', /^none/],
+    ['invalid', { ...index, isValid: false }, 'warning', /is invalid: building it has failed/],
+  ])('says of an index that is %s what to do', (_what, one, level, text) => {
+    const found = checkIndexes([one]);
+    expect(found).toMatchObject({ level, text: expect.stringMatching(text) });
+    if (level === 'warning')
+      expect(found.command).toBe(
+        'psql "$DATABASE_URL" -c "reindex index concurrently tock.job_runs_live_claim"',
+      );
+  });
+
+  it('drops what a rebuild has left', () => {
+    expect(checkIndexes([{ ...index, name: 'job_runs_live_claim_ccnew', isValid: false }]).command).toBe(
+      'psql "$DATABASE_URL" -c "drop index concurrently tock.job_runs_live_claim_ccnew"',
+    );
+  });
+});
+
+describe('settings of the server', () => {
+  const settings = (more: Record<string, string>) => checkSettings({ role: 'app', settings: more });
+  it('that lose what was committed are named, unless it is one for tests', () => {
+    expect(settings({ fsync: 'off', full_page_writes: 'on', synchronous_commit: 'on' })).toMatchObject({
+      level: 'warning',
+      command: 'psql "$DATABASE_URL" -c "alter system set fsync = on" -c "select pg_reload_conf()"',
+    });
+    expect(settings({ fsync: 'on', full_page_writes: 'on', synchronous_commit: 'off' })).toMatchObject({
+      level: 'warning',
+      command: String.raw`psql "$DATABASE_URL" -c "alter role \"app\" set synchronous_commit = on"`,
+    });
+    const all = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' };
+    expect(settings(all)).toMatchObject({ level: 'ok', text: expect.stringContaining('one for tests') });
+    expect(settings({ ...all, enable_indexscan: 'off' })).toMatchObject({ level: 'warning' });
   });
 });
