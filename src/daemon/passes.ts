@@ -77,7 +77,7 @@ export class Passes implements Planned {
     this.notifications = createNotificationReceiver({
       clock: engine.clock,
       worker,
-      serves: queue => queues?.includes(queue) ?? !isOthersQueue(queue, engine.settings.service),
+      serves: servesOf(engine, queues),
       onReap: () => {
         this.plan = afterReapNotification(this.plan, this.engine.clock.now());
       },
@@ -199,10 +199,15 @@ export class Passes implements Planned {
     const checks = !done.isClaiming && checksReaping(this.plan, askedAt);
     const isComplete = askedAt >= this.plan.completeAt;
     const watermarks = isComplete ? [] : worker.watermarks.known;
-    const own = isComplete ? '' : this.engine.settings.service;
-    const due = await readNextDue(this.engine.database, queues, checks, watermarks, own);
-    // Whatever watermarks and notifications have missed, and what other services leave, the next claim finds.
-    if (isComplete && due.isOverdue) worker.expect('anywhere');
+    const due = await readNextDue(
+      this.engine.database,
+      queues,
+      checks,
+      watermarks,
+      this.engine.settings.service,
+    );
+    // Whatever watermarks and notifications have missed, the next claim finds.
+    if (isComplete && due.isOverdue) worker.expect('below');
     worker.sharesWith(due.daemons);
     if (due.isFairDue) worker.expect('fair');
     // Not with reaping alone, which may be put off for long.
@@ -216,6 +221,12 @@ export class Passes implements Planned {
   }
 }
 
+/** What a daemon is woken for. In the default queues of other services, a poll finds what nobody else claims. */
+const servesOf =
+  ({ settings }: Engine, queues: readonly string[] | null) =>
+  (queue: string) =>
+    queues?.includes(queue) ?? !isOthersQueue(queue, settings.service);
+
 /**
  * The steps that the server may refuse, without stopping the others. Each goes on for a while only, and then
  * leaves the rest to the next pass: claims come in between.
@@ -225,6 +236,7 @@ function stepsOf(
   { worker, queues, signal }: PassesOptions,
   onReaped: (relaysToSql: boolean) => void,
 ) {
+  const serves = servesOf(engine, queues);
   const bound = () => boundOf(engine.clock, STEP_MS, signal);
   return {
     reap: createReapStep(engine, signal, onReaped),
@@ -238,7 +250,7 @@ function stepsOf(
       { name: 'outbox', consequence: 'runs that wait for events cannot go on now' },
       async () => {
         const { lanes, isMore } = await resumeForEmitted(engine, bound());
-        for (const lane of lanes) if (queues === null || queues.includes(lane.queue)) worker.ask(lane);
+        for (const lane of lanes) if (serves(lane.queue)) worker.ask(lane);
         return isMore;
       },
     ),

@@ -45,9 +45,9 @@ async function executeOrder(order: Order, watching: Promise<void>): Promise<void
     order,
     send,
     (pool, { schema, settings, appName, jobsModule }, jobs) => {
-      const { retry, maxPayloadBytes } = settings;
+      const { retry, maxPayloadBytes, service } = settings;
       const operator = appName === null ? {} : { operator: appName };
-      return createTock({ pool, schema, jobs, jobsModule, retry, maxPayloadBytes, ...operator });
+      return createTock({ pool, schema, service, jobs, jobsModule, retry, maxPayloadBytes, ...operator });
     },
   );
   answer(

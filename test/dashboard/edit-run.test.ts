@@ -65,7 +65,12 @@ describe('the page that edits a run', () => {
       test,
       { ...DEAD, status: 'succeeded' },
       { ...DEAD, job: 'other' },
-      { job: 'mail', status: 'running', locked_by: crypto.randomUUID(), locked_until: '2026-03-02T12:01:00Z' },
+      {
+        job: 'mail',
+        status: 'running',
+        locked_by: crypto.randomUUID(),
+        locked_until: '2026-03-02T12:01:00Z',
+      },
     );
     for (const id of [1, 2, 3]) {
       expect((await pages.get(`/runs/${id}`)).text).not.toContain('/edit"');

@@ -9,7 +9,7 @@ import { dayLabel } from '../../model/occurrences/grid.js';
 import { dayOfInstant } from '../../model/occurrences/local-days.js';
 import { OCCURRENCE_STATES, STATE_WORDS } from '../../model/occurrences/occurrence.js';
 import { includesRole } from '../../model/operator.js';
-import { isDefaultQueue } from '../../model/planning/services.js';
+import { defaultQueue } from '../../model/planning/services.js';
 import type { CompiledSchedule } from '../../model/schedule/compile.js';
 import { ActionForm, Sheet } from '../layout/parts.js';
 import { placeOf, relativeText, spanText } from '../layout/text.js';
@@ -99,7 +99,7 @@ function ScheduleRow({
   const words = plainSchedule(definition);
   const beside = [
     job === name ? '' : job,
-    isDefaultQueue(queue) ? '' : `queue ${queue}`,
+    ['default', defaultQueue(service)].includes(queue) ? '' : `queue ${queue}`,
     service === '' ? '' : `of ${service}`,
   ]
     .filter(part => part !== '')

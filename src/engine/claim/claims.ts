@@ -74,8 +74,6 @@ export class Claims {
   private fairTimer: Timer | undefined;
   /** Whose turn it is: the place in the order of `kinds`. */
   private turn = 0;
-  /** The next claim everywhere visits the default queues of other services, too. */
-  private leavesNone = true;
   private everywhereAt = Number.NEGATIVE_INFINITY;
   /** When the next complete claim is due; infinite: none is. */
   private completeAt = Number.POSITIVE_INFINITY;
@@ -139,12 +137,11 @@ export class Claims {
 
   /**
    * Such runs may be claimable; where they are below the watermarks, the next claim of plain runs is
-   * complete, and visits the default queues of other services, if they may be anywhere.
+   * complete.
    */
   expect(what: Expected): void {
     if (what === 'waiting') this.expectsWaiting = true;
-    else if (what !== 'fair')
-      [this.completeAt, this.leavesNone] = [0, this.leavesNone || what === 'anywhere'];
+    else if (what === 'below') this.completeAt = 0;
     else [this.usesFair, this.fairAt] = [true, 0];
   }
 
@@ -207,13 +204,10 @@ export class Claims {
 
   private async claimEverywhere(limit: number, sent: Sent): Promise<Claim> {
     const sentAt = this.engine.clock.now();
-    const { leavesNone } = this;
     // Before the statement: what is said meanwhile counts.
-    [this.asked, this.leavesNone] = [null, false];
-    const claim = await this.claimFrom(
-      sent,
-      { ...this.wanted(limit), ...(leavesNone ? { ownService: '' } : {}) },
-      wanted => claimFreeRuns(this.engine.database, wanted, sent.watermarks),
+    this.asked = null;
+    const claim = await this.claimFrom(sent, limit, wanted =>
+      claimFreeRuns(this.engine.database, wanted, sent.watermarks),
     );
     this.everywhereAt = sentAt + CONTINUE_MS + CONTINUE_MS_PER_LANE * claim.lanes.length;
     return claim;
@@ -272,7 +266,7 @@ export class Claims {
   }
 
   private async claimIn(sent: Sent, limit: number): Promise<Claim> {
-    const claim = await this.claimFrom(sent, this.wanted(limit), wanted =>
+    const claim = await this.claimFrom(sent, limit, wanted =>
       claimInLanes(this.engine.database, wanted, sent.watermarks),
     );
     this.oweComplete(isVain(claim));
@@ -281,10 +275,10 @@ export class Claims {
 
   private async claimFrom(
     sent: Sent,
-    plain: ClaimOptions,
+    limit: number,
     send: (wanted: ClaimOptions) => Promise<Claim>,
   ): Promise<Claim> {
-    const wanted = { ...plain, afterQueue: this.afterQueue };
+    const wanted = { ...this.wanted(limit), afterQueue: this.afterQueue };
     const claim = await claimDespiteBadRows(this.engine, wanted, () => send(wanted));
     this.watermarks.claimed(claim, sent);
     this.afterQueue = claim.lanes.findLast(lane => lane.at !== null)?.queue ?? this.afterQueue;

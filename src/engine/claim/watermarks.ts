@@ -33,10 +33,10 @@ export interface Sent {
 export type Asked = QueueLane | 'anywhere' | null;
 
 /**
- * Runs that may be claimable although no claim has found them: below the watermarks, there or in the default
- * queues of other services, waiting for code, or of fair keys that are ready.
+ * Runs that may be claimable although no claim has found them: below the watermarks, waiting for code, or of
+ * fair keys that are ready.
  */
-export type Expected = 'below' | 'anywhere' | 'waiting' | 'fair';
+export type Expected = 'below' | 'waiting' | 'fair';
 
 /** A lane in which runs have become claimable, and the `run_at` of the earliest of them. */
 export type Lowered = Pick<Watermark, 'queue' | 'priority' | 'at'>;

@@ -161,7 +161,7 @@ export interface JobOptions<
    * Default: false.
    */
   readonly isolate?: IsolateOption;
-  /** Default `default`. */
+  /** Default `default`; in a named service, its own: `default:<service>`. */
   readonly queue?: string;
   /** Lower goes first. Default 0. */
   readonly priority?: number;

@@ -22,12 +22,12 @@ export function checkService(service: string): string {
  */
 export const defaultQueue = (service: string) => (service === '' ? DEFAULT_QUEUE : `${OWN_QUEUE}${service}`);
 
-/** Whether it is the queue of those jobs of a service which state none. */
+/** Whether it is `default`, or named as the default queue of a service. */
 export const isDefaultQueue = (queue: string) => queue === DEFAULT_QUEUE || queue.startsWith(OWN_QUEUE);
 
-/** Whether it is the default queue of another service. The service without a name has none of its own. */
+/** Whether it is the default queue of another service. */
 export const isOthersQueue = (queue: string, service: string) =>
-  service !== '' && queue.startsWith(OWN_QUEUE) && queue !== defaultQueue(service);
+  queue.startsWith(OWN_QUEUE) && queue !== defaultQueue(service);
 
 /** Who has a name that another service wants. */
 export interface Holder {

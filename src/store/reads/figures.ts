@@ -10,7 +10,7 @@ import { DEPLOYED_BY } from '../definitions/registrations.js';
 import { isAheadByZone } from '../definitions/zones/zones.js';
 import { AWAITED_KEYS, isOfCode } from '../runs/claim/waiting/claim-waiting.js';
 import { FAIR } from '../runs/fair/arrive.js';
-import { claimsFrom, isWorkerAlive } from '../runs/workers/worker-rows.js';
+import { claimsFrom, isWorkerAlive } from '../runs/workers/alive.js';
 import { IS_COPY } from '../schema/database-identity.js';
 import { REPLICA_LAG_MS } from './replica-lag.js';
 import { OVERLOOKED_RUNS, overlookedOfJson, type StoredOverlooked } from './runs/overlooked.js';

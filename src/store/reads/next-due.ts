@@ -8,6 +8,8 @@ import { msBetween } from '../connection/values/readable-instant.js';
 import { FROZEN_UNTIL, IS_FROZEN, NOT_BEFORE } from '../definitions/freeze/frozen.js';
 import { noteKeptFrom, noteTickFrom, type Ticker } from '../definitions/ticks.js';
 import {
+  isLeft,
+  isNamed,
   liesIn,
   openQueueLanes,
   QUEUE_LANES,
@@ -41,7 +43,7 @@ select
     select r.run_at from tock.job_runs_live r where r.blocked_on is null and ${liesIn('r', 'p')}
       and r.run_at > tock.now()
     order by r.run_at, r.id limit 1) f where case when ${opaqueToPlanner('queues', 'text[]')} is null
-      then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to <> '${SQL_RELAY}') else p.queue = any(:queues) end),
+      then not exists (select from tock.job_queues q where q.name = p.queue and q.relayed_to <> '${SQL_RELAY}') else ${isNamed('p.queue')} end and not ${isLeft('p.queue')}),
     (select min(q.rate_next_at) from tock.job_queues q where q.rate_count is not null and q.rate_next_at > tock.now()),
     (select min(q.closed_until) from tock.job_queues q where q.closed_until > tock.now()), ${NEXT_FAIR}, ${FROZEN_UNTIL})`)} as "runMs",
   exists (select from open) or (select is_due from fair) as "isOverdue", (select is_due from fair) as "isFairDue", ${WAITS_FOR_CODE} as "waitsForCode",
@@ -75,7 +77,7 @@ export interface NextDue {
  * One index look-up for the occurrences, and a few for each queue lane. Locks nothing.
  * @param checksReaping whether to check for work to reap too: a few look-ups more, over all due runs
  * @param watermarks due runs below them are not counted. None: whatever claims have passed is found too
- * @param ownService due runs in the default queues of other services are not counted. '': they are
+ * @param ownService runs in the default queues of other services, which their workers claim, are not counted
  */
 export async function readNextDue(
   session: Session,
@@ -121,7 +123,7 @@ with ${QUEUE_LANES}, ${READY_SCOPES}, ${openQueueLanes('1')}, seen as (
 )
 select is_idle as "isIdle", set_config('synchronous_commit', 'off', true) as "commit" from question`;
 
-type Asked = Omit<IdleQuestion, 'alerts'> & Ticker & { readonly ownService: '' };
+type Asked = Omit<IdleQuestion, 'alerts'> & Ticker & { readonly ownService: string };
 const IS_IDLE = statement<Asked, { readonly isIdle: boolean }>('is-idle', isIdle(''));
 const IS_IDLE_WITH_ALERTS = statement<Asked & AlertLimits, { readonly isIdle: boolean }>(
   'is-idle-with-alerts',
@@ -146,7 +148,7 @@ export async function askWhetherIdle(
   question: IdleQuestion,
   ticker: Ticker,
 ): Promise<boolean> {
-  const { alerts = null, ...asked } = { ...question, ...ticker, ownService: '' as const };
+  const { alerts = null, ...asked } = { ...question, ...ticker, ownService: ticker.service };
   const answer =
     alerts === null
       ? await IS_IDLE.first(session, asked)

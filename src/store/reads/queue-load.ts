@@ -10,7 +10,7 @@ import { blockedQueues } from '../runs/claim/waiting/blocked-queues.js';
 import { isOfCode } from '../runs/claim/waiting/claim-waiting.js';
 import { FAIR } from '../runs/fair/arrive.js';
 import { statuses } from '../runs/transition.js';
-import { claimsFrom } from '../runs/workers/worker-rows.js';
+import { claimsFrom } from '../runs/workers/alive.js';
 import { knownQueues } from './queue-names.js';
 import { fairOf } from './queues.js';
 

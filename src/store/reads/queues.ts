@@ -11,7 +11,7 @@ import { statement } from '../connection/statement.js';
 import { instant, readable } from '../connection/values/readable-instant.js';
 import { overridesOf, type StoredOverrides } from '../definitions/queue-rows.js';
 import { isClaimable, liesIn, QUEUE_LANES } from '../runs/claim/queue-lanes.js';
-import { isWorkerAlive } from '../runs/workers/worker-rows.js';
+import { isWorkerAlive } from '../runs/workers/alive.js';
 
 /** The queues that have a row, or live runs, sorted by name. @param name only this one */
 export async function listQueues(session: Session, name?: string): Promise<QueueRecord[]> {

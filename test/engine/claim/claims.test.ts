@@ -41,7 +41,7 @@ beforeEach(async () => {
   claims = open(true);
 });
 /** @param goesOn see ClaimsOptions */
-const open = (goesOn: boolean, service = '') => {
+const open = (goesOn: boolean) => {
   const run: Database['run'] = async (text, values, ...rest) => {
     const isEverywhere = text.includes('before_queue');
     if (isEverywhere) sent.push('everywhere');
@@ -56,7 +56,7 @@ const open = (goesOn: boolean, service = '') => {
     if (isEverywhere) clock.pass(takesMs);
     return rows;
   };
-  const settings = { leaseMs: 60_000, service };
+  const settings = { leaseMs: 60_000 };
   const logger = { ...silentLogger, warn: ({ event }: { event?: unknown }) => warnings.push(event) };
   return new Claims({ clock, database: { ...database, run }, settings, logger } as unknown as Engine, {
     workerId: WORKER,
@@ -186,39 +186,6 @@ describe('claims in more lanes than one claim visits', () => {
     await ask();
     expect(taken[1]?.split(' ')[0]).toBe(String(QUEUES * 32 + 1));
   });
-});
-
-describe('claims of a named service', () => {
-  it.each([true, false])(
-    'take one claim from the default queues of others when told, not their backlogs: goes on %s',
-    async goesOn => {
-      claims.stop();
-      claims = open(goesOn, 'shop');
-      room = 4;
-      await add(50, { queue: 'default:billing' });
-      await add(6, { queue: 'default:shop' });
-      /** How many were taken of the others', and of its own. */
-      const counts = () => {
-        const ids = taken.flatMap(each => (each === '' ? [] : each.split(' ').map(Number)));
-        const others = ids.filter(id => id <= 50).length;
-        return [others, ids.length - others];
-      };
-      // The first claim of a process visits all.
-      await ask();
-      expect(counts()).toEqual([2, 6]);
-      for (let more = 0; more < 4; more++) {
-        await add(1, { queue: 'default:shop' });
-        clock.pass(60_000);
-        claims.expect('below');
-        await ask();
-      }
-      expect(counts()).toEqual([2, 10]);
-      claims.expect('anywhere');
-      await goOn();
-      // A tick is never told: it comes once a minute.
-      expect(counts()).toEqual([goesOn ? 6 : 2, 10]);
-    },
-  );
 });
 
 describe('a claim with a hint', () => {

@@ -26,7 +26,9 @@ const shop = (name: string, more: Partial<Parameters<typeof defineJob>[0]>): Any
   } as Parameters<typeof defineJob>[0]);
 const JOBS = [
   mail,
-  shop('limited', { concurrency: { limit: 1, key: (payload: unknown) => (payload as { shop: string }).shop } }),
+  shop('limited', {
+    concurrency: { limit: 1, key: (payload: unknown) => (payload as { shop: string }).shop },
+  }),
   shop('fair', { fair: { key: '$.shop' } }),
   shop('strict', { concurrency: { limit: 1, key: '$.shop', order: 'strict' } as never }),
 ];
@@ -121,7 +123,9 @@ describe('an edit is refused, and changes nothing,', () => {
     await test.tock.tick();
     await expect(edit(id, 'b')).rejects.toMatchObject({
       code: 'TOCK_BAD_STATE',
-      message: expect.stringMatching(/is succeeded, and its payload cannot be edited any more: enqueue another/),
+      message: expect.stringMatching(
+        /is succeeded, and its payload cannot be edited any more: enqueue another/,
+      ),
     });
     await expect(edit('999', 'b')).rejects.toMatchObject({ code: 'TOCK_NOT_FOUND' });
   });
@@ -222,7 +226,9 @@ describe('limits that the payload decides', () => {
     );
     await expect(test.tock.runs.edit(id, { payload: { shop: 'b' } })).rejects.toMatchObject({
       code: 'TOCK_BAD_STATE',
-      message: expect.stringMatching(/holds a slot under ~!default\/strict\/a, .*cancel it first, then edit it/),
+      message: expect.stringMatching(
+        /holds a slot under ~!default\/strict\/a, .*cancel it first, then edit it/,
+      ),
     });
     await test.tock.runs.cancel(id);
     await test.tock.runs.edit(id, { payload: { shop: 'b' } });
@@ -230,4 +236,3 @@ describe('limits that the payload decides', () => {
     expect(begun).toEqual([{ shop: 'b' }]);
   });
 });
-

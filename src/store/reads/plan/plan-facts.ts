@@ -8,7 +8,7 @@ import { runQuery } from '../../connection/query.js';
 import { statement } from '../../connection/statement.js';
 import { readable } from '../../connection/values/readable-instant.js';
 import { readExceptions } from '../../definitions/occurrences/exceptions.js';
-import { isWorkerAlive } from '../../runs/workers/worker-rows.js';
+import { isWorkerAlive } from '../../runs/workers/alive.js';
 import { WHY_DEFINITIONS } from '../why/why.js';
 
 /** All definitions with their exceptions, by name. @param limit the most that are read */

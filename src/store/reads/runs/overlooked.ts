@@ -20,7 +20,7 @@ import {
   QUEUE_LANES,
 } from '../../runs/claim/queue-lanes.js';
 import { isoText } from '../../runs/transition.js';
-import { claimsFrom } from '../../runs/workers/worker-rows.js';
+import { claimsFrom } from '../../runs/workers/alive.js';
 
 /** So many are read, of as many queue lanes. */
 const MAX_READ = 5;

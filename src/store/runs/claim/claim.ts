@@ -50,9 +50,7 @@ export interface ClaimOptions {
   readonly leaseMs: number;
   /** Only these; null: all that are not relayed. */
   readonly queues: readonly string[] | null;
-  /**
-   * The service that leaves the default queues of others alone. Default: claims there too.
-   */
+  /** Of the worker, which leaves the default queues of other services to their workers. Default: ''. */
   readonly ownService?: string;
   /** Within a priority, queues whose names come after this one are first. Default: by name. */
   readonly afterQueue?: string;

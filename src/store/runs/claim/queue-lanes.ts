@@ -1,8 +1,9 @@
 // From which queue lanes runs may start now. A queue lane is one priority of a queue.
-import { OWN_QUEUE } from '../../../model/planning/services.js';
+import { DEFAULT_QUEUE, OWN_QUEUE } from '../../../model/planning/services.js';
 import { opaqueToPlanner } from '../../connection/statement.js';
 import { mayStart } from '../../definitions/freeze/frozen.js';
 import { statuses } from '../transition.js';
+import { claimsFrom } from '../workers/alive.js';
 
 /** Whether a live run is due, and has a status in which it can be claimed. */
 export const isDue = (run: string) =>
@@ -116,17 +117,24 @@ export function isQueueOpen(queue: string, at = 'tock.now()'): string {
 
 /**
  * Whether a worker claims from a queue: the worker names it, or names none and the queue is not relayed.
- * `queue`: the queue's row, which may be null. Uses the parameter :queues.
+ * `queue`: the queue's row, which may be null. Uses the parameter :queues, in which `default` stands for the
+ * default queues of all services.
  */
 export const isServed = (name: string, queue: string) =>
-  `case when ${opaqueToPlanner('queues', 'text[]')} is null then ${queue}.relayed_to is null else ${name} = any(:queues) end`;
+  `case when ${opaqueToPlanner('queues', 'text[]')} is null then ${queue}.relayed_to is null else ${isNamed(name)} end`;
+
+/** Whether a worker that names queues, in the parameter :queues, names this one. */
+export const isNamed = (name: string) =>
+  `(${name} = any(:queues) or '${DEFAULT_QUEUE}' = any(:queues) and ${name} like '${OWN_QUEUE}%')`;
 
 /**
- * Whether a claim of plain runs leaves a queue to another service: it is the default queue of that, and the
- * worker names no queues. Uses the parameters :queues and :ownService, of which '' leaves nothing.
+ * Whether a claim of plain runs leaves a queue to a worker of another service: it is the default queue of
+ * that, which claims from it, and this worker does not name it. Uses the parameters :queues and :ownService.
  */
 export const isLeft = (name: string) =>
-  `(${opaqueToPlanner('ownService', 'text')} <> '' and ${opaqueToPlanner('queues', 'text[]')} is null and ${name} like '${OWN_QUEUE}%' and ${name} <> '${OWN_QUEUE}' || :ownService)`;
+  `(${name} like '${OWN_QUEUE}%' and ${name} <> '${OWN_QUEUE}' || ${opaqueToPlanner('ownService', 'text')}
+    and (${opaqueToPlanner('queues', 'text[]')} is null or ${name} <> all (:queues))
+    and exists (select from tock.workers w where w.service = substr(${name}, ${OWN_QUEUE.length + 1}) and ${claimsFrom('w', name, 'null')}))`;
 
 /**
  * Whether a queue's next start is later than its rate allows: then the clock was set back since, and the
@@ -144,7 +152,7 @@ export const freeQueueSlots = (queue: string) =>
 /**
  * CTE `open`, over {@link QUEUE_LANES}: the lanes from which runs can be claimed now, and `room`: how many
  * runs at most. Uses the parameters :queues: only these; null: all that are not relayed; and
- * :ownService, whose workers leave the default queues of others alone, unless it is ''.
+ * :ownService, whose workers leave the default queues of others to theirs.
  *
  * Reads the first due run of each lane, not EXISTS, which the planner may turn into a join with all runs.
  *

@@ -1,5 +1,4 @@
 // Statements over `workers`: which workers live, and on which host and process.
-import { SQL_RELAY } from '../../../model/queue/queue-limits.js';
 import { statement } from '../../connection/statement.js';
 import { liesIn, QUEUE_LANES } from '../claim/queue-lanes.js';
 
@@ -82,13 +81,3 @@ export const removeWorker = statement<{ id: string }, never>(
   'remove worker',
   'delete from tock.workers where id = :id',
 );
-
-/** Whether a worker has reported lately, over its row: it has not missed two heartbeats. */
-export const isWorkerAlive = (worker: string) => `${worker}.seen_at
-  between tock.now() - coalesce(${worker}.heartbeat_ms, 15000) * interval '2.5 milliseconds'
-    and tock.now() + coalesce(${worker}.heartbeat_ms, 15000) * interval '2.5 milliseconds'`;
-
-/** Whether a worker is alive and claims from a queue: where that needs a broker, only if it names it. */
-export const claimsFrom = (worker: string, queue: string, relayedTo: string) =>
-  `${isWorkerAlive(worker)} and not ${worker}.draining
-    and case when ${worker}.queues is null then coalesce(${relayedTo}, '${SQL_RELAY}') = '${SQL_RELAY}' else ${queue} = any(${worker}.queues) end`;

@@ -211,45 +211,65 @@ describe('a claim in lanes', () => {
 describe('a claim for a service', () => {
   const RUNS = ['default:shop', 'default', 'default:billing', 'other'].map(queue => ({ queue }));
   const marks = RUNS.map(({ queue }) => mark(queue, 0, { at: AGO(60) }));
-  const claims = (
-    wanted: { readonly ownService: string; readonly queues?: readonly string[] },
-    watermarks: readonly Watermark[],
-  ): Record<string, () => Promise<Claim>> => ({
-    'from the beginning': () => claimFreeRuns(database, { ...options, ...wanted, limit: 9 }),
-    'from watermarks': () => claimFreeRuns(database, { ...options, ...wanted, limit: 9 }, watermarks),
-    'in these lanes': () => claimInLanes(database, { ...options, ...wanted, limit: 9 }, watermarks),
+  const wanted = (ownService: string, queues: readonly string[] | null = null) => ({
+    ...options,
+    queues,
+    ownService,
+    limit: 9,
+  });
+  const WAYS_FOR: readonly [string, (asked: ReturnType<typeof wanted>) => Promise<Claim>][] = [
+    ['from the beginning', asked => claimFreeRuns(database, asked)],
+    ['from watermarks', asked => claimFreeRuns(database, asked, marks)],
+    ['in these lanes', asked => claimInLanes(database, asked, marks)],
+  ];
+  const worker = async (service: string, more: { readonly queues?: string; readonly seen?: string } = {}) =>
+    await test.sql(
+      `insert into tock.workers (id, kind, host, pid, capacity, service, queues, seen_at)
+       values (gen_random_uuid(), 'daemon', 'web', 1, 1, $1, $2, $3)`,
+      [service, more.queues ?? null, more.seen ?? NOW],
+    );
+
+  it.each(WAYS_FOR)('leaves the default queues of others to their workers, %s', async (_way, claim) => {
+    await worker('shop');
+    await addRuns(test, ...RUNS);
+    expect(idsOf(await claim(wanted('billing'))).toSorted()).toEqual(['2', '3', '4']);
+    expect(idsOf(await claim(wanted('')))).toEqual([]);
+    expect(idsOf(await claim(wanted('billing', ['default'])))).toEqual([]);
+    expect(idsOf(await claim(wanted('billing', ['default:shop'])))).toEqual(['1']);
+    await addRuns(test, ...RUNS);
+    expect(idsOf(await claim(wanted('shop'))).toSorted()).toEqual(['5', '6', '7', '8']);
   });
 
-  it.each(Object.keys(claims({ ownService: '' }, [])))(
-    'leaves the default queues of other services, unless it names them, %s',
-    async way => {
+  it.each(WAYS_FOR)('takes from them where no worker of theirs does, %s', async (_way, claim) => {
+    await worker('shop', { queues: '{mail}' });
+    await worker('shop', { seen: AGO(2) });
+    await addRuns(test, ...RUNS);
+    expect(idsOf(await claim(wanted('billing'))).toSorted()).toEqual(['1', '2', '3', '4']);
+  });
+
+  it.each(WAYS_FOR.slice(0, 2))(
+    'that names the queue default takes from all default queues, %s',
+    async (_way, claim) => {
       await addRuns(test, ...RUNS);
-      const claim = async (ownService: string, queues?: readonly string[]) => {
-        const wanted = { ownService, ...(queues ? { queues } : {}) };
-        return idsOf((await claims(wanted, marks)[way]?.()) as Claim).toSorted();
-      };
-      expect(await claim('billing')).toEqual(['2', '3', '4']);
-      expect(await claim('billing')).toEqual([]);
-      expect(await claim('billing', ['default:shop'])).toEqual(['1']);
-      await addRuns(test, ...RUNS);
-      expect(await claim('')).toHaveLength(4);
+      expect(idsOf(await claim(wanted('', ['default']))).toSorted()).toEqual(['1', '2', '3']);
     },
   );
 
   it('leaves them in one lane, and where it lists what it could claim', async () => {
+    await worker('shop');
     await addRuns(test, ...RUNS);
-    const wanted = { ...options, ownService: 'billing', limit: 9 };
-    expect(idsOf(await claimInLanes(database, wanted, marks.slice(0, 1)))).toEqual([]);
-    expect(await readClaimable(database, wanted)).toEqual(['2', '3', '4']);
-    expect(await readClaimable(database, { ...wanted, ownService: '' })).toHaveLength(4);
+    expect(idsOf(await claimInLanes(database, wanted('billing'), marks.slice(0, 1)))).toEqual([]);
+    expect(await readClaimable(database, wanted('billing'))).toEqual(['2', '3', '4']);
+    expect(await readClaimable(database, wanted('shop'))).toHaveLength(4);
   });
 
-  it('is not due for what it leaves', async () => {
-    const due = async (ownService?: string) =>
-      (await readNextDue(database, null, false, [], ownService)).isOverdue;
+  it('is not due for what it leaves, now or later', async () => {
+    await worker('shop');
+    const due = async (ownService: string) => await readNextDue(database, null, false, [], ownService);
+    await addRuns(test, { queue: 'default:shop', run_at: '2026-03-02T12:00:05Z' });
+    expect([(await due('billing')).runMs, (await due('shop')).runMs]).toEqual([null, 5000]);
     await addRuns(test, { queue: 'default:shop' });
-    expect([await due('billing'), await due('shop'), await due('')]).toEqual([false, true, true]);
-    expect(await due()).toBe(true);
+    expect([(await due('billing')).isOverdue, (await due('shop')).isOverdue]).toEqual([false, true]);
   });
 });
 
