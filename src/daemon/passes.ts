@@ -221,7 +221,7 @@ export class Passes implements Planned {
   }
 }
 
-/** What a daemon is woken for. In the default queues of other services, a poll finds what nobody else claims. */
+/** For which queues a daemon is woken. What others leave in their default queues, a poll finds. */
 const servesOf =
   ({ settings }: Engine, queues: readonly string[] | null) =>
   (queue: string) =>

@@ -71,8 +71,7 @@ import {
   readSettings,
 } from '../../store/reads/doctor.js';
 import { MIGRATION_NAMES } from '../../store/schema/migration-names.js';
-import { readDrift, readLargeIndexes } from '../../store/schema/schema-drift.js';
-import { readSchemaTrouble } from '../../store/schema/schema-trouble.js';
+import { readDrift, readLargeIndexes, readSchemaTrouble } from '../../store/schema/schema-trouble.js';
 import { readQueued } from './queued-definitions.js';
 
 /** Options of `doctor`. */

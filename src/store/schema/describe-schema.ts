@@ -4,7 +4,7 @@ import type { Database, Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { instant } from '../connection/values/readable-instant.js';
 import { type Migration, readMigrations } from './migrate.js';
-import { requireTockSchema } from './schema-state.js';
+import { ESTIMATED_ROWS, requireTockSchema } from './schema-state.js';
 
 /** Bytes with TOAST; `rows` is an estimate of the planner and the statistics. */
 interface Sizes {
@@ -43,9 +43,6 @@ export interface SchemaDescription {
   readonly partitions: readonly PartitionSize[];
   readonly migrations: readonly MigrationState[];
 }
-
-/** The rows of a table `c` with statistics `s`. */
-export const ESTIMATED_ROWS = 'greatest(c.reltuples, s.n_live_tup, 0)::float8';
 
 interface Relation extends Sizes {
   readonly name: string;

@@ -104,7 +104,7 @@ ${inSchema(text, schema).trim()}
 insert into "${schema}".migrations (name, checksum) values (${literal(name)}, ${literal(checksum)});`;
 }
 
-/** What `migrate` records beside the names: what the schema holds, which database it is, and the action in the audit. */
+/** What `migrate` records too: what the schema holds, which database it is, the action in the audit. */
 function books(migrations: readonly Migration[], schema: string): string {
   const names = migrations.map(({ name }) => literal(name)).join(', ');
   return `select "${schema}".note_objects();

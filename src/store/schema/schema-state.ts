@@ -13,6 +13,9 @@ export interface SchemaOwner {
   readonly mayRead: boolean;
 }
 
+/** The rows of a table `c` with statistics `s`. */
+export const ESTIMATED_ROWS = 'greatest(c.reltuples, s.n_live_tup, 0)::float8';
+
 /** Tables that every version has. A schema with all of them is Tock's. */
 const IS_TOCK = `(select count(*) from pg_class c where c.relnamespace = n.oid and c.relkind in ('r', 'p')
     and c.relname in ('migrations', 'job_definitions', 'job_runs', 'job_runs_live', 'job_keys', 'workers')) = 6`;

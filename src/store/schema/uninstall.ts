@@ -7,9 +7,8 @@ import { isLockTimeout, sqlState } from '../connection/errors.js';
 import { firstRow } from '../connection/query.js';
 import { statement } from '../connection/statement.js';
 import { tableOf } from '../partitions/partitions.js';
-import { ESTIMATED_ROWS } from './describe-schema.js';
 import { lockMigrations, readMigrations } from './migrate.js';
-import { requireTockSchema } from './schema-state.js';
+import { ESTIMATED_ROWS, requireTockSchema } from './schema-state.js';
 
 /** Rows of a table. Small tables are counted, large ones estimated. */
 export interface RowCount {

@@ -1,6 +1,6 @@
 // Store: what somebody has changed in the schema is found; and indexes that are invalid.
 import { describe, expect, it } from 'vitest';
-import { readDrift, readLargeIndexes } from '../../../src/store/schema/schema-drift.js';
+import { readDrift, readLargeIndexes } from '../../../src/store/schema/schema-trouble.js';
 import { storeTest } from '../../support/open.js';
 
 const { test, database } = storeTest('2026-03-02T12:00:00Z');
