@@ -19,7 +19,7 @@ const find = (report: DoctorReport, code: CheckCode) => report.checks.find(check
 /** Runs the statements of a command for psql; by psql itself where it is installed. */
 async function follow(command: string | null | undefined): Promise<void> {
   const { status, stderr, error } = spawnSync('sh', ['-c', command ?? 'false'], {
-    env: { PATH: process.env['PATH'], DATABASE_URL: test.url },
+    env: { PATH: process.env['PATH'], DATABASE_URL: test.url, OWNER_DATABASE_URL: test.url },
     encoding: 'utf8',
   });
   if (error === undefined && status === 0) return;
