@@ -72,6 +72,7 @@ const NO_JOBS: JobModule = {
   hooks: {},
   alerts: undefined,
   retention: undefined,
+  misspelt: null,
 };
 
 /** Opens Tock. Errors are explained for people; exit-codes.ts maps them to exit codes. */
@@ -98,8 +99,9 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
     }
   };
   try {
-    const { jobs, queues, hooks, alerts, retention } =
+    const { jobs, queues, hooks, alerts, retention, misspelt } =
       options.needsJobs === false ? NO_JOBS : await loadJobModule(config.jobsModule);
+    if (misspelt !== null) (await makeLogger()).warn({ event: 'jobs.misspelt' }, misspelt);
     if (config.databaseUrl === null) {
       const starting = startServer(config, options.onStep);
       endOfServer = beforeForcedExit(async () => await (await starting).stop());
