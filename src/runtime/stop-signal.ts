@@ -20,13 +20,13 @@ export function onStopSignal(listener: (name: NodeJS.Signals) => void): void {
 /** What a second stop signal waits for. */
 const lastActs = new Set<() => Promise<void>>();
 
-/** A second stop signal does not skip this: a server that nobody else would stop. Returns what takes it back. */
+/** A second stop signal waits for this: a server that nobody else would stop. Returns what takes it back. */
 export function beforeForcedExit(act: () => Promise<void>): () => void {
   lastActs.add(act);
   return () => lastActs.delete(act);
 }
 
-/** Aborts on the first stop signal, which drains. A second one ends the process at once, but for the last acts. */
+/** Aborts on the first stop signal, which drains. A second one ends the process after the last acts. */
 export function stopSignal(): AbortSignal {
   const controller = new AbortController();
   let abortedAt = 0;

@@ -4428,6 +4428,9 @@ left join lateral (
 ) e on true
 where d.run_id = $1 and d.delivered_at is null order by f.id;
 
+-- read-upkeep
+select kind from tock.upkeep;
+
 -- read-volume
 -- From the planner's figures and the statistics: counting a million rows each night would cost too much.
 select coalesce(sum(v.rows * v.shared / greatest(v.lasted, 1)) / greatest(sum(v.shared) / 86400, 1), 0)::float8 as "perDay",

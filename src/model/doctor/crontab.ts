@@ -83,8 +83,8 @@ export function urlFileOf(line: string): string | null {
 }
 
 /**
- * The checkout with the file that holds the database's URL, where cron needs one: what is stated stays, then what the
- * installed line names.
+ * The checkout with the file that holds the database's URL, where cron needs one: the one that is stated, or
+ * else that of the installed line.
  */
 export function withUrlFile(checkout: Checkout, installed: readonly string[]): Checkout {
   const { variables, hasUrlInEnvironment, isNamedInFile } = checkout;

@@ -45,6 +45,22 @@ export function checkSchema({ hidden, renamedFrom, missing, newer }: SchemaFacts
   return fine('all migrations are applied');
 }
 
+/** As the migration inserts them. Without its row, nobody does that work. */
+const UPKEEP = ['partitions', 'retention', 'pruned'];
+
+/** Of a schema that has all migrations. @param kinds the rows of the table upkeep */
+export function checkUpkeep(kinds: readonly string[]): Finding {
+  const absent = UPKEEP.filter(kind => !kinds.includes(kind));
+  if (absent.length === 0) return fine('all migrations are applied');
+  const rows = absent.map(kind => `('${kind}', tock.now())`).join(', ');
+  return wrong(
+    'failing',
+    `the table upkeep lacks its row${absent.length === 1 ? '' : 's'} ${absent.join(', ')}: no process makes partitions or prunes without`,
+    'Insert what somebody has deleted',
+    psql(`insert into tock.upkeep (kind, at) values ${rows}`),
+  );
+}
+
 export interface RoleRights {
   readonly role: string;
   /** What a worker needs and this role lacks: `insert on job_runs_live`. */

@@ -101,6 +101,15 @@ describe('examine', () => {
     }
   });
 
+  it('says which rows of the upkeep are absent, and inserts them', async () => {
+    await test.sql("delete from tock.upkeep where kind in ('partitions', 'pruned')");
+    const found = find(await test.tock.doctor(), 'schema');
+    expect(found).toMatchObject({ level: 'failing' });
+    expect(found?.text).toMatch(/^the table upkeep lacks its rows partitions, pruned: no process makes/);
+    await follow(found?.command);
+    expect(find(await test.tock.doctor(), 'schema')).toMatchObject({ level: 'ok' });
+  });
+
   it('gives a role without any right the grants that it needs to tick', async () => {
     const role = `tock_none_${randomBytes(6).toString('hex')}`;
     const url = new URL(test.url);

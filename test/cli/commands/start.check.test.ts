@@ -3,7 +3,6 @@ import { rm, utimes, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { removeEmbeddedServer, startEmbeddedServer } from '../../../src/embedded/embedded-server.js';
 import { openOnce } from '../../support/open.js';
@@ -123,13 +122,13 @@ describe('tock start', () => {
     await harness.tock(['run', 'patient', '--payload', payload], { env });
     await untilFile(started);
     child.kill('SIGINT');
-    await sleep(50);
+    await until('it says what it waits for', () => printed.stdout.includes('stopping: waiting'));
     child.kill('SIGINT');
     expect((await ended).code).toBe(1);
-    const { startedHere, stop } = await startEmbeddedServer({ folder });
-    await stop();
+    const server = await startEmbeddedServer({ folder });
+    await server.stop();
     await removeEmbeddedServer(folder);
-    expect(startedHere).toBe(true);
+    expect(server.startedHere).toBe(true);
   });
 
   it('takes the two signals that npm makes of one Ctrl-C for one', async () => {

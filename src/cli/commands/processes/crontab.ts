@@ -259,7 +259,7 @@ async function checkLog({ folder }: Checkout): Promise<void> {
 const urlFileFor = ({ variables, hasUrlInEnvironment }: Checkout): string | null =>
   variables['DATABASE_URL_FILE'] ?? (hasUrlInEnvironment ? URL_FILE : null);
 
-/** Why a tick could not read the database's URL from the file that its line names; null: it can, or names none. */
+/** Why a tick could not read the URL from the file that its line names; null: it can, or there is none. */
 async function urlFileProblem(checkout: Checkout): Promise<string | null> {
   const file = urlFileFor(checkout);
   if (file === null) return null;
