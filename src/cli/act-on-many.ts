@@ -92,8 +92,15 @@ export async function actOnMany(shell: Shell, flags: ManyFlags, runAction: RunAc
       ...(isStopped ? { stopped: true, left } : {}),
       ...(lastDueAt === undefined ? {} : { lastDueAt }),
     });
-    if (result.matched === 0) shell.say(`no ${listText(statuses)} runs${scope}`);
-    else shell.say(resultText(result, runAction));
+    if (result.matched === 0) {
+      const others = flags.status === undefined ? from.filter(status => !statuses.includes(status)) : [];
+      const other =
+        others.length === 0
+          ? 0
+          : (await act(tock, { ...match, status: others }, { ...limited, dryRun: true })).matched;
+      const those = `; ${cappedText(other)} ${other === 1 ? 'is' : 'are'} ${listText(others)}, which --status ${others.join()} chooses`;
+      shell.say(`no ${listText(statuses)} runs${scope}${other === 0 ? '' : those}`);
+    } else shell.say(resultText(result, runAction));
     if (lastDueAt)
       shell.say(
         `the last of them is due at ${localTime(lastDueAt)}, ${relative(lastDueAt)}; to stop those that have not started: tock cancel --status queued, with the same filter`,

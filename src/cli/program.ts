@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander';
 import { lossSince } from '../environment/output.js';
 import { packageVersion } from '../environment/paths.js';
+import { shellWord } from '../model/shell-word.js';
 import { VARIABLES } from '../runtime/configuration.js';
 import { addAlerts } from './commands/alerts.js';
 import { addAudit } from './commands/audit.js';
@@ -209,14 +210,28 @@ Examples:
                                                 when a schedule fires, daylight saving time included`;
 }
 
+/** For an argument too many: the flag that takes it. */
+function meantBy(command: Command, { code }: CommanderError): string {
+  const { args, registeredArguments: taken, options } = command;
+  const extra = args[taken.length];
+  if (code !== 'commander.excessArguments' || extra === undefined) return '';
+  const has = (flag: string) => options.some(({ long }) => long === flag);
+  const isPayload = taken.length > 0 && /^\s*[[{]/.test(extra) && has('--payload');
+  if (!isPayload && !has('--job')) return '';
+  const given = [command.name(), ...args.slice(0, taken.length).map(shellWord)].join(' ');
+  return `; did you mean tock ${given} ${isPayload ? '--payload' : '--job'} ${shellWord(extra)}?`;
+}
+
 function reportUsage(program: Command, args: readonly string[], error: CommanderError): void {
-  const name = program.commands.find(command => command.name() === args[0])?.name() ?? '';
+  const command = program.commands.find(each => each.name() === args[0]);
+  const name = command?.name() ?? '';
+  const meant = command === undefined ? '' : meantBy(command, error);
   const problem = error.message
     .replace(/^error: /, '')
     .replace(/\s*\n\s*/g, ' ')
     .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '([^]*)' is invalid\. /, '$1 $2: ')
     .replace(/^too many arguments for '[^']*'\. Expected (.*?)\.?$/, 'too many arguments: expected $1')
     .trim();
-  const message = `${problem} (see tock ${name === '' ? '' : `${name} `}--help)`;
+  const message = `${problem}${meant} (see tock ${name === '' ? '' : `${name} `}--help)`;
   printError(name, args.includes('--json'), { code: 'TOCK_BAD_OPTION', message });
 }

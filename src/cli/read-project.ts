@@ -49,6 +49,7 @@ export async function readProject(folder: string, env: NodeJS.ProcessEnv): Promi
     packageManager: lock?.[1] ?? 'npm',
     hasGit: await exists(path.join(folder, '.git')),
     hasDatabaseUrl: Boolean(env['DATABASE_URL'] ?? env['DATABASE_URL_FILE']),
+    hasTestServer: Boolean(env['TOCK_TEST_DATABASE_URL']),
     installed: new Set(PACKAGES.filter(name => isInstalled(folder, name))),
     files: new Map(texts.flatMap(([file, text]) => (text === null ? [] : [[file, text]]))),
     timezone: hostZone(),

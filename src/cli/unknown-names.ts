@@ -67,6 +67,23 @@ export function unknownName(what: string, name: string, known: Iterable<string>)
   );
 }
 
+/**
+ * For a filter that found nothing: refuses a service of which there is no definition, worker or tick.
+ * @throws TockError TOCK_BAD_OPTION
+ */
+export async function requireService(shell: Shell, tock: Tock, service: string): Promise<void> {
+  const records = await tock.schedules.list({ limit: MAX_DEFINITIONS, removed: true });
+  const { workers, ticks } = await tock.status();
+  const found = [...records, ...workers, ...ticks].map(each => each.service);
+  const known = [...new Set([...found, shell.config.service])].filter(name => name !== '').sort();
+  if (service === '' || known.includes(service)) return;
+  const others = known.length === 0 ? ': none has a name' : `: there are ${known.join(', ')}`;
+  throw new TockError(
+    'TOCK_BAD_OPTION',
+    `there is no service ${quote(service)} in the database${didYouMean(service, known) || others}`,
+  );
+}
+
 /** For commands that go by the variables for long, or look for what is wrong. */
 export function noteMisspelt(shell: Shell): void {
   const dashboard = Object.keys(DASHBOARD_VARIABLES).flatMap(name => [name, `${name}_FILE`]);

@@ -1,6 +1,7 @@
 // Puts one-off runs into the queue, perhaps in the caller's own transaction.
 
 import { TockError } from '../model/errors.js';
+import { isJob } from '../model/job/define-job.js';
 import type { ChildOptions, EnqueueCallOptions, QueryClient } from '../model/job/enqueue-options.js';
 import type { AnyJob, NewRun } from '../model/job/job.js';
 import { payloadText } from '../model/job/payload/payload.js';
@@ -174,13 +175,26 @@ type Limits = readonly (Limit | null)[];
 
 function checkRun(engine: Engine, run: NewRun): CheckedRun {
   checkNewRun(run);
-  const job = findJob(engine.registry, run.job);
+  const job = jobOf(engine, run);
   return {
     run,
     job,
     payload: payloadText(run.payload ?? {}, engine.settings.maxPayloadBytes),
     key: run.key === undefined ? null : checkKey(run.key),
   };
+}
+
+function jobOf({ registry }: Engine, { job }: NewRun): AnyJob {
+  try {
+    return findJob(registry, job);
+  } catch (error) {
+    if (!isJob(job)) throw error;
+    throw new TockError(
+      'TOCK_UNKNOWN_JOB',
+      `job ${quote(job.name)} is not among the jobs of this process: add it to jobs, in createTock or in the job module`,
+      { cause: error },
+    );
+  }
 }
 
 /** The name is composed only for the message, because there may be thousands of runs. */

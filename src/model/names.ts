@@ -37,6 +37,8 @@ export function checkKey(key: unknown): string {
     const bytes = Buffer.byteLength(key);
     if (bytes >= 1 && bytes <= 512) return key;
   }
+  if (typeof key !== 'string')
+    throw new TockError('TOCK_BAD_KEY', `${quote(key)} cannot be an idempotency key: it must be a text`);
   throw new TockError(
     'TOCK_BAD_KEY',
     `${quote(key)} cannot be an idempotency key: it must have 1 to 512 bytes and neither NUL nor a lone surrogate`,

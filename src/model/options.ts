@@ -15,6 +15,7 @@ export function optionNames<Options>(
  * Refuses unknown options. Those that are undefined count as absent.
  * @param what the subject of the message: `retry`, or `enqueue of job "mail"`
  * @param code of the error. Default TOCK_BAD_OPTION
+ * @param example what to write, for a value that is not an object
  * @throws TockError with that code, also for a value that is not an object
  */
 export function checkOptions(
@@ -22,9 +23,12 @@ export function checkOptions(
   known: ReadonlySet<string>,
   what: string,
   code: TockErrorCode = 'TOCK_BAD_OPTION',
+  example?: string,
 ): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options))
-    throw new TockError(code, `${what} is ${describe(options)}; write an object of options`);
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    const such = example === undefined ? '' : `, such as ${example}`;
+    throw new TockError(code, `${what} is ${describe(options)}; write an object of options${such}`);
+  }
   for (const name in options) {
     if (!known.has(name) && (options as Readonly<Record<string, unknown>>)[name] !== undefined)
       throw new TockError(code, `${what} has no option ${quote(name)}${meant(name, known)}`);
@@ -41,6 +45,13 @@ const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
   interval: ['every'],
   handler: ['run'],
   data: ['payload'],
+  tx: ['client'],
+  trx: ['client'],
+  transaction: ['client'],
+  connection: ['client'],
+  db: ['client'],
+  idempotencyKey: ['key'],
+  jobId: ['key'],
 };
 
 function meant(name: string, known: ReadonlySet<string>): string {

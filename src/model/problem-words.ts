@@ -280,8 +280,15 @@ export function zoneProblem(zone: ZoneDisagreement): Words {
 
 /** A statement as a command of the shell. */
 export function psql(statement: string): string {
-  return `psql "$DATABASE_URL" -c "${statement.replaceAll(/["$`\\]/g, String.raw`\$&`)}"`;
+  return `psql "$DATABASE_URL" -c ${inDoubleQuotes(statement)}`;
 }
+
+/** The same for what only the owner of the tables may do. */
+export function psqlOfOwner(statement: string): string {
+  return `psql "$OWNER_DATABASE_URL" -c ${inDoubleQuotes(statement)}`;
+}
+
+const inDoubleQuotes = (text: string): string => `"${text.replaceAll(/["$`\\]/g, String.raw`\$&`)}"`;
 
 function dayText(date: Date): string {
   return date.toISOString().slice(0, 10);

@@ -8,9 +8,10 @@ import { TockError } from '../model/errors.js';
 import { isJob } from '../model/job/define-job.js';
 import type { Hooks } from '../model/job/hooks.js';
 import type { AnyJob } from '../model/job/job.js';
+import { editDistance } from '../model/nearest.js';
 import type { DefinedQueue } from '../model/queue/define-queue.js';
 import type { RetentionOptions } from '../model/scheduler-view.js';
-import { JOB_MODULES } from './job-module-path.js';
+import { findJobModule, JOB_MODULES } from './job-module-path.js';
 
 export interface JobModule {
   readonly jobs: readonly AnyJob[];
@@ -22,7 +23,11 @@ export interface JobModule {
   readonly alerts: AlertOptions | undefined;
   /** Undefined if the module exports none. */
   readonly retention: RetentionOptions | false | undefined;
+  /** Exports that nothing reads, and that look like misspelt ones; null: there are none. */
+  readonly misspelt: string | null;
 }
+
+const EXPORTS = ['jobs', 'queues', 'hooks', 'alerts', 'retention'];
 
 /** A module may fetch its configuration before it exports jobs. */
 const MAX_LOAD_MS = 30_000;
@@ -40,9 +45,12 @@ export async function loadJobModule(modulePath: string | null, limitMs = MAX_LOA
     );
   }
   if (!existsSync(modulePath)) {
+    const own = findJobModule(undefined);
     throw new TockError(
       'TOCK_JOBS_NOT_FOUND',
-      `there is no job module at ${modulePath}: build the project (npm run build), or set TOCK_JOBS to a compiled module`,
+      own === null
+        ? `there is no job module at ${modulePath}: build the project (npm run build), or set TOCK_JOBS to a compiled module`
+        : `there is no job module at ${modulePath}, but at ${own}: correct TOCK_JOBS or --jobs, or leave it out; or build the project (npm run build)`,
     );
   }
   const loaded = await importModule(modulePath, limitMs);
@@ -62,9 +70,20 @@ export async function loadJobModule(modulePath: string | null, limitMs = MAX_LOA
       hooks,
       alerts: alerts as AlertOptions | undefined,
       retention: retention as RetentionOptions | false | undefined,
+      misspelt: misspeltExports(modulePath, Object.keys(exported)),
     };
   const { noJobsExported } = await import('./job-module-failure.js');
   throw noJobsExported(modulePath, loaded, jobs);
+}
+
+/** A module may have exports of its own, so a name must be near to one that it does not export. */
+function misspeltExports(modulePath: string, names: readonly string[]): string | null {
+  const absent = EXPORTS.filter(each => !names.includes(each));
+  const found = names.flatMap(name => {
+    const near = EXPORTS.includes(name) ? undefined : absent.find(each => editDistance(name, each) === 1);
+    return near === undefined ? [] : [`${name} (did you mean ${near}?)`];
+  });
+  return found.length === 0 ? null : `Tock does not read these exports of ${modulePath}: ${found.join(', ')}`;
 }
 
 export async function loadJobs(modulePath: string | null): Promise<readonly AnyJob[]> {

@@ -25,6 +25,7 @@ import type { TickCallOptions } from '../tock/options.js';
 import type { ShellTock, Tock } from '../tock/types.js';
 import type { Config } from './configuration.js';
 import { type JobModule, loadJobModule } from './job-module.js';
+import { beforeForcedExit } from './stop-signal.js';
 
 export interface OpenOptions {
   readonly config: Config;
@@ -71,6 +72,7 @@ const NO_JOBS: JobModule = {
   hooks: {},
   alerts: undefined,
   retention: undefined,
+  misspelt: null,
 };
 
 /** Opens Tock. Errors are explained for people; exit-codes.ts maps them to exit codes. */
@@ -86,18 +88,25 @@ export async function openTock(options: OpenOptions): Promise<OpenTock> {
   let server: Awaited<ReturnType<typeof startServer>> | null = null;
   let tock: ShellTock | null = null;
   let migrated: MigrateResult | null = null;
+  let endOfServer = () => {};
   const close = async () => {
     try {
       await tock?.close();
       if (early) await endPool(early.pool, systemClock);
     } finally {
       await server?.stop();
+      endOfServer();
     }
   };
   try {
-    const { jobs, queues, hooks, alerts, retention } =
+    const { jobs, queues, hooks, alerts, retention, misspelt } =
       options.needsJobs === false ? NO_JOBS : await loadJobModule(config.jobsModule);
-    if (config.databaseUrl === null) server = await startServer(config, options.onStep);
+    if (misspelt !== null) (await makeLogger()).warn({ event: 'jobs.misspelt' }, misspelt);
+    if (config.databaseUrl === null) {
+      const starting = startServer(config, options.onStep);
+      endOfServer = beforeForcedExit(async () => await (await starting).stop());
+      server = await starting;
+    }
     const connectionString = config.databaseUrl ?? server?.connectionString ?? '';
     const { jobsModule, schema } = config;
     tock = assembleTock(

@@ -17,17 +17,31 @@ export function onStopSignal(listener: (name: NodeJS.Signals) => void): void {
   }
 }
 
-/** Aborts on the first stop signal, which drains. A second one ends the process at once. */
+/** What a second stop signal waits for. */
+const lastActs = new Set<() => Promise<void>>();
+
+/** A second stop signal waits for this: a server that nobody else would stop. Returns what takes it back. */
+export function beforeForcedExit(act: () => Promise<void>): () => void {
+  lastActs.add(act);
+  return () => lastActs.delete(act);
+}
+
+/** Aborts on the first stop signal, which drains. A second one ends the process after the last acts. */
 export function stopSignal(): AbortSignal {
   const controller = new AbortController();
   let abortedAt = 0;
+  let isForced = false;
   // Node's own, which crash-guard.ts replaces later.
   const exit = process.exit.bind(process);
   onStopSignal(() => {
     if (!controller.signal.aborted) {
       abortedAt = performance.now();
       controller.abort();
-    } else if (performance.now() - abortedAt >= SAME_KEYSTROKE_MS) exit(1);
+    } else if (performance.now() - abortedAt >= SAME_KEYSTROKE_MS) {
+      if (isForced || lastActs.size === 0) exit(1);
+      isForced = true;
+      void Promise.allSettled([...lastActs].map(async act => await act())).then(() => exit(1));
+    }
   });
   return controller.signal;
 }

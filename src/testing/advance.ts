@@ -1,6 +1,7 @@
 // Moves the clock to what comes next.
 import { TockError } from '../model/errors.js';
 import { quote } from '../model/names.js';
+import { didYouMean } from '../model/nearest.js';
 import type { RunRecord } from '../model/run/run-record.js';
 import { readInstant } from '../model/schedule/instant-text.js';
 import { readNextDue } from '../store/reads/next-due.js';
@@ -20,7 +21,11 @@ export interface Moved extends Drained {
 export async function untilNext(kit: Moved, name: string, options?: DrainOptions): Promise<RunRecord[]> {
   await kit.tock.register();
   const [definition] = await kit.tock.schedules.list({ name });
-  if (!definition) throw new TockError('TOCK_NOT_FOUND', `there is no definition ${quote(name)}`);
+  if (!definition) {
+    const known = (await kit.tock.schedules.list({ limit: 1000 })).map(each => each.name);
+    const near = didYouMean(name, known) || `: there are ${known.join(', ') || 'none'}`;
+    throw new TockError('TOCK_NOT_FOUND', `there is no definition ${quote(name)}${near}`);
+  }
   const { nextAt, pausedAt, brokenReason } = definition;
   if (nextAt === null || pausedAt !== null || brokenReason !== null) {
     const why = pausedAt ? 'it is paused' : (brokenReason ?? 'its schedule gives no more, or it has none');
@@ -54,7 +59,7 @@ export async function advanceTo(
   if (until < now) {
     throw new TockError(
       'TOCK_BAD_TIME',
-      `the clock is at ${new Date(now).toISOString()} already: advance to a later instant, or set it with clock.set`,
+      `the clock is at ${new Date(now).toISOString()} already: advance to a later instant`,
     );
   }
   // Otherwise it would move between one look at what is due and the next.

@@ -8,7 +8,10 @@ import type { Database } from '../store/connection/database.js';
 /** `tock.now()` of the test's database. It runs until it is set. */
 export interface TestClock {
   readonly now: () => Promise<Date>;
-  /** Stops the clock at a Date or ISO text. @throws TockError TOCK_BAD_TIME, TOCK_BAD_SCHEDULE */
+  /**
+   * Stops the clock at a Date or ISO text. Once the jobs are registered it only goes forward.
+   * @throws TockError TOCK_BAD_TIME, TOCK_BAD_SCHEDULE
+   */
   readonly set: (instant: Date | string) => Promise<void>;
   /** Moves the clock forward and stops it. Executes nothing. @throws TockError TOCK_BAD_DURATION */
   readonly advance: (duration: Duration) => Promise<void>;
@@ -54,6 +57,29 @@ export async function installClock(database: Database): Promise<TestClock> {
       await stand(`tock.now() + $1 * interval '1 millisecond'`, parseDuration(duration)),
     run: async () => {
       await database.run('update tock.test_clock set at = null');
+    },
+  };
+}
+
+/** From a clock that runs, a test may read a time and set it a moment later. */
+const WHILE_READING_MS = 60_000;
+
+/** The clock as a test may set it: schedules that have begun never come to what is before them. */
+export function forwardClock(database: Database, clock: TestClock): TestClock {
+  return {
+    ...clock,
+    set: async instant => {
+      const wanted = readInstant(instant, 'the clock');
+      const [begun] = await database.run<{ runs: boolean }>(
+        'select at is null as runs from tock.test_clock where exists (select from tock.job_definitions)',
+      );
+      const now = (await clock.now()).getTime();
+      if (begun && wanted < now - (begun.runs ? WHILE_READING_MS : 0))
+        throw new TockError(
+          'TOCK_BAD_TIME',
+          `the clock is at ${new Date(now).toISOString()}, and the schedules have begun: set it to a later time, or before the first drain`,
+        );
+      await clock.set(new Date(wanted));
     },
   };
 }

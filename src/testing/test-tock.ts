@@ -7,7 +7,7 @@ import { TockError } from '../model/errors.js';
 import type { EnqueueOptions } from '../model/job/enqueue-options.js';
 import type { AnyJob, JobReference, OutputFor, PayloadAndOptions } from '../model/job/job.js';
 import type { JobDatabase } from '../model/job/job-database.js';
-import { createRegistry } from '../model/job/registry.js';
+import { createRegistry, findJob } from '../model/job/registry.js';
 import type { EmitOptions } from '../model/job/wait-methods.js';
 import type { RunRecord } from '../model/run/run-record.js';
 import { isFinished } from '../model/run/states.js';
@@ -20,7 +20,7 @@ import { advanceTo, untilNext } from './advance.js';
 import { capturingLogger, type LogLine } from './captured-logs.js';
 import { CREATE_ENDED_RUNS, type DrainOptions, drain } from './drain.js';
 import { type ChangeContext, instrumentJobs, withoutWebhook } from './instrumented-jobs.js';
-import { installClock, type TestClock } from './test-clock.js';
+import { forwardClock, installClock, type TestClock } from './test-clock.js';
 import { createTestPlace, type TestServer } from './test-database.js';
 import { sharedServer } from './test-server.js';
 
@@ -177,10 +177,11 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
     return () => void listeners.delete(listener);
   };
   const kit = { tock, database, clock, listen };
+  const knownName = (job: Parameters<typeof nameOf>[0]) => findJob(registry, nameOf(job)).name;
 
   const test: Omit<TestTock, typeof Symbol.asyncDispose> = {
     tock,
-    clock,
+    clock: forwardClock(database, clock),
     logs,
     ...reach,
     get db() {
@@ -209,8 +210,8 @@ export async function openTestTock<const Jobs extends readonly AnyJob[] = readon
     },
     untilNext: async (definition, drainOptions) => await untilNext(kit, nameOf(definition), drainOptions),
     advanceTo: async (instant, drainOptions) => await advanceTo(kit, instant, drainOptions),
-    failOnce: (job, error = new Error('injected by failOnce')) => instruments.failOnce(nameOf(job), error),
-    changeContext: (job, change) => instruments.changeContext(nameOf(job), change),
+    failOnce: (job, error = new Error('injected by failOnce')) => instruments.failOnce(knownName(job), error),
+    changeContext: (job, change) => instruments.changeContext(knownName(job), change),
     loseLease: async runId => {
       const lost = await database.run(EXPIRE, [runId ?? null]);
       if (lost.length === 0) {

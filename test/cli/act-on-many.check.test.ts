@@ -74,6 +74,16 @@ describe('tock cancel by filter', () => {
     expect(code).toBe(0);
   });
 
+  it('says of those in other states how to choose them', async () => {
+    const id = await enqueue('idle', ...LATER);
+    await harness.tock(['cancel', id]);
+    const { code, stdout } = await harness.tock(['retry', '--job', 'idle', '--yes']);
+    expect(stdout).toMatch(
+      /^no dead runs of job "idle"; \d+ (is|are) cancelled, which --status cancelled chooses\n$/,
+    );
+    expect(code).toBe(0);
+  });
+
   it('works in batches with progress, oldest first, up to the limit', async () => {
     const ids: string[] = [];
     for (let number = 0; number < 4; number++) ids.push(await enqueue('idle', ...LATER));

@@ -1,4 +1,5 @@
 // The command line's help, its version, and what it says of wrong arguments. No database.
+import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openWarmCli, tock } from './cli-harness.js';
 
@@ -107,7 +108,19 @@ describe('wrong arguments', () => {
       /^tock runs: --status dad: "dad" is not one of queued, .*did you mean dead\?/,
     ],
     [['runs', '--before', 'x1'], /^tock runs: --before x1: it must be the id of a run/],
-    [['runs', 'extra'], /^tock runs: too many arguments: expected 0 arguments but got 1 /],
+    [
+      ['runs', 'an extra'],
+      /^tock runs: too many arguments: expected 0 arguments but got 1; did you mean tock runs --job 'an extra'\? /,
+    ],
+    [
+      ['run', 'greet', '{"a":1}'],
+      /^tock run: too many arguments: .*; did you mean tock run greet --payload '\{"a":1\}'\? /,
+    ],
+    [['run', 'greet', 'extra'], /^tock run: too many arguments: expected 1 argument but got 2 \(see /],
+    [
+      ['backfill', 'greet', '--from', '9:22'],
+      /^tock backfill: --from 9:22: it has no date; write it as \d{4}-\d\d-\d\dT09:22Z \(see /,
+    ],
     [['show'], /^tock show: missing required argument 'run' /],
     [['show', 'abc'], /^tock show: "abc" is not the id of a run/],
     [['retry', '1', 'two'], /^tock retry: "two" is not the id of a run/],
@@ -296,7 +309,7 @@ describe('environment', () => {
     [{ TOCK_SCHEMA: 'Bad!' }, '"Bad!" cannot be Tock\'s schema'],
     [{ TOCK_LEASE: '1s' }, 'under two heartbeats'],
     [{ TOCK_LOG_LEVEL: 'loud' }, 'log level "loud"'],
-    [{ DATABASE_URL: 'nonsense' }, 'DATABASE_URL cannot be read'],
+    [{ DATABASE_URL: 'nonsense' }, 'the database URL cannot be read'],
   ])('%j is a usage error', { tags: 'check' }, async (env, message) => {
     const { code, stderr } = await warm.call(['runs'], { ...UNREACHABLE, ...env });
     expect(stderr).toContain(message);
@@ -309,7 +322,7 @@ describe('environment', () => {
     async command => {
       const { code, stderr } = await tock([command], { env: UNREACHABLE });
       expect(stderr).toBe(
-        `tock ${command}: there is no job module at /nowhere.js: build the project (npm run build), or set TOCK_JOBS to a compiled module\n`,
+        `tock ${command}: there is no job module at /nowhere.js, but at ${path.resolve('dist/jobs/index.js')}: correct TOCK_JOBS or --jobs, or leave it out; or build the project (npm run build)\n`,
       );
       expect(code).toBe(2);
     },

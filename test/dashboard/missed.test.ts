@@ -77,6 +77,16 @@ describe('Now', () => {
     expect(await line('view')).toMatch(/were left out\. Show them$/);
   });
 
+  it('begins with the last run that ended, and leaves out nothing before it', async () => {
+    await before();
+    await test.sql(
+      `insert into tock.job_runs (job, payload, trigger, status, created_at, finished_at)
+       values ('none', '{}', 'api', 'succeeded', '2026-03-10T02:11:20Z', '2026-03-10T02:11:20Z')`,
+    );
+    await tickAt('06:45:00', '06:46:00');
+    expect(await line()).toContain('from 02:11 to 06:45, 11 occurrences of 3 schedules');
+  });
+
   it('says it for a day', { tags: 'check' }, async () => {
     await outage();
     await test.setClock('2026-03-11T06:44:00Z');

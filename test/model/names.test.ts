@@ -95,6 +95,10 @@ describe('checkKey', () => {
     },
   );
 
+  it('says that another value must be a text', () => {
+    expect(() => checkKey(7)).toThrow('7 cannot be an idempotency key: it must be a text');
+  });
+
   it('counts bytes, not characters', () => {
     expect(checkKey('ä'.repeat(256))).toHaveLength(256);
     expect(() => checkKey('😀'.repeat(129))).toThrow('1 to 512 bytes');

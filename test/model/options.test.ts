@@ -21,6 +21,15 @@ describe('checkOptions', () => {
     expect(check({ limti: 1 })).toThrow(expect.objectContaining({ code: 'TOCK_BAD_JOB' }));
   });
 
+  it.each([
+    ['tx', /has no option "tx"; did you mean "client"\?/],
+    ['transaction', /did you mean "client"\?/],
+    ['idempotencyKey', /did you mean "key"\?/],
+  ])('knows what others call an option: %s', (name, message) => {
+    const known = new Set(['key', 'client', 'queue']);
+    expect(() => checkOptions({ [name]: 1 }, known, 'enqueue')).toThrow(message);
+  });
+
   it('refuses what Object.prototype has', () => {
     expect(check({ toString: 1 })).toThrow('has no option "toString"');
     expect(check(JSON.parse('{"__proto__": 1}'))).toThrow('has no option "__proto__"');

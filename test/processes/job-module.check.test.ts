@@ -9,7 +9,11 @@ import { jobModuleFailure } from '../../src/runtime/job-module-failure.js';
 import { CLI, startProcess } from '../support/processes.js';
 
 /** A project's files; the job module is `jobs.mjs`, unless another is named. */
-async function loadIn(files: Readonly<Record<string, string>>, name = 'jobs.mjs') {
+async function loadIn(
+  files: Readonly<Record<string, string>>,
+  name = 'jobs.mjs',
+  args = ['run', 'anything'],
+) {
   const folder = await mkdtemp(path.join(tmpdir(), 'tock-module-'));
   for (const [file, text] of Object.entries(files)) {
     await mkdir(path.dirname(path.join(folder, file)), { recursive: true });
@@ -17,7 +21,7 @@ async function loadIn(files: Readonly<Record<string, string>>, name = 'jobs.mjs'
   }
   // Nothing asks the database before the jobs are there.
   const env = { TOCK_JOBS: path.join(folder, name), DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' };
-  const { code, stdout, stderr } = await startProcess(CLI, env, ['run', 'anything'], { cwd: folder }).ended;
+  const { code, stdout, stderr } = await startProcess(CLI, env, args, { cwd: folder }).ended;
   return { code, stdout, stderr: stderr.replaceAll(`${folder}/`, '') };
 }
 
@@ -101,6 +105,16 @@ describe('a job module that cannot be loaded', () => {
     expect(stderr.trimEnd().split('\n')).toHaveLength(1);
     expect(stderr).toMatch(/^tock run: /);
     expect([code, stdout]).toEqual([2, '']);
+  });
+
+  it('may misspell what else it exports, which is said; what is near to nothing is its own', async () => {
+    const more = 'export const retentions = {}, queue = 1, job = 1, helpers = 1;\n';
+    const { stderr } = await loadIn({ 'jobs.mjs': `${JOBS}${more}` }, 'jobs.mjs', ['status', '--json']);
+    expect(stderr).not.toContain('Tock does not read');
+    const loaded = await loadIn({ 'jobs.mjs': `${JOBS}${more}` }, 'jobs.mjs', ['tick']);
+    expect(loaded.stderr).toContain(
+      'Tock does not read these exports of jobs.mjs: queue (did you mean queues?), retentions (did you mean retention?)',
+    );
   });
 
   it('gives up on a top-level await after a bounded time', async () => {

@@ -221,7 +221,7 @@ describe('an error, in one line', () => {
       3,
       /host\.invalid.*check the host name/,
     ],
-    ['no URL at all', () => ({ DATABASE_URL: 'nonsense' }), 2, /DATABASE_URL cannot be read/],
+    ['no URL at all', () => ({ DATABASE_URL: 'nonsense' }), 2, /the database URL cannot be read/],
     ['an unmigrated schema', () => ({ TOCK_SCHEMA: 'elsewhere' }), 1, /schema elsewhere.*run: tock migrate/],
     [
       'an impossible schema',

@@ -3560,7 +3560,12 @@ where w.run_id = $1 and w.kind = 'group' order by a.position;
 -- read-missed-spans
 with 
 outages as materialized (
-  select o.* from (
+  select o.*, case o.cause when 'silence' then 
+  greatest(o."from", (
+    select f.finished_at from tock.job_runs_finished f
+    where f.finished_at > o."from" and f.finished_at < least(o."from" + interval '100 seconds', o.until)
+      and f.status in ('succeeded', 'dead')
+    order by f.finished_at desc limit 1)) else o."from" end as began from (
     select 1 as rank, 'silence' as cause, s."from", s.until, s.until as over_at from (
   select lower(s.span) as "from", upper(s.span) as until
   from (
@@ -3573,7 +3578,7 @@ outages as materialized (
   where o.until > tock.now() - interval '24 hours' and o.until - o."from" >= interval '5 minutes'
   order by o.until desc limit 20
 ), skipped as materialized (
-  select o.rank, o.cause, o."from", o.until, r.* from outages o cross join lateral (
+  select o.rank, o.cause, o.began as "from", o.until, r.* from outages o cross join lateral (
     select f.id, f.skip_reason, f.trigger, f.definition_id, f.scheduled_for, case when f.skip_reason = 'deadline' then f.scheduled_for else f.interval_start end as first, case when f.skip_reason = 'deadline' then 1 else f.occurrence_count end as count from tock.job_runs_finished f
     where f.finished_at > greatest(o."from", o.until - interval '10 minutes') and f.finished_at < o.over_at + interval '10 minutes'
       and f.status = 'skipped' and f.skip_reason in ('catchup', 'deadline') and f.scheduled_for >= o."from" and case when f.skip_reason = 'deadline' then f.scheduled_for else f.interval_start end <= o.until
@@ -4163,15 +4168,21 @@ select current_user::text as role,
   (select jsonb_object_agg(s.name, s.setting) from pg_settings s where s.name = any($1::text[])) as settings;
 
 -- read-silence
-select extract(epoch from s."from") as from, extract(epoch from s.until) as until
+select extract(epoch from s.began) as from, extract(epoch from s.until) as until
 from (
+  select 
+  greatest(s."from", (
+    select f.finished_at from tock.job_runs_finished f
+    where f.finished_at > s."from" and f.finished_at < least(s."from" + interval '100 seconds', $1::timestamptz)
+      and f.status in ('succeeded', 'dead')
+    order by f.finished_at desc limit 1)) as began, s.until from (
   select lower(s.span) as "from", upper(s.span) as until
   from (
     select range_intersect_agg(coalesce(t.silences, '{}') + tstzmultirange(tstzrange(null, t.first_at, '()'), tstzrange(t.at, null, '()'))) as silences
     from tock.ticks t
   ) h cross join unnest(h.silences) s(span)
   where not lower_inf(s.span) and coalesce(upper(s.span), tock.now()) - lower(s.span) > interval '100 seconds') s
-where s."from" < $1::timestamptz and (s.until is null or s.until > $1::timestamptz);
+  where s."from" < $1::timestamptz and (s.until is null or s.until > $1::timestamptz)) s;
 
 -- read-silent-hosts
 select s.host, s.folder, (extract(epoch from tock.now()) * 1000)::float8 - (extract(epoch from s.at) * 1000)::float8 as "silentMs"
@@ -4506,6 +4517,9 @@ left join lateral (
   ) r limit 1
 ) e on true
 where d.run_id = $1 and d.delivered_at is null order by f.id;
+
+-- read-upkeep
+select kind from tock.upkeep;
 
 -- read-volume
 -- From the planner's figures and the statistics: counting a million rows each night would cost too much.

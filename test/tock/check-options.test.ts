@@ -50,7 +50,33 @@ describe('defineJob', () => {
       'TOCK_BAD_JOB',
       'retry has no option "maxAtempts"; did you mean "maxAttempts"?',
     ],
-    [{ retry: 3 }, 'TOCK_BAD_JOB', 'retry is 3; write an object of options'],
+    [
+      { schedule: '30 2 * * *' },
+      'TOCK_BAD_SCHEDULE',
+      `schedule is "30 2 * * *"; write an object of options, such as { cron: '30 2 * * *' } or { every: '5m' }`,
+    ],
+    [{ retry: 3 }, 'TOCK_BAD_JOB', 'retry is 3; write an object of options, such as { maxAttempts: 5 }'],
+    [
+      { concurrency: 1 },
+      'TOCK_BAD_JOB',
+      'concurrency is 1; write an object of options, such as { limit: 1 }',
+    ],
+    [
+      { rate: '5/s' },
+      'TOCK_BAD_JOB',
+      `rate is "5/s"; write an object of options, such as { limit: 5, per: '1s', key: '$.tenant' }`,
+    ],
+    [
+      { fair: 'tenant' },
+      'TOCK_BAD_JOB',
+      `fair is "tenant"; write an object of options, such as { key: '$.tenant' }`,
+    ],
+    [{ logs: 5 }, 'TOCK_BAD_JOB', 'logs is 5; write an object of options, such as { maxBytes: 65536 }'],
+    [
+      { schedule: { every: '1h' }, expect: '1h' },
+      'TOCK_BAD_OPTION',
+      `expect is "1h"; write an object of options, such as { within: '1h' }`,
+    ],
     [{ concurrency: { limt: 3 } }, 'TOCK_BAD_JOB', 'concurrency has no option "limt"; did you mean "limit"?'],
     [
       { isolate: { memoryMB: 64 } },

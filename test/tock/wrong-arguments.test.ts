@@ -1,7 +1,7 @@
 // What JavaScript may pass in place of a name, a list or options: each door answers with an error that says what to write.
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
-import { createTock, defineJob, TockError } from '../../src/index.js';
+import { createTock, declareJob, defineJob, TockError } from '../../src/index.js';
 import { openOnce } from '../support/open.js';
 import { reuseTestTock } from '../support/test-tock.js';
 
@@ -70,6 +70,8 @@ describe('the methods of a Tock', () => {
         () => tock['enqueue']?.(),
         () => tock['enqueueMany']?.(5),
         () => tock['freeze']?.(),
+        () => tock['enqueue']?.(declareJob({ name: 'plan' })),
+        () => tock['enqueue']?.('plain', {}, { tx: {} }),
         () => test.tock.schedules.resume(undefined as never),
         () => test.tock.schedules.pause('x', { note: 5 } as never),
       ].map(answerOf),
@@ -78,6 +80,8 @@ describe('the methods of a Tock', () => {
       'TOCK_UNKNOWN_JOB: there is no job undefined; known jobs: plain',
       'TOCK_BAD_OPTION: enqueueMany is 5; write a list',
       'TOCK_BAD_OPTION: freeze is undefined; write an object of options',
+      'TOCK_UNKNOWN_JOB: job "plan" is not among the jobs of this process: add it to jobs, in createTock or in the job module',
+      'TOCK_BAD_OPTION: enqueue of job "plain" has no option "tx"; did you mean "client"?',
       'TOCK_BAD_OPTION: the name is undefined; write a text',
       'TOCK_BAD_OPTION: 5 cannot be a note or a reason: write a text',
     ]);
@@ -126,6 +130,12 @@ describe('createTock', () => {
     ['a client', { pool: new pg.Client() }, 'pool is no pool of pg: pass new pg.Pool(), not a client'],
     ['a number', { pool: 5 }, 'pool is no pool of pg'],
     ['a number', { connectionString: 5 }, 'connectionString is 5: write postgres://'],
+    ['a name', { connectionString: 'mydb' }, 'the database URL cannot be read; write it as postgres://'],
+    [
+      'the words of libpq',
+      { connectionString: 'host=db dbname=app' },
+      'the database URL cannot be read; write it as postgres://',
+    ],
     ['an object', { ...DATABASE, jobs: {} }, 'jobs is an object; write a list'],
     ['a text', { ...DATABASE, connections: 'x' }, 'connections "x" is not a whole number from 1 to 10000'],
     ['a number', { ...DATABASE, hooks: 5 }, 'hooks is 5; write an object of options'],

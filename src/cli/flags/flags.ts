@@ -116,6 +116,10 @@ export function instant(text: string): Date {
     return new Date(readInstant(text.trim(), 'it'));
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
+    if (/^\s*\d{1,2}:\d{2}(:\d{2})?\s*$/.test(text))
+      throw new InvalidArgumentError(
+        `it has no date; write it as ${new Date().toISOString().slice(0, 11)}${text.trim().padStart(5, '0')}Z`,
+      );
     const wording = why.replace('write a Date, or text such as', 'write it as').replace(/^it "[^"]*" /, '');
     throw new InvalidArgumentError(`it ${wording}`);
   }

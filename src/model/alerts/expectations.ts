@@ -21,7 +21,7 @@ export function readExpectation(
   hasTimes: boolean,
 ): Pick<DefinitionColumns, 'expect_within_ms' | 'max_duration_ms'> {
   if (given === undefined) return { expect_within_ms: null, max_duration_ms: null };
-  checkOptions(given, EXPECT, 'expect');
+  checkOptions(given, EXPECT, 'expect', 'TOCK_BAD_OPTION', "{ within: '1h' }");
   if (given.within !== undefined && !hasTimes)
     throw new TockError(
       'TOCK_BAD_OPTION',

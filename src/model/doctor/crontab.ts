@@ -72,11 +72,34 @@ export interface Checkout {
   readonly isNamedInFile: boolean;
 }
 
-const URL_FILE = '/etc/tock/database-url';
+export const URL_FILE = '/etc/tock/database-url';
+/** A word as a shell reads it, after the name of the variable. */
+const NAMES_URL_FILE = /(?<!\S)DATABASE_URL_FILE=((?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+)/;
+
+/** The file with the database's URL that a line which ticks names; null: it names none. */
+export function urlFileOf(line: string): string | null {
+  const [, word] = NAMES_URL_FILE.exec(line.replaceAll(String.raw`\%`, '%')) ?? [];
+  return word?.replace(/'([^']*)'|"([^"]*)"|\\(.)/g, '$1$2$3') ?? null;
+}
+
+/**
+ * The checkout with the file that holds the database's URL, where cron needs one: the one that is stated, or
+ * else that of the installed line.
+ */
+export function withUrlFile(checkout: Checkout, installed: readonly string[]): Checkout {
+  const { variables, hasUrlInEnvironment, isNamedInFile } = checkout;
+  const isNamed = isNamedInFile || 'TOCK_DATABASE' in variables || 'TOCK_DATA' in variables;
+  if ('DATABASE_URL_FILE' in variables || (isNamed && !hasUrlInEnvironment)) return checkout;
+  const kept = installed.map(urlFileOf).find(file => file !== null);
+  return kept === undefined
+    ? checkout
+    : { ...checkout, variables: { ...variables, DATABASE_URL_FILE: kept } };
+}
 
 /** The line for the crontab. Cron gives commands almost no environment, so everything is named. */
 export function tickLineFor({ folder, node, tickScript, variables, hasUrlInEnvironment }: Checkout): string {
-  const all = hasUrlInEnvironment ? { DATABASE_URL_FILE: URL_FILE, ...variables } : variables;
+  const { DATABASE_URL_FILE: file = hasUrlInEnvironment ? URL_FILE : null, ...others } = variables;
+  const all = file === null ? others : { DATABASE_URL_FILE: file, ...others };
   const settings = Object.entries(all).map(([name, value]) => `${name}=${shellWord(value)} `);
   const command = `cd ${shellWord(folder)} && ${settings.join('')}${shellWord(node)} ${shellWord(tickScript)} >> ${shellWord(`${folder}/tick.log`)} 2>&1`;
   return `* * * * * ${command.replaceAll('%', String.raw`\%`)}`;

@@ -1,6 +1,6 @@
 // Checks of the schema, the role, the server's settings, and the way to it.
 import { formatDuration } from '../duration.js';
-import { psql } from '../problem-words.js';
+import { psql, psqlOfOwner } from '../problem-words.js';
 import type { Finding } from '../problems.js';
 import { fine, joined, wrong } from './check.js';
 import { type Drift, driftFinding } from './schema-checks.js';
@@ -18,7 +18,7 @@ export interface SchemaFacts {
 }
 
 /** Partitions are read through their tables, except those of the live and the finished runs. */
-const SHOW_ROWS = psql(
+const SHOW_ROWS = psqlOfOwner(
   "do 'declare t regclass; begin for t in select c.oid from pg_class c where c.relnamespace = (select m.relnamespace from pg_class m where m.oid = ''tock.migrations''::regclass) and c.relrowsecurity loop execute format(''alter table %s disable row level security'', t); end loop; end'",
 );
 
@@ -27,7 +27,7 @@ export function checkSchema({ hidden, renamedFrom, missing, newer, drift }: Sche
     return wrong(
       'failing',
       `row level security hides the rows of ${hidden.length} tables from this role, such as ${hidden[0]}`,
-      'As the owner, switch it off here, where rights decide; and exempt the schema from what has switched it on, such as an event trigger',
+      'As the owner (OWNER_DATABASE_URL), switch it off here, where rights decide; and exempt the schema from what has switched it on, such as an event trigger',
       SHOW_ROWS,
     );
   if (renamedFrom !== null)
@@ -45,6 +45,22 @@ export function checkSchema({ hidden, renamedFrom, missing, newer, drift }: Sche
       'Deploy the code of that version on this host too',
     );
   return driftFinding(drift) ?? fine('all migrations are applied, and it is as they made it');
+}
+
+/** As the migration inserts them. Without its row, nobody does that work. */
+const UPKEEP = ['partitions', 'retention', 'pruned'];
+
+/** Of a schema that has all migrations. @param kinds the rows of the table upkeep */
+export function checkUpkeep(kinds: readonly string[]): Finding {
+  const absent = UPKEEP.filter(kind => !kinds.includes(kind));
+  if (absent.length === 0) return fine('all migrations are applied');
+  const rows = absent.map(kind => `('${kind}', tock.now())`).join(', ');
+  return wrong(
+    'failing',
+    `the table upkeep lacks its row${absent.length === 1 ? '' : 's'} ${absent.join(', ')}: no process makes partitions or prunes without`,
+    'Insert what somebody has deleted',
+    psql(`insert into tock.upkeep (kind, at) values ${rows}`),
+  );
 }
 
 export interface RoleRights {
@@ -68,24 +84,35 @@ export function checkRights({ role, missing }: Omit<RoleRights, 'mayRead'>): Fin
   if (missing.length === 0) return fine(`the role ${role} may do all that ticks do`);
   const shown = missing.slice(0, 4).join(', ');
   const more = missing.length > 4 ? ` and ${missing.length - 4} more` : '';
-  const grantee = `"${role.replaceAll('"', '""')}"`;
-  const functions = ENQUEUE.map(name => `tock.${name}`).join(', ');
-  const grants = [
-    `grant usage on schema tock to ${grantee}`,
-    `grant select, insert, update, delete on all tables in schema tock to ${grantee}`,
-    `revoke insert, update, delete on tock.migrations, tock.audit from ${grantee}`,
-    `grant insert (operator, via, action, targets, count, details, part_of) on tock.audit to ${grantee}`,
-    `grant usage on all sequences in schema tock to ${grantee}`,
-    `grant select, update on sequence tock.reap_turn to ${grantee}`,
-    `grant execute on function ${functions} to ${grantee}`,
-  ];
   return wrong(
     'failing',
     `the role ${role} cannot tick, for want of ${shown}${more}`,
-    'If this role is to tick, grant as the owner what docs/database.md lists for a worker',
-    psql(grants.join('; ')),
+    'If this role is to tick, grant as the owner (OWNER_DATABASE_URL) what docs/database.md lists for a worker',
+    psqlOfOwner(workerGrants(`"${role.replaceAll('"', '""')}"`).join('; ')),
   );
 }
+
+/** As docs/database.md lists them. */
+export function workerGrants(grantee: string): readonly string[] {
+  const functions = [ENQUEUE, COMPLETE, FOLLOW].map(names => names.map(name => `tock.${name}`).join(', '));
+  return [
+    `grant usage on schema tock to ${grantee}`,
+    `grant select, insert, update, delete on all tables in schema tock to ${grantee}`,
+    `revoke insert, update, delete on tock.migrations, tock.audit, tock.queue_roles from ${grantee}`,
+    `grant insert (operator, via, action, targets, count, details, part_of) on tock.audit to ${grantee}`,
+    `grant usage on all sequences in schema tock to ${grantee}`,
+    `grant select, update on sequence tock.reap_turn to ${grantee}`,
+    ...functions.map(names => `grant execute on function ${names} to ${grantee}`),
+    `alter default privileges in schema tock grant select, insert, update, delete on tables to ${grantee}`,
+    `alter default privileges in schema tock grant usage on sequences to ${grantee}`,
+    `alter default privileges in schema tock grant execute on functions to ${grantee}`,
+  ];
+}
+
+/** What answers for runs that were handed off. */
+const COMPLETE = ['complete', 'fail', 'extend', 'progress', 'tell_of_offers'];
+/** What follows changes. */
+const FOLLOW = ['changes', 'changes_cursor', 'number_changes'];
 
 /** What enqueues, for the library and SQL. */
 export const ENQUEUE = [

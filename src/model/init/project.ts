@@ -13,6 +13,8 @@ export interface Project {
   readonly hasGit: boolean;
   /** Whether the environment names a database. */
   readonly hasDatabaseUrl: boolean;
+  /** Whether the environment names a server for tests. */
+  readonly hasTestServer: boolean;
   /** Packages that can be resolved from the folder, of those that matter here. */
   readonly installed: ReadonlySet<string>;
   /** Text of the files that there may be already, by path within the folder. */

@@ -46,7 +46,7 @@ export function readLogsOption(
   if (option === false) return null;
   const limits = base ?? DEFAULT_LIMITS;
   if (option === true) return limits;
-  checkOptions(option, OPTIONS, 'logs', code);
+  checkOptions(option, OPTIONS, 'logs', code, `{ maxBytes: ${DEFAULT_LIMITS.maxBytes} }`);
   const { maxBytes = limits.maxBytes, level = limits.level } = option;
   if (!Number.isInteger(maxBytes) || maxBytes < MIN_BYTES || maxBytes > MAX_BYTES) {
     throw new TockError(

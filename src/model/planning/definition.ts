@@ -35,6 +35,7 @@ export interface DescribedDefinition {
 
 const DAY_MS = 86_400_000;
 
+const EXAMPLE_SCHEDULE = "{ cron: '30 2 * * *' } or { every: '5m' }";
 export const SCHEDULE_OPTIONS = optionNames<JobSchedule>({
   cron: true,
   every: true,
@@ -112,7 +113,8 @@ export function describeSchedule(
   schedule: Omit<JobSchedule, 'payload'> | undefined,
   expect?: Expectation,
 ): DescribedDefinition {
-  if (schedule !== undefined) checkOptions(schedule, SCHEDULE_OPTIONS, 'schedule', 'TOCK_BAD_SCHEDULE');
+  if (schedule !== undefined)
+    checkOptions(schedule, SCHEDULE_OPTIONS, 'schedule', 'TOCK_BAD_SCHEDULE', EXAMPLE_SCHEDULE);
   const { chain: after, waitsFor } = readAfter(schedule?.after, passed.name);
   if (waitsFor) requireInterval(schedule ?? {}, waitsFor);
   if (after) refuseTiming(schedule ?? {});

@@ -101,9 +101,13 @@ export function vanishingError(found: Vanishing): TockError {
   const of = service === '' ? '' : ` of the service ${service}`;
   const which = vanishing.length === present ? `all ${present}` : `${vanishing.length} of the ${present}`;
   const origin = jobsModule === null ? '' : `, from ${jobsModule}`;
+  const ifTwo =
+    service === ''
+      ? `If two applications share this database, give each a name: createTock({ service: 'billing' }), TOCK_SERVICE; or a schema of its own: TOCK_SCHEMA`
+      : `If they are another application's, which has the name ${service} too, give one of both another name, here or there: createTock({ service }), TOCK_SERVICE; or a schema of its own: TOCK_SCHEMA`;
   return new TockError(
     'TOCK_WOULD_VANISH',
-    `${which} definitions${of} in the schema ${schema} of the database ${database} would vanish (${listed(vanishing)}), because this process has other jobs (${listed(jobs)}${origin}). Probably the job module or DATABASE_URL is the wrong one. If two applications share this database, give each a name: createTock({ service: 'billing' }), TOCK_SERVICE; or a schema of its own: TOCK_SCHEMA. If these definitions are to go, run once: tock tick --allow-vanishing (in code: createTock({ allowVanishing: true }))`,
+    `${which} definitions${of} in the schema ${schema} of the database ${database} would vanish (${listed(vanishing)}), because this process has other jobs (${listed(jobs)}${origin}). Probably the job module or DATABASE_URL is the wrong one. ${ifTwo}. If these definitions are to go, run once: tock tick --allow-vanishing (in code: createTock({ allowVanishing: true }))`,
   );
 }
 

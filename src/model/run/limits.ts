@@ -126,7 +126,7 @@ function freeSlot(held: ReadonlyMap<number, string> | undefined, id: string, lim
 
 export function checkConcurrencyLimit(concurrency: JobConcurrency | undefined): void {
   if (concurrency === undefined) return;
-  checkOptions(concurrency, OPTIONS, 'concurrency', 'TOCK_BAD_JOB');
+  checkOptions(concurrency, OPTIONS, 'concurrency', 'TOCK_BAD_JOB', '{ limit: 1 }');
   const { limit, key, order } = concurrency;
   if (!Number.isInteger(limit) || limit < 1 || limit > 10_000)
     throw new TockError(

@@ -35,7 +35,7 @@ const OPTIONS = optionNames<RetryPolicy>({
 const BACKOFFS = ['fixed', 'linear', 'exponential'];
 
 export function checkRetryPolicy(policy: RetryPolicy): void {
-  checkOptions(policy, OPTIONS, 'retry', 'TOCK_BAD_JOB');
+  checkOptions(policy, OPTIONS, 'retry', 'TOCK_BAD_JOB', '{ maxAttempts: 5 }');
   if (policy.maxAttempts !== undefined) checkMaxAttempts(policy.maxAttempts);
   if (policy.base !== undefined) parseDuration(policy.base, 'retry.base');
   if (policy.max !== undefined) parseDuration(policy.max, 'retry.max');

@@ -58,7 +58,7 @@ export function connectionOf(options: Reach): Connection {
   }
 }
 
-/** What `pg` accepts at the beginning of a URL; a text without a scheme names a socket or a database. */
+/** What `pg` accepts at the beginning of a URL; a path names the folder of a socket. */
 const SCHEMES = ['postgres:', 'postgresql:', 'pg:', 'socket:'];
 
 /** Whether it has many connections, unlike a client, which is one. */
@@ -88,6 +88,11 @@ export function requireReachable({ connectionString, pool }: Reach): void {
       `the database URL begins with ${scheme}//; Tock needs PostgreSQL: write postgres://user@host:5432/database`,
     );
   }
+  if (scheme === undefined && url !== '' && !url.startsWith('/'))
+    throw new TockError(
+      'TOCK_BAD_OPTION',
+      'the database URL cannot be read; write it as postgres://user@host:5432/database',
+    );
   if (url) return void readHosts(url);
   throw new TockError(
     'TOCK_BAD_OPTION',

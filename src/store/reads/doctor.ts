@@ -127,6 +127,13 @@ export async function readApplied(session: Session): Promise<string[] | null> {
   return (await runQuery(session, db.selectFrom('tock.migrations').select('name'))).map(row => row.name);
 }
 
+const READ_UPKEEP = statement<object, { kind: string }>('read-upkeep', 'select kind from tock.upkeep');
+
+/** The kinds of upkeep that have a row. */
+export async function readUpkeepKinds(session: Session): Promise<string[]> {
+  return (await READ_UPKEEP.run(session, {})).map(({ kind }) => kind);
+}
+
 /** Whether another service than this defines a job of this name. */
 const isElsewhere = (job: Expression<string>, service: string) =>
   sql<boolean>`exists (select from tock.job_definitions e where e.name = ${job} and e.origin = 'code'

@@ -42,12 +42,24 @@ export const SILENCES = `
   ) h cross join unnest(h.silences) s(span)
   where not lower_inf(s.span) and coalesce(upper(s.span), tock.now()) - lower(s.span) > interval '${SILENCE_SECONDS} seconds'`;
 
+/**
+ * SQL: when a silence began. A process beats once a minute, and runs may have ended since its last beat.
+ * @param before where to look no further
+ */
+export const beganAt = (from: string, before: string): string => `
+  greatest(${from}, (
+    select f.finished_at from tock.job_runs_finished f
+    where f.finished_at > ${from} and f.finished_at < least(${from} + interval '${SILENCE_SECONDS} seconds', ${before})
+      and f.status in ('succeeded', 'dead')
+    order by f.finished_at desc limit 1))`;
+
 const READ_SILENCE = statement<{ at: Date }, Silence>(
   'read-silence',
   `
-select ${instant('s."from"')} as from, ${instant('s.until')} as until
-from (${SILENCES}) s
-where s."from" < :at::timestamptz and (s.until is null or s.until > :at::timestamptz)`,
+select ${instant('s.began')} as from, ${instant('s.until')} as until
+from (
+  select ${beganAt('s."from"', ':at::timestamptz')} as began, s.until from (${SILENCES}) s
+  where s."from" < :at::timestamptz and (s.until is null or s.until > :at::timestamptz)) s`,
 );
 
 /** The silence in which an instant of the last week lies; null: something ticked, or it is not known. */

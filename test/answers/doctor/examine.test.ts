@@ -19,7 +19,7 @@ const find = (report: DoctorReport, code: CheckCode) => report.checks.find(check
 /** Runs the statements of a command for psql; by psql itself where it is installed. */
 async function follow(command: string | null | undefined): Promise<void> {
   const { status, stderr, error } = spawnSync('sh', ['-c', command ?? 'false'], {
-    env: { PATH: process.env['PATH'], DATABASE_URL: test.url },
+    env: { PATH: process.env['PATH'], DATABASE_URL: test.url, OWNER_DATABASE_URL: test.url },
     encoding: 'utf8',
   });
   if (error === undefined && status === 0) return;
@@ -100,6 +100,15 @@ describe('examine', () => {
       await asRole.close();
       await test.sql(`drop owned by ${role}; drop role ${role}`);
     }
+  });
+
+  it('says which rows of the upkeep are absent, and inserts them', async () => {
+    await test.sql("delete from tock.upkeep where kind in ('partitions', 'pruned')");
+    const found = find(await test.tock.doctor(), 'schema');
+    expect(found).toMatchObject({ level: 'failing' });
+    expect(found?.text).toMatch(/^the table upkeep lacks its rows partitions, pruned: no process makes/);
+    await follow(found?.command);
+    expect(find(await test.tock.doctor(), 'schema')).toMatchObject({ level: 'ok' });
   });
 
   it('gives a role without any right the grants that it needs to tick', async () => {

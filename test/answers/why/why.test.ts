@@ -99,6 +99,25 @@ describe('a time that is an occurrence', () => {
     expect(told(await tock.why('minutely', '12:04'))).not.toContain('nothing ticked');
   });
 
+  it('begins the outage with the last run that ended, not with the beat before it', async () => {
+    const tock = test.another({ jobs: [scheduled('hourly', { cron: '0 * * * *', catchup: 'none' })] });
+    for (const minute of ['01', '02', '03']) {
+      await test.setClock(`2026-03-01T12:${minute}:17Z`);
+      await tock.tick();
+    }
+    const endedAt = (at: string) =>
+      test.sql(
+        `insert into tock.job_runs (job, payload, trigger, status, created_at, finished_at)
+         values ('hourly', '{}', 'api', 'succeeded', '${at}', '${at}')`,
+      );
+    await endedAt('2026-03-01T12:03:50Z');
+    // Nothing of the process that ticked.
+    await endedAt('2026-03-01T12:40:00Z');
+    await test.setClock('2026-03-01T13:10:15Z');
+    await tock.tick();
+    expect(told(await tock.why('hourly', '13:00'))).toContain('nothing ticked from 2026-03-01T12:03:50Z to');
+  });
+
   it('says how late a run was materialized, and how many occurrences it stands for', {
     tags: 'check',
   }, async () => {

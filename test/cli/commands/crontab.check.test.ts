@@ -54,15 +54,48 @@ describe('tock crontab install', () => {
 
   it('names the file with the database’s URL, never the URL', async () => {
     const env = { DATABASE_URL: 'postgres://user:geheim@db/app' };
-    const { stderr } = await kit.tock(['crontab', 'install', '--yes'], { env });
-    expect(await text()).toContain('DATABASE_URL_FILE=/etc/tock/database-url ');
-    expect(await text()).not.toContain('geheim');
-    expect(stderr).toContain('/etc/tock/database-url cannot be read yet: install -D -m 0600');
+    const shown = await kit.tock(['crontab', 'show'], { env });
+    expect(shown.stdout).toContain('DATABASE_URL_FILE=/etc/tock/database-url ');
+    expect(shown.stdout).not.toContain('geheim');
     const file = await kit.write('url', 'postgres://x');
     const given = await kit.tock(['crontab', 'install', '--yes', '--database-url-file', file], { env });
     expect(await text()).toContain(`DATABASE_URL_FILE=${file} `);
     expect(given.stderr.replace(SILENT, '')).toBe('');
   });
+
+  it('keeps the file that the installed line names, until another one is given', async () => {
+    const [file, other] = [
+      await kit.write(`it's a/url`, 'postgres://x'),
+      await kit.write('other', 'postgres://y'),
+    ];
+    await kit.tock(['crontab', 'install', '--yes', '--database-url-file', file]);
+    const installed = await text();
+    for (const env of [{ DATABASE_URL: 'postgres://x' }, {}] as const) {
+      const { stdout } = await kit.tock(['crontab', 'show', '--json'], { env });
+      expect(JSON.parse(stdout)).toMatchObject({ installed: true, isCurrent: true });
+      await kit.tock(['crontab', 'install', '--yes'], { env });
+      expect(await text()).toBe(installed);
+    }
+    await kit.tock(['crontab', 'install', '--yes'], { env: { DATABASE_URL_FILE: other } });
+    expect(await text()).toContain(`DATABASE_URL_FILE=${other} `);
+  });
+
+  it.each(['absent', 'empty'])(
+    'refuses a file with the URL that is %s, and says how to make it',
+    async what => {
+      const file = path.join(kit.folder, what);
+      if (what === 'empty') await kit.write(what, '\n');
+      const { code, stderr } = await kit.tock(['crontab', 'install', '--yes', '--database-url-file', file]);
+      expect(code).toBe(2);
+      const remedy =
+        what === 'empty'
+          ? ' is empty: write '
+          : ' cannot be read, and cron has no other DATABASE_URL: write ';
+      expect(stderr).toContain(`${file}${remedy}the database's URL into it`);
+      if (what === 'absent') expect(stderr).toMatch(/: install -D -m 0600 -o \S+ \/dev\/null \S+\/absent\n$/);
+      expect(await kit.crontab()).toBeNull();
+    },
+  );
 
   it('speaks of another line that ticks the same folder', async () => {
     await kit.setCrontab(`* * * * * cd ${FOLDER} && node dist/tick.js\n`);
@@ -215,9 +248,10 @@ describe('tock crontab show', () => {
     expect(JSON.parse(stdout)).toMatchObject({ installed: true, isCurrent: false });
   });
 
-  it('needs a crontab program', async () => {
-    const { code, stderr } = await kit.tock(['crontab', 'show'], { env: { PATH: '/nonexistent' } });
-    expect(code).toBe(1);
+  it('shows the line also where there is no crontab program', async () => {
+    const { code, stdout, stderr } = await kit.tock(['crontab', 'show'], { env: { PATH: '/nonexistent' } });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^the line that ticks, for the crontab of .*:\n\* \* \* \* \* cd .*\n$/);
     expect(stderr).toBe(
       'tock crontab show: this host has no program crontab: install cron, or let systemd tick (tock init --systemd)\n',
     );

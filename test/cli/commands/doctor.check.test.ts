@@ -38,7 +38,8 @@ const find = async (code: CheckCode, env?: Record<string, string>) => checkOf(aw
 const follow = async (command: string | null | undefined, env: Record<string, string> = {}) => {
   if (command === null || command === undefined) throw new Error('there is no command');
   const answered = command.startsWith('tock queue resume') ? `${command} --yes` : command;
-  const ended = await shell.run(answered, { ...base, ...env });
+  const owner = { OWNER_DATABASE_URL: base['DATABASE_URL'] ?? '' };
+  const ended = await shell.run(answered, { ...base, ...owner, ...env });
   expect(ended, command).toMatchObject({ code: 0 });
   return ended;
 };

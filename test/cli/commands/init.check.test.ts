@@ -45,6 +45,23 @@ describe('tock init', () => {
     expect(await read('.env')).toContain('TOCK_DATABASE=embedded');
   });
 
+  it('says what is missing where only this shell has DATABASE_URL', () => {
+    const { stdout } = spawnSync(process.execPath, [CLI, 'init', '--yes', '--no-install'], {
+      cwd: folder,
+      env: { ...process.env, NO_COLOR: '1', DATABASE_URL: 'postgres://db', TOCK_TEST_DATABASE_URL: '' },
+      encoding: 'utf8',
+    });
+    expect(stdout).toMatch(/^ {2}DATABASE_URL=postgres:\/\/… +in \.env: so far only this shell has it/m);
+    expect(stdout).toMatch(
+      /^ {2}npm test +its test, .*, once there is a server for it: npm install --save-dev /m,
+    );
+  });
+
+  it('shows added lines as they are indented', async () => {
+    await writeFile(path.join(folder, 'package.json'), '{\n  "name": "shop"\n}\n');
+    expect(init('--dry-run').stdout).toMatch(/^ {6}\+ {5}"tock": "tock start --dashboard",$/m);
+  });
+
   it.each([
     ['ECMAScript modules', '{"type": "module"}'],
     ['CommonJS', '{}'],

@@ -42,6 +42,21 @@ describe('tock jobs', () => {
     expect(stdout).not.toMatch(/[│─]/);
   });
 
+  it.each(['jobs', 'status'])(
+    'refuses a service that is not there, and names those that are: %s',
+    async command => {
+      const env = { TOCK_SERVICE: 'mailer' };
+      await harness.tock(['tick'], { env });
+      const misspelt = await harness.tock([command, '--service', 'mialer']);
+      expect(misspelt).toMatchObject({ code: 2, stdout: '' });
+      expect(misspelt.stderr).toContain('there is no service "mialer" in the database; did you mean mailer?');
+      const unknown = await harness.tock([command, '--service', 'x']);
+      expect(unknown.stderr).toContain('there is no service "x" in the database: there are mailer');
+      for (const service of ['mailer', ''])
+        expect(await harness.tock([command, '--service', service])).toMatchObject({ code: 0, stderr: '' });
+    },
+  );
+
   it('says which module it has read, and warns where the source beside it is newer', {
     tags: 'check',
   }, async () => {

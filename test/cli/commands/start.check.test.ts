@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { removeEmbeddedServer, startEmbeddedServer } from '../../../src/embedded/embedded-server.js';
 import { openOnce } from '../../support/open.js';
 import { type InTerminal, openCliHarness, until, untilFile } from '../cli-harness.js';
 
@@ -109,6 +110,25 @@ describe('tock start', () => {
     expect(code).toBe(1);
     expect(stdout).not.toContain('stopped:');
     expect(await harness.json(['show', id])).toMatchObject({ run: { status: 'running' } });
+  });
+
+  it('stops the embedded server on a second signal too', async () => {
+    const folder = path.join(harness.folder, 'embedded');
+    const env = { DATABASE_URL: '', TOCK_DATABASE: 'embedded', TOCK_DATA: folder };
+    const { child, printed, ended } = harness.begin(['start'], { env });
+    await until('it says that it is running', () => printed.stdout.includes('Ctrl-C'));
+    const started = path.join(harness.folder, 'embedded-started');
+    const payload = JSON.stringify({ started, until: 'never' });
+    await harness.tock(['run', 'patient', '--payload', payload], { env });
+    await untilFile(started);
+    child.kill('SIGINT');
+    await until('it says what it waits for', () => printed.stdout.includes('stopping: waiting'));
+    child.kill('SIGINT');
+    expect((await ended).code).toBe(1);
+    const server = await startEmbeddedServer({ folder });
+    await server.stop();
+    await removeEmbeddedServer(folder);
+    expect(server.startedHere).toBe(true);
   });
 
   it('takes the two signals that npm makes of one Ctrl-C for one', async () => {

@@ -1,4 +1,5 @@
 // Model: what the doctor's checks decide from what was read.
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { fine, joined, unknown, worstOf, wrong } from '../../../src/model/doctor/check.js';
 import {
@@ -17,6 +18,7 @@ import {
   checkPooler,
   checkRights,
   checkSchema,
+  workerGrants,
 } from '../../../src/model/doctor/server-checks.js';
 import { checkSettings } from '../../../src/model/doctor/settings.js';
 import {
@@ -130,6 +132,19 @@ describe('the server', () => {
     const found = checkRights({ role: 'a"b$c', missing: ['insert on ticks', 'a', 'b', 'c', 'd', 'e'] });
     expect(found.text).toBe('the role a"b$c cannot tick, for want of insert on ticks, a, b, c and 2 more');
     expect(found.command).toContain(String.raw`grant usage on schema tock to \"a\"\"b\$c\"`);
+  });
+
+  it('names all the grants of a worker that the documentation lists, for the owner to give', () => {
+    const text = readFileSync('docs/database.md', 'utf8');
+    const listed = [
+      ...text
+        .slice(0, text.indexOf('-- The enqueuer'))
+        .matchAll(/^(?:grant|revoke|alter) .*tock_worker(?=;$)/gm),
+    ];
+    expect(workerGrants('tock_worker')).toEqual(listed.map(([each]) => each));
+    expect(listed).toHaveLength(12);
+    const { command } = checkRights({ role: 'tock_worker', missing: ['insert on ticks'] });
+    expect(command).toMatch(/^psql "\$OWNER_DATABASE_URL" -c "grant usage on schema tock to /);
   });
 
   it.each([

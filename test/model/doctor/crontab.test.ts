@@ -7,6 +7,7 @@ import {
   findTickLines,
   isInCache,
   tickLineFor,
+  urlFileOf,
   versionManagerOf,
 } from '../../../src/model/doctor/crontab.js';
 import type { LastTick } from '../../../src/model/scheduler-view.js';
@@ -40,6 +41,21 @@ const system = (text: string) => [{ source: '/etc/cron.d/app', hasUser: true, te
 const lines = (text: string) => findTickLines(user(text)).map(({ when, command }) => [when, command]);
 const check = (text: string, ticks: readonly LastTick[] = [], checkout = CHECKOUT) =>
   checkCrontab(user(text), checkout, { ticks, at: NOW });
+
+describe('urlFileOf', () => {
+  it.each(['/etc/tock/url', `/srv/it's 100% mine/url`])('reads what tickLineFor has written: %s', file => {
+    expect(urlFileOf(tickLineFor({ ...CHECKOUT, variables: { DATABASE_URL_FILE: file } }))).toBe(file);
+  });
+
+  it.each([
+    ['* * * * * DATABASE_URL_FILE="/a b" tock tick', '/a b'],
+    [String.raw`* * * * * DATABASE_URL_FILE=/a\ b tock tick`, '/a b'],
+    ['* * * * * tock tick', null],
+    ['* * * * * MY_DATABASE_URL_FILE=/a tock tick', null],
+  ])('reads what people write: %s', (line, file) => {
+    expect(urlFileOf(line)).toBe(file);
+  });
+});
 
 describe('findTickLines', () => {
   it.each([

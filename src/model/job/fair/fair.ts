@@ -76,7 +76,7 @@ export function readFairOption(
   fair: FairOption,
   code: TockErrorCode = 'TOCK_BAD_JOB',
 ): Omit<FairScope, 'rate'> {
-  checkOptions(fair, FAIR, 'fair', code);
+  checkOptions(fair, FAIR, 'fair', code, "{ key: '$.tenant' }");
   const path = readKeyPath(fair.key, 'fair.key', code);
   return { path, limit: fair.limit === undefined ? null : checkKeyLimit(fair.limit, 'fair.limit', code) };
 }
@@ -88,7 +88,13 @@ export function checkKeyLimit(limit: unknown, what: string, code: TockErrorCode)
 
 /** @throws TockError of the code; TOCK_BAD_DURATION */
 export function readKeyRate(rate: KeyRate, code: TockErrorCode, known = KEY_RATE): StoredRate {
-  checkOptions(rate, known, 'rate', code);
+  checkOptions(
+    rate,
+    known,
+    'rate',
+    code,
+    `{ limit: 5, per: '1s'${known.has('key') ? ", key: '$.tenant'" : ''} }`,
+  );
   const limit = wholeNumber(rate.limit, 1_000_000, 'rate.limit', code);
   const perMs = parseDuration(rate.per, 'rate.per');
   if (perMs < 1) throw new TockError(code, 'rate.per must be longer than 0');

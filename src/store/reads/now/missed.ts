@@ -4,7 +4,7 @@
 import type { Session } from '../../connection/database.js';
 import { statement } from '../../connection/statement.js';
 import { instant } from '../../connection/values/readable-instant.js';
-import { SILENCES } from '../ticks.js';
+import { beganAt, SILENCES } from '../ticks.js';
 
 /** For so long after its end. */
 const HOURS = 24;
@@ -24,7 +24,7 @@ export type MissedCause = 'silence' | 'freeze' | 'pause';
 
 // Silences come first: of a freeze in which nothing ticked, they tell more.
 const OUTAGES = `
-  select o.* from (
+  select o.*, case o.cause when 'silence' then ${beganAt('o."from"', 'o.until')} else o."from" end as began from (
     select 1 as rank, 'silence' as cause, s."from", s.until, s.until as over_at from (${SILENCES}) s
     union all
     select 2, 'freeze', f.began_at, f.until, coalesce(f.ended_at, f.until) from tock.freezes f where f.until <= tock.now()) o
@@ -42,7 +42,7 @@ const COUNT = `case when f.skip_reason = 'deadline' then 1 else f.occurrence_cou
 const GAPS = `
 outages as materialized (${OUTAGES}
 ), skipped as materialized (
-  select o.rank, o.cause, o."from", o.until, r.* from outages o cross join lateral (
+  select o.rank, o.cause, o.began as "from", o.until, r.* from outages o cross join lateral (
     select ${ROW}, ${FIRST} as first, ${COUNT} from tock.job_runs_finished f
     where f.finished_at > greatest(o."from", o.until - interval '${CAUGHT_UP_WITHIN}') and f.finished_at < o.over_at + interval '${CAUGHT_UP_WITHIN}'
       and f.status = 'skipped' and f.skip_reason in ('catchup', 'deadline') and f.scheduled_for >= o."from" and ${FIRST} <= o.until
