@@ -134,7 +134,7 @@ async function filesImportedLate() {
   for (const name of await readdir('src', { recursive: true })) {
     if (!/\.tsx?$/.test(name)) continue;
     const file = path.join(root, 'src', name);
-    for (const [, to] of (await readFile(file, 'utf8')).matchAll(/\bimport\('(\.[^']+)\.js'\)/g))
+    for (const [, to] of (await readFile(file, 'utf8')).matchAll(/\bimport\(\s*'(\.[^']+)\.js'\s*\)/g))
       found.add(`${path.join(path.dirname(file), to)}.ts`);
   }
   return found;

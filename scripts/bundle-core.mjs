@@ -43,6 +43,12 @@ export const core = {
       if (errors.length > 0) return;
       const made = Object.entries(metafile.outputs);
       const [chunk, { exports, imports }] = made.find(([, { inputs }]) => inputs[CORE_SOURCE] !== undefined);
+      // It would be bundled into the core too, and there would be two of each class.
+      for (const { path: other, kind } of imports)
+        if (kind === 'import-statement' && Object.keys(metafile.outputs[other]?.inputs ?? {}).length > 0)
+          throw new Error(
+            `${Object.keys(metafile.outputs[other].inputs).join(', ')} is in no file with ${CORE_SOURCE}: something that is imported late does not reach that`,
+          );
       const file = await writeCore(chunk, imports, outdir);
       const entry = file.replace('.cjs', '-entry.cjs');
       // Without `__esModule`: what turns the files that import it into CommonJS, as Jest does, takes it whole too.

@@ -31,6 +31,7 @@ describe('mayDo', () => {
         'fail',
         'extend',
         'runs.retry',
+        'runs.edit',
         'runs.cancel',
         'schedules.pause',
         'schedules.resume',
@@ -118,7 +119,7 @@ describe('checkOperator', () => {
 
 describe('actionsNamed', () => {
   it.each([
-    ['runs', ['runs.retry', 'runs.cancel']],
+    ['runs', ['runs.retry', 'runs.edit', 'runs.cancel']],
     ['runs.retry', ['runs.retry']],
     ['prune', ['prune']],
     ['run', []],
