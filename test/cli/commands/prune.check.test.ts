@@ -30,6 +30,7 @@ describe('tock prune', () => {
     const flags = ['--keep', '30d', '--keep-succeeded', '7d', '--keep-dead', '9000d', '--partition', 'month'];
     const { code, stdout, stderr } = await harness.tock(['prune', ...flags]);
     expect(stdout.trim().split('\n')).toEqual([
+      expect.stringMatching(/^keeps succeeded runs for 7d, dead runs for 9000d, /),
       'dropped 1 partition: job_runs_finished_2020_01',
       'kept 1 run of them: runs in their state are kept longer',
       'deleted 0 runs, 0 keys and 0 effects in batches',
