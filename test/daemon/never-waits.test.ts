@@ -127,7 +127,7 @@ describe('a run that is due starts while a worker has room', () => {
     expect(most(waited(from, ...four))).toBeLessThanOrEqual(COMPLETE_MS);
   });
 
-  it('which a daemon gives back that stops', async () => {
+  it('which a daemon gives back that stops', { tags: 'check' }, async () => {
     const first = await startWarm({ concurrency: 4 });
     const four = ['a', 'b', 'c', 'd'];
     for (const as of four) await test.tock.enqueue(long, { as, ms: 600_000 });
@@ -144,22 +144,26 @@ describe('a run that is due starts while a worker has room', () => {
     expect(most(waited(from, ...four))).toBeLessThanOrEqual(COMPLETE_MS);
   });
 
-  it.each([true, false])('which is enqueued for the past (the daemon listens: %s)', async listen => {
-    await startWarm({ listen });
-    const waits: number[] = [];
-    for (let n = 0; n < 8; n++) {
-      const three = ['x', 'y', 'z'].map(each => `${each}${n}`);
-      const from: number[] = [];
-      for (const as of three) {
-        from.push(now());
-        await test.tock.enqueue(noted, { as }, { runAt: at(-3_600_000) });
-        await pass(n * 12);
+  it.each([true, false])(
+    'which is enqueued for the past (the daemon listens: %s)',
+    { tags: 'check' },
+    async listen => {
+      await startWarm({ listen });
+      const waits: number[] = [];
+      for (let n = 0; n < 8; n++) {
+        const three = ['x', 'y', 'z'].map(each => `${each}${n}`);
+        const from: number[] = [];
+        for (const as of three) {
+          from.push(now());
+          await test.tock.enqueue(noted, { as }, { runAt: at(-3_600_000) });
+          await pass(n * 12);
+        }
+        await pass(60_000);
+        waits.push(...three.map((as, index) => (begun[as] ?? Number.NaN) - (from[index] ?? 0)));
       }
-      await pass(60_000);
-      waits.push(...three.map((as, index) => (begun[as] ?? Number.NaN) - (from[index] ?? 0)));
-    }
-    expect(most(waits)).toBeLessThanOrEqual(COMPLETE_MS);
-  });
+      expect(most(waits)).toBeLessThanOrEqual(COMPLETE_MS);
+    },
+  );
 
   it.each([
     ['though nobody told the daemon, which slept', false, undefined],
@@ -176,19 +180,23 @@ describe('a run that is due starts while a worker has room', () => {
     expect(most(waited(from, 'late'))).toBeLessThanOrEqual(BACKSTOP_MS);
   });
 
-  it.each([true, false])('once the rate of its key allows it (the daemon listens: %s)', async listen => {
-    await test.sql(
-      `insert into tock.fair_scopes (queue, path, rate_count, rate_period_ms, rate_burst) values ('mail', '$.key', 1, 700, 1)`,
-    );
-    await startWarm({ listen });
-    await test.tock.enqueue(long, { as: 'keeps the daemon busy' });
-    const five = [0, 1, 2, 3, 4].map(n => `mail ${n}`);
-    for (const as of five) await test.tock.enqueue(noted, { as, key: 'a' }, { queue: 'mail' });
-    await pass(6000);
-    const [first = 0] = waited(0, ...five);
-    const waits = waited(first, ...five).map((ms, n) => ms - 700 * n);
-    expect(most(waits)).toBeLessThanOrEqual(100);
-  });
+  it.each([true, false])(
+    'once the rate of its key allows it (the daemon listens: %s)',
+    { tags: 'check' },
+    async listen => {
+      await test.sql(
+        `insert into tock.fair_scopes (queue, path, rate_count, rate_period_ms, rate_burst) values ('mail', '$.key', 1, 700, 1)`,
+      );
+      await startWarm({ listen });
+      await test.tock.enqueue(long, { as: 'keeps the daemon busy' });
+      const five = [0, 1, 2, 3, 4].map(n => `mail ${n}`);
+      for (const as of five) await test.tock.enqueue(noted, { as, key: 'a' }, { queue: 'mail' });
+      await pass(6000);
+      const [first = 0] = waited(0, ...five);
+      const waits = waited(first, ...five).map((ms, n) => ms - 700 * n);
+      expect(most(waits)).toBeLessThanOrEqual(100);
+    },
+  );
 
   it('which was materialized, though the daemon that did so is full', async () => {
     await startWarm();

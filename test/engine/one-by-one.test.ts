@@ -51,7 +51,7 @@ describe('runs whose rows nothing can change', () => {
     expect(await statuses('cursed')).toEqual(Array.from({ length: 15 }, () => 'queued'));
   });
 
-  it('do not hold up a reaping of those behind them', async () => {
+  it('do not hold up a reaping of those behind them', { tags: 'check' }, async () => {
     const columns = ', fence, locked_by, locked_until, started_at, attempts';
     const values = `, 1, '${WORKER}', tock.now() - interval '1 minute', tock.now() - interval '1 hour', 1`;
     await add('cursed', 505, columns, values);

@@ -132,7 +132,9 @@ describe('the longest time', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('is that of all processes of one host and folder, and of those that were stopped', async () => {
+  it('is that of all processes of one host and folder, and of those that were stopped', {
+    tags: 'check',
+  }, async () => {
     await ended(500);
     await test.another({ connections: 1, retention: { keep: '700d' } }).tick();
     const one = { ...ARCHIVE, connections: 1, retention: { keep: '800d' } };
@@ -236,7 +238,7 @@ describe('a turn', () => {
 });
 
 describe('a daemon', () => {
-  it('rests nineteen times as long as each batch takes, and runs go on', async () => {
+  it('rests nineteen times as long as each batch takes, and runs go on', { tags: 'check' }, async () => {
     await test.sql(
       `insert into tock.job_keys (idempotency_key, run_id, created_at)
        select 'key-' || i, -i, '2029-01-01' from generate_series(1, 12000) i`,
@@ -261,7 +263,9 @@ describe('a daemon', () => {
 describe('the doctor', () => {
   const retention = async () => (await test.tock.doctor()).checks.find(({ code }) => code === 'keys');
 
-  it('prints the owner’s line after two days in which nobody pruned, though somebody ticked', async () => {
+  it('prints the owner’s line after two days in which nobody pruned, though somebody ticked', {
+    tags: 'check',
+  }, async () => {
     await tickWithWork();
     await test.tock.prune();
     await ended(-30);
