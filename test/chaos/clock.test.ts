@@ -56,13 +56,15 @@ async function farTimes(): Promise<string[]> {
     select c.table_name as place, c.column_name as name from information_schema.columns c
     join information_schema.tables t using (table_schema, table_name)
     where c.table_schema = 'tock' and c.data_type = 'timestamp with time zone' and t.table_type = 'BASE TABLE'
-      and table_name not in ('test_clock', 'migrations') and column_name <> 'hours_until'`);
+      and table_name not in ('test_clock', 'migrations', 'upkeep') and column_name <> 'hours_until'`);
   const times = columns.map(
     ({ place, name }) => `select '${place}.${name}' as place, "${name}" as at from tock."${place}"`,
   );
   times.push(
     // A whole hour: the one that is under way, or the one before it where a new one has just begun.
     `select 'figures_progress.hours_until', case when hours_until between now() - interval '70 minutes' and now() then now() else hours_until end from tock.figures_progress`,
+    // The turn of retention comes again after 22 hours.
+    `select 'upkeep.' || kind, case when at - now() between interval '21:55' and interval '22:05' then now() else at end from tock.upkeep`,
     `select 'errors.at', (e ->> 'at')::timestamptz from tock.job_runs, jsonb_array_elements(errors) e`,
     `select 'key ' || idempotency_key, substring(idempotency_key from 'cron:\\d+:(.*)')::timestamptz from tock.job_runs where idempotency_key like 'cron:%'`,
   );
