@@ -109,7 +109,7 @@ export function jsonText(value: unknown, indent?: number): string {
 /** All that follow `tock`; a test compares them with the program's. */
 export const COMMANDS =
   'adopt alerts audit backfill calendar cancel capacity complete completion crontab dashboard deploy ' +
-  'doctor emit errors exec fail freeze group import init jobs key mcp metrics migrate move next pause ' +
+  'doctor edit emit errors exec fail freeze group import init jobs key mcp metrics migrate move next pause ' +
   'plan prove prune queue relay reset-cursor resume retry run runs schedule schema show simulate skip ' +
   'start status thaw tick uninstall why zones';
 

@@ -1726,6 +1726,10 @@ delete from tock.job_slots s where not exists (
   select from tock.job_runs_live r
   where r.id = s.run_id and (r.status = 'running' or (s.concurrency_key like 'definition:%' or s.concurrency_key like '~!%')));
 
+-- hand-definitions-over
+update tock.job_definitions d set service = $1, queue = u.queue
+from unnest($2::bigint[], $3::text[]) u(id, queue) where d.id = u.id;
+
 -- hand-off
 with outcome as materialized (
   select * from unnest($1::bigint[], $2::float8[], $3::text[]) as o(id, lease_ms, handed_to)

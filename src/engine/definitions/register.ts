@@ -254,13 +254,12 @@ async function sync(
     return Math.max(from, row?.cursor_ms ?? 0);
   };
   const isWritten = new Set([...added, ...changed].map(nameOf));
-  const taken = existing.filter(row => row.service !== service && !isWritten.has(row.name));
-  if (taken.length > 0)
-    await handToService(
-      session,
-      service,
-      taken.map(row => row.id),
-    );
+  const taken = definitions.flatMap(({ columns: { name, queue } }) => {
+    const row = byName.get(name);
+    if (row === undefined || isWritten.has(name)) return [];
+    return row.service === service && row.queue === queue ? [] : { id: row.id, queue };
+  });
+  if (taken.length > 0) await handToService(session, service, taken);
   const written = dated.filter(each => isWritten.has(nameOf(each)));
   if (written.length > 0) {
     const edits = written.flatMap(each => {

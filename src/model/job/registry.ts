@@ -84,8 +84,8 @@ export function createRegistry(
         `onDead of job ${name} names ${quote(target)}, which is not among the jobs`,
       );
   }
-  const definitions = [...byName.values()]
-    .flatMap(job => [describeDefinition(job), ...describeAliases(job)])
+  const definitions = jobs
+    .flatMap(job => (job.isDeclared ? [] : describeIn(service, job)))
     .sort((a, b) => (a.columns.name < b.columns.name ? -1 : 1));
   for (const { columns } of definitions) refuseAliases(columns, aliases);
   const timeless = definitions.flatMap(({ columns }) => (hasTimes(columns) ? [] : [columns.name]));
@@ -95,9 +95,12 @@ export function createRegistry(
   );
   if (circle) throw circleError(circle);
   const fairScopes = fairScopesOf(byName);
-  const stated = [...fairScopes, ...[...queues].map(([name, settings]) => ['queue', name, settings])].map(
-    each => JSON.stringify(each),
-  );
+  const shared = definitions.filter(({ columns }) => service !== '' && columns.queue === DEFAULT_QUEUE);
+  const stated = [
+    ...fairScopes,
+    ...[...queues].map(([name, settings]) => ['queue', name, settings]),
+    ...shared.map(({ columns }) => [DEFAULT_QUEUE, columns.name]),
+  ].map(each => JSON.stringify(each));
   return {
     jobs: byName,
     declared,
@@ -112,6 +115,15 @@ export function createRegistry(
 /** The job in a service: one that states no queue has the service's own. */
 export const withQueue = (job: AnyJob, service: string): AnyJob =>
   service === '' || job.queue !== undefined ? job : { ...job, queue: defaultQueue(service) };
+
+/** A definition, and those of the aliases. That a service has a default queue of its own changes none. */
+function describeIn(service: string, job: AnyJob): DescribedDefinition[] {
+  const queue = withQueue(job, service).queue ?? DEFAULT_QUEUE;
+  return [describeDefinition(job), ...describeAliases(job)].map(({ columns, fingerprint }) => ({
+    columns: { ...columns, queue },
+    fingerprint,
+  }));
+}
 
 function fairScopesOf(jobs: ReadonlyMap<string, AnyJob>): Map<string, FairScope> {
   const scopes = [...jobs.values()].flatMap(job => {

@@ -143,14 +143,26 @@ export async function renameDefinition(
   await RENAME.run(session, { services, from, to });
 }
 
-/** These are the service's from now on. They keep their version, and all that is theirs. */
+const HAND_OVER = statement<
+  { readonly service: string; readonly ids: readonly string[]; readonly queues: readonly string[] },
+  never
+>(
+  'hand-definitions-over',
+  `update tock.job_definitions d set service = :service, queue = u.queue
+from unnest(:ids::bigint[], :queues::text[]) u(id, queue) where d.id = u.id`,
+);
+
+/**
+ * These are the service's from now on, in these queues: default ones may be its own. They keep their version,
+ * and all that is theirs.
+ */
 export async function handToService(
   session: Session,
   service: string,
-  ids: readonly string[],
+  definitions: readonly { readonly id: string; readonly queue: string }[],
 ): Promise<void> {
-  const query = update.set({ service }).where(eb => isAnyOf(eb.ref('d.id'), ids, 'bigint'));
-  await runQuery(session, query);
+  const ids = definitions.map(({ id }) => id);
+  await HAND_OVER.run(session, { service, ids, queues: definitions.map(({ queue }) => queue) });
 }
 
 /** Marks definitions that code no longer has. */

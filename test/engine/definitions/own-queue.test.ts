@@ -51,6 +51,35 @@ describe('a job of a named service that states no queue', () => {
     expect(await queueOf(id)).toBe(queue);
   });
 
+  it('gets it, and loses it, with the name of its service; its version stays, and what it has made is not withdrawn', async () => {
+    const own = [
+      job('invoice', { schedule: { cron: '* * * * *', jitter: '10m' } }),
+      job('dun', { queue: 'mails' }),
+    ];
+    await of('', own).register();
+    await test.advance('1m');
+    await of('', own).tick();
+    const stored = async () =>
+      await test.sql(
+        `select d.name, d.queue, d.version, (select count(*)::integer from tock.job_runs r where r.definition_id = d.id and r.status = 'skipped') as skipped
+         from tock.job_definitions d order by d.name`,
+      );
+    const named = (queue: string) => [
+      { name: 'dun', queue: 'mails', version: 1, skipped: 0 },
+      { name: 'invoice', queue, version: 1, skipped: 0 },
+    ];
+    expect(await stored()).toEqual(named('default'));
+    expect(await of('billing', own).register()).toMatchObject({ status: 'registered', changed: [] });
+    expect(await stored()).toEqual(named('default:billing'));
+    const stated = own.map(each => (each.name === 'invoice' ? { ...each, queue: 'default' } : each));
+    await of('billing', stated).register();
+    expect(await stored()).toEqual(named('default'));
+    await of('billing', own).register();
+    await test.advance('6m');
+    expect(await of('', own).register()).toMatchObject({ status: 'registered', changed: [] });
+    expect((await stored()).map(({ queue }) => queue)).toEqual(['mails', 'default']);
+  });
+
   it('may not be taken from limits that the code states of the queue default', () => {
     const queues = [defineQueue({ name: 'default', concurrency: 2 })];
     expect(() => of('billing', [job('invoice')], { queues })).toThrow(
