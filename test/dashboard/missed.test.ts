@@ -51,7 +51,7 @@ const hours = (...names: [string, string][]) => names.map(([name, hour]) => ({ n
 
 describe('Now', () => {
   const altered = openForEach(() => openTestTock(JOBS));
-  it('comes without the line where what was left out cannot be read', async () => {
+  it('comes without the line where what was left out cannot be read', { tags: 'check' }, async () => {
     const own = openPages(altered.tock);
     await altered.sql('alter table tock.job_exceptions rename column scheduled_for to other');
     expect((await own.get('/backfill')).status).toBe(503);
@@ -118,7 +118,7 @@ describe('Now', () => {
     );
   });
 
-  it('counts only what has no run yet', async () => {
+  it('counts only what has no run yet', { tags: 'check' }, async () => {
     await outage();
     await test.tock.schedules.backfill('latest', {
       from: '2026-03-10T04:00:00Z',
@@ -142,7 +142,7 @@ describe('Now', () => {
     expect(await line()).toContain('from 02:15 to 02:21, 5 occurrences of 1 schedule were left out.');
   });
 
-  it('leaves out what is outside of the window of its schedule', async () => {
+  it('leaves out what is outside of the window of its schedule', { tags: 'check' }, async () => {
     await test.setClock('2026-03-10T02:01:00Z');
     const office = { ...hourly, job: 'none', catchup: 'none', window: '09:00-17:00' } as const;
     await test.tock.schedules.upsert({ name: 'office', ...office, outsideWindow: 'skip' });
@@ -152,7 +152,9 @@ describe('Now', () => {
     expect(textOf(await pages.html('/backfill'))).not.toContain('office');
   });
 
-  it('says nothing of what cannot be made: it was moved, or its schedule has been edited', async () => {
+  it('says nothing of what cannot be made: it was moved, or its schedule has been edited', {
+    tags: 'check',
+  }, async () => {
     await tickAt('02:01:00');
     for (const name of JOBS.map(job => job.name)) await test.tock.schedules.pause(name);
     await test.tock.schedules.upsert({ name: 'moved', job: 'none', cron: '0 1 * * *', catchup: 'none' });
@@ -364,7 +366,9 @@ describe('the backfill of what was missed', () => {
     expect(await line()).toMatch(/, 15 910 occurrences of 6 schedules/);
   });
 
-  it('names a command for each span, and none that would make what an operator has skipped', async () => {
+  it('names a command for each span, and none that would make what an operator has skipped', {
+    tags: 'check',
+  }, async () => {
     await test.setClock('2026-03-10T02:01:00Z');
     const often = { job: 'none', every: '2s', catchup: 'none' } as const;
     for (const name of ['few', 'many']) await test.tock.schedules.upsert({ name, ...often });

@@ -76,7 +76,7 @@ describe('tock jobs', () => {
     await rm(source);
   });
 
-  it('prints the same as a document', async () => {
+  it('prints the same as a document', { tags: 'check' }, async () => {
     const { jobs } = await harness.json<{ jobs: Record<string, unknown>[] }>(['jobs']);
     expect(jobs.find(({ name }) => name === 'nightly')).toMatchObject({
       job: 'nightly',
@@ -93,7 +93,7 @@ describe('tock jobs', () => {
     });
   });
 
-  it('distinguishes a registered job from one that is only beyond the limit', async () => {
+  it('distinguishes a registered job from one that is only beyond the limit', { tags: 'check' }, async () => {
     const { stdout } = await harness.tock(['jobs', '--limit', '2']);
     expect(stdout).not.toContain('not registered yet');
     expect(stdout).toContain('only the 2 definitions that are due next');
