@@ -111,7 +111,6 @@ describe('what npm test executes', () => {
       'test/model/': 'values that are read, and no leases',
       'test/types.test.ts': 'the same',
       'test/engine/relay/read-answer.test.ts': 'the same',
-      'test/cli/commands/relay.check.test.ts': 'the same',
     };
     expect(breaches(LEASES, reasons)).toEqual([]);
   });
