@@ -255,7 +255,7 @@ async function examineSchema({ database }: Engine): Promise<Finding> {
 
 async function upkeep({ database }: Engine, schema: Finding): Promise<Finding> {
   try {
-    return checkUpkeep(await readUpkeepKinds(database));
+    return checkUpkeep(await readUpkeepKinds(database)) ?? schema;
   } catch (error) {
     // That a right is missing, another check says.
     if (isForbidden(error)) return schema;
