@@ -129,7 +129,7 @@ const METHODS = {
   'runs.retryMany': optionNames<RetryManyOptions>({ ...MANY, attempts: true, rate: true }),
   'runs.cancelMany': optionNames<CancelManyOptions>({ ...MANY, reason: true }),
   'runs.retry': optionNames<RetryOptions>({ attempts: true }),
-  'runs.edit': optionNames<EditOptions>({ payload: true, fence: true, attempts: true }),
+  'runs.edit': optionNames<EditOptions>({ payload: true, fence: true, status: true, attempts: true }),
   retryGroup: optionNames<RetryOptions>({ attempts: true }),
   cancelGroup: optionNames<CancelOptions>({ reason: true }),
   'runs.cancel': optionNames<CancelOptions>({ reason: true }),

@@ -39,11 +39,15 @@ describe('the page that edits a run', () => {
     expect(words(form.text)).toContain('It is dead: with another payload it is retried at once');
     expect(form.text).toContain('{\n  &quot;n&quot;: 1,\n  &quot;to&quot;: &quot;&lt;ann&gt;&quot;\n}');
     expect(form.text).toContain('name="fence" value="4"');
-    const { status, to, flash } = await pages.post('/runs/1/edit', { payload: '{"to": "bob"}', fence: '4' });
+    const { status, to, flash } = await pages.post('/runs/1/edit', {
+      payload: '{"to": "bob"}',
+      fence: '4',
+      status: 'dead',
+    });
     expect([status, to, flash]).toEqual([303, '/runs/1', 'ok:Run 1 has another payload, and is queued.']);
     expect(await test.tock.runs.get('1')).toMatchObject({ status: 'queued', payload: { to: 'bob' } });
     // What was sent twice, or from an old page.
-    const late = await pages.post('/runs/1/edit', { payload: '{"to": "cid"}', fence: '4' });
+    const late = await pages.post('/runs/1/edit', { payload: '{"to": "cid"}', fence: '4', status: 'dead' });
     expect([late.status, words(late.text)]).toEqual([409, expect.stringContaining('has moved on since')]);
     expect(await payloadOf('1')).toEqual({ to: 'bob' });
   });
@@ -54,7 +58,7 @@ describe('the page that edits a run', () => {
     ['{"to": "a", "n": 12345678901234567890}', 'would lose digits on the way'],
   ])('keeps what was written, and says what is wrong with it: %s', async (payload, message) => {
     await addRuns(test, { job: 'mail', payload: '{"to": "ann"}' });
-    const { status, text } = await pages.post('/runs/1/edit', { payload, fence: '0' });
+    const { status, text } = await pages.post('/runs/1/edit', { payload, fence: '0', status: 'queued' });
     expect([status, words(text)]).toEqual([400, expect.stringContaining(message)]);
     expect(words(text)).toContain(payload);
     expect(await payloadOf('1')).toEqual({ to: 'ann' });
@@ -88,7 +92,9 @@ describe('the page that edits a run', () => {
     const others = pagesOf(test.tock, as);
     expect((await others.get('/runs/1')).text).not.toContain('/edit"');
     expect((await others.get('/runs/1/edit')).text).not.toContain('secret');
-    expect((await others.post('/runs/1/edit', { payload: '{"to": "x"}', fence: '4' })).status).toBe(403);
+    expect(
+      (await others.post('/runs/1/edit', { payload: '{"to": "x"}', fence: '4', status: 'dead' })).status,
+    ).toBe(403);
     expect(await payloadOf('1')).toEqual({ to: 'secret' });
   });
 });

@@ -1158,7 +1158,7 @@ order by d.id;
 -- edit-run
 with target as materialized (
   select r.id, r.status, r.queue, r.job, r.blocked_on, r.slot_keys, r.slot_limits from tock.job_runs r
-  where r.id = $1 and r.fence = $2 and r.status in ('queued', 'failed', 'dead', 'cancelled') and r.trigger <> 'exec'
+  where r.id = $1 and r.fence = $2 and r.status = $3 and r.status in ('queued', 'failed', 'dead', 'cancelled') and r.trigger <> 'exec'
   for update
 ), kept as materialized (
   select array_agg(u.key order by u.place) as keys, array_agg(u.most order by u.place) as limits
@@ -1166,12 +1166,12 @@ with target as materialized (
   where u.key not like 'job:%' and u.key not like '~%'
 ), needed as materialized (
   select t.*, f.keys as new_keys, f.keys is distinct from t.slot_keys as differs, tock.fair_limits(f.keys, k.limits) as new_limits
-  from target t cross join kept k cross join lateral (select tock.fair_slots(k.keys, t.queue, t.job, $3::jsonb) as keys offset 0) f
+  from target t cross join kept k cross join lateral (select tock.fair_slots(k.keys, t.queue, t.job, $4::jsonb) as keys offset 0) f
 ), held as materialized (
   select min(s.concurrency_key) as key from tock.job_slots s join needed n on n.id = s.run_id
   where s.concurrency_key <> all (coalesce(n.new_keys, '{}'))
 ), edited as (
-  update tock.job_runs r set payload = $3::jsonb, fence = r.fence + 1, slot_keys = n.new_keys, slot_limits = n.new_limits,
+  update tock.job_runs r set payload = $4::jsonb, fence = r.fence + 1, slot_keys = n.new_keys, slot_limits = n.new_limits,
     blocked_on = case when not n.differs or r.blocked_on like 'code:%' then r.blocked_on
       when r.status in ('queued', 'failed') and n.new_keys[1] like '~%' then n.new_keys[1] end,
     unblocked_on = case when not n.differs then r.unblocked_on end

@@ -6,7 +6,7 @@ import { inexactNumber } from '../../model/job/payload/exact-numbers.js';
 import { quote } from '../../model/names.js';
 import { includesRole } from '../../model/operator.js';
 import type { RunRecord } from '../../model/run/run-record.js';
-import { isFinished, TRANSITIONS } from '../../model/run/states.js';
+import { isFinished, RUN_STATUSES, TRANSITIONS } from '../../model/run/states.js';
 import { flash } from '../flash.js';
 import { Page } from '../layout/page.js';
 import { Sheet, StatusPill } from '../layout/parts.js';
@@ -28,11 +28,16 @@ export function addEditPage(app: App): void {
   app.post('/runs/:id/edit', async c => {
     const view = c.get('view');
     const id = readRunId(c.req.param('id'));
-    const { payload: text = '', fence } = await c.req.parseBody();
-    if (typeof text !== 'string' || typeof fence !== 'string')
-      throw new TockError('TOCK_BAD_OPTION', 'the form has a payload and a fence, as text');
+    const { payload: text = '', fence, status } = await c.req.parseBody();
+    const read = RUN_STATUSES.find(each => each === status);
+    if (typeof text !== 'string' || typeof fence !== 'string' || read === undefined)
+      throw new TockError('TOCK_BAD_OPTION', 'the form has a payload, a fence and a status, as text');
     try {
-      const run = await view.tock.runs.edit(id, { payload: readJson(text), fence: Number(fence) });
+      const run = await view.tock.runs.edit(id, {
+        payload: readJson(text),
+        fence: Number(fence),
+        status: read,
+      });
       flash(c, `Run ${id} has another payload, and is ${run.status}.`);
       return c.redirect(view.link(`/runs/${id}`), 303);
     } catch (error) {
@@ -100,6 +105,7 @@ async function showForm(c: Handler, refused: { readonly text: string; readonly m
             </p>
           )}
           <input type="hidden" name="fence" value={String(run.fence)} />
+          <input type="hidden" name="status" value={run.status} />
           <label class="entry wide">
             Payload, as JSON
             <textarea

@@ -19,7 +19,7 @@ import { findRun, notRepeatable, refusedRetry } from './runs.js';
  * checked by the job's schema. The limits that it decides hold as for a new run; key, queue, attempts and
  * steps that are kept stay.
  *
- * One transaction, which locks the run. A claim, retry or edit since the run was read raises its fence: then
+ * One transaction, which locks the run. If it was claimed, cancelled, retried or edited since it was read,
  * nothing is changed.
  * @throws TockError TOCK_NOT_FOUND; TOCK_UNKNOWN_JOB, TOCK_BAD_PAYLOAD; TOCK_VERSION_CONFLICT; TOCK_BAD_STATE
  * for a run that runs, has succeeded or was skipped; TOCK_FORBIDDEN for who may not see payloads
@@ -27,7 +27,7 @@ import { findRun, notRepeatable, refusedRetry } from './runs.js';
 export async function edit(
   engine: Engine,
   id: string,
-  { payload, fence, attempts }: EditOptions,
+  { payload, fence, status, attempts }: EditOptions,
 ): Promise<RunRecord> {
   const { database, operator, registry, settings } = engine;
   if (operator?.seesPayloads === false)
@@ -43,17 +43,17 @@ export async function edit(
   const most = attempts === undefined ? null : checkMaxAttempts(attempts);
   const before = await findRun(database, id);
   const accepted = await acceptPayload(findJob(registry, before.job), payload, settings.maxPayloadBytes);
-  const wanted = { id: before.id, fence: fence ?? before.fence, payload: payloadText(accepted) };
+  const read = { fence: fence ?? before.fence, status: status ?? before.status };
   try {
     return await database.transaction(async session => {
-      const edited = await editRun(session, wanted);
-      if (edited === null) throw refusedEdit(await findRun(session, id), wanted.fence);
+      const edited = await editRun(session, { id: before.id, ...read, payload: payloadText(accepted) });
+      if (edited === null) throw refusedEdit(await findRun(session, id), read);
       if (edited.held !== null)
         throw new TockError(
           'TOCK_BAD_STATE',
           `run ${id} holds a slot under ${edited.held}, which it would not need with this payload: cancel it first, then edit it`,
         );
-      const isRetried = isFinished(before.status) && (await retryRun(session, before.id, most));
+      const isRetried = isFinished(read.status) && (await retryRun(session, before.id, most));
       const details = { job: before.job, retried: isRetried || undefined };
       await audit(session, engine, { action: 'runs.edit', targets: [before.id], details });
       return await findRun(session, id);
@@ -63,13 +63,13 @@ export async function edit(
   }
 }
 
-function refusedEdit(run: RunRecord, fence: number): TockError {
+function refusedEdit(run: RunRecord, read: Pick<RunRecord, 'fence' | 'status'>): TockError {
   const { id, status, trigger } = run;
   if (trigger === EXEC_TRIGGER) return notRepeatable(id);
-  if (run.fence !== fence)
+  if (run.fence !== read.fence || status !== read.status)
     return new TockError(
       'TOCK_VERSION_CONFLICT',
-      `run ${id} has moved on since it was read, and is ${status} now (fence ${run.fence}, not ${fence}): nothing was changed; look at it again`,
+      `run ${id} has moved on since it was read, and is ${status} now (fence ${run.fence}; it was ${read.status}, fence ${read.fence}): nothing was changed; look at it again`,
     );
   const way =
     status === 'running'

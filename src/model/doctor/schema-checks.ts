@@ -20,7 +20,7 @@ export function driftFinding(drift: readonly Drift[]): Finding | null {
   return wrong(
     'warning',
     `it is not as the migrations made it: ${named.join('; ')}${more}`,
-    'Undo that as the owner: tock migrate --sql, on an empty schema, prints how each was made',
+    'Undo that as the owner: TOCK_SCHEMA=tock_new tock migrate --sql prints how each was made, and changes nothing',
   );
 }
 

@@ -4,6 +4,7 @@ import type { OutputOfId } from '../job/run-id.js';
 import type { AttemptLog } from './log/attempt-log.js';
 import type { RunMatch } from './match/run-match.js';
 import type { RunFilter, RunRecord } from './run-record.js';
+import type { RunStatus } from './states.js';
 
 /** `tock.runs` without `wait`, and `ctx.runs`. */
 export interface RunMethods {
@@ -17,7 +18,8 @@ export interface RunMethods {
   retry(id: string, options?: RetryOptions): Promise<RunRecord>;
   /**
    * Gives a run that waits another payload, checked by the job's schema; retries one that is dead or
-   * cancelled with it. `fence`, as the run was read: refused if it was claimed, retried or edited since.
+   * cancelled with it. With the fence and the status as the run was read, it is refused if the run was
+   * claimed, cancelled, retried or edited since.
    * @throws TockError TOCK_NOT_FOUND; TOCK_UNKNOWN_JOB for a job that is not in code here; TOCK_BAD_PAYLOAD;
    * TOCK_VERSION_CONFLICT; TOCK_BAD_STATE for a run that runs, has succeeded or was skipped
    */
@@ -55,6 +57,8 @@ export interface EditOptions {
   readonly payload: unknown;
   /** The run's, as it was read. Default: as it is now. */
   readonly fence?: number;
+  /** The same. A cancel does not change the fence. */
+  readonly status?: RunStatus;
   /** How many more attempts a run gets that has ended. Default: as many as its job has. */
   readonly attempts?: number;
 }

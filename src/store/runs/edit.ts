@@ -1,5 +1,6 @@
 // An operator gives a run that does not run another payload. What the payload decides is computed anew: its
 // fair key here, and the limit of its job by the worker that claims it, as for a run that SQL has enqueued.
+import type { RunStatus } from '../../model/run/states.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { EXEC_TRIGGER } from './exec/begin.js';
@@ -7,8 +8,9 @@ import { statuses } from './transition.js';
 
 interface Edit {
   readonly id: string;
-  /** As the run was read. */
+  /** As the run was read. A cancel leaves the fence as it is, so the status counts too. */
   readonly fence: number;
+  readonly status: RunStatus;
   /** JSON. */
   readonly payload: string;
 }
@@ -24,7 +26,7 @@ const EDIT = statement<Edit, Edited>(
   `
 with target as materialized (
   select r.id, r.status, r.queue, r.job, r.blocked_on, r.slot_keys, r.slot_limits from tock.job_runs r
-  where r.id = :id and r.fence = :fence and r.status in (${statuses('cancel')}, ${statuses('retry')}) and r.trigger <> '${EXEC_TRIGGER}'
+  where r.id = :id and r.fence = :fence and r.status = :status and r.status in (${statuses('cancel')}, ${statuses('retry')}) and r.trigger <> '${EXEC_TRIGGER}'
   for update
 ), kept as materialized (
   select array_agg(u.key order by u.place) as keys, array_agg(u.most order by u.place) as limits
@@ -50,8 +52,8 @@ from target`,
 );
 
 /**
- * Gives the run this payload, and raises its fence. Null: the run has another fence, or a status in which it
- * cannot be edited. A run that has ended stays so.
+ * Gives the run this payload, and raises its fence. Null: the run has another fence or status, or one in
+ * which it cannot be edited. A run that has ended stays so.
  */
 export async function editRun(session: Session, edit: Edit): Promise<Edited | null> {
   return (await EDIT.first(session, edit)) ?? null;

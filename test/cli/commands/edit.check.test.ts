@@ -31,7 +31,9 @@ describe('tock edit', () => {
     const late = await harness.tock(['edit', id, '--payload', '{}', '--fence', '7']);
     expect([late.code, late.stderr]).toEqual([
       1,
-      expect.stringMatching(/has moved on since it was read, and is queued now \(fence 0, not 7\)/),
+      expect.stringMatching(
+        /has moved on since it was read, and is queued now \(fence 0; it was queued, fence 7\)/,
+      ),
     ]);
     const without = await harness.tock(['edit', id]);
     expect([without.code, without.stderr]).toEqual([

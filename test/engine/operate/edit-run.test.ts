@@ -138,13 +138,25 @@ describe('an edit is refused, and changes nothing,', () => {
     );
     await expect(edit(id, 'b', { fence })).rejects.toMatchObject({
       code: 'TOCK_VERSION_CONFLICT',
-      message: expect.stringMatching(/has moved on since it was read, and is running now \(fence 1, not 0\)/),
+      message: expect.stringMatching(
+        /has moved on since it was read, and is running now \(fence 1; it was running, fence 0\)/,
+      ),
     });
     await expect(edit(id, 'b')).rejects.toMatchObject({
       code: 'TOCK_BAD_STATE',
       message: expect.stringMatching(/is running, .*: cancel it, and edit it once its handler has stopped/),
     });
     expect((await get(id)).payload).toEqual({ to: 'a' });
+  });
+
+  it('where somebody has cancelled it since it was read, which its fence does not tell', async () => {
+    const id = await test.tock.enqueue('mail', { to: 'a' });
+    const { fence, status } = await get(id);
+    await test.tock.runs.cancel(id);
+    await expect(test.tock.runs.edit(id, { payload: { to: 'b' }, fence, status })).rejects.toMatchObject({
+      code: 'TOCK_VERSION_CONFLICT',
+    });
+    expect(await get(id)).toMatchObject({ status: 'cancelled', payload: { to: 'a' } });
   });
 
   it('for the second of two who have read the same', async () => {
