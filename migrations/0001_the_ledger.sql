@@ -740,6 +740,9 @@ create table tock.workers (
   process    text,
   service    text not null default '',
   fingerprint text,
+  cpu        real,
+  memory_bytes bigint,
+  loop_delay_ms real,
   constraint workers_kind_check check (kind in ('tick', 'daemon', 'library', 'manual', 'relay'))
 );
 
@@ -747,6 +750,9 @@ comment on table tock.workers is 'Processes that execute runs, each under a new 
 comment on column tock.workers.heartbeat_ms is 'How often it renews its leases. After two and a half times as long without a sign it counts as dead.';
 comment on column tock.workers.service is 'Whose jobs it executes; empty: of the service without a name.';
 comment on column tock.workers.fingerprint is 'Of the set of definitions that it brings; null: it brings none.';
+comment on column tock.workers.cpu is 'Cores that its process used between its last two heartbeats; null: there was none yet.';
+comment on column tock.workers.memory_bytes is 'Resident memory of its process at the last heartbeat.';
+comment on column tock.workers.loop_delay_ms is 'By how much a timer of its process was late between its last two heartbeats, at most.';
 comment on column tock.workers.process is 'Identifies the process beyond its pid: boot, namespaces of pids and of time, and when it began. Null where the system does not say.';
 comment on column tock.workers.queues is 'The queues that it claims from; null: all that are not relayed.';
 
@@ -2946,9 +2952,11 @@ comment on function tock.is_copy() is 'Whether the schema was made in another da
 
 -- What the schema holds, so that what somebody changed later is seen ------------------------------
 
--- Without partitions that come and go, and tock.now(), which a test may replace.
+-- Without partitions that come and go, and tock.now(), which a test may replace. By settings of its own: those of a
+-- session change how a default, a check or a name is written.
 create function tock.schema_objects() returns table (object text, definition text)
-language sql stable set search_path = pg_catalog, pg_temp
+language sql stable set search_path = pg_catalog, pg_temp set quote_all_identifiers = off
+  set datestyle = 'ISO, MDY' set intervalstyle = postgres set timezone = 'UTC' set bytea_output = hex set extra_float_digits = 1
 as $$
   with kept as (
     select c.oid, c.relname from pg_class c left join pg_inherits i on i.inhrelid = c.oid left join pg_class p on p.oid = i.inhparent

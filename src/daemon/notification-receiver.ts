@@ -1,7 +1,9 @@
-// What each notification makes a daemon do. Notifications of runs that are due soon have a limiter of their
-// own: a stream of them leads to no claim, and must not hold up notifications of runs that are due.
+// What each notification makes a daemon do. Whatever leads to statements waits for a limiter: before it the worker is told
+// nothing, since one that is awake would act at once. Notifications of runs that are due soon have a limiter of their own:
+// a stream of them leads to no claim, and must not hold up notifications of runs that are due.
 
 import { createNotificationLimiter } from '../engine/claim/notification-limiter.js';
+import { type Asked, askedToo } from '../engine/claim/watermarks.js';
 import type { Worker } from '../engine/worker/worker-interface.js';
 import type { Clock } from '../model/clock.js';
 import type { Notification } from '../store/connection/notifications.js';
@@ -35,29 +37,33 @@ export function createNotificationReceiver({
   onOutbox,
   onFair,
 }: NotificationReceiverOptions): NotificationReceiver {
-  const due = createNotificationLimiter(clock, worker.wakeNotified);
+  /** What was said since the last check. */
+  let asked: Asked = null;
+  const said = new Set<() => void>();
+  const due = createNotificationLimiter(clock, () => {
+    for (const act of said) act();
+    said.clear();
+    if (asked !== null) worker.ask(asked === 'anywhere' ? undefined : asked);
+    asked = null;
+    worker.wakeNotified();
+  });
   const soon = createNotificationLimiter(clock, worker.wake);
   const code = createNotificationLimiter(clock, () => worker.expect('waiting'));
   return {
     receive(notification) {
-      if (notification.kind === 'cancel') worker.checkCancel(notification.runId);
-      else if (notification.kind === 'soon') soon.notified();
-      else if (notification.kind === 'code') code.notified();
-      else if (notification.kind === 'outbox') {
-        onOutbox();
-        due.notified();
-      } else if (notification.kind === 'fair') {
-        onFair();
-        due.notified();
-      } else if (notification.kind === 'reap') {
-        onReap();
+      const { kind } = notification;
+      if (kind === 'cancel') worker.checkCancel(notification.runId);
+      else if (kind === 'soon') soon.notified();
+      else if (kind === 'code') code.notified();
+      else if (kind === 'outbox' || kind === 'fair' || kind === 'reap') {
+        said.add({ outbox: onOutbox, fair: onFair, reap: onReap }[kind]);
         // The runs that are taken back may be in any lane.
-        worker.ask();
+        if (kind === 'reap') asked = askedToo(asked, null);
         due.notified();
-      } else if (notification.kind === 'queued') {
+      } else if (kind === 'queued') {
         const { lane } = notification;
         if (lane !== null && !serves(lane.queue)) return;
-        worker.ask(lane ?? undefined);
+        asked = askedToo(asked, lane);
         due.notified();
       }
     },

@@ -57,7 +57,7 @@ describe('a notification', () => {
     pass(1000);
     expect([done, asked]).toEqual([
       ['claim', 'reap', 'claim'],
-      [lane, null, null],
+      [lane, null],
     ]);
   });
 
@@ -80,6 +80,40 @@ describe('a notification', () => {
     expect(wakes).toBeLessThan(30);
     receive(QUEUED);
     expect(done.slice(wakes)).toEqual(['claim']);
+  });
+
+  it('tells the worker nothing between two checks, however many come: one that is awake would act on each', () => {
+    const { receive, done, asked } = receiver();
+    const kinds = ['reap', 'outbox', 'fair'] as const;
+    const flood = (n: number) => {
+      receive({ kind: 'queued', lane: { queue: `queue-${n}`, priority: n } });
+      receive({ kind: kinds[n % 3] ?? 'fair' });
+    };
+    for (let n = 0; n < 3000; n++) flood(n);
+    // The first has its effect at once.
+    expect([done, asked]).toEqual([['claim'], [{ queue: 'queue-0', priority: 0 }]]);
+    pass(5);
+    expect(done.toSorted()).toEqual(['claim', 'claim', 'fair', 'outbox', 'reap']);
+    expect(asked).toEqual([{ queue: 'queue-0', priority: 0 }, null]);
+    for (let n = 0; n < 3000; n++) flood(n);
+    expect(asked).toHaveLength(2);
+    pass(1000);
+    expect(asked).toHaveLength(3);
+  });
+
+  it('that waits for a check has its effect once a claim has found runs', () => {
+    const { receive, found, done, asked } = receiver();
+    for (let n = 0; n < 100; n++) {
+      receive(QUEUED);
+      pass(20);
+    }
+    const before = [done.length, asked.length];
+    receive(QUEUED);
+    expect([done.length, asked.length]).toEqual(before);
+    found();
+    expect([done.length, asked.length]).toEqual(before.map(count => count + 1));
+    pass(1000);
+    expect(done).toHaveLength((before[0] ?? 0) + 1);
   });
 
   it('has none once the daemon stops', () => {

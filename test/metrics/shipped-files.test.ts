@@ -18,6 +18,7 @@ const NOTHING: MetricsData = {
   schedules: [],
   schedulesLeftOut: 0,
   ticks: [],
+  loads: [],
   overdueSeconds: 0,
   isFrozen: false,
   oldestSnapshotSeconds: 0,

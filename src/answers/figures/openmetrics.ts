@@ -10,6 +10,7 @@ import {
 import type { Database, Session } from '../../store/connection/database.js';
 import {
   readLastTicks,
+  readLoadsOfHosts,
   readSchedulerState,
   readScheduleStates,
   readWaiting,
@@ -18,7 +19,7 @@ import {
 import { createTotalsReader, readTotals } from '../../store/reads/metrics/totals.js';
 
 /**
- * Reads the metrics: nine statements, whatever the history. Only reads, so a standby will do. Over a session
+ * Reads the metrics: ten statements, whatever the history. Only reads, so a standby will do. Over a session
  * that is no transaction several are sent at once.
  */
 export async function readMetrics(
@@ -56,15 +57,16 @@ async function readOver(
   turn: Turn,
 ): Promise<Metric[]> {
   const { maxSchedules = DEFAULT_SCHEDULES } = limits;
-  const [totals, schedules, queues, { schedules: count, ...scheduler }, ticks] = await Promise.all([
+  const [totals, schedules, queues, { schedules: count, ...scheduler }, ticks, loads] = await Promise.all([
     turn(() => countTotals(session)),
     turn(() => readScheduleStates(session, maxSchedules)),
     turn(() => readWaiting(session)),
     turn(() => readSchedulerState(session)),
     turn(() => readLastTicks(session)),
+    turn(() => readLoadsOfHosts(session)),
   ]);
   const schedulesLeftOut = Math.max(0, count - schedules.length);
-  return metricsOf({ ...scheduler, totals, queues, schedules, schedulesLeftOut, ticks }, limits);
+  return metricsOf({ ...scheduler, totals, queues, schedules, schedulesLeftOut, ticks, loads }, limits);
 }
 
 /**

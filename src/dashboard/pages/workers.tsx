@@ -169,6 +169,7 @@ function WorkerTable({ view, workers }: { readonly view: View; readonly workers:
             <th>State</th>
             <th>Runs at once</th>
             <th>Does now</th>
+            <th>Load</th>
             <th>Seen</th>
             <th>Since</th>
           </tr>
@@ -184,7 +185,7 @@ function WorkerTable({ view, workers }: { readonly view: View; readonly workers:
 }
 
 function WorkerRow({ view, worker }: { readonly view: View; readonly worker: WorkerLoad }) {
-  const { host, pid, kind, service, capacity, running, runs, seenAt, startedAt } = worker;
+  const { host, pid, kind, service, capacity, running, runs, load, seenAt, startedAt } = worker;
   const [look, word] = stateOf(worker);
   return (
     <tr>
@@ -227,6 +228,9 @@ function WorkerRow({ view, worker }: { readonly view: View; readonly worker: Wor
           {running > runs.length ? <li class="muted">and {numberText(running - runs.length)} more</li> : null}
         </ul>
       </td>
+      <td data-label="Load">
+        <Load load={load} />
+      </td>
       <td data-label="Seen">
         <Time view={view} at={seenAt} relative />
       </td>
@@ -234,5 +238,27 @@ function WorkerRow({ view, worker }: { readonly view: View; readonly worker: Wor
         <Time view={view} at={startedAt} relative />
       </td>
     </tr>
+  );
+}
+
+const MB = 1e6;
+/** From here on, what else happens in the process, such as a heartbeat, is held up so that it shows. */
+const LATE_MS = 1000;
+
+/** What its process asks of its host, since its last heartbeat but one. */
+function Load({ load }: Pick<WorkerLoad, 'load'>) {
+  if (load === null) return <span class="faint">not yet known</span>;
+  const { cpu, memoryBytes, loopDelayMs } = load;
+  return (
+    <>
+      <span class="nowrap">{`${(cpu * 100).toFixed(0)} % of a core`}</span>
+      <span class="sub nowrap">{`${numberText(Math.round(memoryBytes / MB))} MB`}</span>
+      <span
+        class={`sub nowrap${loopDelayMs >= LATE_MS ? ' bad' : ''}`}
+        title="By how much a timer of its process was late, at most: for so long a handler kept everything else waiting"
+      >
+        {`loop ${spanText(Math.round(loopDelayMs))} late`}
+      </span>
+    </>
   );
 }

@@ -14,7 +14,7 @@ import { claimWaitingRuns, readAwaitedJobs } from '../../store/runs/claim/waitin
 import { claimFair } from '../../store/runs/fair/claim-fair.js';
 import type { Engine } from '../engine.js';
 import { claimDespiteBadRows } from '../set-aside.js';
-import { type Asked, type Expected, type Sent, Watermarks } from './watermarks.js';
+import { type Asked, askedToo, type Expected, type Sent, Watermarks } from './watermarks.js';
 
 export interface ClaimsOptions {
   readonly workerId: string;
@@ -128,11 +128,7 @@ export class Claims {
 
   /** Plain runs are due. @param lane where they were just enqueued. Default: anywhere */
   ask(lane?: QueueLane): void {
-    const { asked } = this;
-    const isSame =
-      asked === null ||
-      (asked !== 'anywhere' && asked.queue === lane?.queue && asked.priority === lane.priority);
-    this.asked = lane !== undefined && isSame ? lane : 'anywhere';
+    this.asked = askedToo(this.asked, lane ?? null);
   }
 
   /**

@@ -8,7 +8,7 @@ const MAX_PAUSE_MS = 250;
 export interface NotificationLimiter {
   /** A notification has arrived: checks now, or once the pause since the last check is over. */
   notified(): void;
-  /** A check found something, so the next notification leads to a check at once. */
+  /** A check found something, so a notification that waits, or the next one, leads to a check at once. */
   found(): void;
   /** Checks no more, neither for notifications that wait nor for later ones. */
   close(): void;
@@ -37,6 +37,9 @@ export function createNotificationLimiter(clock: Clock, check: () => void): Noti
     },
     found() {
       pauseMs = 0;
+      if (timer === undefined) return;
+      clock.clear(timer);
+      checkNow();
     },
     close() {
       isClosed = true;

@@ -32,6 +32,13 @@ export interface Sent {
 /** Where runs are said to be due: in one lane, or anywhere; null: nowhere. */
 export type Asked = QueueLane | 'anywhere' | null;
 
+/** Runs are due there too. @param lane the one that was named. Default: anywhere */
+export function askedToo(asked: Asked, lane: QueueLane | null): Asked {
+  if (lane === null || asked === 'anywhere') return 'anywhere';
+  const isSame = asked === null || (asked.queue === lane.queue && asked.priority === lane.priority);
+  return isSame ? lane : 'anywhere';
+}
+
 /**
  * Runs that may be claimable although no claim has found them: below the watermarks, waiting for code, or of
  * fair keys that are ready.

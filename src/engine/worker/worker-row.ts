@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { hasEnded, lifeOf } from '../../environment/process-life.js';
+import { type LoadMeter, startLoadMeter } from '../../environment/process-load.js';
 import { deployCode, workerIdOf } from '../../model/deploys/deploys.js';
 import {
   drainWorker,
@@ -57,12 +58,14 @@ export function workerRow(
   };
   let announced: Promise<unknown> | null = null;
   let isAnnounced = false;
+  let meter: LoadMeter | null = null;
   return {
     get isAnnounced() {
       return isAnnounced;
     },
     async announce() {
       announced ??= insert();
+      meter ??= startLoadMeter();
       // Claimed runs are executed without the row. The next heartbeat inserts it.
       await announced.catch(error =>
         logger.warn(
@@ -73,8 +76,8 @@ export function workerRow(
       isAnnounced = true;
     },
     async refresh() {
-      if (!announced) return;
-      const rows = await refreshWorker.run(database, { id });
+      if (meter === null) return;
+      const rows = await refreshWorker.run(database, { id, ...meter.read() });
       // After a long disconnection, a reaper may have removed the row.
       if (rows.length > 0) return;
       await insert();
@@ -84,6 +87,7 @@ export function workerRow(
       await drainWorker.run(database, { id }).catch(() => undefined);
     },
     async remove() {
+      meter?.stop();
       if (announced) await removeWorker.run(database, { id }).catch(() => undefined);
     },
   };

@@ -20,7 +20,7 @@ interface Described {
   readonly name: string;
   readonly help: string;
   /** The last part of the name. */
-  readonly unit?: 'seconds';
+  readonly unit?: 'seconds' | 'bytes';
 }
 
 /** A metric with its samples: a family, in the words of OpenMetrics. */

@@ -19,6 +19,13 @@ export interface MetricsData {
   readonly schedulesLeftOut: number;
   /** Last ticks of hosts. */
   readonly ticks: readonly { readonly host: string; readonly at: number }[];
+  /** What the workers of each host asked of it at their last heartbeats. */
+  readonly loads: readonly {
+    readonly host: string;
+    readonly cpu: number;
+    readonly memoryBytes: number;
+    readonly loopDelaySeconds: number;
+  }[];
   /** Since when an occurrence has been due that is no run yet; 0: none is. */
   readonly overdueSeconds: number;
   readonly isFrozen: boolean;
@@ -56,6 +63,7 @@ export function metricsOf(data: MetricsData, { maxJobs = DEFAULT_JOBS }: Metrics
   const { kept: pairs, leftOut: jobs } = atMost(maxJobs, jobQueuesOf(data), pair => pair.runs);
   const { kept: queues, leftOut: queuesLeftOut } = atMost(MAX_QUEUES, queuesOf(data), each => each.waiting);
   const { kept: ticks, leftOut: hosts } = atMost(MAX_HOSTS, data.ticks, each => each.at);
+  const { kept: loads } = atMost(MAX_HOSTS, data.loads, each => each.cpu);
   const ofSchedules = (value: (schedule: ScheduleState) => number | null) =>
     data.schedules.flatMap(each => valuesOf({ schedule: each.schedule }, value(each)));
   return [
@@ -146,6 +154,26 @@ export function metricsOf(data: MetricsData, { maxJobs = DEFAULT_JOBS }: Metrics
       unit: 'seconds',
       help: 'The last tick, or beat of a daemon, of each host. Noted at most twice a minute.',
       values: ticks.map(({ host, at }) => ({ labels: { host }, value: at })),
+    },
+    {
+      name: 'tock_worker_cpu_cores',
+      type: 'gauge',
+      help: 'Cores that the workers of each host used between their last two heartbeats.',
+      values: loads.map(({ host, cpu }) => ({ labels: { host }, value: cpu })),
+    },
+    {
+      name: 'tock_worker_memory_bytes',
+      type: 'gauge',
+      unit: 'bytes',
+      help: 'Resident memory of the workers of each host.',
+      values: loads.map(({ host, memoryBytes }) => ({ labels: { host }, value: memoryBytes })),
+    },
+    {
+      name: 'tock_worker_loop_delay_seconds',
+      type: 'gauge',
+      unit: 'seconds',
+      help: 'By how much a timer was late between the last two heartbeats, in the worst worker of each host.',
+      values: loads.map(({ host, loopDelaySeconds }) => ({ labels: { host }, value: loopDelaySeconds })),
     },
     {
       name: 'tock_oldest_snapshot_seconds',

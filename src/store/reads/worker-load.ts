@@ -1,5 +1,6 @@
 // The workers as an operator looks after them: who is there, since when, and what each does now.
 
+import type { ProcessLoad } from '../../model/metrics/process-load.js';
 import type { Session } from '../connection/database.js';
 import { statement } from '../connection/statement.js';
 import { instant, readable } from '../connection/values/readable-instant.js';
@@ -37,6 +38,8 @@ export interface WorkerLoad {
   readonly isDraining: boolean;
   /** It has missed two heartbeats. */
   readonly isSilent: boolean;
+  /** What its process asked of its host between its last two heartbeats; null: it had none yet. */
+  readonly load: ProcessLoad | null;
   readonly running: number;
   /** The first six, those that run longest. */
   readonly runs: readonly RunOfWorker[];
@@ -67,6 +70,7 @@ select w.id, w.kind, w.host, w.pid, w.service, w.capacity, ${instant(readable('w
   coalesce(w.heartbeat_ms, 15000) as "heartbeatMs", w.draining as "isDraining",
   w.seen_at not between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
     and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' as "isSilent",
+  case when w.cpu is not null then jsonb_build_object('cpu', w.cpu, 'memoryBytes', w.memory_bytes, 'loopDelayMs', w.loop_delay_ms) end as load,
   (select count(*)::integer from running r where r.locked_by = w.id) as running,
   coalesce((select jsonb_agg(to_jsonb(l)) from (
     select r.id::text as id, r.job, d.name as definition, ${readable('r.started_at')} as "startedAt",

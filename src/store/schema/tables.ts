@@ -201,6 +201,9 @@ interface Workers {
   queues: string[] | null;
   service: Defaulted<string>;
   fingerprint: string | null;
+  cpu: number | null;
+  memory_bytes: number | null;
+  loop_delay_ms: number | null;
 }
 
 interface Sleepers {

@@ -45,7 +45,7 @@ describe('workers', () => {
       'Workers 3 on 3 hosts Running 8 of 30 at once Draining 1 end their runs, then stop Silent 0',
     );
     expect(text).toMatch(/web-1 pid 77 a daemon working 8 of 10 (<b>job<\/b> 8m ){1}/);
-    expect(text).toContain('and 2 more 2s ago 2h ago');
+    expect(text).toContain('and 2 more not yet known 2s ago 2h ago');
     expect(text).toContain('web-2 pid 77 a tick idle 0 of 10 nothing');
     expect(text).toContain('web-3 pid 77 a daemon draining');
     expect(html).toContain(`href="/tock/runs/${ids[7]}"`);
@@ -56,6 +56,20 @@ describe('workers', () => {
     const reporting = await worker('web-4');
     await running(reporting, 1, 'reporting');
     expect((await kit.get('/workers')).text).toContain('reporting 1m · 63 %');
+  });
+
+  it('shows what each asks of its host, once it has reported', async () => {
+    const id = await worker('load-1');
+    expect((await kit.get('/workers')).text).toContain(
+      'load-1 pid 77 a daemon idle 0 of 10 nothing not yet known',
+    );
+    await kit.sql(
+      'update tock.workers set cpu = 0.4249, memory_bytes = 128400000, loop_delay_ms = 1500 where id = $1',
+      [id],
+    );
+    const { text, html } = await kit.get('/workers');
+    expect(text).toContain('42 % of a core 128 MB loop 1.5s late');
+    expect(html).toContain('sub nowrap bad');
   });
 
   it('says who is silent, and what becomes of its runs', async () => {

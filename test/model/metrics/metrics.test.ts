@@ -12,6 +12,7 @@ const NOTHING: MetricsData = {
   schedules: [],
   schedulesLeftOut: 0,
   ticks: [],
+  loads: [],
   overdueSeconds: 0,
   isFrozen: false,
   oldestSnapshotSeconds: null,
@@ -51,12 +52,15 @@ describe('metrics', () => {
       'tock_occurrence_overdue_seconds',
       'tock_frozen',
       'tock_last_tick_timestamp_seconds',
+      'tock_worker_cpu_cores',
+      'tock_worker_memory_bytes',
+      'tock_worker_loop_delay_seconds',
       'tock_oldest_snapshot_seconds',
       'tock_metrics_left_out',
     ]);
     for (const { name, help, unit } of families) {
       expect(help).toMatch(/^[A-Z0].*\.$/);
-      expect(unit).toBe(name.endsWith('_seconds') ? 'seconds' : null);
+      expect(unit).toBe(/_(seconds|bytes)$/.exec(name)?.[1] ?? null);
     }
     expect(samplesOf(families, 'tock_oldest_snapshot_seconds')).toEqual([]);
   });

@@ -7,6 +7,7 @@ import { readable } from '../../connection/values/readable-instant.js';
 import { IS_FROZEN } from '../../definitions/freeze/frozen.js';
 import { liesIn, QUEUE_LANES } from '../../runs/claim/queue-lanes.js';
 import { statuses } from '../../runs/transition.js';
+import { isWorkerAlive } from '../../runs/workers/alive.js';
 import { OLDEST_SNAPSHOT } from '../figures.js';
 
 const seconds = (instant: string) => `extract(epoch from ${instant})::float8`;
@@ -145,6 +146,22 @@ where t.stopped_at is null and t.at > tock.now() - interval '30 days' group by t
 /** The last tick of each host within 30 days. */
 export async function readLastTicks(session: Session): Promise<MetricsData['ticks']> {
   return await TICKS.run(session, {});
+}
+
+// A process may have several workers, which report the same.
+const LOADS = statement<object, MetricsData['loads'][number]>(
+  'read-loads-of-hosts',
+  `
+select p.host, sum(p.cpu)::float8 as cpu, sum(p.memory_bytes)::float8 as "memoryBytes", max(p.loop_delay_ms)::float8 / 1000 as "loopDelaySeconds"
+from (
+  select w.host, max(w.cpu) as cpu, max(w.memory_bytes) as memory_bytes, max(w.loop_delay_ms) as loop_delay_ms from tock.workers w
+  where w.cpu is not null and ${isWorkerAlive('w')} group by w.host, w.pid, w.process) p
+group by p.host order by p.host`,
+);
+
+/** What the workers of each host asked of it at their last heartbeats. */
+export async function readLoadsOfHosts(session: Session): Promise<MetricsData['loads']> {
+  return await LOADS.run(session, {});
 }
 
 const NO_JIT = statement<object, unknown>('metrics-without-jit', 'set local jit = off');

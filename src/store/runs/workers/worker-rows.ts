@@ -1,4 +1,5 @@
 // Statements over `workers`: which workers live, and on which host and process.
+import type { ProcessLoad } from '../../../model/metrics/process-load.js';
 import { statement } from '../../connection/statement.js';
 import { liesIn, QUEUE_LANES } from '../claim/queue-lanes.js';
 
@@ -64,10 +65,16 @@ where r.id = any(array(select id from held order by id)) and r.locked_by = any(:
 returning r.id::text as id`,
 );
 
+/** Of its process: what it asked of its host since the last beat. */
+export interface WorkerBeat extends ProcessLoad {
+  readonly id: string;
+}
+
 /** Notes that a worker lives now. No row: a reaper has removed it. */
-export const refreshWorker = statement<{ id: string }, { readonly id: string }>(
+export const refreshWorker = statement<WorkerBeat, { readonly id: string }>(
   'refresh worker',
-  'update tock.workers set seen_at = tock.now() where id = :id returning id',
+  `update tock.workers set seen_at = tock.now(), cpu = :cpu, memory_bytes = :memoryBytes, loop_delay_ms = :loopDelayMs
+where id = :id returning id`,
 );
 
 /** Notes that a worker claims no more, so that it need not be woken. */
