@@ -33,21 +33,29 @@ const list = names => names.map(name => `\`${name}\``).join(', ');
 /** @param {Awaited<ReturnType<typeof loadStates>>} states */
 function describe({ TRANSITIONS, STATUS_MEANINGS, SKIP_REASONS, LIVE_STATUSES, FINISHED_STATUSES }) {
   const moves = Object.values(TRANSITIONS);
-  const arrows = moves.flatMap(({ name, from, to }) => from.map(state => `  ${state} --> ${to}: ${name}`));
+  /** A move's name, and where it leads if others of that name lead elsewhere. */
+  const nameOf = ({ name, to }) =>
+    moves.every(move => move.name !== name || move.to === to) ? name : `${name}: \`${to}\``;
+  /** The names of the moves between two states. */
+  const arrows = new Map();
+  for (const { name, from, to } of moves)
+    for (const state of from) {
+      const between = `  ${state} --> ${to}: `;
+      arrows.set(between, (arrows.get(between) ?? new Set()).add(name));
+    }
   return `<!-- Generated from src/model/run/states.ts by \`npm run docs\`. Do not edit. -->
 
 # The states of a run
 
-A run is in one of ${LIVE_STATUSES.length + FINISHED_STATUSES.length} states. ${list(LIVE_STATUSES)} are live: their rows are in \`job_runs_live\`.
-${list(FINISHED_STATUSES)} are the ends: their rows are in \`job_runs_finished\`, in the partition of the
-month or day in which they ended.
+Rows of runs that are live (${list(LIVE_STATUSES)}) are in \`job_runs_live\`, those of ended runs
+(${list(FINISHED_STATUSES)}) in \`job_runs_finished\`.
 
 \`\`\`mermaid
 stateDiagram-v2
   [*] --> queued: enqueue, materialize
   [*] --> running: tock exec
   [*] --> skipped: materialize, tock exec
-${[...new Set(arrows)].join('\n')}
+${[...arrows].map(([between, names]) => between + [...names].join(', ')).join('\n')}
 ${FINISHED_STATUSES.map(state => `  ${state} --> [*]`).join('\n')}
 \`\`\`
 
@@ -57,15 +65,14 @@ ${[...LIVE_STATUSES, ...FINISHED_STATUSES].map(state => `| \`${state}\` | ${STAT
 
 ## The moves
 
-A row changes its state through one of these and in no other way. Moves by the \`holder\` must match the run's id,
-its fence, and the worker that holds the lease; where they do not, they change nothing. \`claim\` and \`retry\` raise
-the fence. A run of [\`tock exec\`](shell-jobs.md#tock-exec) begins as \`running\`, and stays so until it has ended.
-A run that is [handed off](hand-off.md) stays \`running\`: its holder is then no worker, and \`tock.complete\` and
-\`tock.fail\` decide which of the holder's moves is made, under the same fence.
+A row changes its state as drawn and in no other way. Moves by the \`holder\` must match the run's id, its fence, and the
+worker that holds the lease; where they do not, they change nothing. A run that is [handed off](hand-off.md) stays
+\`running\`: \`tock.complete\` and \`tock.fail\` decide which of the holder's moves is made, under the same fence. A run of
+[\`tock exec\`](shell-jobs.md#tock-exec) is \`running\` until it has ended.
 
-| move | from | to | by | when |
-| --- | --- | --- | --- | --- |
-${moves.map(({ name, from, to, by, when }) => `| ${name} | ${list(from)} | \`${to}\` | ${by} | ${when} |`).join('\n')}
+| move | by | when |
+| --- | --- | --- |
+${moves.map(move => `| ${nameOf(move)} | ${move.by} | ${move.when} |`).join('\n')}
 
 ## Why an occurrence was skipped
 

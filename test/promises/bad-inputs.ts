@@ -1,5 +1,5 @@
 // What somebody may hand over by mistake or on purpose, and the doors through which: code, SQL, the command line.
-// In: nothing. Out: a list that bad-inputs.test.ts goes through; docs/bad-inputs.md has the answer of each.
+// In: nothing. Out: a list that bad-inputs.check.test.ts goes through; bad-inputs.golden.txt has the answer of each.
 import { tickHandler } from '../../src/http.js';
 import { createTock, defineHttpJob, defineJob, type Tock } from '../../src/index.js';
 
@@ -57,7 +57,7 @@ const time = (input: string, value: unknown, text?: string): BadInput => ({
   ...(text === undefined ? {} : { sql: [AT, text, 'plain'], cli: ['run', 'plain', '--at', text] }),
 });
 const delay = (input: string, value: unknown): BadInput => ({
-  input: `delay: ${input}`,
+  input: `duration: ${input}`,
   code: tock => tock.enqueue('plain', {}, { delay: value as string }),
   cli: ['run', 'plain', `--delay=${String(value)}`],
 });
@@ -79,7 +79,7 @@ const zone = (name: string): BadInput => ({
   cli: ['next', '--cron', '0 0 * * *', '--timezone', name],
 });
 const option = (input: string, code: NonNullable<BadInput['code']>, cli?: readonly string[]): BadInput => ({
-  input: `option that does not exist: ${input}`,
+  input: `unknown option: ${input}`,
   code,
   ...(cli ? { cli } : {}),
 });
@@ -164,10 +164,10 @@ export const REFUSED: readonly BadInput[] = [
     code: tock => tock.enqueue('plain', {}, { runAt: new Date(0), delay: '5m' }),
     cli: ['run', 'plain', '--at', '2026-01-01T00:00:00Z', '--delay', '5m'],
   },
-  delay('negative', '-5m'),
-  delay('NaN', Number.NaN),
-  delay('10^12 days', '1000000000000d'),
-  delay('`soon`', 'soon'),
+  delay('a negative delay', '-5m'),
+  delay('a delay of NaN', Number.NaN),
+  delay('a delay of 10^12 days', '1000000000000d'),
+  delay('a delay of `soon`', 'soon'),
 
   attempts('0', 0),
   attempts('-1', -1),
@@ -191,7 +191,7 @@ export const REFUSED: readonly BadInput[] = [
     env: { TOCK_LEASE: '20s' },
   },
   {
-    input: 'lease: `long`',
+    input: 'duration: a lease of `long`',
     code: () => createTock({ connectionString: 'postgres:///x', lease: 'long' }),
     cli: ['tick'],
     env: { TOCK_LEASE: 'long' },
@@ -205,7 +205,11 @@ export const REFUSED: readonly BadInput[] = [
     code: tock => tock.tick({ concurrency: 0 }),
     cli: ['tick', '--concurrency', '0'],
   },
-  { input: 'budget: `ever`', code: tock => tock.tick({ budget: 'ever' }), cli: ['tick', '--budget', 'ever'] },
+  {
+    input: 'duration: a budget of `ever`',
+    code: tock => tock.tick({ budget: 'ever' }),
+    cli: ['tick', '--budget', 'ever'],
+  },
   request('a URL with a password', { url: 'https://me:hunter2@example.com/' }),
   request('a URL of a file', { url: 'file:///etc/passwd' }),
   request('a URL without its scheme', { url: 'example.com/hook' }),
@@ -377,22 +381,22 @@ export const REFUSED: readonly BadInput[] = [
     cli: ['alerts', 'mute', 'plain', '--until', '2000-01-01T00:00:00Z'],
   },
   {
-    input: 'mute of alerts: a name that nothing has',
+    input: 'unknown name: in a mute of alerts',
     code: tock => tock.alerts.mute('plian', { until: '2100-01-01T00:00:00Z' }),
     cli: ['alerts', 'mute', 'plian', '--until', '2100-01-01T00:00:00Z'],
   },
   {
-    input: 'job that does not exist: `plian`',
+    input: 'unknown name: of a job',
     code: tock => tock.enqueue('plian'),
     cli: ['run', 'plian'],
   },
   {
-    input: 'definition that does not exist: `plian`',
+    input: 'unknown name: of a definition',
     code: tock => tock.schedules.pause('plian'),
     cli: ['pause', 'plian'],
   },
   {
-    input: 'runs of a job that does not exist: `plian`',
+    input: 'unknown name: of a job whose runs are asked for',
     cli: ['runs', '--job', 'plian'],
   },
 ];
