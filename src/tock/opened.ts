@@ -56,12 +56,11 @@ import { keyMethods } from './methods/key-methods.js';
 import { queueMethods } from './methods/queue-methods.js';
 import { reportCalls } from './methods/report-calls.js';
 import { runMethods } from './methods/run-methods.js';
-import type { TockOptions } from './options.js';
-import type { ReadOptions } from './read-options.js';
+import type { OptionsWithPool, ReadOptions } from './read-options.js';
 import { withStoredPayload, withStoredPayloads } from './stored-payload.js';
 import type { OpenedTock } from './types.js';
 
-export function openTock(options: TockOptions, read: ReadOptions): OpenedTock {
+export function openTock(options: OptionsWithPool, read: ReadOptions): OpenedTock {
   const { clock, registry, settings, statementTimeoutMs, isolation, logger, alerting, tracing } = read;
   const database = openDatabase({ ...options, clock, statementTimeoutMs });
   const hooks = options.hooks ?? {};

@@ -1,5 +1,4 @@
 // What createTock and the methods of a Tock take, with units and defaults.
-import type { Pool } from 'pg';
 import type { ScheduleInputFor } from '../engine/definitions/schedules.js';
 import type { SettingsInput } from '../engine/engine.js';
 import type { AlertOptions } from '../model/alerts/options.js';
@@ -11,6 +10,16 @@ import type { TracingOption } from '../model/job/tracing-option.js';
 import type { Logger } from '../model/logger.js';
 import type { DefinedQueue } from '../model/queue/define-queue.js';
 
+/**
+ * A `Pool` of the package pg, by its shape: Tock's declarations name no types of pg's, so that an app needs
+ * none, or has those of its own version.
+ */
+export interface AppPool {
+  connect(): Promise<{ release(error?: Error | boolean): void }>;
+  end(): Promise<void>;
+  readonly totalCount: number;
+}
+
 /** What {@link createTock} takes. Durations are texts such as `'30s'` and `'5m'`, or milliseconds. */
 export interface TockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]> extends SettingsInput {
   /**
@@ -20,7 +29,7 @@ export interface TockOptions<Jobs extends readonly AnyJob[] = readonly AnyJob[]>
    */
   readonly connectionString?: CurrentUrl;
   /** The app's own pool, of which Tock keeps one connection. `close` does not end it: end it after that. */
-  readonly pool?: Pool;
+  readonly pool?: AppPool;
   /** The database schema of Tock's tables. Default `tock`. */
   readonly schema?: string;
   /**

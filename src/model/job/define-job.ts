@@ -236,7 +236,7 @@ function where(place: string | null, options: unknown, kind: string): string {
     .join('');
 }
 
-const HERE = /[\\/](define-(?:(?:shell-|http-)?job|queue)\.[jt]s|chunk-[^\\/]+\.js|core-[0-9a-f]{8}\.cjs)/;
+const HERE = /[\\/](define-(?:(?:shell-|http-)?job|queue)\.[jt]s|chunk-[^\\/]+\.js)/;
 
 interface Place {
   readonly file: string | null;

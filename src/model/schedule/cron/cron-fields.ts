@@ -1,12 +1,13 @@
 // A cron expression as sets of bits, by Vixie's day rule. The only file that uses cron-parser, which expands
 // the entries of a field and never sees a zone or a clock.
-import { type CronExpression, CronExpressionParser } from 'cron-parser';
+import type { CronExpression } from 'cron-parser';
 import { badSchedule, show } from '../bad-schedule.js';
 import { type Bits60, bits, bits60 } from '../bits.js';
 import { monthLength } from '../calendar.js';
 import { createLru } from '../lru.js';
 import { isPastMonthEnd } from '../never-comes.js';
 import { type CronText, type FieldText, readCronText } from './cron-text.js';
+import cronParser from './load-cron-parser.cjs';
 import { businessDayPlace, isBusinessDay, isRelativeDay, relativeDay } from './relative-day.js';
 
 /** An expression, ready to be walked. Bit n stands for the value n; in `days`, for the day n + 1. */
@@ -165,7 +166,7 @@ const datesOf = ({ entries }: FieldText): string[] =>
 
 function parseRow(row: Row, seed: string | undefined): CronExpression {
   try {
-    return CronExpressionParser.parse(row.join(' '), {
+    return cronParser.parse(row.join(' '), {
       tz: 'UTC',
       currentDate: 0,
       hashSeed: seed === undefined || seed === '' ? NO_NAME : seed,

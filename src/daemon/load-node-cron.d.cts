@@ -1,0 +1,3 @@
+// The type of load-node-cron.cjs.
+import cron = require('node-cron');
+export = cron;
