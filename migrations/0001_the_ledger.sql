@@ -740,9 +740,9 @@ create table tock.workers (
   process    text,
   service    text not null default '',
   fingerprint text,
-  cpu        real,
+  cpu        double precision,
   memory_bytes bigint,
-  loop_delay_ms real,
+  loop_delay_ms double precision,
   constraint workers_kind_check check (kind in ('tick', 'daemon', 'library', 'manual', 'relay'))
 );
 

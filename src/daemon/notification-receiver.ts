@@ -1,6 +1,7 @@
-// What each notification makes a daemon do. Whatever leads to statements waits for a limiter: before it the worker is told
-// nothing, since one that is awake would act at once. Notifications of runs that are due soon have a limiter of their own:
-// a stream of them leads to no claim, and must not hold up notifications of runs that are due.
+// What each notification makes a daemon do. Whatever leads to statements waits for a limiter: until then the
+// worker is told nothing, since one that is awake would act at once. Notifications of runs that are due soon
+// have a limiter of their own: a stream of them leads to no claim, and must not hold up those of runs that
+// are due.
 
 import { createNotificationLimiter } from '../engine/claim/notification-limiter.js';
 import { type Asked, askedToo } from '../engine/claim/watermarks.js';

@@ -3495,6 +3495,15 @@ select jsonb_build_object(
 -- read-living-subjects
 select d.name from tock.job_definitions d where d.name = any($1::text[]) and d.vanished_at is null;
 
+-- read-loads-of-hosts
+select p.host, sum(p.cpu)::float8 as cpu, sum(p.memory_bytes)::float8 as "memoryBytes", max(p.loop_delay_ms)::float8 / 1000 as "loopDelaySeconds"
+from (
+  select w.host, max(w.cpu) as cpu, max(w.memory_bytes) as memory_bytes, max(w.loop_delay_ms) as loop_delay_ms from tock.workers w
+  where w.cpu is not null and w.seen_at
+  between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
+    and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' group by w.host, w.pid, w.process) p
+group by p.host order by p.host;
+
 -- read-long-runs
 with recursive queue_lanes as (
   (select queue, priority from tock.job_runs_live where blocked_on is null order by queue, priority limit 1)
@@ -4579,6 +4588,7 @@ select w.id, w.kind, w.host, w.pid, w.service, w.capacity, extract(epoch from ca
   coalesce(w.heartbeat_ms, 15000) as "heartbeatMs", w.draining as "isDraining",
   w.seen_at not between tock.now() - coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds'
     and tock.now() + coalesce(w.heartbeat_ms, 15000) * interval '2.5 milliseconds' as "isSilent",
+  case when w.cpu is not null then jsonb_build_object('cpu', w.cpu, 'memoryBytes', w.memory_bytes, 'loopDelayMs', w.loop_delay_ms) end as load,
   (select count(*)::integer from running r where r.locked_by = w.id) as running,
   coalesce((select jsonb_agg(to_jsonb(l)) from (
     select r.id::text as id, r.job, d.name as definition, case when r.started_at >= '10000-01-01Z'::timestamptz then '9999-12-31T23:59:59Z' when r.started_at < '0001-01-01Z'::timestamptz then '0001-01-01Z'::timestamptz else r.started_at end as "startedAt",
@@ -4849,7 +4859,8 @@ with dead as materialized (
 select count(*)::integer as count from made;
 
 -- refresh worker
-update tock.workers set seen_at = tock.now() where id = $1 returning id;
+update tock.workers set seen_at = tock.now(), cpu = $1, memory_bytes = $2, loop_delay_ms = $3
+where id = $4 returning id;
 
 -- release
 with outcome as materialized (

@@ -10,7 +10,17 @@ import type { RunStatus, Trigger } from '../../model/run/states.js';
 import type { Shift } from '../../model/schedule/days/shifted-days.js';
 import type { Dst } from '../../model/schedule/spec.js';
 import type { AlertTables } from './alert-tables.js';
-import type { Bigint, Defaulted, Jsonb, Multirange, Oid, Timestamp, Uuid, Xid } from './column-types.js';
+import type {
+  Bigint,
+  Defaulted,
+  Float,
+  Jsonb,
+  Multirange,
+  Oid,
+  Timestamp,
+  Uuid,
+  Xid,
+} from './column-types.js';
 import type {
   FairKeys,
   FairScopes,
@@ -201,9 +211,9 @@ interface Workers {
   queues: string[] | null;
   service: Defaulted<string>;
   fingerprint: string | null;
-  cpu: number | null;
-  memory_bytes: number | null;
-  loop_delay_ms: number | null;
+  cpu: Float | null;
+  memory_bytes: Bigint | null;
+  loop_delay_ms: Float | null;
 }
 
 interface Sleepers {
