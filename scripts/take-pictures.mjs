@@ -1,4 +1,4 @@
-// Takes the pictures of the dashboard that README and docs show: npm run pictures. Needs Chromium, and a build.
+// Takes the pictures of the dashboard that docs and site show: npm run pictures. Needs Chromium, and a build.
 // In: the scenes of the browser tests, each on a database of its own. Out: docs/pictures/*.webp.
 import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -9,36 +9,17 @@ import { chromium } from 'playwright-core';
 /** By the name of the picture: the test's name of it. */
 const BOTH_THEMES = {
   now: 'ordinary-now',
-  schedules: 'schedules-ordinary-list',
   schedule: 'schedules-ordinary-calendar',
-  'schedule-each-minute': 'schedules-ordinary-minutely',
   why: 'schedules-ordinary-why',
-  backfill: 'schedules-ordinary-backfill',
-  'new-schedule': 'schedules-ordinary-new',
-  runs: 'runs-ordinary-runs',
   run: 'runs-ordinary-dead',
-  'run-at-work': 'runs-ordinary-running',
-  errors: 'runs-ordinary-errors',
-  queues: 'ordinary-queues',
-  workers: 'ordinary-workers',
-  load: 'schedules-ordinary-load',
-  audit: 'ordinary-audit',
-  doctor: 'ordinary-doctor',
-  alerts: 'alerts-down',
-  'now-new': 'new-now',
   'now-disaster': 'disaster-now',
   'errors-disaster': 'runs-disaster-errors',
-  'doctor-disaster': 'disaster-doctor',
 };
-const NARROW = { now: 'ordinary-now', schedule: 'schedules-ordinary-calendar', run: 'runs-ordinary-dead' };
 const QUALITY = 0.85;
 
-const wanted = [
-  ...Object.entries(BOTH_THEMES).flatMap(([name, shot]) =>
-    ['light', 'dark'].map(theme => [`${name}-${theme}`, `${shot}-${theme}-1280`]),
-  ),
-  ...Object.entries(NARROW).map(([name, shot]) => [`${name}-narrow`, `${shot}-light-360`]),
-];
+const wanted = Object.entries(BOTH_THEMES).flatMap(([name, shot]) =>
+  ['light', 'dark'].map(theme => [`${name}-${theme}`, `${shot}-${theme}-1280`]),
+);
 
 const root = path.join(import.meta.dirname, '..');
 const shots = await mkdtemp(path.join(os.tmpdir(), 'tock-shots-'));
@@ -64,7 +45,7 @@ try {
 }
 
 async function takeShots(folder) {
-  const tests = ['browser', 'schedules-browser', 'runs-browser', 'alerts-browser'].map(
+  const tests = ['browser', 'schedules-browser', 'runs-browser'].map(
     name => `test/dashboard/${name}.check.test.ts`,
   );
   const child = spawn(

@@ -18,8 +18,7 @@ describe('docs/state-machine.md', () => {
 
 describe('docs/guarantees.md', () => {
   const text = read('docs/guarantees.md');
-  const testsIn = (part: string) =>
-    [...part.matchAll(/\]\(\.\.\/(test\/[^)]*)\)/g)].map(([, file = '']) => file);
+  const testsIn = (part: string) => [...part.matchAll(/`(test\/[^`]*)`/g)].map(([, file = '']) => file);
   const ofPromises = text
     .split(/^\| promise \| mechanism \|\n\| --- .*\n/m)
     .slice(1)

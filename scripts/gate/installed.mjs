@@ -1,6 +1,7 @@
 // The package, as its user has it: packed, installed into a new folder, imported, required; `tock init`, and one run on the
 // embedded database. What was built is packed. More ways of having it: scripts/try-package.mjs.
 import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -25,6 +26,7 @@ try {
     '-e',
     `for (const name of ${list}) (${count})(Object.keys(require(name)).length)`,
   ]);
+  followLinks(path.join(folder, 'node_modules', 'pg-tock'));
   run('npx', ['--no-install', 'tock', 'init', '--yes']);
   run('npx', ['--no-install', 'tock', 'migrate']);
   const printed = run('npx', ['--no-install', 'tock', 'run', 'say-hello', '--wait']);
@@ -43,4 +45,19 @@ function run(command, args) {
   if (status !== 0)
     throw new Error(`${command} ${args.join(' ')} ended with ${signal ?? status}:\n${stdout}\n${stderr}`);
   return stdout;
+}
+
+/** Each link and picture of the documents that are in the package leads to a file that is in it. */
+function followLinks(installed) {
+  const dead = [];
+  for (const name of readdirSync(installed, { recursive: true })) {
+    if (!name.endsWith('.md')) continue;
+    const text = readFileSync(path.join(installed, name), 'utf8').replaceAll(/^```.*?^```/gms, '');
+    for (const [, link, picture] of text.matchAll(/\]\(([^)#\s]+)[^)]*\)|\bsrc(?:set)?="([^"]+)"/g)) {
+      const to = link ?? picture;
+      if (!/^[a-z]+:/.test(to) && !existsSync(path.join(installed, path.dirname(name), to)))
+        dead.push(`${name}: ${to}`);
+    }
+  }
+  if (dead.length > 0) throw new Error(`the package has links that lead nowhere:\n${dead.join('\n')}`);
 }

@@ -1,7 +1,7 @@
 // All tools, in the order in which they are listed.
 import { includesRole, type Role } from '../model/operator.js';
 import type { Tool } from './tool.js';
-import { cancel, retry, runNow } from './tools/act.js';
+import { cancel, editPayload, retry, runNow } from './tools/act.js';
 import { freeze, setKey, setQueue, thaw } from './tools/administer.js';
 import {
   openKey,
@@ -27,6 +27,7 @@ export const TOOLS: readonly Tool[] = [
   audit,
   runNow,
   retry,
+  editPayload,
   cancel,
   pauseSchedules,
   resumeSchedules,

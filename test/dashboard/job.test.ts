@@ -98,6 +98,26 @@ describe('/jobs/:name', () => {
     expect(await test.tock.runs.list()).toEqual([]);
   });
 
+  it('runs one of another service by hand, under what that has registered; none that nobody has', async () => {
+    const refund = defineJob({ name: 'refund', queue: 'money', priority: 3, run: () => undefined });
+    const billing = test.another({ jobs: [refund], service: 'billing' });
+    await billing.register();
+    const { text } = await pages.get('/jobs/refund');
+    expect(words(text)).toContain('This code does not have the job: its own worker checks the payload.');
+    const { to } = await pages.post('/jobs/refund/run', { payload: '{"order":7}' });
+    expect(await test.tock.runs.get(to.replace('/runs/', ''))).toMatchObject({
+      job: 'refund',
+      queue: 'money',
+      priority: 3,
+      payload: { order: 7 },
+    });
+    const refused = await pages.post('/jobs/refund/run', { payload: '{a' });
+    expect([refused.status, words(refused.text)]).toEqual([400, expect.stringContaining('is not JSON')]);
+    await addRuns(test, { job: 'gone' });
+    expect((await pages.get('/jobs/gone')).text).not.toContain('/jobs/gone/run');
+    expect((await pages.post('/jobs/gone/run', { payload: '{}' })).status).toBe(400);
+  });
+
   it('offers no run to who may only look', async () => {
     const viewer = pagesOf(test.tock, { role: 'view' });
     expect((await viewer.get('/jobs/report')).text).not.toContain('/jobs/report/run');

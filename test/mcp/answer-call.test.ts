@@ -293,6 +293,20 @@ describe('what an agent is shown', () => {
     expect(filter.isError).toBe(true);
   });
 
+  it('lets it give a run another payload, where it may see payloads', async () => {
+    const [run = ''] = await dead(1, { card: '4111' });
+    const args = { run, payload: { card: '4242' } };
+    const refused = await ask(test.tock, 'edit_payload', args, OPERATE);
+    expect([refused.isError, refused.text]).toEqual([true, expect.stringContaining('may not see payloads')]);
+    const { text, isError } = await ask(test.tock, 'edit_payload', args, { ...OPERATE, seesPayloads: true });
+    expect([isError, text]).toEqual([false, expect.stringContaining(`edited run ${run}`)]);
+    expect(await test.tock.runs.get(run)).toMatchObject({ status: 'queued', payload: { card: '4242' } });
+    expect((await test.tock.audit.list()).find(({ action }) => action === 'runs.edit')).toMatchObject({
+      operator: 'probe for mia',
+      via: 'agent',
+    });
+  });
+
   it('says what does not exist', async () => {
     const { text, isError } = await ask(test.tock, 'why', { run: '999999' });
     expect(isError).toBe(true);

@@ -107,7 +107,7 @@ function toRows(answered: readonly (readonly [BadInput, Answers])[]): Row[] {
       code: error,
       inputs: [],
       states: new Set(),
-      message: message.replace(/; .*$/, ''),
+      message: message.replace(/; [^"]*$/, ''),
     };
     if (!known) rows.push(row);
     row.inputs.push(name);
@@ -157,7 +157,7 @@ it('refuses each at every door, writes nothing, and answers as docs/bad-inputs.m
 What is refused in code (\`createTock\`, \`defineJob\`), in SQL (\`tock.enqueue\`) and on the command line. Nothing is
 written in any of these cases. The command line exits with 2 (\`alerts mute\` of an unknown name with 1), and says the
 same as code or what is wrong with its option. Of each row the table has the beginning of one message; the
-[test](../test/promises/bad-inputs.golden.txt) has all, with what to write instead. What handlers throw or return is
+test (\`test/promises/bad-inputs.golden.txt\`) has all, with what to write instead. What handlers throw or return is
 never refused: it is made storable.
 
 | input | error | SQLSTATE | message |

@@ -80,7 +80,7 @@ describe('the methods of a Tock', () => {
       'TOCK_UNKNOWN_JOB: there is no job undefined; known jobs: plain',
       'TOCK_BAD_OPTION: enqueueMany is 5; write a list',
       'TOCK_BAD_OPTION: freeze is undefined; write an object of options',
-      'TOCK_UNKNOWN_JOB: job "plan" is not among the jobs of this process: add it to jobs, in createTock or in the job module',
+      'TOCK_UNKNOWN_JOB: job plan is declared here (declareJob), but no service has registered it: start or deploy the service that executes it first, in this schema, or correct the name',
       'TOCK_BAD_OPTION: enqueue of job "plain" has no option "tx"; did you mean "client"?',
       'TOCK_BAD_OPTION: the name is undefined; write a text',
       'TOCK_BAD_OPTION: 5 cannot be a note or a reason: write a text',

@@ -1,5 +1,6 @@
 // A run of a job by hand: a form made from its payload's schema, or one field of JSON.
 import { TockError } from '../../model/errors.js';
+import { declareJob } from '../../model/job/define-job.js';
 import { type PayloadField, payloadFields, payloadOfForm } from '../../model/job/payload/payload-form.js';
 import { quote } from '../../model/names.js';
 import { Sheet } from '../layout/parts.js';
@@ -14,11 +15,11 @@ export type Entered = (field: string) => string;
 const inForm = (name: string) => `p:${name}`;
 const JSON_FIELD = 'payload';
 
-/** @throws TockError TOCK_BAD_PAYLOAD, TOCK_UNKNOWN_JOB */
-export function payloadEntered({ tock }: View, name: string, entered: Entered): unknown {
-  const job = tock.jobs.get(name);
-  if (job === undefined)
-    throw new TockError('TOCK_UNKNOWN_JOB', `the code of this dashboard has no job ${quote(name)}`);
+/** The job of this code; of that name, one that other code executes: its worker checks the payload. */
+export const jobNamed = ({ tock }: View, name: string): Job => tock.jobs.get(name) ?? declareJob({ name });
+
+/** @throws TockError TOCK_BAD_PAYLOAD */
+export function payloadEntered(job: Job, entered: Entered): unknown {
   const fields = payloadFields(job.payload);
   if (fields !== null) return payloadOfForm(fields, field => entered(inForm(field)));
   const text = entered(JSON_FIELD).trim();
@@ -64,6 +65,9 @@ export function RunForm({ view, job, refused }: RunFormProps) {
               <Entry field={field} value={refused?.entered(inForm(field.name)) ?? field.initial} />
             ))
           )}
+          {job.isDeclared ? (
+            <p class="faint">This code does not have the job: its own worker checks the payload.</p>
+          ) : null}
           <div class="buttons">
             <button class="main">Run {job.name}</button>
           </div>

@@ -7,7 +7,7 @@ import { includesRole } from '../../model/operator.js';
 import { definitionWords } from '../../model/planning/schedule-words.js';
 import { flash } from '../flash.js';
 import { JobFiguresSection } from '../jobs/job-figures.js';
-import { type Entered, payloadEntered, RunForm } from '../jobs/run-form.js';
+import { type Entered, jobNamed, payloadEntered, RunForm } from '../jobs/run-form.js';
 import { Page } from '../layout/page.js';
 import { Empty, Sheet, Time } from '../layout/parts.js';
 import { plainLine } from '../layout/plain-text.js';
@@ -28,8 +28,8 @@ export function addJobPage(app: App): void {
       return typeof value === 'string' ? value : '';
     };
     try {
-      const payload = payloadEntered(view, name, entered);
-      const id = await view.tock.enqueue(name, payload, { trigger: 'manual' });
+      const job = jobNamed(view, name);
+      const id = await view.tock.enqueue(job, payloadEntered(job, entered), { trigger: 'manual' });
       flash(c, `Run ${id} of ${name} is queued.`);
       return c.redirect(view.link(`/runs/${id}`), 303);
     } catch (error) {
@@ -73,8 +73,8 @@ async function showJob(c: Handler, refused: { readonly entered: Entered; readonl
           <Latest view={view} name={name} read={read} />
         </div>
         <div>
-          {job !== undefined && includesRole(view.user.role, 'operate') ? (
-            <RunForm view={view} job={job} refused={refused} />
+          {(job !== undefined || isDefined(read, name)) && includesRole(view.user.role, 'operate') ? (
+            <RunForm view={view} job={jobNamed(view, name)} refused={refused} />
           ) : null}
           <Schedules view={view} name={name} read={read} />
         </div>
@@ -82,6 +82,10 @@ async function showJob(c: Handler, refused: { readonly entered: Entered; readonl
     </Page>,
   );
 }
+
+/** Other code has registered it, so that it can be enqueued. */
+const isDefined = ({ definitions }: ReadJob, name: string) =>
+  definitions.some(each => each.name === name && each.origin === 'code' && each.vanishedAt === null);
 
 interface PartProps {
   readonly view: View;

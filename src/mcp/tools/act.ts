@@ -97,6 +97,30 @@ export const retry: Tool<RetryArgs> = {
   },
 };
 
+interface EditPayloadArgs {
+  readonly run: string;
+  readonly payload: Json;
+}
+
+export const editPayload: Tool<EditPayloadArgs> = {
+  name: 'edit_payload',
+  title: 'Give a run another payload',
+  role: 'operate',
+  isDestructive: true,
+  description:
+    'Replaces the whole payload of a run that waits, or is dead or cancelled, which is retried with it. Only where payloads are shown; the job’s schema checks it.',
+  input: takes(
+    {
+      run: text('id of the run', 20),
+      payload: { description: 'JSON, as the job expects it: all of it, not only what changes' },
+    },
+    ['run', 'payload'],
+  ),
+  call: async ({ tock }, { run, payload }) => ({
+    lines: [`edited ${runLine(await tock.runs.edit(run, { payload }))}`],
+  }),
+};
+
 interface CancelArgs extends ManyArgs {
   readonly reason?: string;
 }

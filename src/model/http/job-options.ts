@@ -76,7 +76,7 @@ const OWN = optionNames<HttpRequestOptions<never>>({
   allow: true,
 });
 /** What defineJob takes, without the handler and what defineJob adds. */
-const OF_JOB = [...JOB_OPTIONS].filter(name => !['run', 'kind', 'file'].includes(name));
+const OF_JOB = [...JOB_OPTIONS].filter(name => !['run', 'batch', 'kind', 'file'].includes(name));
 const ALL: ReadonlySet<string> = new Set([...OF_JOB, ...OWN]);
 const DEFAULT_TIMEOUT = '30s';
 

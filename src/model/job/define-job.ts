@@ -83,7 +83,8 @@ export interface DeclaredJobOptions<
 
 /**
  * Names a job that another service of the same schema executes, so that this one can enqueue it, with the
- * types and checks of its payload. It goes into `jobs`, but this process neither registers nor claims it.
+ * types and checks of its payload. It goes into `jobs`, so that its name will do in calls, or into the call
+ * itself; this process neither registers nor claims it.
  * Queue, priority, attempts and tags are those of the other service's definition, unless `enqueue` gives
  * them; its limits hold. Before the other service has registered it, enqueueing throws TOCK_UNKNOWN_JOB.
  * `Output` is what its handler returns: `declareJob<typeof schema, Output>` types `runs.wait`.

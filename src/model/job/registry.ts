@@ -184,6 +184,8 @@ export function findJob(registry: Registry, job: string | AnyJob): AnyJob {
   const name = typeof job === 'string' ? job : (job as AnyJob | null | undefined)?.name;
   const found = typeof name === 'string' ? namedJob(registry, name) : undefined;
   if (found) return found;
+  // One that is declared for this call: what its definition says is read then.
+  if (typeof job !== 'string' && isJob(job) && job.isDeclared) return job;
   const known = [...registry.jobs.keys(), ...(registry.declared?.keys() ?? [])];
   const all = known.length === 0 ? '; no jobs are defined' : `; known jobs: ${known.slice(0, 20).join(', ')}`;
   const near = typeof name === 'string' ? didYouMean(name, known) : '';

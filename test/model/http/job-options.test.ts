@@ -39,6 +39,7 @@ describe('defineHttpJob', () => {
     [{ allow: ['http://localhost'] }, /write a host, an address or a network/],
     [{ redirects: 3 }, /no option "redirects"/],
     [{ run: () => null }, /no run function/],
+    [{ batch: { size: 10 } }, /no option "batch"/],
   ])('refuses %j', (options, message) => {
     const refused = (() => {
       try {
