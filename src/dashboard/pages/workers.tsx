@@ -257,7 +257,7 @@ function Load({ load }: Pick<WorkerLoad, 'load'>) {
         class={`sub nowrap${loopDelayMs >= LATE_MS ? ' bad' : ''}`}
         title="By how much a timer of its process was late, at most: for so long a handler kept everything else waiting"
       >
-        {`loop ${spanText(Math.round(loopDelayMs))} late`}
+        {`event loop ${spanText(Math.round(loopDelayMs))} late`}
       </span>
     </>
   );

@@ -68,7 +68,7 @@ describe('workers', () => {
       [id],
     );
     const { text, html } = await kit.get('/workers');
-    expect(text).toContain('42 % of a core 128 MB loop 1.5s late');
+    expect(text).toContain('42 % of a core 128 MB event loop 1.5s late');
     expect(html).toContain('sub nowrap bad');
   });
 
