@@ -26,26 +26,45 @@ export async function finishDeclarations(out, entries) {
     if (name.endsWith('.d.ts') && !reached.has(file)) await rm(file);
   }
   for (const name of ['test', 'jobs']) await rm(path.join(folder, name), { recursive: true, force: true });
-  await withoutTypesOfPg(folder);
+  await hideInnerTypes(folder);
   await cp(folder, commonJs, { recursive: true });
   await writeFile(path.join(commonJs, 'package.json'), `${JSON.stringify({ type: 'commonjs' })}\n`);
 }
 
-/** Inner parts name classes of pg's, whose declarations an app may lack: nothing that a user calls takes or gives them. */
-async function withoutTypesOfPg(folder) {
-  const FROM_PG = /\bfrom (['"])pg\1/;
+/** Packages of which inner parts name types, though an app may lack their declarations, or the package. */
+const HIDDEN = ['pg', 'hono'];
+/** What an app has that imports these declarations. */
+const THERE = /^(?:kysely$|node:|\.)/;
+
+/**
+ * Puts a stand-in in the place of types that belong to inner parts: nothing that a user calls takes or gives them.
+ * @throws where another package is named
+ */
+async function hideInnerTypes(folder) {
   const named = new Set();
   for (const name of await readdir(folder, { recursive: true })) {
     const file = path.join(folder, name);
     if (!name.endsWith('.d.ts')) continue;
+    const standIn = path.relative(path.dirname(file), path.join(folder, 'src', 'inner-types.js'));
+    const to = standIn.startsWith('.') ? standIn : `./${standIn}`;
     const text = await readFile(file, 'utf8');
-    if (!FROM_PG.test(text)) continue;
-    for (const [, list] of text.matchAll(/import (?:type )?(?:\w+, )?\{([^}]*)\} from (['"])pg\2/g))
-      for (const each of list.split(',')) named.add(each.replace(/\btype\b/, '').trim());
-    for (const [, each] of text.matchAll(/\bpg\.(\w+)/g)) named.add(each);
-    const to = path.relative(path.dirname(file), path.join(folder, 'src', 'pg-types.js'));
-    await writeFile(file, text.replace(FROM_PG, `from '${to.startsWith('.') ? to : `./${to}`}'`));
+    let hidden = text;
+    for (const [whole, clause, from] of text.matchAll(/^import (?:type )?(.*) from ['"]([^'"]+)['"];$/gm)) {
+      if (THERE.test(from)) continue;
+      if (!HIDDEN.includes(from)) throw new Error(`${name} names types of ${from}, which an app may lack`);
+      const all = /^\* as (\w+)$/.exec(clause)?.[1] ?? /^(\w+)$/.exec(clause)?.[1];
+      const names =
+        all === undefined
+          ? clause.replaceAll(/[{}]|\btype\b/g, '').split(',')
+          : [...text.matchAll(new RegExp(`\\b${all}\\.(\\w+)`, 'g'))].map(([, each]) => each);
+      for (const each of names) named.add(each.trim());
+      hidden = hidden.replace(
+        whole,
+        `import type ${all === undefined ? clause.replaceAll(/\btype /g, '') : `* as ${all}`} from '${to}';`,
+      );
+    }
+    if (hidden !== text) await writeFile(file, hidden);
   }
-  const types = [...named].sort().map(name => `export type ${name} = object;\n`);
-  await writeFile(path.join(folder, 'src', 'pg-types.d.ts'), types.join(''));
+  const types = [...named].sort().map(name => `export type ${name}<_ = unknown> = object;\n`);
+  await writeFile(path.join(folder, 'src', 'inner-types.d.ts'), types.join(''));
 }
