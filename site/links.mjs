@@ -5,7 +5,7 @@ const PICTURE =
   /<picture>\s*<source media="[^"]*dark[^"]*" srcset="([^"]+)">\s*<img alt="([^"]*)" src="([^"]+)">\s*<\/picture>/g;
 /** A picture that moves, and one for those who want nothing to move. */
 const STILL =
-  /(<picture>\s*<source media="\(prefers-reduced-motion: reduce\)" srcset=")([^"]+)(">\s*<img alt="[^"]*" src=")([^"]+)(">\s*<\/picture>)/g;
+  /(<picture>\s*<source media="\(prefers-reduced-motion: reduce\)" srcset=")([^"]+)(">\s*<img [^>]*?src=")([^"]+)(">\s*<\/picture>)/g;
 /** Code, which stays as it is; or a link or an image. */
 const LINK = /(`(?:[^`\n]|\n(?!\n))*`)|(!?)\[((?:[^[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g;
 
