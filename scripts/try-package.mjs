@@ -126,6 +126,7 @@ async function install(tarball) {
     'reflect-metadata': '0.2.2',
     rxjs: '7.8.2',
     tsx: '4.23.15',
+    '@types/node': '20.19.43',
     typescript: '5.9.3',
     yaml: '2.9.1',
   };
