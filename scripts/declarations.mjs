@@ -27,6 +27,11 @@ export async function finishDeclarations(out, entries) {
   }
   for (const name of ['test', 'jobs']) await rm(path.join(folder, name), { recursive: true, force: true });
   await hideInnerTypes(folder);
+  // Signals, URLs and the like. Compilers from 6.0 on take no package's types by themselves.
+  for (const name of entries) {
+    const file = path.join(folder, 'src', `${name}.d.ts`);
+    await writeFile(file, `/// <reference types="node" />\n${await readFile(file, 'utf8')}`);
+  }
   await cp(folder, commonJs, { recursive: true });
   await writeFile(path.join(commonJs, 'package.json'), `${JSON.stringify({ type: 'commonjs' })}\n`);
 }
