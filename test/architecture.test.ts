@@ -190,7 +190,7 @@ describe('packages', () => {
       ['store', 'engine'].includes(roomOf(file)) ||
       file === path.join('src', 'embedded', 'embedded-client.ts'),
     'cron-parser': file => file === path.join('src', 'model', 'schedule', 'cron', 'load-cron-parser.cjs'),
-    'node-cron': file => file === path.join('src', 'daemon', 'load-node-cron.cjs'),
+    'node-cron': file => file === path.join('src', 'daemon', 'beat.ts'),
     pino: file => file === path.join('src', 'environment', 'logger.ts'),
     '@opentelemetry/api': file => file === path.join('src', 'engine', 'tracing', 'open-tracing.ts'),
     nodemailer: file => file === path.join('src', 'engine', 'alerts', 'channels', 'mail.ts'),
@@ -359,6 +359,8 @@ describe('files', () => {
   });
 
   it('are named in kebab-case', () => {
-    expect([...sources, ...jobs].filter(file => !/^[a-z0-9-]+\.(?:tsx?|cjs)$/.test(path.basename(file)))).toEqual([]);
+    expect(
+      [...sources, ...jobs].filter(file => !/^[a-z0-9-]+\.(?:tsx?|cjs)$/.test(path.basename(file))),
+    ).toEqual([]);
   });
 });

@@ -65,8 +65,10 @@ const BUNDLERS = {
         filename: path.basename(to),
         library: { type: esm ? 'module' : 'commonjs2' },
       },
-      externalsType: esm ? 'module' : 'commonjs',
-      externals: external,
+      // Asked for where they are required, which pg does in a try: an import would come first.
+      externals: Object.fromEntries(
+        external.map(name => [name, `${esm ? 'node-commonjs' : 'commonjs'} ${name}`]),
+      ),
     });
     const stats = await new Promise((resolve, reject) =>
       compiler.run((error, result) => (error ? reject(error) : resolve(result))),

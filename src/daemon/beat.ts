@@ -2,11 +2,10 @@
 // minute turns. Our own timer waits for that on a steady clock, for at most a minute. node-cron's own timer
 // follows the host's clock: if that is set back by an hour, the timer is silent for an hour; if it is set
 // ahead by a year, the timer first goes through each minute of that year, which takes 20 s.
-import type { Logger as CronLogger } from 'node-cron';
+import cron, { type Logger as CronLogger } from 'node-cron';
 import type { Engine } from '../engine/engine.js';
 import type { Timer } from '../model/clock.js';
 import type { Logger } from '../model/logger.js';
-import cron from './load-node-cron.cjs';
 
 export interface Beat {
   stop(): void;

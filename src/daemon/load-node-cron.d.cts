@@ -1,3 +1,0 @@
-// The type of load-node-cron.cjs.
-import cron = require('node-cron');
-export = cron;
