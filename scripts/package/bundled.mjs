@@ -49,7 +49,10 @@ const BUNDLERS = {
   async esbuild({ entry, to, format }) {
     const { build } = fromBundlers('esbuild');
     const common = { bundle: true, platform: 'node', external, logLevel: 'error' };
-    await build({ ...common, entryPoints: [entry], outfile: to, format });
+    // pg is CommonJS, and requires Node's modules: esbuild leaves that to whoever makes an ES module of it.
+    const js = `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);`;
+    const banner = format === 'esm' ? { js } : {};
+    await build({ ...common, entryPoints: [entry], outfile: to, format, banner });
   },
   async webpack({ entry, to, format }) {
     const webpack = fromBundlers('webpack');
