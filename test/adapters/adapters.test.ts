@@ -13,7 +13,7 @@ import { fromDrizzle, fromKnex, fromKysely, fromPostgresJs, fromPrisma } from '.
 import { defineJob, type QueryClient, TockError } from '../../src/index.js';
 import { openOnce } from '../support/open.js';
 import { reuseTestTock } from '../support/test-tock.js';
-import { PrismaClient } from './prisma/generated/client.js';
+import { PrismaClient } from './prisma-client.js';
 
 const ROOT = path.join(import.meta.dirname, '..', '..');
 const echo = defineJob({ name: 'echo', run: () => null });

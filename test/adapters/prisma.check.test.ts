@@ -2,7 +2,7 @@
 import { PrismaPg } from '@prisma/adapter-pg';
 import { fromPrisma } from '../../src/adapters.js';
 import { describeAdapter } from './adapter-contract.js';
-import { PrismaClient } from './prisma/generated/client.js';
+import { PrismaClient } from './prisma-client.js';
 
 describeAdapter('fromPrisma', async url => {
   const prisma = new PrismaClient({ adapter: new PrismaPg({ connectionString: url, max: 4 }) });

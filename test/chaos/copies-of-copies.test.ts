@@ -3,28 +3,19 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTock, defineJob, type Tock } from '../../src/index.js';
-import { until } from '../support/test-tock.js';
-import { type DebianServer, openDebianServer } from './debian-server.js';
-import { hasDebianPostgres, type OwnServer, openOwnServer } from './servers.js';
+import { sqlAt } from '../support/sql-at.js';
+import { until } from '../support/until.js';
+import { type DebianServer, hasDebianPostgres, openDebianServer } from './debian-server.js';
+import { type OwnServer, openOwnServer } from './servers.js';
 
 const jobs = [defineJob({ name: 'minutely', schedule: { cron: '* * * * *' }, run: () => 1 })];
 const COPIED = { code: 'TOCK_DATABASE_COPIED' };
 // Autovacuum would use numbers of transactions.
 const SETTINGS = ['wal_level=logical', 'max_connections=40', 'autovacuum=off'];
 
-async function sql<Row>(url: string, text: string): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query(text)).rows as Row[];
-  } finally {
-    await client.end();
-  }
-}
-
 /** What the server has given the same numbers as another one to; and the row that says whose the schema is. */
 async function numbersOf(url: string) {
-  const [row] = await sql<{ oids: string[]; database: number; writtenBy: number }>(
+  const [row] = await sqlAt<{ oids: string[]; database: number; writtenBy: number }>(
     url,
     `select array['tock.job_definitions'::regclass::oid, 'tock.job_runs'::regclass::oid, 'tock.workers'::regclass::oid]::text[] as oids,
        (select oid::int from pg_database where datname = current_database()) as database,
@@ -64,27 +55,17 @@ describe.skipIf(!hasDebianPostgres)('a copy of a copy that was adopted', { timeo
   const fresh = async () => {
     const server = await openDebianServer(SETTINGS);
     servers.push(server);
-    await sql(server.url('postgres'), 'create database app');
+    await sqlAt(server.url('postgres'), 'create database app');
     return server;
   };
-  const at = (server: DebianServer) => [
-    '-h',
-    server.folder,
-    '-U',
-    'postgres',
-    '-d',
-    'app',
-    '-p',
-    new URL(urlOf(server)).port,
-  ];
   let dumps = 0;
   const dump = async (server: DebianServer, ...args: string[]) => {
     const file = `${server.folder}/${++dumps}.dump`;
-    await server.call('pg_dump', ...at(server), '-f', file, ...args);
+    await server.call('pg_dump', '-d', 'app', '-f', file, ...args);
     return file;
   };
   const psql = async (server: DebianServer, file: string, ...args: string[]) =>
-    await server.call('psql', '-qX', '-v', 'ON_ERROR_STOP=1', ...at(server), ...args, '-f', file);
+    await server.call('psql', '-qX', '-v', 'ON_ERROR_STOP=1', '-d', 'app', ...args, '-f', file);
   const expectCopy = async (server: DebianServer) => {
     const copy = open(urlOf(server));
     await expect(copy.tick()).rejects.toMatchObject(COPIED);
@@ -129,7 +110,7 @@ describe.skipIf(!hasDebianPostgres)('a copy of a copy that was adopted', { timeo
     const file = await dump(adopted);
     await useNumbersBelow(urlOf(third), writtenBy);
     await psql(third, file, '--single-transaction');
-    const [row] = await sql<{ xmins: string[] }>(
+    const [row] = await sqlAt<{ xmins: string[] }>(
       urlOf(third),
       'select array_agg(xmin::text) as xmins from tock.database_identity',
     );
@@ -141,7 +122,7 @@ describe.skipIf(!hasDebianPostgres)('a copy of a copy that was adopted', { timeo
   it('is refused where pg_restore did it with several connections', async () => {
     const third = await fresh();
     const file = await dump(adopted, '-Fc');
-    await third.call('pg_restore', ...at(third), '-j', '3', file);
+    await third.call('pg_restore', '-d', 'app', '-j', '3', file);
     expect(await numbersOf(urlOf(third))).toEqual(await numbersOf(urlOf(adopted)));
     await expectCopy(third);
   });
@@ -155,7 +136,7 @@ describe.skipIf(!hasDebianPostgres)('a copy of a copy that was adopted', { timeo
       // Set up alike, it is the original's twin.
       expect((await numbersOf(urlOf(server))).oids).toEqual((await numbersOf(urlOf(original))).oids);
     }
-    await sql(
+    await sqlAt(
       urlOf(emptied),
       `do $$ declare name text; begin
          for name in select c.oid::regclass::text from pg_class c where c.relnamespace = 'tock'::regnamespace and c.relkind in ('r', 'p')
@@ -165,21 +146,21 @@ describe.skipIf(!hasDebianPostgres)('a copy of a copy that was adopted', { timeo
     await psql(emptied, file);
     await expectCopy(emptied);
     // psql goes on after what it cannot restore: rows that are there already.
-    await filled.call('psql', '-qX', ...at(filled), '-f', file);
+    await filled.call('psql', '-qX', '-d', 'app', '-f', file);
     await expect(open(urlOf(filled)).tick()).rejects.toMatchObject(COPIED);
   });
 
   it('is refused at the other end of logical replication, also of an adoption', async () => {
     const third = await fresh();
     await psql(third, await dump(adopted, '--schema-only'));
-    await sql(urlOf(adopted), 'create publication tock for tables in schema tock');
-    await sql(
+    await sqlAt(urlOf(adopted), 'create publication tock for tables in schema tock');
+    await sqlAt(
       urlOf(third),
       `create subscription tock connection 'host=${adopted.folder} port=${new URL(urlOf(adopted)).port} user=postgres dbname=app'
        publication tock`,
     );
     const writtenBy = async (server: DebianServer) =>
-      await sql(urlOf(server), 'select written_by::text, is_nested from tock.database_identity order by 2');
+      await sqlAt(urlOf(server), 'select written_by::text, is_nested from tock.database_identity order by 2');
     const arrived = async () => {
       const [here, there] = [await writtenBy(third), await writtenBy(adopted)];
       return here.length === 2 && JSON.stringify(here) === JSON.stringify(there);
@@ -187,11 +168,11 @@ describe.skipIf(!hasDebianPostgres)('a copy of a copy that was adopted', { timeo
     const isCopy = async () => (await open(urlOf(third)).status()).isCopy;
     await until(arrived, 'the identity to be copied');
     expect(await isCopy()).toBe(true);
-    await sql(urlOf(adopted), 'select tock.note_identity()');
+    await sqlAt(urlOf(adopted), 'select tock.note_identity()');
     await until(arrived, 'the identity to be replicated');
     expect(await isCopy()).toBe(true);
-    await sql(urlOf(third), 'drop subscription tock');
-    await sql(urlOf(adopted), 'drop publication tock');
+    await sqlAt(urlOf(third), 'drop subscription tock');
+    await sqlAt(urlOf(adopted), 'drop publication tock');
     await open(urlOf(third)).adopt();
     expect(await isCopy()).toBe(false);
   });
@@ -216,7 +197,7 @@ describe.skipIf(!hasDebianPostgres)('a copy of a copy that was adopted', { timeo
       // Its pg_dump would write these rows; the tables have the same OIDs already.
       const rows = `${original.folder}/identity`;
       await original.call('psql', '-qX', second, '-c', `\\copy tock.database_identity to '${rows}'`);
-      await sql(third, 'truncate tock.database_identity');
+      await sqlAt(third, 'truncate tock.database_identity');
       await original.call('psql', '-qX', third, '-c', `\\copy tock.database_identity from '${rows}'`);
       expect(await numbersOf(third)).toEqual(await numbersOf(second));
       await expect(open(third).tick()).rejects.toMatchObject(COPIED);

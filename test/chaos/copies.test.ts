@@ -1,12 +1,11 @@
 // Chaos: a database that is copied, moved, upgraded. A copy must not tick beside its original, and nothing is lost or
 // doubled by a move.
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTock, defineJob, type Tock } from '../../src/index.js';
 import { CLI, startProcess } from '../support/processes.js';
-import { until } from '../support/test-tock.js';
-import { type DebianServer, openDebianServer } from './debian-server.js';
-import { hasDebianPostgres } from './servers.js';
+import { sqlAt } from '../support/sql-at.js';
+import { until } from '../support/until.js';
+import { DEBIAN_BIN, type DebianServer, hasDebianPostgres, openDebianServer } from './debian-server.js';
 
 const jobs = [
   defineJob({
@@ -28,31 +27,9 @@ describe.skipIf(!hasDebianPostgres)('a database that is copied', { timeout: 180_
     opened.push(tock);
     return tock;
   };
-  const sql = async <Row>(database: string, text: string): Promise<Row[]> => {
-    const client = new pg.Client({ connectionString: server.url(database) });
-    await client.connect();
-    try {
-      return (await client.query(text)).rows as Row[];
-    } finally {
-      await client.end();
-    }
-  };
-  const psql = async (database: string, ...args: string[]) =>
-    await server.call(
-      'psql',
-      '-qX',
-      '-v',
-      'ON_ERROR_STOP=1',
-      '-h',
-      server.folder,
-      '-U',
-      'postgres',
-      '-p',
-      portOf(),
-      '-d',
-      database,
-      ...args,
-    );
+  const sql = <Row>(database: string, text: string) => sqlAt<Row>(server.url(database), text);
+  const restore = (database: string, file: string) =>
+    server.call('psql', '-qX', '-v', 'ON_ERROR_STOP=1', '-d', database, '-f', file);
   const portOf = () => new URL(server.url('postgres')).port;
   /** What the run of every occurrence is, as text; an occurrence that came twice would stand there twice. */
   const history = async (database: string) =>
@@ -62,8 +39,7 @@ describe.skipIf(!hasDebianPostgres)('a database that is copied', { timeout: 180_
     );
   const dump = async (database: string, ...args: string[]) => {
     const file = `${server.folder}/${database}.sql`;
-    const from = ['-h', server.folder, '-U', 'postgres', '-p', portOf(), '-d', database];
-    await server.call('pg_dump', ...from, '-f', file, ...args);
+    await server.call('pg_dump', '-d', database, '-f', file, ...args);
     return file;
   };
   /** Every occurrence of a span has one run, and no two runs have one id. */
@@ -110,7 +86,7 @@ describe.skipIf(!hasDebianPostgres)('a database that is copied', { timeout: 180_
     const before = await history('original');
     const file = await dump('original', '--schema=tock');
     await sql('postgres', 'create database restored');
-    await psql('restored', '-f', file);
+    await restore('restored', file);
     const copy = open('restored');
     expect(await copy.migrate()).toMatchObject({ applied: [] });
     await expect(copy.tick()).rejects.toMatchObject(COPIED);
@@ -172,7 +148,7 @@ describe.skipIf(!hasDebianPostgres)('a database that is copied', { timeout: 180_
   it('is followed by logical replication, whose other end asks, and makes no id a second time', async () => {
     const schema = await dump('original', '--schema=tock', '--schema-only');
     await sql('postgres', 'create database follower');
-    await psql('follower', '-f', schema);
+    await restore('follower', schema);
     await sql('original', `create publication tock for tables in schema tock`);
     await sql('original', `select pg_create_logical_replication_slot('tock', 'pgoutput')`);
     await sql(
@@ -210,23 +186,11 @@ describe.skipIf(!hasDebianPostgres)('a database that is copied', { timeout: 180_
     await sql('restored', 'cluster tock.database_identity using database_identity_pkey');
     const fresh = await server.newCluster('upgraded');
     await server.stop();
-    const bin = '/usr/lib/postgresql/15/bin';
-    await server.call(
-      'pg_upgrade',
-      '-b',
-      bin,
-      '-B',
-      bin,
-      '-d',
-      server.data,
-      '-D',
-      fresh,
-      '-U',
-      'postgres',
-      '--link',
-      '-s',
-      server.folder,
-    );
+    const [bins, clusters] = [
+      ['-b', DEBIAN_BIN, '-B', DEBIAN_BIN],
+      ['-d', server.data, '-D', fresh],
+    ] as const;
+    await server.call('pg_upgrade', ...bins, ...clusters, '-U', 'postgres', '--link', '-s', server.folder);
     await server.start(fresh);
     try {
       const upgraded = open('original');

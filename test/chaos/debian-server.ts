@@ -1,21 +1,27 @@
 // One server of Debian's PostgreSQL 15, with the programs that come with it.
-// In: settings. Out: its URL; psql, pg_dump and the like as its own account; stop, start, another cluster beside it.
+// In: settings. Out: its URL; psql, pg_dump and the like as its own account; stop, start, a standby or another cluster beside it.
 import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { run, serverAccount } from '../../src/embedded/embedded-process.js';
 import { freePort } from '../support/free-port.js';
-import { DEBIAN_BIN } from './servers.js';
+import { lacks } from '../support/needs.js';
+
+export const DEBIAN_BIN = '/usr/lib/postgresql/15/bin';
+export const hasDebianPostgres = !lacks('postgresql-15');
 
 export interface DebianServer {
   /** URL of a database on it. */
   url(database: string): string;
   readonly folder: string;
   readonly data: string;
-  /** Runs one of the server's programs in the server's folder; fails when it fails. */
+  /** Runs one of the server's programs in the server's folder, which connects to it unless told otherwise; fails when it fails. */
   call(program: string, ...args: readonly string[]): Promise<string>;
-  start(data?: string): Promise<void>;
-  stop(data?: string): Promise<void>;
+  start(data?: string, settings?: readonly string[]): Promise<void>;
+  /** `immediate`: without a farewell, and without a checkpoint. */
+  stop(data?: string, how?: 'fast' | 'immediate'): Promise<void>;
+  /** Makes a standby that streams from it, and starts it. */
+  follow(name: string): Promise<{ readonly url: string; readonly data: string }>;
   /** Makes another, empty cluster; it is not started. */
   newCluster(name: string): Promise<string>;
   remove(): Promise<void>;
@@ -36,26 +42,21 @@ export async function openDebianServer(settings: readonly string[] = []): Promis
   await give(password);
   const data = path.join(folder, 'main');
   const call = async (program: string, ...args: readonly string[]) => {
-    const command = ['-c', `cd '${folder}' && exec "$@"`, 'sh', path.join(DEBIAN_BIN, program), ...args];
-    const { code, output } = await run('/bin/sh', command, account);
+    const home = `export PGHOST='${folder}' PGPORT=${port} PGUSER=postgres`;
+    const command = ['-c', `cd '${folder}' && ${home} && exec "$@"`, 'sh', path.join(DEBIAN_BIN, program)];
+    const { code, output } = await run('/bin/sh', [...command, ...args], account);
     if (code !== 0) throw new Error(`${program} failed: ${output}`);
     return output;
   };
-  const options = [
-    `port=${port}`,
-    'listen_addresses=127.0.0.1',
-    `unix_socket_directories='${folder}'`,
-    'fsync=off',
-    ...settings,
-  ]
-    .map(each => `-c ${each}`)
-    .join(' ');
-  const start = async (from = data) => {
+  const start = async (from = data, more: readonly string[] = []) => {
+    const own = [`port=${port}`, 'listen_addresses=127.0.0.1', `unix_socket_directories='${folder}'`];
+    const options = [...own, 'fsync=off', ...settings, ...more].map(each => `-c ${each}`).join(' ');
     await call('pg_ctl', '-D', from, '-w', '-l', `${from}.log`, '-o', options, 'start');
   };
-  const stop = async (from = data) => {
-    await call('pg_ctl', '-D', from, '-w', '-m', 'fast', 'stop');
+  const stop = async (from = data, how = 'fast') => {
+    await call('pg_ctl', '-D', from, '-w', '-m', how, 'stop');
   };
+  const url = (database: string, at = port) => `postgres://postgres:secret@127.0.0.1:${at}/${database}`;
   const newCluster = async (name: string) => {
     const where = path.join(folder, name);
     await mkdir(where, { mode: 0o700 });
@@ -74,20 +75,29 @@ export async function openDebianServer(settings: readonly string[] = []): Promis
     // The server's own programs connect over its socket, in a folder of the test's own.
     await writeFile(
       path.join(where, 'pg_hba.conf'),
-      'local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n',
+      'local all all trust\nhost all,replication all 127.0.0.1/32 scram-sha-256\n',
     );
     await give(path.join(where, 'pg_hba.conf'));
     return where;
   };
+  const follow = async (name: string) => {
+    const copy = path.join(folder, name);
+    const how = ['-d', url('postgres'), '-D', copy, '-R', '-X', 'stream', '-c', 'fast', '--no-sync'];
+    await call('pg_basebackup', ...how);
+    const at = await freePort();
+    await start(copy, [`port=${at}`]);
+    return { url: url('postgres', at), data: copy };
+  };
   await newCluster('main');
   await start();
   return {
-    url: database => `postgres://postgres:secret@127.0.0.1:${port}/${database}`,
+    url: database => url(database),
     folder,
     data,
     call,
     start,
     stop,
+    follow,
     newCluster,
     async remove() {
       await stop().catch(() => undefined);

@@ -3,9 +3,16 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createTock } from '../../src/index.js';
 import { killAfterEach } from '../support/open.js';
-import { CLI, type Running, startProcess, TICK } from '../support/processes.js';
+import { CLI, type Running, TICK } from '../support/processes.js';
 import { until } from '../support/test-tock.js';
-import { type GatedJobs, openGatedJobs } from './gated-jobs.js';
+import {
+  expectEachSecond,
+  expectGatedOnce,
+  type GatedJobs,
+  openGatedJobs,
+  said,
+  startGated,
+} from './gated-jobs.js';
 import { type OwnServer, openOwnServer, openSmallDisk, type SmallDisk, whyNoSmallDisk } from './servers.js';
 
 const RUNS = 40;
@@ -43,24 +50,11 @@ const connect = async () => {
   opened.push({ remove: () => connected.end().catch(() => undefined) });
 };
 const sql = async <Row = Record<string, unknown>>(text: string) => (await client.query(text)).rows as Row[];
-const begin = async (script: string, args: readonly string[] = []) => {
-  const started = startProcess(
-    script,
-    {
-      DATABASE_URL: url,
-      TOCK_HEARTBEAT: '1s',
-      // Runs are not to be taken back, however long the disk is full.
-      TOCK_LEASE: '10m',
-      TOCK_CONCURRENCY: '50',
-      TOCK_LOG_LEVEL: 'warn',
-      ...jobs.env,
-    },
-    args,
-  );
+const begin = (script: string, args: readonly string[] = []) => {
+  const started = startGated(jobs, { DATABASE_URL: url, TOCK_LOG_LEVEL: 'warn' }, script, args);
   running.push(started);
   return started;
 };
-const said = (daemon: Running, text: string) => daemon.output().split(text).length - 1;
 /** A daemon in whose hands are so many runs, all of them at work. */
 const startBusyDaemon = async () => {
   const tock = createTock({ connectionString: url, logger: false });
@@ -68,35 +62,20 @@ const startBusyDaemon = async () => {
   await tock.close();
   await connect();
   await sql(`select tock.enqueue('gated') from generate_series(1, ${RUNS})`);
-  const daemon = await begin(CLI, ['start']);
+  const daemon = begin(CLI, ['start']);
   await until(async () => (await jobs.calls()).length === RUNS, 'all handlers to begin');
   return daemon;
 };
 /** Each run has succeeded at its first attempt, with its own output; and each second has had one run. */
 const expectAllWritten = async (daemon: Running) => {
-  await until(
-    async () =>
-      (await sql(`select from tock.job_runs where job = 'gated' and status = 'succeeded'`)).length === RUNS,
-    'all outcomes to be written',
-  );
-  expect(await jobs.calls()).toHaveLength(RUNS);
-  expect(
-    await sql(`select count(*)::int as runs, count(distinct output)::int as outputs, max(attempts) as attempts, max(fence) as fence,
-      bool_and(starts_with(output #>> '{}', id::text)) as own, max(jsonb_array_length(errors)) as errors
-      from tock.job_runs where job = 'gated'`),
-  ).toEqual([{ runs: RUNS, outputs: RUNS, attempts: 1, fence: 1, own: true, errors: 0 }]);
+  await expectGatedOnce(jobs, sql, RUNS);
   const [after] = await sql<{ at: string }>('select tock.now()::text as at');
   const passed = `select from tock.job_runs where job = 'secondly' and status = 'succeeded' and scheduled_for > '${after?.at}'`;
   await until(async () => (await sql(passed)).length >= 2, 'two more runs');
-  expect(said(daemon, '"event":"finalize.refused"')).toBe(0);
+  expect(said(daemon, 'finalize.refused')).toBe(0);
   daemon.child.kill('SIGTERM');
   expect(await daemon.ended).toMatchObject({ code: 0 });
-  const [row] = await sql<{ runs: number; span: number }>(
-    `select count(*)::int as runs, count(distinct scheduled_for)::int as different,
-       extract(epoch from max(scheduled_for) - min(scheduled_for))::int as span
-     from tock.job_runs where job = 'secondly' and status = 'succeeded'`,
-  );
-  expect(row).toMatchObject({ runs: (row?.span ?? 0) + 1, different: row?.runs });
+  await expectEachSecond(sql);
 };
 
 describe.skipIf(reason !== null)('23: the disk is full (needs root, who may mount a tmpfs)', () => {
@@ -114,10 +93,10 @@ describe.skipIf(reason !== null)('23: the disk is full (needs root, who may moun
     await disk.fill();
     await jobs.open();
     await until(async () => daemon.output().includes('"code":"53100"'), 'outcomes to be refused');
-    await until(async () => said(daemon, '"event":"materialize.failed"') > 0, 'occurrences to be refused');
+    await until(async () => said(daemon, 'materialize.failed') > 0, 'occurrences to be refused');
     // A tick has an occurrence to write as well, unless the daemon found room for it in a page just now.
-    let tick = await (await begin(TICK)).ended;
-    while (tick.code === 0) tick = await (await begin(TICK)).ended;
+    let tick = await begin(TICK).ended;
+    while (tick.code === 0) tick = await begin(TICK).ended;
     expect([tick.code, tick.stdout]).toEqual([1, '']);
     expect(tick.stderr.trimEnd().split('\n')).toHaveLength(1);
     expect(tick.stderr).toMatch(/^tick: could not extend file .*No space left on device/);
@@ -138,9 +117,9 @@ describe.skipIf(reason !== null)('23: the disk is full (needs root, who may moun
     );
     await expect(write).rejects.toThrow(/No space left on device/);
     await jobs.open();
-    await until(async () => said(daemon, '"event":"finalize.waiting"') > 0, 'outcomes to be refused');
-    await until(async () => said(daemon, '"event":"database.away"') > 0, 'the daemon to notice');
-    const tick = await (await begin(TICK)).ended;
+    await until(async () => said(daemon, 'finalize.waiting') > 0, 'outcomes to be refused');
+    await until(async () => said(daemon, 'database.away') > 0, 'the daemon to notice');
+    const tick = await begin(TICK).ended;
     expect([tick.code, tick.stdout]).toEqual([3, '']);
     await disk.free();
     await server.kill();

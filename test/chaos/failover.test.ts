@@ -7,7 +7,9 @@ import { killAfterEach, openForEach } from '../support/open.js';
 import { bundleJobs, CLI, type Running, startProcess, TICK } from '../support/processes.js';
 import { proveAll } from '../support/prove-all.js';
 import { until } from '../support/test-tock.js';
-import { hasDebianPostgres, openOwnServer, openReplicated, type Replicated } from './servers.js';
+import { hasDebianPostgres } from './debian-server.js';
+import { expectEachSecond, said } from './gated-jobs.js';
+import { openOwnServer, openReplicated, type Replicated } from './servers.js';
 import { openProxy, type TcpProxy } from './tcp-proxy.js';
 
 const running = killAfterEach();
@@ -44,8 +46,6 @@ const startDaemon = async (url: string) => {
   await until(async () => daemon.output().includes('Ctrl-C lets running jobs finish'), 'the daemon to run');
   return daemon;
 };
-/** How often a process has logged an event. */
-const said = (daemon: Running, event: string) => daemon.output().split(`"event":"${event}"`).length - 1;
 const succeeded = async (url: string, job: string) =>
   Number(
     (
@@ -61,13 +61,7 @@ const expectUnbroken = async (url: string) => {
     async () => (await sqlAt(url, `select from tock.job_runs_live where run_at <= tock.now()`)).length === 0,
     'all that is due to have run',
   );
-  const [row] = await sqlAt<{ runs: number; span: number; least: string }>(
-    url,
-    `select count(*)::int as runs, count(distinct scheduled_for)::int as different,
-       extract(epoch from max(scheduled_for) - min(scheduled_for))::int as span, min(status) as least
-     from tock.job_runs where job = 'secondly' and status not in ('queued', 'running')`,
-  );
-  expect(row).toMatchObject({ runs: (row?.span ?? 0) + 1, different: row?.runs, least: 'succeeded' });
+  await expectEachSecond(text => sqlAt(url, text), `status not in ('queued', 'running')`);
 };
 
 describe('16: the server is killed and restarted under a daemon', () => {

@@ -1,27 +1,16 @@
 // Chaos: the checker of histories, on histories written by hand. Each invariant can fail, and names itself.
 import { describe, expect, it } from 'vitest';
 import { HANDED_OFF } from '../../src/model/run/states.js';
-import type { ClientCall, FinalState, HistoryEvent, HistoryPlace, HistoryRow } from './history.js';
+import type { ClientCall, FinalState, HistoryRow } from './history.js';
 import { checkFinal, type Expectations } from './history-check.js';
 import { checkDecisions, countHandOffs } from './history-hand-offs.js';
+import { instant as AT, type Step, written } from './written-history.js';
 
-const AT = (second: number) => new Date(Date.UTC(2026, 2, 1, 12, 0, second)).toISOString();
 const EXPECTED: Expectations = {
   periods: { minutely: 60_000 },
   backoffs: { job: () => [9000, 11_000] },
   transactional: ['moves-money'],
 };
-
-type Step = readonly [HistoryPlace, HistoryRow | null, HistoryRow | null, string?];
-const history = (steps: readonly Step[]): HistoryEvent[] =>
-  steps.map(([place, old, row, app = 'a'], index) => ({
-    seq: index + 1,
-    place,
-    move: old === null ? 'insert' : row === null ? 'delete' : 'update',
-    app,
-    old,
-    new: row,
-  }));
 
 const queued: HistoryRow = {
   id: 1,
@@ -101,7 +90,7 @@ const final: FinalState = {
   transactionEffects: [],
 };
 const check = (steps: readonly Step[], told = calls, state = final) =>
-  checkFinal(history(steps), told, state, EXPECTED);
+  checkFinal(written(steps), told, state, EXPECTED);
 /** The invariants that are named, each once. */
 const named = (wrong: readonly string[]) => [...new Set(wrong.map(line => line.split(' ')[0]))];
 /** The whole history with one step in the place of another. */
@@ -263,9 +252,9 @@ describe('handoffs', () => {
   it('finds nothing wrong with a run that is completed by a call', () => {
     expect(check(story, calls, state)).toEqual([]);
     expect(
-      checkDecisions(history(story), [call, { ...call, answer: false }, { ...call, answer: 'unknown' }]),
+      checkDecisions(written(story), [call, { ...call, answer: false }, { ...call, answer: 'unknown' }]),
     ).toEqual([]);
-    expect(countHandOffs(history(story))).toEqual({ handedOff: 1, decided: 1 });
+    expect(countHandOffs(written(story))).toEqual({ handedOff: 1, decided: 1 });
   });
 
   it.each<[string, readonly Step[]]>([
@@ -287,7 +276,7 @@ describe('handoffs', () => {
     const wrong = (
       steps: readonly Step[],
       ...made: readonly Parameters<typeof checkDecisions>[1][number][]
-    ) => named(checkDecisions(history(steps), made));
+    ) => named(checkDecisions(written(steps), made));
     expect(wrong(story, call, call)).toEqual(['I15']);
     expect(wrong(story, { ...call, decision: 'dead' })).toEqual(['I15']);
     expect(wrong(story, { ...call, fence: 2 })).toEqual(['I15']);

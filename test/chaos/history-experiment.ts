@@ -3,15 +3,10 @@
 // In: a build, a seed, how many steps. Out: the invariants that did not hold.
 import pg from 'pg';
 import { HANDED_OFF } from '../../src/model/run/states.js';
+import { random } from '../model/schedule/random.js';
 import { bundleJobs, type Running, startProcess } from '../support/processes.js';
 import { openTestTock, until } from '../support/test-tock.js';
-import {
-  type ClientCall,
-  type FinalState,
-  type HistoryEvent,
-  readHistory,
-  recordHistory,
-} from './history.js';
+import { type ClientCall, type HistoryEvent, readFinal, readHistory, recordHistory } from './history.js';
 import { checkFinal, type Expectations } from './history-check.js';
 import { checkFair } from './history-fair.js';
 import { checkDecisions, countHandOffs, type DecisionCall } from './history-hand-offs.js';
@@ -100,17 +95,6 @@ const payloadOf = (key: string, job: string) =>
     ? JSON.stringify({ tenant: job === 'closes' ? 1 : key.length % 2 })
     : '{}';
 
-/** Mulberry32: small, and the same everywhere. */
-function lots(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** Throws where the function no longer has the text: then the mutant must be written anew. */
 async function alter(
   sql: <Row>(text: string, values?: unknown[]) => Promise<Row[]>,
@@ -143,8 +127,7 @@ export interface Experiment {
 /** Runs one experiment. */
 export async function runExperiment(options: ExperimentOptions): Promise<Experiment> {
   const { faults } = options;
-  const lot = lots('seed' in faults ? faults.seed : 0);
-  const pick = (count: number) => Math.floor(lot() * count);
+  const { below, chance, pick } = random('seed' in faults ? faults.seed : 0);
   const test = await openTestTock();
   const driver = new URL(test.url);
   driver.searchParams.set('application_name', 'driver');
@@ -188,7 +171,7 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
   const fill = () => {
     slots.splice(0, slots.length, ...slots.filter(isAlive));
     while (slots.filter(each => !each.isFrozen).length < SLOTS)
-      start(lot() < 0.75 ? 'daemon' : 'tick', lot() < 0.5);
+      start(chance(0.75) ? 'daemon' : 'tick', chance(0.5));
   };
   const jump = (seconds: number) =>
     sql(`update tock.test_shift set by = by + $1 * interval '1 second'`, [seconds]);
@@ -227,7 +210,7 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
 
   const emit = async () => {
     const client = openClient();
-    const [way, key, holdMs] = [EMISSIONS[pick(EMISSIONS.length)] ?? 'at once', newsKey(pick(99)), pick(600)];
+    const [way, key, holdMs] = [pick(EMISSIONS), newsKey(below(99)), below(600)];
     try {
       await client.connect();
       await emitNews(client, way, key, holdMs);
@@ -264,10 +247,10 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
     const messages = await sql<Message>(
       `select run_id::text as "runId", fence from public.messages order by run_id desc, fence desc limit 8`,
     );
-    const chosen = messages.filter(() => lot() < 0.4);
+    const chosen = messages.filter(() => chance(0.4));
     await Promise.all(
       chosen.map(async ({ runId, fence }) => {
-        const die = pick(10);
+        const die = below(10);
         if (die === 0) await decide(runId, fence + 1, 'succeeded');
         else if (die === 1) await sql(`select tock.extend($1, $2, '30 s')`, [runId, fence]);
         else await decide(runId, fence, die < 5 ? 'succeeded' : die < 8 ? 'failed' : 'dead');
@@ -282,11 +265,11 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
     await Promise.all(left.map(({ runId, fence }) => decide(runId, fence, 'succeeded')));
   };
 
-  const kill = async () => slots[pick(slots.length)]?.running.child.kill('SIGKILL');
-  const drain = async () => slots[pick(slots.length)]?.running.child.kill('SIGTERM');
+  const kill = async () => pick(slots).running.child.kill('SIGKILL');
+  const drain = async () => pick(slots).running.child.kill('SIGTERM');
   const freeze = async () => {
-    const slot = slots[pick(slots.length)];
-    if (slot && slots.filter(each => each.isFrozen).length < SLOTS)
+    const slot = pick(slots);
+    if (slots.filter(each => each.isFrozen).length < SLOTS)
       slot.isFrozen = slot.running.child.kill('SIGSTOP');
   };
   const thaw = async () => {
@@ -310,11 +293,11 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
     () => terminate(0.3),
     () => jump(1),
     () => jump(3),
-    () => jump(30 + pick(90)),
+    () => jump(30 + below(90)),
   ];
 
   const pickJob = (round: number) => {
-    const one = pick(23);
+    const one = below(23);
     // A few: each takes its process and all that runs there along, and that takes its time to be found out.
     if (round % 20 === 7) return 'suicide';
     if (one === 3 || one === 5) return 'handed';
@@ -330,12 +313,12 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
     for (let round = 0; round < rounds; round++) {
       fill();
       const enqueued = [1, 2].map(each => enqueue(`key:${round}:${each}`, pickJob(round)));
-      await steps[pick(steps.length)]?.();
-      const move = pick(4);
+      await pick(steps)();
+      const move = below(4);
       const meddling = move < 2 ? meddle(sql, operator, move === 0 ? 'cancel' : 'retry') : null;
       await Promise.all([...enqueued, answer(), emit(), meddling, lookForLost()]);
       // Not to wait for anything: so that some work is done between two blows.
-      await new Promise(resolve => setTimeout(resolve, 50 + pick(250)));
+      await new Promise(resolve => setTimeout(resolve, 50 + below(250)));
     }
   };
   const hands: Hands = {
@@ -412,25 +395,12 @@ export async function runExperiment(options: ExperimentOptions): Promise<Experim
     );
     const history = await readHistory(sql);
     return [
-      ...checkFinal(history, calls, await readFinal(), EXPECTED),
+      ...checkFinal(history, calls, await readFinal(sql), EXPECTED),
       ...checkDecisions(history, decisions),
       ...checkFair(history, RATES).wrong,
       ...checkLimits(history, LIMITS).wrong,
       ...(await findDoubledChildren(sql)),
     ];
-  };
-
-  const readFinal = async (): Promise<FinalState> => {
-    const ids = async (table: string) =>
-      (await sql<{ id: string }>(`select id::text from tock.${table}`)).map(row => row.id);
-    return {
-      live: await ids('job_runs_live'),
-      finished: await ids('job_runs_finished'),
-      onceEffects: await sql(`select key, count(*)::int as count from public.once_effects group by key`),
-      transactionEffects: await sql(
-        `select run_id::text as "runId", count(*)::int as count from public.transaction_effects group by run_id`,
-      ),
-    };
   };
 
   try {

@@ -1,33 +1,21 @@
 // Chaos: I23 and I24 in histories written by hand. They can fail, and name the key.
 import { describe, expect, it } from 'vitest';
-import type { HistoryEvent, HistoryRow } from './history.js';
 import { checkFair } from './history-fair.js';
+import { instant, type Step, written } from './written-history.js';
 
-const AT = (ms: number) => new Date(Date.UTC(2026, 2, 1, 12) + ms).toISOString();
+const AT = (ms: number) => instant(ms / 1000);
 const RATES = [{ prefix: '~q/fair/', stepMs: 200, burst: 3 }];
-const start = (id: number, at: number, key = '~q/fair/a') =>
-  [
-    'live',
-    { id, status: 'queued', fence: 0 },
-    { id, status: 'running', fence: 1, started_at: AT(at), slot_keys: [key] },
-  ] as const;
-const key = (until: number | null, name = '~q/fair/a'): readonly ['fairKey', null, HistoryRow] => [
+const start = (id: number, at: number, key = '~q/fair/a'): Step => [
+  'live',
+  { id, status: 'queued', fence: 0 },
+  { id, status: 'running', fence: 1, started_at: AT(at), slot_keys: [key] },
+];
+const key = (until: number | null, name = '~q/fair/a'): Step => [
   'fairKey',
   null,
   { name, closed_until: until === null ? null : AT(until) },
 ];
-const check = (...steps: readonly (readonly [HistoryEvent['place'], HistoryRow | null, HistoryRow])[]) =>
-  checkFair(
-    steps.map(([place, old, row], index) => ({
-      seq: index + 1,
-      place,
-      move: 'update',
-      app: 'a',
-      old,
-      new: row,
-    })),
-    RATES,
-  );
+const check = (...steps: readonly Step[]) => checkFair(written(steps), RATES);
 
 describe('checkFair', () => {
   it('accepts what is saved up, and one more for each step', () => {

@@ -1,9 +1,9 @@
 // Chaos: I12 in histories written by hand. It can fail, and names the key.
 import { describe, expect, it } from 'vitest';
-import type { HistoryEvent, HistoryRow } from './history.js';
+import type { HistoryRow } from './history.js';
 import { checkLimits } from './history-limits.js';
+import { instant as AT, type Step, written } from './written-history.js';
 
-const AT = (second: number) => new Date(Date.UTC(2026, 2, 1, 12, 0, second)).toISOString();
 const LIMITS = { 'job:limited/*': 1, 'queue:narrow': 2 };
 
 const queued = (id: number, more: HistoryRow = {}): HistoryRow => ({
@@ -18,15 +18,8 @@ const running = (row: HistoryRow, from: number, until: number): HistoryRow => ({
   started_at: AT(from),
   locked_until: AT(until),
 });
-const events = (steps: readonly (readonly [HistoryRow | null, HistoryRow | null])[]): HistoryEvent[] =>
-  steps.map(([old, row], index) => ({
-    seq: index + 1,
-    place: 'live',
-    move: old === null ? 'insert' : row === null ? 'delete' : 'update',
-    app: 'a',
-    old,
-    new: row,
-  }));
+const events = (rows: readonly (readonly [HistoryRow | null, HistoryRow | null])[]) =>
+  written(rows.map((row): Step => ['live', ...row]));
 const KEYED: HistoryRow = { slot_keys: ['job:limited/a'] };
 const NARROW: HistoryRow = { queue: 'narrow' };
 

@@ -1,20 +1,10 @@
 // Chaos: I19, I20 and I22 in histories written by hand. Each can fail, and names itself.
 import { describe, expect, it } from 'vitest';
-import type { HistoryEvent, HistoryPlace, HistoryRow } from './history.js';
+import type { HistoryRow } from './history.js';
 import { checkWaits, countWaits } from './history-waits.js';
+import { instant as AT, type Step, written } from './written-history.js';
 
-const AT = (second: number) => new Date(Date.UTC(2026, 2, 1, 12, 0, second)).toISOString();
-type Step = readonly [HistoryPlace, HistoryRow | null, HistoryRow | null];
-const history = (steps: readonly Step[]): HistoryEvent[] =>
-  steps.map(([place, old, row], index) => ({
-    seq: index + 1,
-    place,
-    move: old === null ? 'insert' : row === null ? 'delete' : 'update',
-    app: 'a',
-    old,
-    new: row,
-  }));
-const check = (steps: readonly Step[]) => checkWaits(history(steps));
+const check = (steps: readonly Step[]) => checkWaits(written(steps));
 
 const event: HistoryRow = { id: 7, name: 'news', key: 'k', created_at: AT(2) };
 const wait = (kind: string, more: HistoryRow = {}): HistoryRow => ({
@@ -86,7 +76,7 @@ describe('checkWaits', () => {
     ).toEqual([]);
     // What is awaited is written in any order; handlers see it by position.
     expect(check(joined.with(1, joined[2] as Step).with(2, joined[1] as Step))).toEqual([]);
-    expect(countWaits(history([...heard, ...slept, ...joined]))).toEqual({
+    expect(countWaits(written([...heard, ...slept, ...joined]))).toEqual({
       event: 1,
       time: 1,
       timeout: 0,

@@ -128,6 +128,21 @@ export async function recordHistory(query: Query): Promise<void> {
   }
 }
 
+const IDS = (table: string) => `select id::text from tock.${table}`;
+
+/** Reads what is in the tables. */
+export async function readFinal(query: Query): Promise<FinalState> {
+  const ids = async (table: string) => (await query<{ id: string }>(IDS(table))).map(row => row.id);
+  return {
+    live: await ids('job_runs_live'),
+    finished: await ids('job_runs_finished'),
+    onceEffects: await query('select key, count(*)::int as count from public.once_effects group by key'),
+    transactionEffects: await query(
+      'select run_id::text as "runId", count(*)::int as count from public.transaction_effects group by run_id',
+    ),
+  };
+}
+
 const PAGE = 20_000;
 
 /** Reads the events up to now. */

@@ -4,8 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createTock, type Tock } from '../../src/index.js';
 import { openForEach } from '../support/open.js';
 import { openTestTock, type TestTock, until } from '../support/test-tock.js';
-import { openDebianServer } from './debian-server.js';
-import { hasDebianPostgres } from './servers.js';
+import { hasDebianPostgres, openDebianServer } from './debian-server.js';
 import { NONE, noop, startTraffic, type Traffic } from './traffic.js';
 
 /** Each takes a lock on tables that every claim and every outcome needs. */
@@ -94,19 +93,8 @@ describe.skipIf(!hasDebianPostgres)('pg_dump beside live traffic (needs Debianâ€
   };
   const sql: TestTock['sql'] = async <Row>(text: string, values: unknown[] = []) =>
     (await pool.query(text, values)).rows as Row[];
-  const call = (program: string, ...args: string[]) =>
-    server.call(
-      program,
-      '-h',
-      server.folder,
-      '-p',
-      new URL(server.url('app')).port,
-      '-U',
-      'postgres',
-      ...args,
-    );
   beforeEach(async () => {
-    await call('createdb', 'app');
+    await server.call('createdb', 'app');
     pool = new pg.Pool({ connectionString: server.url('app'), max: 4 });
     pool.on('error', () => undefined);
     await open().migrate();
@@ -128,7 +116,7 @@ describe.skipIf(!hasDebianPostgres)('pg_dump beside live traffic (needs Debianâ€
     const holder = await pool.connect();
     await holder.query('begin; lock table public.last');
     const file = `${server.folder}/app.dump`;
-    const dumping = call('pg_dump', '-Fc', '-f', file, 'app');
+    const dumping = server.call('pg_dump', '-Fc', '-f', file, 'app');
     const waits = async () =>
       (await sql(`select from pg_locks where relation = 'public.last'::regclass and not granted`)).length > 0;
     await until(waits, 'pg_dump to have locked the rest');
@@ -140,8 +128,8 @@ describe.skipIf(!hasDebianPostgres)('pg_dump beside live traffic (needs Debianâ€
     await traffic.flows('pg_dump has ended');
     expect(await open().prune()).toMatchObject({ left: [], madePartitions: 1 });
     expect(await traffic.stop()).toEqual({ logged: [], astray: 0 });
-    await call('createdb', 'copy');
-    await call('pg_restore', '-d', 'copy', '--exit-on-error', file);
+    await server.call('createdb', 'copy');
+    await server.call('pg_restore', '-d', 'copy', '--exit-on-error', file);
     const copy = new pg.Client({ connectionString: server.url('copy') });
     await copy.connect();
     const { rows } = await copy.query(

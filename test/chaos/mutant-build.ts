@@ -17,6 +17,20 @@ export interface Change {
   readonly to: string;
 }
 
+/** A holder writes by id alone. */
+export const NO_FENCE: readonly Change[] = [
+  {
+    file: 'store/runs/transition.ts',
+    from: '(:fences::integer[])[width_bucket(${run}.id, :ids::bigint[])] = ${run}.fence`',
+    to: ':fences::integer[] is not null`',
+  },
+  {
+    file: 'store/runs/transition.ts',
+    from: 'and ${run}.locked_by = :workerId and ${run}.status',
+    to: 'and ${run}.status',
+  },
+];
+
 export interface Build {
   readonly tick: string;
   readonly cli: string;

@@ -2,7 +2,7 @@
 // In: nothing. Out: what is changed of the source or of the schema, and the story of faults under which it shows.
 // test/planted-faults.test.ts sees that what they change is still there.
 import type { Alteration } from './history-experiment.js';
-import type { Change } from './mutant-build.js';
+import { type Change, NO_FENCE } from './mutant-build.js';
 import type { STORIES } from './stories.js';
 
 export interface Mutant {
@@ -61,18 +61,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no fence: a holder writes by id alone',
     story: 'wakesUp',
-    changes: [
-      {
-        file: 'store/runs/transition.ts',
-        from: '(:fences::integer[])[width_bucket(${run}.id, :ids::bigint[])] = ${run}.fence`',
-        to: ':fences::integer[] is not null`',
-      },
-      {
-        file: 'store/runs/transition.ts',
-        from: 'and ${run}.locked_by = :workerId and ${run}.status',
-        to: 'and ${run}.status',
-      },
-    ],
+    changes: NO_FENCE,
     found: /^I[134]/,
   },
   {

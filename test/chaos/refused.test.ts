@@ -3,9 +3,9 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createTock } from '../../src/index.js';
 import { killAfterEach, openForEach } from '../support/open.js';
-import { CLI, type Running, startProcess, TICK } from '../support/processes.js';
+import { CLI, type Running, TICK } from '../support/processes.js';
 import { until } from '../support/test-tock.js';
-import { openGatedJobs } from './gated-jobs.js';
+import { expectEachSecond, expectGatedOnce, openGatedJobs, said, startGated } from './gated-jobs.js';
 import { openOwnServer } from './servers.js';
 
 const RUNS = 20;
@@ -49,26 +49,13 @@ const isRefused = async (): Promise<boolean> => {
   }
 };
 const sql = async <Row = Record<string, unknown>>(text: string) => (await client.query(text)).rows as Row[];
-const begin = async (script: string, args: readonly string[] = []) => {
-  const started = startProcess(
-    script,
-    {
-      DATABASE_URL: server.url,
-      TOCK_HEARTBEAT: '1s',
-      // Runs are not to be taken back, however long the machine needs for all those connections.
-      TOCK_LEASE: '10m',
-      TOCK_CONCURRENCY: '50',
-      TOCK_LOG_LEVEL: 'info',
-      ...jobs.env,
-    },
-    args,
-  );
+const begin = (script: string, args: readonly string[] = []) => {
+  const started = startGated(jobs, { DATABASE_URL: server.url, TOCK_LOG_LEVEL: 'info' }, script, args);
   running.push(started);
   return started;
 };
 /** While its connections are taken it may get one once more, and so say that the database is back, and away again. */
 const isAway = (daemon: Running) => said(daemon, 'database.away') > said(daemon, 'database.back');
-const said = (daemon: Running, event: string) => daemon.output().split(`"event":"${event}"`).length - 1;
 
 /** Ends Tock's connections, and takes their places before it can. */
 const takeAll = async () => {
@@ -87,7 +74,7 @@ describe('24: others have taken all connections', () => {
     await tock.migrate();
     await tock.close();
     await sql(`select tock.enqueue('gated') from generate_series(1, ${RUNS})`);
-    const daemon = await begin(CLI, ['start']);
+    const daemon = begin(CLI, ['start']);
     await until(async () => (await jobs.calls()).length === RUNS, 'all handlers to begin');
 
     await takeAll();
@@ -104,7 +91,7 @@ describe('24: others have taken all connections', () => {
       [TICK, [], 'tick'],
       [CLI, ['start'], 'tock start'],
     ] as const) {
-      const { code, stdout, stderr } = await (await begin(script, args)).ended;
+      const { code, stdout, stderr } = await begin(script, args).ended;
       const lines = stderr.trimEnd().split('\n');
       const logged = lines.slice(0, -1).map(line => (JSON.parse(line) as { event: string }).event);
       // A daemon's log begins with what it is going to use.
@@ -116,26 +103,12 @@ describe('24: others have taken all connections', () => {
     expect(daemon.child.exitCode).toBeNull();
 
     await Promise.all(others.splice(0).map(each => each.end()));
-    await until(
-      async () =>
-        (await sql(`select from tock.job_runs where job = 'gated' and status = 'succeeded'`)).length === RUNS,
-      'all outcomes to be written',
-    );
-    expect(await jobs.calls()).toHaveLength(RUNS);
-    expect(
-      await sql(`select max(attempts) as attempts, max(fence) as fence, bool_and(starts_with(output #>> '{}', id::text)) as own
-        from tock.job_runs where job = 'gated'`),
-    ).toEqual([{ attempts: 1, fence: 1, own: true }]);
+    await expectGatedOnce(jobs, sql, RUNS);
     await until(async () => !isAway(daemon), 'the daemon to be back');
-    expect(await (await begin(TICK)).ended).toMatchObject({ code: 0, stderr: '' });
+    expect(await begin(TICK).ended).toMatchObject({ code: 0, stderr: '' });
     expect([said(daemon, 'database.away'), said(daemon, 'finalize.refused')]).toEqual([timesAway, 0]);
     daemon.child.kill('SIGTERM');
     expect(await daemon.ended).toMatchObject({ code: 0 });
-    const [row] = await sql<{ runs: number; span: number }>(
-      `select count(*)::int as runs, count(distinct scheduled_for)::int as different,
-         extract(epoch from max(scheduled_for) - min(scheduled_for))::int as span
-       from tock.job_runs where job = 'secondly' and status = 'succeeded'`,
-    );
-    expect(row).toMatchObject({ runs: (row?.span ?? 0) + 1, different: row?.runs });
+    await expectEachSecond(sql);
   });
 });

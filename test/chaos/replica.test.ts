@@ -7,7 +7,8 @@ import { type CliHarness, openCliHarness } from '../cli/cli-harness.js';
 import { type Served, serve } from '../dashboard/served.js';
 import { openOnce } from '../support/open.js';
 import { until } from '../support/test-tock.js';
-import { hasDebianPostgres, openReplicated } from './servers.js';
+import { hasDebianPostgres } from './debian-server.js';
+import { openReplicated } from './servers.js';
 
 const send = defineJob({ name: 'send', run: () => null });
 

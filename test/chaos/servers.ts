@@ -2,17 +2,13 @@
 // as a primary and its streaming standby.
 // In: nothing. Out: URLs, and the means to stop, start and promote.
 import { existsSync } from 'node:fs';
-import { chmod, chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { type Account, run, serverAccount } from '../../src/embedded/embedded-process.js';
+import { run, serverAccount } from '../../src/embedded/embedded-process.js';
 import { startEmbeddedServer } from '../../src/embedded/embedded-server.js';
-import { freePort } from '../support/free-port.js';
-import { lacks } from '../support/needs.js';
 import { until } from '../support/until.js';
-
-export const DEBIAN_BIN = '/usr/lib/postgresql/15/bin';
-export const hasDebianPostgres = !lacks('postgresql-15');
+import { openDebianServer } from './debian-server.js';
 
 // A server that is killed must have its commits in the log's file; the disk itself is not what is tested.
 const SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: '100' };
@@ -82,7 +78,8 @@ export async function openSmallDisk(megabytes: number): Promise<SmallDisk> {
     await rm(folder, { recursive: true, force: true });
     throw new Error(`cannot mount a tmpfs: ${mounted.output.trim()}`);
   }
-  await giveTo(folder, await serverAccount());
+  const account = await serverAccount();
+  if (account !== undefined) await chown(folder, account.uid, account.gid);
   const filler = path.join(folder, 'filler');
   return {
     folder,
@@ -123,87 +120,27 @@ export interface Replicated {
   /** Kills the primary without a farewell. What it confirmed is with the standby: the replication is synchronous. */
   killPrimary(): Promise<void>;
   /** Makes the standby the new primary. Until then it takes no writes. */
-  promote(): Promise<void>;
+  promote(): Promise<unknown>;
   remove(): Promise<void>;
 }
 
 /** A primary and its streaming standby, of Debian's PostgreSQL 15. */
 export async function openReplicated(): Promise<Replicated> {
-  const account = await serverAccount();
-  const folder = await mkdtemp(path.join(tmpdir(), 'tock-replicated-'));
-  await chmod(folder, 0o711);
-  await giveTo(folder, account);
-  const [main, copy] = [path.join(folder, 'main'), path.join(folder, 'copy')];
-  const ports = [await freePort(), await freePort()] as const;
-  const password = path.join(folder, 'password');
-  await writeFile(password, 'secret', { mode: 0o644 });
-  const call = async (name: string, args: readonly string[]) => {
-    const { code, output } = await run(path.join(DEBIAN_BIN, name), args, account);
-    if (code !== 0) throw new Error(`${name} failed: ${output}`);
-  };
-  const settings = (port: number, more: readonly string[]) =>
-    [`port=${port}`, 'listen_addresses=127.0.0.1', "unix_socket_directories=''", 'fsync=off', ...more]
-      .map(each => `-c ${each}`)
-      .join(' ');
-  const start = (data: string, options: string) =>
-    call('pg_ctl', [
-      '-D',
-      data,
-      '-w',
-      '-l',
-      path.join(folder, `${path.basename(data)}.log`),
-      '-o',
-      options,
-      'start',
-    ]);
-  const urlOf = (port: number) => `postgres://postgres:secret@127.0.0.1:${port}/postgres`;
-
-  await call('initdb', [
-    '-D',
-    main,
-    '-U',
-    'postgres',
-    '-A',
-    'scram-sha-256',
-    `--pwfile=${password}`,
-    '-E',
-    'UTF8',
-    '--locale=C.UTF-8',
-    '--no-sync',
-  ]);
-  await start(main, settings(ports[0], []));
-  await mkdir(copy, { mode: 0o700 });
-  await giveTo(copy, account);
-  await call('pg_basebackup', [
-    '-d',
-    urlOf(ports[0]),
-    '-D',
-    copy,
-    '-R',
-    '-X',
-    'stream',
-    '-c',
-    'fast',
-    '--no-sync',
-  ]);
-  await start(copy, settings(ports[1], []));
+  const server = await openDebianServer();
+  const standby = await server.follow('copy');
   // From here on a commit is confirmed when the standby has carried it out.
-  await call('pg_ctl', ['-D', main, '-w', '-m', 'fast', 'stop']);
-  await start(main, settings(ports[0], ["synchronous_standby_names='*'", 'synchronous_commit=remote_apply']));
-
+  await server.stop();
+  await server.start(server.data, ["synchronous_standby_names='*'", 'synchronous_commit=remote_apply']);
+  const killPrimary = () => server.stop(server.data, 'immediate');
   return {
-    primary: urlOf(ports[0]),
-    standby: urlOf(ports[1]),
-    killPrimary: () => call('pg_ctl', ['-D', main, '-w', '-m', 'immediate', 'stop']),
-    promote: () => call('pg_ctl', ['-D', copy, '-w', 'promote']),
+    primary: server.url('postgres'),
+    standby: standby.url,
+    killPrimary,
+    promote: () => server.call('pg_ctl', '-D', standby.data, '-w', 'promote'),
     async remove() {
-      await call('pg_ctl', ['-D', main, '-w', '-m', 'immediate', 'stop']).catch(() => undefined);
-      await call('pg_ctl', ['-D', copy, '-w', '-m', 'immediate', 'stop']).catch(() => undefined);
-      await rm(folder, { recursive: true, force: true });
+      await killPrimary().catch(() => undefined);
+      await server.stop(standby.data, 'immediate').catch(() => undefined);
+      await server.remove();
     },
   };
-}
-
-async function giveTo(folder: string, account: Account | undefined): Promise<void> {
-  if (account !== undefined) await chown(folder, account.uid, account.gid);
 }

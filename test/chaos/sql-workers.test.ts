@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createTock } from '../../src/index.js';
+import { random } from '../model/schedule/random.js';
 import { type KillableProcess, startKillable } from '../support/killable-process.js';
 import { CLI, writeJobs } from '../support/processes.js';
 import { hasNoPsycopg, PYTHON } from '../support/python.js';
@@ -16,15 +17,6 @@ const seed = Number(process.env['TOCK_CHAOS_SEED'] ?? Math.floor(Math.random() *
 const RUNS = Number(process.env['TOCK_SQL_RUNS'] ?? 2000);
 const KILLS = Math.max(12, Math.floor(RUNS / 500));
 const WORKERS = path.join(import.meta.dirname, 'sql-workers');
-
-/** Numbers in [0, 1) that the seed determines. */
-function chance(from: number): () => number {
-  let state = from >>> 0;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -47,7 +39,7 @@ function keep(start: () => KillableProcess) {
 describe.skipIf(hasNoPsycopg())('workers that speak SQL', () => {
   it('do each run once, whoever is killed', async () => {
     console.log(`TOCK_CHAOS_SEED=${seed}`);
-    const random = chance(seed);
+    const lots = random(seed);
     const server = await openOwnServer();
     closing.push(() => server.remove());
     const tock = createTock({ connectionString: server.url, logger: false });
@@ -85,7 +77,7 @@ describe.skipIf(hasNoPsycopg())('workers that speak SQL', () => {
     for (let kill = 1; kill <= KILLS; kill++) {
       const target = Math.floor((RUNS * kill) / (KILLS + 1));
       await until(async () => (await done()) >= target, `${target} effects`, 600_000);
-      await processes[Math.floor(random() * processes.length)]?.killAndStart();
+      await lots.pick(processes).killAndStart();
     }
     await until(
       async () => (await count(`tock.job_runs where status = 'succeeded'`)) === RUNS,

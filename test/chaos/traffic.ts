@@ -2,6 +2,7 @@
 // In: a Tock. Out: traffic, and what was lost or doubled of it, or complained of.
 import type { Daemon } from '../../src/daemon/daemon.js';
 import { defineJob, type Tock } from '../../src/index.js';
+import { collectLines } from '../support/lines.js';
 import { type TestTock, until } from '../support/test-tock.js';
 
 export const noop = defineJob({ name: 'noop', retry: { maxAttempts: 1 }, run: () => null });
@@ -28,19 +29,9 @@ const AT_ONCE = 2;
 
 /** Begins it, and waits until the first runs have ended. */
 export async function startTraffic(test: Pick<TestTock, 'another' | 'sql'>): Promise<Traffic> {
-  const logged: unknown[] = [];
-  const log = (fields: unknown) => void logged.push(fields);
-  const quiet = () => undefined;
-  const logger = {
-    trace: quiet,
-    debug: quiet,
-    info: quiet,
-    warn: log,
-    error: log,
-    fatal: log,
-    child: () => logger,
-  };
-  const worker: Tock = test.another({ logger: logger as never });
+  const { logger, warnings } = collectLines();
+  const failures: unknown[] = [];
+  const worker: Tock = test.another({ logger });
   const daemon: Daemon = await worker.start({ concurrency: 20 });
   const app = test.another();
   const ids: string[] = [];
@@ -48,7 +39,10 @@ export async function startTraffic(test: Pick<TestTock, 'another' | 'sql'>): Pro
   const timer = setInterval(() => {
     const sent = app
       .enqueueMany(Array.from({ length: AT_ONCE }, () => ({ job: noop })))
-      .then(made => void ids.push(...made), log)
+      .then(
+        made => void ids.push(...made),
+        (error: unknown) => void failures.push(error),
+      )
       .finally(() => pending.delete(sent));
     pending.add(sent);
   }, EVERY_MS);
@@ -69,7 +63,10 @@ export async function startTraffic(test: Pick<TestTock, 'another' | 'sql'>): Pro
     await until(live, 'the traffic to end');
     await daemon.stop();
     const { good, rows } = await seen();
-    return { logged, astray: Math.abs(ids.length - good) + Math.abs(rows - ids.length) };
+    return {
+      logged: [...warnings, ...failures],
+      astray: Math.abs(ids.length - good) + Math.abs(rows - ids.length),
+    };
   };
   const flows = async (after: string) => {
     const { good } = await seen();

@@ -38,17 +38,12 @@ const QUESTION = {
   kind: 'tick',
 } as const;
 
-const look = (options: { jobs?: readonly AnyJob[]; schema?: string; queues?: readonly string[] } = {}) =>
+const look = (options: { jobs?: readonly AnyJob[]; queues?: readonly string[] } = {}) =>
   askIdleTick({
-    clock: systemClock,
+    ...QUESTION,
     pool,
-    schema: options.schema ?? 'tock',
     registry: createRegistry(options.jobs ?? jobs),
-    service: '',
-    retention: readRetentionOption(),
     queues: options.queues,
-    statementTimeoutMs: 10_000,
-    kind: 'tick',
   });
 
 describe('askIdleTick', () => {
@@ -239,18 +234,7 @@ describe('askIdleTick', () => {
 
   it('says at once that the database is away', async () => {
     const away = new pg.Pool({ connectionString: 'postgres://nobody@127.0.0.1:1/none' });
-    const asking = askIdleTick({
-      clock: systemClock,
-      pool: away,
-      schema: 'tock',
-      registry: createRegistry(jobs),
-      service: '',
-      retention: readRetentionOption(),
-      queues: undefined,
-      statementTimeoutMs: 10_000,
-      kind: 'tick',
-    });
-    await expect(asking).rejects.toThrow(/ECONNREFUSED/);
+    await expect(askIdleTick({ ...QUESTION, pool: away })).rejects.toThrow(/ECONNREFUSED/);
     await away.end();
   });
 });

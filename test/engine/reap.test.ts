@@ -43,16 +43,6 @@ describe('a reaping', () => {
     expect(await test.sql(`select from tock.job_runs where status = 'running'`)).toEqual([]);
   });
 
-  it('goes on where a batch was full', async () => {
-    const tock = host([job('noop')]);
-    await expire('noop', 501);
-    expect((await tock.tick()).reaped).toEqual({ failed: 501, dead: 0, cancelled: 0 });
-    const batches = await test.sql<{ runs: number }>(
-      `select count(*)::integer as runs from tock.job_runs_live group by xmin::text order by runs`,
-    );
-    expect(batches).toEqual([{ runs: 1 }, { runs: 500 }]);
-  });
-
   it('looks after slots only where there are any', { tags: 'check' }, async () => {
     const recorder = await openRecorder(test.url);
     const tock = test.another({ jobs: [job('noop')], connectionString: recorder.url });

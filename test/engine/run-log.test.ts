@@ -1,6 +1,7 @@
 // A run's log from end to end: what ctx.log keeps, for whom, and what it costs those that log nothing.
 import { describe, expect, it } from 'vitest';
 import { defineJob, type JobContext, type LogsOption, type Tock } from '../../src/index.js';
+import { gate } from '../support/gate.js';
 import { collectLines } from '../support/lines.js';
 import { openForEach } from '../support/open.js';
 import { openRecorder } from '../support/recorded-connection.js';
@@ -236,10 +237,7 @@ describe('a run that logs nothing', () => {
 
 describe('a heartbeat', () => {
   it('writes what was logged so far, while the handler goes on', { tags: 'check' }, async () => {
-    let end = () => undefined as void;
-    const held = new Promise<void>(resolve => {
-      end = resolve;
-    });
+    const { opened: held, open: end } = gate();
     const job = jobOf(async ({ log }) => {
       log.info({}, 'begun');
       await held;

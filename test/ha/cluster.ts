@@ -7,7 +7,7 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { type Account, run, serverAccount, spawnOptions } from '../../src/embedded/embedded-process.js';
-import { DEBIAN_BIN } from '../chaos/servers.js';
+import { DEBIAN_BIN } from '../chaos/debian-server.js';
 import { freePort } from '../support/free-port.js';
 
 const PROGRAMS = {

@@ -3,8 +3,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Duration } from '../../src/model/duration.js';
 import { type Broker, MessageRefused, type RelayMessage } from '../../src/relay.js';
+import { gate } from '../support/gate.js';
 import type { BrokerServers } from '../support/killable-process.js';
 import { until } from '../support/until.js';
+import { messageFor } from './fake-broker.js';
 
 export interface Contestant {
   readonly name: string;
@@ -17,26 +19,14 @@ export interface Contestant {
   readonly dropsDuplicates: boolean;
 }
 
-export const messageOf = (run: number, more: Partial<RelayMessage> = {}): RelayMessage => ({
-  tock: 1,
-  run: String(run),
-  fence: 1,
-  job: 'mail',
-  queue: 'mail.out:eu@1_-',
-  definition: null,
-  attempt: 1,
-  maxAttempts: 3,
-  trigger: 'api',
-  scheduledFor: null,
-  intervalStart: null,
-  occurrenceCount: 1,
-  idempotencyKey: null,
-  payload: { to: 'ada' },
-  leaseMs: 60_000,
-  publishedAt: new Date().toISOString(),
-  traceparent: null,
-  ...more,
-});
+export const messageOf = (run: number, more: Partial<RelayMessage> = {}): RelayMessage =>
+  messageFor('mail', {
+    run: String(run),
+    fence: 1,
+    queue: 'mail.out:eu@1_-',
+    payload: { to: 'ada' },
+    ...more,
+  });
 
 const range = (count: number, from = 1) => Array.from({ length: count }, (_, index) => from + index);
 const runOf = (body: unknown) => Number((body as { run: string }).run);
@@ -204,10 +194,7 @@ export function describeContract(contestant: Contestant): void {
       const broker = fresh();
       await broker.publish(range(20).map(run => messageOf(run)));
       const begun: number[] = [];
-      let release = () => undefined as void;
-      const held = new Promise<void>(resolve => {
-        release = resolve;
-      });
+      const { opened: held, open: release } = gate();
       const first = await broker.receiveMessages({ queues: [queue], concurrency: 5 }, async body => {
         begun.push(runOf(body));
         await held;

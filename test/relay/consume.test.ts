@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { Cancel, Dead, defineJob, type JobContext, RetryLater } from '../../src/index.js';
 import { type ConsumeOptions, consume, MessageRefused, type RunningConsumer } from '../../src/relay.js';
+import { gate } from '../support/gate.js';
 import { until } from '../support/until.js';
 import { type FakeBroker, messageFor, openFakeBroker } from './fake-broker.js';
 
@@ -245,10 +246,7 @@ describe('a message', () => {
 
   it('that is delivered again while its handler is at work waits for it', async () => {
     let calls = 0;
-    let release = () => undefined as void;
-    const held = new Promise<void>(resolve => {
-      release = resolve;
-    });
+    const { opened: held, open: release } = gate();
     const { broker } = await open([
       job('a', async () => {
         calls++;
@@ -341,10 +339,7 @@ describe('the lease', () => {
 
 describe('stop', () => {
   it('waits for what is at work, and answers it', async () => {
-    let release = () => undefined as void;
-    const held = new Promise<void>(resolve => {
-      release = resolve;
-    });
+    const { opened: held, open: release } = gate();
     const { broker, consumer } = await open([job('a', () => held)]);
     const delivery = broker.deliver(messageFor('a'));
     const stopped = consumer.stop({ grace: '30s' });

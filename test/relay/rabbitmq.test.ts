@@ -62,16 +62,8 @@ describe.skipIf(hasNoRabbitmq())('messages in RabbitMQ', () => {
     });
     await broker.close();
   });
-});
 
-describe.skipIf(hasNoRabbitmq())('what RabbitMQ does not take', () => {
-  let servers: BrokerServers;
-  beforeAll(async () => {
-    servers = await startRabbitmq();
-  });
-  afterAll(async () => await servers?.remove());
-
-  it('is not the fault of the message if the queue is there with other arguments', async () => {
+  it('are not at fault if their queue is there with other arguments', async () => {
     const url = servers.urls[0] ?? '';
     await within(url, async connection => {
       await connection.queueDeclare({ queue: 'tock.work.classic', durable: true });

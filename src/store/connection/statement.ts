@@ -15,7 +15,7 @@ export interface Session {
 export const PREPARED = 'prepared';
 
 export interface Statement<Params extends object, Row> {
-  /** Unique; used in errors and in the snapshot of all statements. */
+  /** Unique; used in errors. */
   readonly name: string;
   /** As it is sent, for the schema `tock`: each parameter is `$n`, numbered by its first occurrence. */
   readonly text: string;

@@ -1,6 +1,6 @@
 // What it all came to: the history, the notes of the clients and the tables, put together.
 // In: a database in which all is quiet. Out: figures, and what is wrong, a line each, beginning with the invariant.
-import { type ClientCall, type FinalState, type HistoryEvent, readHistory } from '../history.js';
+import { type ClientCall, type FinalState, type HistoryEvent, readFinal, readHistory } from '../history.js';
 import { checkFinal, countOccurrences } from '../history-check.js';
 import { checkDecisions, countHandOffs, type DecisionCall } from '../history-hand-offs.js';
 import { checkLimits } from '../history-limits.js';
@@ -186,16 +186,6 @@ async function readWishes(query: Query): Promise<Map<number, string[]>> {
   for (const { id, n } of await query<{ id: string; n: number }>(sql.RUNS_BY_WISH))
     there.set(n, [...(there.get(n) ?? []), id]);
   return there;
-}
-
-async function readFinal(query: Query): Promise<FinalState> {
-  const ids = async (text: string) => (await query<{ id: string }>(text)).map(row => row.id);
-  return {
-    live: await ids(sql.LIVE_IDS),
-    finished: await ids(sql.FINISHED_IDS),
-    onceEffects: await query(sql.ONCE_EFFECTS),
-    transactionEffects: await query(sql.TRANSACTION_EFFECTS),
-  };
 }
 
 const isClaim = ({ place, old, new: row }: HistoryEvent) =>

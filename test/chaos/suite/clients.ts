@@ -1,8 +1,8 @@
 // Clients: they enqueue, and note what was confirmed to them.
 // In: orders, and a database URL that may fail them. Out: a note for each run that was asked for, per call.
 import type pg from 'pg';
-import { openPoolTo } from '../../../src/store/connection/connection.js';
 import type { Tock } from '../../../src/tock/types.js';
+import { openConnections } from './connections.js';
 import { isKnownByKey, type Order, type Wanted } from './load.js';
 import type { Pace } from './pace.js';
 import { sleep } from './sleep.js';
@@ -193,31 +193,20 @@ async function enqueueWith(tock: Tock, client: pg.PoolClient, wanted: Wanted): P
 
 /** Clients that speak SQL, as an app in any language does. */
 function openSql(url: string) {
-  const pool = openPoolTo({ connectionString: url }, CLIENTS, { deadlineMs: 5000 });
-  const withClient = async <T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> => {
-    const client = await pool.connect();
-    let isWell = false;
-    try {
-      const result = await work(client);
-      isWell = true;
-      return result;
-    } finally {
-      client.release(!isWell);
-    }
-  };
+  const { use, close } = openConnections(url, CLIENTS);
   return {
     query: (text: string, values: readonly unknown[]) =>
-      withClient(async client => {
+      use(async client => {
         const { rows } = await client.query<{ id: string }>(text, [...values]);
         return rows.map(row => row.id);
       }),
     within: (end: 'commit' | 'rollback', work: (client: pg.PoolClient) => Promise<string[]>) =>
-      withClient(async client => {
+      use(async client => {
         await client.query('begin');
         const ids = await work(client);
         await client.query(end);
         return ids;
       }),
-    close: () => pool.end(),
+    close,
   };
 }

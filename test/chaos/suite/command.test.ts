@@ -7,7 +7,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { until } from '../../support/until.js';
 import { buildMutant } from '../mutant-build.js';
-import { MUTANTS } from './mutants.js';
+import { CALM, MUTANTS } from './mutants.js';
 
 const ROOT = path.join(import.meta.dirname, '..', '..', '..');
 const MAX_SEEDS = 4;
@@ -58,7 +58,10 @@ describe('npm run chaos', () => {
     'exits with 1 and names what is wrong with $name',
     async ({ changes, args, named }) => {
       const { cli } = await buildMutant(changes);
-      const { code, output, temporary } = await firstFailure([...args, '--dist', path.dirname(cli)], named);
+      const { code, output, temporary } = await firstFailure(
+        [...CALM, ...args, '--dist', path.dirname(cli)],
+        named,
+      );
       expect(code, output()).toBe(1);
       expect(output()).toMatch(named);
       expect(await readdir(temporary)).toEqual([]);

@@ -1,18 +1,7 @@
 // Chaos: I22 by what was asked for, in histories written by hand. Each line can fail, and names itself.
 import { describe, expect, it } from 'vitest';
-import type { HistoryEvent, HistoryPlace, HistoryRow } from '../history.js';
+import { type Step, written } from '../written-history.js';
 import { checkFamilies, type Family } from './families.js';
-
-type Step = readonly [HistoryPlace, HistoryRow | null, HistoryRow | null];
-const history = (steps: readonly Step[]): HistoryEvent[] =>
-  steps.map(([place, old, row], index) => ({
-    seq: index + 1,
-    place,
-    move: old === null ? 'insert' : 'update',
-    app: 'a',
-    old,
-    new: row,
-  }));
 
 const ends = (id: number, status: string): Step => ['finished', null, { id, status }];
 const begins: Step = ['live', { id: 9, status: 'queued' }, { id: 9, status: 'running' }];
@@ -28,7 +17,7 @@ const family = (ifParentFails: Family['ifParentFails']): Family => ({
   ifParentFails,
 });
 const check = (policy: Family['ifParentFails'], steps: readonly Step[], continued: readonly number[] = []) =>
-  checkFamilies(history(steps), [family(policy)], new Set(continued));
+  checkFamilies(written(steps), [family(policy)], new Set(continued));
 
 describe('checkFamilies', () => {
   it('accepts what begins after its parents, and what is cancelled with one', () => {

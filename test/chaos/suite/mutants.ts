@@ -1,11 +1,15 @@
 // Reliability suite: the faults that are planted in Tock, and the line of its report that must name each.
 // In: nothing. Out: what is changed of the source, and the options with which it shows.
 // test/planted-faults.test.ts sees that what they change is still there.
-import type { Change } from '../mutant-build.js';
+import { type Change, NO_FENCE } from '../mutant-build.js';
+
+/** No faults but those that a mutant asks for. */
+export const CALM: readonly string[] = ['kills', 'stops', 'restarts', 'cuts'].map(each => `--${each}=0`);
 
 export interface Mutant {
   readonly name: string;
   readonly changes: readonly Change[];
+  /** Besides {@link CALM}. */
   readonly args: readonly string[];
   readonly named: RegExp;
 }
@@ -13,19 +17,8 @@ export interface Mutant {
 export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a holder that writes by id alone, without its fence',
-    changes: [
-      {
-        file: 'store/runs/transition.ts',
-        from: '(:fences::integer[])[width_bucket(${run}.id, :ids::bigint[])] = ${run}.fence`',
-        to: ':fences::integer[] is not null`',
-      },
-      {
-        file: 'store/runs/transition.ts',
-        from: 'and ${run}.locked_by = :workerId and ${run}.status',
-        to: 'and ${run}.status',
-      },
-    ],
-    args: ['--runs', '400', '--kills', '0', '--stops', '9', '--restarts', '0', '--cuts', '0'],
+    changes: NO_FENCE,
+    args: ['--runs', '400', '--stops', '9'],
     named: /^I[134] .* BROKEN/m,
   },
   {
@@ -38,7 +31,7 @@ export const MUTANTS: readonly Mutant[] = [
         to: '(${run}.locked_until < tock.now() or ${run}.id % 10 = 0)',
       },
     ],
-    args: ['--runs', '100', '--kills', '6', '--stops', '0', '--restarts', '0', '--cuts', '0'],
+    args: ['--runs', '100', '--kills', '6'],
     named: /^I2 .* BROKEN/m,
   },
   {
@@ -61,7 +54,7 @@ export const MUTANTS: readonly Mutant[] = [
         to: 'if (batch.has_limits && Date.now() % 10 === 0)',
       },
     ],
-    args: ['--runs', '400', '--kills', '0', '--stops', '0', '--restarts', '0', '--cuts', '0'],
+    args: ['--runs', '400'],
     named: /^I17 .* BROKEN/m,
   },
   {
@@ -73,7 +66,7 @@ export const MUTANTS: readonly Mutant[] = [
         to: 'const [said] = this.said.values();',
       },
     ],
-    args: ['--runs', '400', '--kills', '0', '--stops', '0', '--restarts', '0', '--cuts', '0'],
+    args: ['--runs', '400'],
     named: /^batch .* BROKEN/m,
   },
   {
@@ -85,7 +78,7 @@ export const MUTANTS: readonly Mutant[] = [
         to: 'const awaited = parents.slice(-1).map(name',
       },
     ],
-    args: ['--runs', '250', '--kills', '0', '--stops', '0', '--restarts', '0', '--cuts', '0'],
+    args: ['--runs', '250'],
     named: /^I22 .* BROKEN/m,
   },
   {
@@ -97,7 +90,7 @@ export const MUTANTS: readonly Mutant[] = [
         to: 'chosen: [{ at: latest, startsAt: latest, count: earlier + 2 }]',
       },
     ],
-    args: ['--runs', '100', '--kills', '0', '--stops', '0', '--restarts', '0', '--cuts', '0'],
+    args: ['--runs', '100'],
     named: /^I25 .* BROKEN/m,
   },
 ];

@@ -1,9 +1,9 @@
 // Who tells of the events that runs wait for, and the operator who cancels and retries them, and in the end continues groups.
 // In: the database, a Tock that no fault meets, a URL that may fail. Out: wake-ups that were lost, a line each; which groups.
-import { openPoolTo } from '../../../src/store/connection/connection.js';
 import type { Tock } from '../../../src/tock/types.js';
 import { random } from '../../model/schedule/random.js';
 import { continueAll, EMISSIONS, emitAll, emitNews, findLostWakeUps, meddle, newsKey } from '../waits.js';
+import { openConnections } from './connections.js';
 import { sleep } from './sleep.js';
 import type { Query } from './stage.js';
 
@@ -35,7 +35,7 @@ export function startNews(options: {
   const over = new AbortController();
   const signal = AbortSignal.any([options.signal, over.signal]);
   const lots = random(options.seed ^ 0x1b873593);
-  const pool = openPoolTo({ connectionString: url }, CONNECTIONS, { deadlineMs: 5000 });
+  const connections = openConnections(url, CONNECTIONS);
   const wrong = new Set<string>();
   const underWay = new Set<Promise<void>>();
   const continued = new Set<number>();
@@ -43,14 +43,7 @@ export function startNews(options: {
 
   const emit = async () => {
     const [way, key, holdMs] = [lots.pick(EMISSIONS), newsKey(lots.below(99)), lots.below(HOLD_MS)];
-    const client = await pool.connect();
-    let isWell = false;
-    try {
-      await emitNews(client, way, key, holdMs);
-      isWell = true;
-    } finally {
-      client.release(!isWell);
-    }
+    await connections.use(client => emitNews(client, way, key, holdMs));
   };
   /** The server may be away, or the connection cut: what is on record counts. */
   const attempt = (work: () => Promise<unknown>) => {
@@ -79,7 +72,7 @@ export function startNews(options: {
     over.abort();
     await lived;
     await Promise.all(underWay);
-    await pool.end();
+    await connections.close();
   };
   let ended: Promise<void> | null = null;
   return {

@@ -1,10 +1,10 @@
 // The other side of the handoffs: takes the messages of the job `handed`, and answers some of them late, some twice,
 // some under another fence, some never.
 // In: the messages in the database; a URL that may fail it. Out: what it has decided, and the answers to its calls.
-import { openPoolTo } from '../../../src/store/connection/connection.js';
 import type { Tock } from '../../../src/tock/types.js';
 import type { DecisionCall } from '../history-hand-offs.js';
 import { lot } from '../lot.js';
+import { openConnections } from './connections.js';
 import { HANDOFF_LEASE_MS } from './load.js';
 import { sleep } from './sleep.js';
 import type { Query } from './stage.js';
@@ -40,20 +40,14 @@ export function startOtherSide(options: {
   const over = new AbortController();
   const signal = AbortSignal.any([options.signal, over.signal]);
   const calls: DecisionCall[] = [];
-  const pool = openPoolTo({ connectionString: url }, CONNECTIONS, { deadlineMs: 5000 });
+  const connections = openConnections(url, CONNECTIONS);
   const answering = new Set<Promise<void>>();
 
-  const bySql = async (text: string, { runId, fence }: Message, ...more: readonly unknown[]) => {
-    const client = await pool.connect();
-    let isWell = false;
-    try {
+  const bySql = (text: string, { runId, fence }: Message, ...more: readonly unknown[]) =>
+    connections.use(async client => {
       const { rows } = await client.query<{ held: boolean }>(text, [runId, fence, ...more]);
-      isWell = true;
       return rows[0]?.held === true;
-    } finally {
-      client.release(!isWell);
-    }
-  };
+    });
   const send = async (message: Message, decision: Decision): Promise<boolean> => {
     const { runId, fence } = message;
     const isRetried = decision === 'failed';
@@ -101,7 +95,7 @@ export function startOtherSide(options: {
     over.abort();
     await lived;
     await Promise.all(answering);
-    await pool.end();
+    await connections.close();
   };
   let ended: Promise<void> | null = null;
   return { calls, stop: () => (ended ??= end()) };

@@ -78,14 +78,8 @@ export const CHILDREN = `select id::text, payload ->> 'parent' as parent from to
 export const PACKED = `select count(*)::int as attempts, (count(*) filter (where size > 1))::int as together,
   coalesce(max(size), 0) as most from public.packed_effects`;
 export const RUNS_BY_WISH = `select id::text, (payload ->> 'n')::int as n from tock.job_runs where payload ? 'n' order by id`;
-export const LIVE_IDS = 'select id::text from tock.job_runs_live';
-export const FINISHED_IDS = 'select id::text from tock.job_runs_finished';
 export const STATUSES =
   'select status, count(*)::int as count from tock.job_runs group by status order by status';
-
-export const ONCE_EFFECTS = 'select key, count(*)::int as count from public.once_effects group by key';
-export const TRANSACTION_EFFECTS = `select run_id::text as "runId", count(*)::int as count
-  from public.transaction_effects group by run_id`;
 
 /** What must have no row, in the end; each row says what is wrong. */
 export const CONTRADICTIONS: readonly string[] = [

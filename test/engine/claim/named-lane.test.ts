@@ -1,60 +1,19 @@
 // NOTIFY names the queue and priority of a new run: a daemon claims it there, and misses nothing else.
-
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Daemon, defineJob } from '../../../src/index.js';
-import { claimInLanes } from '../../../src/store/runs/claim/claim.js';
-import { openDatabase } from '../../support/database.js';
 import { openForEach } from '../../support/open.js';
-
 import { insertSleeper } from '../../support/sleepers.js';
 import { reuseTestTock, until } from '../../support/test-tock.js';
 
-const WORKER = '00000000-0000-4000-8000-000000000001';
 const quick = defineJob({ name: 'quick', run: () => 'done' });
 const limited = defineJob({ name: 'limited', concurrency: { limit: 1 }, run: () => 'done' });
 
 const test = openForEach(() => reuseTestTock([quick, limited]));
-const database = openForEach(() => openDatabase({ connectionString: test.url }));
 let daemon: Daemon | undefined;
 afterEach(async () => {
   await daemon?.stop();
   daemon = undefined;
-});
-
-describe('a claim with a hint', () => {
-  const claim = (limit = 10) =>
-    claimInLanes(database, { limit, workerId: WORKER, leaseMs: 60_000, queues: null }, [
-      { queue: 'mail', priority: 3, at: '-infinity', id: '0' },
-    ]);
-  const enqueue = async (queue: string, priority: number) =>
-    await test.tock.enqueue(quick, {}, { queue, priority });
-
-  it('takes what is due there, in its order, and nothing of other queues and priorities', async () => {
-    const ids = [await enqueue('mail', 3), await enqueue('mail', 3), await enqueue('mail', 3)];
-    await enqueue('mail', 4);
-    await enqueue('other', 3);
-    await test.tock.enqueue(quick, {}, { queue: 'mail', priority: 3, delay: '1h' });
-    const first = await claim(2);
-    expect([first.runs.map(run => run.id), first.hasMore]).toEqual([ids.slice(0, 2), true]);
-    const second = await claim(2);
-    expect([second.runs.map(run => run.id), second.hasMore]).toEqual([ids.slice(2), false]);
-    expect((await claim()).runs).toEqual([]);
-  });
-
-  it.each([
-    ['paused', async () => await test.tock.queues.pause('mail')],
-    ['limited', async () => await test.tock.queues.set('mail', { concurrency: 1 })],
-  ])('takes nothing where the queue is %s', async (_what, settle) => {
-    await enqueue('mail', 3);
-    await settle();
-    expect((await claim()).runs).toEqual([]);
-  });
-
-  it('leaves runs that need a slot under a limit', async () => {
-    await test.tock.enqueue(limited, {}, { queue: 'mail', priority: 3 });
-    expect(await claim()).toMatchObject({ runs: [], needsAdmission: [] });
-  });
 });
 
 describe('a daemon', () => {

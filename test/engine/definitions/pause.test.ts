@@ -1,35 +1,8 @@
 // Engine: schedules that are paused, resumed and removed at run time.
-import { beforeEach, describe, expect, it } from 'vitest';
-import { z } from 'zod';
-import { defineJob, type JobSchedule } from '../../../src/index.js';
-import { openForEach } from '../../support/open.js';
-import { reuseTestTock } from '../../support/test-tock.js';
+import { describe, expect, it } from 'vitest';
+import { inCode, mail, minutely, plain, schedulesTest } from './schedules-kit.js';
 
-const mail = defineJob({
-  name: 'mail',
-  payload: z.object({ tenant: z.number() }),
-  queue: 'mails',
-  retry: { maxAttempts: 4 },
-  run: (_ctx, { tenant }) => ({ tenant }),
-});
-const plain = defineJob({ name: 'plain', run: () => null });
-const inCode = (schedule: JobSchedule) => defineJob({ name: 'in-code', schedule, run: () => null });
-const minutely = { name: 'tenant-7', job: mail, payload: { tenant: 7 }, cron: '* * * * *' } as const;
-
-const test = openForEach(() => reuseTestTock([mail, plain, inCode({ cron: '0 * * * *' })]));
-beforeEach(async () => {
-  await test.setClock('2026-03-01T12:00:30Z');
-  await test.tock.register();
-});
-
-const rows = async (definition: string) =>
-  (await test.tock.runs.list({ definition })).map(run => ({
-    status: run.status,
-    at: run.scheduledFor?.toISOString().slice(11, 16),
-    count: run.occurrenceCount,
-    reason: run.skipReason,
-  }));
-const find = async (name: string) => (await test.tock.schedules.list({ name }))[0];
+const { test, rows, find } = schedulesTest();
 
 describe('pause and resume', () => {
   it('catch nothing up, and leave one row for what came due, over many ticks', async () => {

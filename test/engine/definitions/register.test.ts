@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { defineJob, type JobSchedule } from '../../../src/index.js';
 import { openForEach } from '../../support/open.js';
 import { proveAll } from '../../support/prove-all.js';
-import { reuseTestTock, until } from '../../support/test-tock.js';
+import { reuseTestTock } from '../../support/test-tock.js';
 
 const job = (name: string, schedule?: JobSchedule) =>
   defineJob({ name, ...(schedule ? { schedule } : {}), run: () => null });
@@ -284,20 +284,6 @@ describe('register', () => {
     }
     expect(await minutes('known')).toEqual(['12:01', '12:02', '12:03']);
     expect(await minutes('added')).toEqual(['12:01', '12:02', '12:03']);
-  });
-
-  it('leaves them to the newer version in a daemon too', { tags: 'check' }, async () => {
-    const old = test.another({ jobs: [job('known')] });
-    const fresh = test.another({ jobs: [job('known'), job('added')] });
-    await old.register();
-    await fresh.register();
-    const daemon = await old.start();
-    const left = await fresh.enqueue('added');
-    const taken = await fresh.enqueue('known');
-    await until(async () => (await fresh.runs.get(taken))?.finishedAt, 'the run of the known job to end');
-    await daemon.stop();
-    expect(await fresh.runs.get(left)).toMatchObject({ status: 'queued', attempts: 0 });
-    expect((await fresh.tick()).executed).toMatchObject({ succeeded: 1 });
   });
 
   it('is done once when eight hosts register at once', { tags: 'check' }, async () => {

@@ -1,15 +1,11 @@
 // What a worker writes when an uncaught error ends its process; which runs are suspects, and what that means.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Engine, readSettings } from '../../../src/engine/engine.js';
+import type { Engine } from '../../../src/engine/engine.js';
 import { openWorker } from '../../../src/engine/worker/worker.js';
-import type { Worker } from '../../../src/engine/worker/worker-interface.js';
-import { systemClock } from '../../../src/environment/system-clock.js';
 import { type AnyJob, defineJob } from '../../../src/index.js';
-import { createRegistry } from '../../../src/model/job/registry.js';
-import { silentLogger } from '../../../src/model/logger.js';
 import { SUSPECTS } from '../../../src/model/run/limits.js';
 import { openDatabase } from '../../support/database.js';
-import { noMethods } from '../../support/engine.js';
+import { engineOver } from '../../support/engine.js';
 import { openForEach } from '../../support/open.js';
 import { reuseTestTock, until } from '../../support/test-tock.js';
 
@@ -31,19 +27,8 @@ beforeEach(() => {
   begun = 0;
 });
 
-const engineWith = (jobs: readonly AnyJob[], isolation: Engine['isolation'] = null): Engine => ({
-  clock: systemClock,
-  database,
-  registry: createRegistry(jobs),
-  logger: silentLogger,
-  settings: readSettings({}),
-  isolation,
-  hooks: {},
-  forHandlers: noMethods,
-  operator: null,
-  appName: null,
-  workers: new Set<Worker>(),
-});
+const engineWith = (jobs: readonly AnyJob[], isolation: Engine['isolation'] = null) =>
+  engineOver(database, jobs, { isolation });
 const claimHeld = async (count: number, engine = engineWith([hold])) => {
   const worker = openWorker(engine, { kind: 'library', concurrency: 10 });
   await worker.claim();

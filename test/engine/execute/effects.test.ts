@@ -9,6 +9,7 @@ import { silentLogger } from '../../../src/model/logger.js';
 import type { Database } from '../../../src/store/connection/database.js';
 import type { ClaimedRun } from '../../../src/store/runs/claim/claimed-run.js';
 import { openDatabase } from '../../support/database.js';
+import { gate } from '../../support/gate.js';
 import { openForEach } from '../../support/open.js';
 import { addRuns, WAITING_FOR_A_LOCK } from '../../support/runs.js';
 import { reuseTestTock, until } from '../../support/test-tock.js';
@@ -16,6 +17,7 @@ import { reuseTestTock, until } from '../../support/test-tock.js';
 interface Tables {
   mails: { who: string };
 }
+type Transaction = Parameters<Parameters<JobContext['once']>[1]>[0];
 
 const test = openForEach(reuseTestTock, ({ sql }) => sql('create table public.mails (who text)'));
 
@@ -95,26 +97,6 @@ describe('ctx.once', () => {
     expect(await mails()).toEqual(['attempt 3']);
   });
 
-  it('fails when the work swallowed an SQL error, since its transaction is void', {
-    tags: 'check',
-  }, async () => {
-    await test.sql('alter table public.mails add unique (who)');
-    await test.sql(`insert into public.mails values ('taken')`);
-    const acting = job(ctx =>
-      ctx.once('mail:9', async trx => {
-        await trx
-          .withTables<Tables>()
-          .insertInto('mails')
-          .values({ who: 'taken' })
-          .execute()
-          .catch(() => undefined);
-        return 'all is well';
-      }),
-    );
-    expect((await runOf(acting)).run).toMatchObject({ status: 'dead', output: null });
-    expect(await test.sql('select * from tock.job_effects')).toEqual([]);
-  });
-
   it('lets one of two runs at the same moment do it, and the other wait for the result', {
     tags: 'check',
   }, async () => {
@@ -134,22 +116,6 @@ describe('ctx.once', () => {
     await tock.tick();
     expect(calls).toBe(1);
     for (const id of ids) expect(await tock.runs.get(id)).toMatchObject({ status: 'succeeded', output: 1 });
-  });
-
-  it('commits nothing once the lease is lost', { tags: 'check' }, async () => {
-    const acting = job(ctx =>
-      ctx.once('stolen', async trx => {
-        await trx.withTables<Tables>().insertInto('mails').values({ who: 'thief' }).execute();
-        await test.sql(
-          'update tock.job_runs_live set fence = fence + 1, locked_by = gen_random_uuid() where id = $1',
-          [ctx.runId],
-        );
-      }),
-    );
-    const { summary } = await runOf(acting);
-    expect(summary.executed).toMatchObject({ lost: 1, succeeded: 0 });
-    expect(await mails()).toEqual([]);
-    expect(await test.sql('select * from tock.job_effects')).toEqual([]);
   });
 });
 
@@ -302,6 +268,25 @@ describe('a name that is used twice in one attempt', () => {
   });
 });
 
+describe.each(['once', 'transaction'] as const)('ctx.%s', effect => {
+  it('fails when the work swallowed an SQL error, since its transaction is void', async () => {
+    await test.sql('alter table public.mails add unique (who)');
+    await test.sql(`insert into public.mails values ('taken')`);
+    const work = async (trx: Transaction) => {
+      await trx
+        .withTables<Tables>()
+        .insertInto('mails')
+        .values({ who: 'taken' })
+        .execute()
+        .catch(() => undefined);
+      return 'all is well';
+    };
+    const acting = job(ctx => (effect === 'once' ? ctx.once('mail:9', work) : ctx.transaction(work)));
+    expect((await runOf(acting)).run).toMatchObject({ status: 'dead', output: null });
+    expect([await mails(), await test.sql('select * from tock.job_effects')]).toEqual([['taken'], []]);
+  });
+});
+
 describe('ctx.transaction', () => {
   it('commits the work together with the success', { tags: 'check' }, async () => {
     const acting = job(ctx =>
@@ -314,38 +299,6 @@ describe('ctx.transaction', () => {
     expect(run).toMatchObject({ status: 'succeeded', output: { rows: 1 } });
     expect(summary.executed.succeeded).toBe(1);
     expect(await mails()).toEqual(['both']);
-  });
-
-  it('commits neither when the lease is lost meanwhile', { tags: 'check' }, async () => {
-    const acting = job(ctx =>
-      ctx.transaction(async trx => {
-        await trx.withTables<Tables>().insertInto('mails').values({ who: 'neither' }).execute();
-        await test.sql('update tock.job_runs_live set locked_by = gen_random_uuid() where id = $1', [
-          ctx.runId,
-        ]);
-      }),
-    );
-    const { run } = await runOf(acting);
-    expect(run).toMatchObject({ status: 'running' });
-    expect(await mails()).toEqual([]);
-  });
-
-  it('fails when the work swallowed an SQL error, since its transaction is void', async () => {
-    await test.sql('alter table public.mails add unique (who)');
-    await test.sql(`insert into public.mails values ('taken')`);
-    const acting = job(ctx =>
-      ctx.transaction(async trx => {
-        await trx
-          .withTables<Tables>()
-          .insertInto('mails')
-          .values({ who: 'taken' })
-          .execute()
-          .catch(() => undefined);
-        return 'all is well';
-      }),
-    );
-    expect((await runOf(acting)).run).toMatchObject({ status: 'dead', output: null });
-    expect(await mails()).toEqual(['taken']);
   });
 
   it('fails with the error of a server that refuses to end the run, and commits nothing of that attempt', {
@@ -448,10 +401,15 @@ describe.each([
   const caught = async (effect: (ctx: JobContext) => Promise<unknown>) => {
     const thrown: unknown[] = [];
     const acting = job(ctx => effect(ctx).catch((error: unknown) => thrown.push(error)));
-    const { run } = await runOf(acting);
+    const { run, summary } = await runOf(acting);
     expect(run?.status).not.toBe('succeeded');
-    expect(await test.sql('select * from tock.job_effects')).toEqual([]);
+    expect(summary.executed).toMatchObject({ lost: 1, succeeded: 0 });
+    expect([await mails(), await test.sql('select * from tock.job_effects')]).toEqual([[], []]);
     return thrown;
+  };
+  const write = async (trx: Transaction, ctx: JobContext) => {
+    await trx.withTables<Tables>().insertInto('mails').values({ who: 'nobody' }).execute();
+    await lose(ctx);
   };
   const LOST = [expect.objectContaining({ code: 'TOCK_LEASE_LOST' })];
 
@@ -467,21 +425,11 @@ describe.each([
   });
 
   it('once commits nothing', { tags: 'check' }, async () => {
-    expect(await caught(ctx => ctx.once(`mail:${ctx.runId}`, async () => void (await lose(ctx))))).toEqual(
-      LOST,
-    );
+    expect(await caught(ctx => ctx.once(`mail:${ctx.runId}`, trx => write(trx, ctx)))).toEqual(LOST);
   });
 
   it('a transaction commits nothing', { tags: 'check' }, async () => {
-    expect(
-      await caught(ctx =>
-        ctx.transaction(async trx => {
-          await trx.withTables<Tables>().insertInto('mails').values({ who: 'nobody' }).execute();
-          await lose(ctx);
-        }),
-      ),
-    ).toEqual(LOST);
-    expect(await mails()).toEqual([]);
+    expect(await caught(ctx => ctx.transaction(trx => write(trx, ctx)))).toEqual(LOST);
   });
 });
 
@@ -512,10 +460,7 @@ describe('the key of an effect', () => {
 
 describe('ctx.progress', () => {
   it('is shown while the run is running, and is kept with it', { tags: 'check' }, async () => {
-    let release = () => undefined as void;
-    const held = new Promise<void>(resolve => {
-      release = resolve;
-    });
+    const { opened: held, open: release } = gate();
     const acting = job(async ctx => {
       ctx.progress(0.25, 'reading');
       await held;

@@ -1,4 +1,5 @@
 // Engine: ended runs are counted by minute and hour; each end once, however late it is committed, retried or dropped.
+// In short, and where the time is over: roll-up.test.ts.
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
@@ -9,6 +10,8 @@ import { watchWriters } from '../../../src/store/figures/roll-up.js';
 import { readOutcomes } from '../../../src/store/reads/metrics/rollup.js';
 import { dropBounds } from '../../support/bounds.js';
 import { openDatabase } from '../../support/database.js';
+import { gate } from '../../support/gate.js';
+import { collectLines } from '../../support/lines.js';
 import { openForEach } from '../../support/open.js';
 import { fc } from '../../support/seed.js';
 import { openTestTock } from '../../support/test-tock.js';
@@ -31,21 +34,6 @@ const minutes = async () =>
   ]);
 
 describe('the roll-up', () => {
-  it('counts a minute once it is over, and reads what is not counted as it is', async () => {
-    await kit.end();
-    await kit.advance(30_000);
-    await kit.end();
-    expect(await kit.rollUp()).toBe(0);
-    expect(await minutes()).toEqual([]);
-    expect(await counted()).toEqual(exact());
-    await kit.advance(45_000);
-    await kit.end();
-    expect(await kit.rollUp()).toBe(1);
-    expect(await minutes()).toEqual([[0, 2]]);
-    expect(await counted()).toEqual(exact());
-    expect(await kit.rollUp()).toBe(0);
-  });
-
   it('keeps durations and waits by bucket, bounds included', async () => {
     await kit.end({ durationMs: 1000, waitMs: 0 });
     await kit.end({ durationMs: 1001, waitMs: 5 });
@@ -134,18 +122,6 @@ describe('the roll-up', () => {
     const { total } = await readOutcomes(kit.database, { hours: 70 * 24 });
     expect(total.succeeded).toBe(1441);
   });
-
-  it('ends after its budget, and the next call goes on', async () => {
-    for (let minute = 0; minute < 5; minute++) {
-      await kit.end();
-      await kit.advance(MINUTE);
-    }
-    await kit.advance(MINUTE);
-    expect(await rollUp(kit.database, { budgetMs: 0 })).toBe(1);
-    expect(await counted()).toEqual(exact());
-    while ((await rollUp(kit.database, { budgetMs: 0 })) > 0) expect(await counted()).toEqual(exact());
-    expect(await minutes()).toEqual([0, 1, 2, 3, 4].map(minute => [minute, 1]));
-  });
 });
 
 describe('a run that is committed late', () => {
@@ -225,10 +201,7 @@ describe('a run that is committed late', () => {
   });
 
   it('by a handler’s own transaction, is counted like any other', async () => {
-    let release = () => {};
-    const held = new Promise<void>(resolve => {
-      release = resolve;
-    });
+    const { opened: held, open: release } = gate();
     const job = defineJob({
       name: 'careful',
       run: async ctx => {
@@ -435,12 +408,8 @@ describe('a tick', () => {
   });
 
   it('does not fail where it cannot count, and says so', async () => {
-    const lines: Record<string, unknown>[] = [];
-    const log = (line: object) => lines.push({ ...line });
-    const logger = { debug: log, info: log, warn: log, error: log, child: () => logger };
-    const broken = await openTestTock([defineJob({ name: 'noop', run: () => null })], {
-      logger: logger as never,
-    });
+    const { logger, lines } = collectLines();
+    const broken = await openTestTock([defineJob({ name: 'noop', run: () => null })], { logger });
     try {
       await broken.sql('drop table tock.figures_by_minute');
       await broken.tock.enqueue('noop');

@@ -5,6 +5,7 @@ import { defineJob } from '../../../src/index.js';
 import type { RelayMessage } from '../../../src/relay/messages.js';
 import { startRelay } from '../../../src/relay/start-relay.js';
 import { consume, createRelay, type Relay, type RelayOptions } from '../../../src/relay.js';
+import { gate } from '../../support/gate.js';
 import { collectLines } from '../../support/lines.js';
 import { echo, MemoryBroker } from '../../support/memory-broker.js';
 import { openForEach } from '../../support/open.js';
@@ -434,10 +435,8 @@ describe('a broker that fails', () => {
   });
 
   it('that never answers has confirmed nothing', async () => {
-    let release = () => {};
-    broker.held = new Promise(resolve => {
-      release = resolve;
-    });
+    const { opened, open: release } = gate();
+    broker.held = opened;
     const relay = await open({}, { publishTimeoutMs: 50 });
     const ids = await enqueue(2);
     await until(async () => (await relay.figures()).unconfirmed >= 2, 'messages without confirmation');
@@ -549,10 +548,8 @@ describe('relays of the same queue', () => {
   });
 
   it('take over from one that is stopped in the middle: nothing is lost', async () => {
-    let release = () => {};
-    broker.held = new Promise(resolve => {
-      release = resolve;
-    });
+    const { opened, open: release } = gate();
+    broker.held = opened;
     const first = await open({ concurrency: 50 });
     const ids = await enqueue(300);
     await until(() => Promise.resolve(broker.calls.length > 0), 'a batch under way');

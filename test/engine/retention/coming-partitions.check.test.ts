@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { findProblems } from '../../../src/model/problems.js';
 import { openLapseKit } from '../../chaos/lapse-kit.js';
 import { noop } from '../../chaos/traffic.js';
+import { collectLines } from '../../support/lines.js';
 import { openForEach } from '../../support/open.js';
 import { CLI, startProcess } from '../../support/processes.js';
 import { until } from '../../support/test-tock.js';
@@ -30,20 +31,10 @@ const stepsUpTo = async (step: 'validate' | 'attach') => {
   if (step === 'attach') await kit.sql('select tock.validate_bounds()');
 };
 function collecting() {
-  const logged: { event?: string }[] = [];
-  const log = (fields: unknown) => void logged.push(fields as { event?: string });
-  const logger = {
-    trace: log,
-    debug: log,
-    info: log,
-    warn: log,
-    error: log,
-    fatal: log,
-    child: () => logger,
-  };
+  const { logger, lines } = collectLines();
   return {
-    logger: logger as never,
-    events: () => logged.map(each => each.event ?? '').filter(event => event.startsWith('partitions.')),
+    logger,
+    events: () => lines.map(each => String(each['event'])).filter(event => event.startsWith('partitions.')),
   };
 }
 

@@ -7,6 +7,7 @@ import { defineJob } from '../../../src/index.js';
 import type { Database } from '../../../src/store/connection/database.js';
 import { openDatabase } from '../../support/database.js';
 import { engineOver } from '../../support/engine.js';
+import { gate } from '../../support/gate.js';
 import { openForEach } from '../../support/open.js';
 import { addRuns, type RunRow } from '../../support/runs.js';
 import { reuseTestTock, until } from '../../support/test-tock.js';
@@ -18,6 +19,8 @@ let worker: Worker;
 let sent: string[];
 /** Called before a statement is sent, and in place of its answer unless that is undefined. */
 let before: (text: string) => unknown;
+/** Called when it was answered, before that is known. */
+let after: (text: string) => unknown;
 /** Ids of the runs that were started, and what ends their handlers. */
 let started: string[];
 let ends: Map<string, () => void>;
@@ -30,13 +33,14 @@ const job = defineJob({
     }),
 });
 beforeEach(() => {
-  [sent, started, ends, before] = [[], [], new Map(), () => undefined];
+  [sent, started, ends, before, after] = [[], [], new Map(), () => undefined, () => undefined];
   const database = openDatabase({ connectionString: test.url });
   const run: Database['run'] = async (text, ...rest) => {
     if (text.includes('before_queue')) sent.push('everywhere');
     else if (text.includes('carrier')) sent.push('in lanes');
-    const answer = await before(text);
-    return answer === undefined ? await database.run<never>(text, ...rest) : (answer as never[]);
+    const answer = (await before(text)) ?? (await database.run<never>(text, ...rest));
+    await after(text);
+    return answer as never[];
   };
   engine = engineOver({ ...database, run }, [job]);
 });
@@ -55,16 +59,14 @@ const add = (count: number, row: RunRow = {}) =>
   addRuns(test, ...Array.from({ length: count }, () => ({ job: 'holds', ...row })));
 const have = (what: () => boolean, text: string) => until(() => Promise.resolve(what()), text);
 const isClaim = (text: string) => text.includes('before_queue') || text.includes('carrier');
-/** Holds the answer to the next claim back, until it is called. */
+/** Has the server carry the next claim out, and holds its answer back until this is called. */
 const holdNextClaim = () => {
   let isHeld = true;
-  let goOn = () => undefined as void;
-  const held = new Promise<void>(resolve => (goOn = resolve));
-  before = async text => {
-    if (!isClaim(text) || !isHeld) return undefined;
+  const { opened, open: goOn } = gate();
+  after = async text => {
+    if (!isClaim(text) || !isHeld) return;
     isHeld = false;
-    await held;
-    return undefined;
+    await opened;
   };
   return goOn;
 };
@@ -134,16 +136,22 @@ describe('a worker', () => {
     expect(await worker.claim()).toBe(1);
   });
 
-  it('that stops while a claim is under way gives back what that brings', async () => {
+  // Regression: a worker that stopped at once closed the pool, and the runs waited until their leases expired.
+  it('that stops while a claim is under way waits for the answer, and gives back what that brings', async () => {
     await add(2);
     open(2);
     const goOn = holdNextClaim();
     const claiming = worker.claim();
-    await have(() => sent.length === 1, 'the claim to be sent');
-    worker.beginStop();
+    const claimed = `select from tock.job_runs_live where status = 'running'`;
+    await until(async () => (await test.sql(claimed)).length === 2, 'the server to have claimed');
+    let hasStopped = false;
+    const stopped = worker.stop().then(() => (hasStopped = true));
+    // It knows of no run. A round trip later it would have stopped, if it asked for nothing else.
+    expect(await test.sql(claimed)).toHaveLength(2);
+    expect(hasStopped).toBe(false);
     goOn();
     expect(await claiming).toBe(2);
-    await worker.stop();
+    await stopped;
     expect([started, worker.outcomeCounts]).toMatchObject([[], { claimed: 2, deferred: 2 }]);
     expect(await test.sql(`select from tock.job_runs where status = 'queued' and attempts = 0`)).toHaveLength(
       2,

@@ -9,6 +9,7 @@ import { flushProgress } from '../../../src/engine/worker/reports.js';
 import type { Database } from '../../../src/store/connection/database.js';
 import type { ClaimedRun } from '../../../src/store/runs/claim/claimed-run.js';
 import { openDatabase } from '../../support/database.js';
+import { gate } from '../../support/gate.js';
 import { collectLines, type LineLog } from '../../support/lines.js';
 import { storeTest } from '../../support/open.js';
 import { addRuns, type RunRow, whileLocked } from '../../support/runs.js';
@@ -270,9 +271,8 @@ describe('a beat that fails', () => {
 
   it('that hangs is not sent again, and loses what is over meanwhile', async () => {
     const each = await hold();
-    let go = (): void => undefined;
-    const held = new Promise<void>(resolve => (go = resolve));
-    before = () => held;
+    const { opened, open: go } = gate();
+    before = () => opened;
     start();
     await pass(BEAT_MS);
     await pass(BEAT_MS);

@@ -1,6 +1,7 @@
 // How an attempt ended is logged with its causes, and without secrets; and so it is kept with the run.
 import { describe, expect, it } from 'vitest';
 import { defineJob } from '../../../src/index.js';
+import { collectLines } from '../../support/lines.js';
 import { openForEach } from '../../support/open.js';
 import { reuseTestTock } from '../../support/test-tock.js';
 
@@ -20,9 +21,7 @@ const failing = defineJob({
 
 describe('the log line of an attempt that failed', () => {
   it('has the causes and members of its error; the run has their stacks as well', async () => {
-    const lines: object[] = [];
-    const note = (fields: object) => void lines.push(fields);
-    const logger = { debug: note, info: note, warn: note, error: note, child: () => logger };
+    const { logger, lines } = collectLines();
     const tock = test.another({ jobs: [failing], logger });
     const id = await tock.enqueue(failing);
     await tock.tick();

@@ -1,7 +1,7 @@
-// Engine: how outcomes gather, and what becomes of those that the server does not take. The database is real;
-// what it answers to some statements is the test's.
+// Engine: what becomes of outcomes, also of those that the server does not take. The database is real; what it answers to some
+// statements is the test's. When they are written: outcomes-gather.test.ts.
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
 import { activeRun } from '../../../src/engine/execute/active-run.js';
 import { Outcomes } from '../../../src/engine/worker/outcomes.js';
@@ -33,8 +33,7 @@ let resumed: number;
 let repeated: string[];
 let canWrite: (id: string) => boolean;
 beforeAll(() => {
-  // Without idle timers, so that the only timers are those of the code under test.
-  pool = new pg.Pool({ connectionString: test.url, idleTimeoutMillis: 0 });
+  pool = new pg.Pool({ connectionString: test.url });
   database = openDatabase({ pool });
 });
 beforeEach(async () => {
@@ -75,7 +74,6 @@ beforeEach(async () => {
     onResumed: () => resumed++,
   });
 });
-afterEach(() => vi.useRealTimers());
 afterAll(async () => {
   await database.close();
   await pool.end();
@@ -129,54 +127,6 @@ describe('outcomes', () => {
     add([wanted]);
     await ended(2);
     expect(await rowOf(waiting ?? '')).toMatchObject({ blocked_on: null });
-  });
-
-  it('gather for 3 ms, and are written together', async () => {
-    const ids = await hold(3);
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    add(ids);
-    vi.advanceTimersByTime(2);
-    await idle();
-    expect(sent).toEqual([]);
-    vi.advanceTimersByTime(1);
-    await idle();
-    expect([sent, done, outcomes.isHeldUp]).toEqual([['1,2,3'], ['1 true', '2 true', '3 true'], false]);
-    expect(vi.getTimerCount()).toBe(0);
-    expect(await rowOf('2')).toMatchObject({ status: 'succeeded' });
-  });
-
-  it('are written at once when nothing else is coming, or there are 2,000', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    outcomes.flushSoon();
-    add(['1']);
-    outcomes.flushSoon();
-    await idle();
-    expect([sent, done, vi.getTimerCount()]).toEqual([['1'], ['1 false'], 0]);
-    const many = Array.from({ length: 2001 }, (_, index) => String(index + 10));
-    add(many.slice(0, 1999));
-    await idle();
-    expect(sent).toHaveLength(1);
-    add(many.slice(1999));
-    await idle();
-    expect(sent.slice(1).map(ids => ids.split(',').length)).toEqual([2001]);
-  });
-
-  it('that come while a batch is under way wait for that, and go together', async () => {
-    const ids = await hold(4);
-    let go = (): void => undefined;
-    before = () => new Promise<void>(resolve => (go = resolve));
-    add(ids.slice(0, 1));
-    outcomes.flushSoon();
-    await idle();
-    add(ids.slice(1, 3));
-    outcomes.flushSoon();
-    add(ids.slice(3));
-    await idle();
-    expect(sent).toEqual(['1']);
-    before = () => undefined;
-    go();
-    await ended(4);
-    expect(sent).toEqual(['1', '2,3,4']);
   });
 
   it('of a lease that is lost are not written, and that is said of them alone', async () => {

@@ -6,6 +6,7 @@ import { defineJob } from '../../../src/index.js';
 import type { Database } from '../../../src/store/connection/database.js';
 import { openDatabase } from '../../support/database.js';
 import { engineOver } from '../../support/engine.js';
+import { gate } from '../../support/gate.js';
 import { openForEach } from '../../support/open.js';
 import { rounds } from '../../support/rounds.js';
 import { reuseTestTock, until } from '../../support/test-tock.js';
@@ -27,10 +28,7 @@ describe('a worker', () => {
   it('releases prefetched runs that cannot start, without counting the attempt', async () => {
     let starts = 0;
     let isSlow = true;
-    let release = () => undefined as void;
-    const held = new Promise<void>(resolve => {
-      release = resolve;
-    });
+    const { opened: held, open: release } = gate();
     const job = defineJob({
       name: 'changes',
       // From the two-thousandth on slow, when it works at full speed.
@@ -109,57 +107,12 @@ describe('a worker', () => {
     expect(worker.outcomeCounts).toMatchObject({ claimed: 500, succeeded: 500, lost: 0 });
   });
 
-  it('stops only when a claim under way has been answered, and releases its runs', {
-    tags: 'check',
-  }, async () => {
-    const job = defineJob({ name: 'late', run: () => null });
-    const tock = test.another({ jobs: [job] });
-    await tock.enqueueMany(Array.from({ length: 5 }, () => ({ job })));
-    const database = openDatabase({ connectionString: test.url });
-    let answer = () => undefined as void;
-    const isAnswered = new Promise<void>(resolve => {
-      answer = resolve;
-    });
-    // The server has claimed, and its answer is on its way.
-    const slow: Database = {
-      ...database,
-      async run<Row>(...statement: Parameters<Database['run']>) {
-        const rows = await database.run<Row>(...statement);
-        if (statement[0].includes('attempts = r.attempts + 1')) await isAnswered;
-        return rows;
-      },
-    };
-    const engine = engineOver(slow, [job]);
-    const worker = openWorker(engine, { kind: 'library', concurrency: 10 });
-    const claimed = worker.claim();
-    await until(async () => (await count('running')) === 5, 'the server to have claimed');
-    let hasStopped = false;
-    const stopped = worker.stop().then(() => {
-      hasStopped = true;
-    });
-    // It knows of no run. A round trip later it would have stopped, if it asked for nothing else.
-    expect(await count('running')).toBe(5);
-    expect(hasStopped).toBe(false);
-    answer();
-    await Promise.all([claimed, stopped]);
-    // Regression: a worker that stopped at once closed the pool, and the runs waited until their leases
-    // expired.
-    await database.close();
-    const rows = await test.sql('select status, attempts, locked_by from tock.job_runs');
-    expect(rows).toEqual(
-      Array.from({ length: 5 }, () => ({ status: 'queued', attempts: 0, locked_by: null })),
-    );
-  });
-
   it('executes each run once while several work at full speed, and claims an urgent run meanwhile', {
     tags: 'check',
   }, async () => {
     const seen = new Map<string, number>();
     let urgentAfter = Number.POSITIVE_INFINITY;
-    let release = () => undefined as void;
-    const enqueued = new Promise<void>(resolve => {
-      release = resolve;
-    });
+    const { opened: enqueued, open: release } = gate();
     const job = defineJob({
       name: 'busy',
       run: (ctx, payload: unknown) => {
@@ -239,47 +192,6 @@ describe('a worker', () => {
     expect(await tock.runs.get(id)).toMatchObject({
       status: 'succeeded',
       output: { rows: 2, aborted: false },
-    });
-  });
-
-  it('executes serial runs of a definition in the order of their occurrences, whichever is claimed first', {
-    tags: 'check',
-  }, async () => {
-    const order: string[] = [];
-    const job = defineJob({
-      name: 'serial',
-      schedule: { cron: '* * * * *', overlap: 'buffer_all', catchup: 'all' },
-      run: ctx => void order.push(ctx.scheduledFor?.toISOString().slice(11, 16) ?? ''),
-    });
-    const tock = test.another({ jobs: [job] });
-    await test.setClock('2026-03-01T12:00:30Z');
-    await tock.tick();
-    await tock.queues.pause('default');
-    await test.advance('3m');
-    await tock.tick();
-    await tock.queues.resume('default');
-    // The last one would be found first.
-    await test.sql(`update tock.job_runs_live set priority = -extract(minute from scheduled_for)::integer`);
-    await tock.tick();
-    expect(order).toEqual(['12:01', '12:02', '12:03']);
-  });
-
-  it('takes back an expired lease with the wait of its own job', { tags: 'check' }, async () => {
-    const job = defineJob({
-      name: 'patient',
-      retry: { backoff: 'linear', base: '7m', max: '1h' },
-      run: () => null,
-    });
-    const tock = test.another({ jobs: [job] });
-    await test.setClock('2026-03-01T12:00:00Z');
-    const id = await tock.enqueue(job);
-    await test.sql(
-      `update tock.job_runs_live set status = 'running', attempts = 3, fence = 3, locked_until = tock.now() - interval '1 s'`,
-    );
-    await tock.tick();
-    expect(await tock.runs.get(id)).toMatchObject({
-      status: 'failed',
-      runAt: new Date('2026-03-01T12:21:00Z'),
     });
   });
 });

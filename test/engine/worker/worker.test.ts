@@ -3,10 +3,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.js';
 import { openWorker } from '../../../src/engine/worker/worker.js';
 import { defineJob } from '../../../src/index.js';
-import { type Logger, silentLogger } from '../../../src/model/logger.js';
 import type { Database } from '../../../src/store/connection/database.js';
 import { openDatabase } from '../../support/database.js';
 import { engineOver } from '../../support/engine.js';
+import { collectLines } from '../../support/lines.js';
 import { openForEach } from '../../support/open.js';
 import { addRuns } from '../../support/runs.js';
 import { reuseTestTock, until } from '../../support/test-tock.js';
@@ -128,9 +128,7 @@ describe('a worker that has room again', () => {
 
 describe('a worker of other code', () => {
   it('gives back runs of jobs that it does not know, and says so once', async () => {
-    const lines: Record<string, unknown>[] = [];
-    const log = (fields: Record<string, unknown>) => void lines.push(fields);
-    const logger: Logger = { ...silentLogger, warn: log };
+    const { logger, warnings } = collectLines();
     await addRuns(test, { job: 'newer', max_attempts: 1 }, { job: 'newer' }, { job: 'holds' });
     const worker = openWorker({ ...engine, logger }, { kind: 'library' });
     await worker.claim();
@@ -140,7 +138,7 @@ describe('a worker of other code', () => {
     await worker.stop();
     expect(await runs(`status = 'succeeded'`)).toHaveLength(1);
     expect(await runs(`status = 'queued' and attempts = 0 and blocked_on = 'code:newer'`)).toHaveLength(2);
-    expect(lines).toEqual([{ event: 'job.unknown', job: 'newer' }]);
+    expect(warnings).toMatchObject([{ event: 'job.unknown', job: 'newer' }]);
   });
 
   it('asks for runs that wait only where they are expected, and only once', async () => {

@@ -1,6 +1,5 @@
 // Store: the reads of the calendar, of the strips and of the pages of definitions, and the indexes that they use.
-import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Session } from '../../../src/store/connection/database.js';
 import {
   pageAfter,
@@ -14,24 +13,19 @@ import {
   readOccurrences,
   readRecentOccurrences,
 } from '../../../src/store/reads/occurrences.js';
-import { migrate } from '../../../src/store/schema/migrate.js';
 import { openDatabase } from '../../support/database.js';
-import { createTestDatabase } from '../../support/embedded-database.js';
 import { openOnce } from '../../support/open.js';
+import { nodesOf, openMigrated, type PlanNode } from '../plans.js';
 
-const home = openOnce(createTestDatabase);
+const home = openOnce(openMigrated);
 const database = openOnce(() => openDatabase({ connectionString: home.url }));
-let client: pg.Client;
 
 const at = (text: string) => Date.parse(text);
 const SPAN = { from: at('2026-03-01T00:00:00Z'), to: at('2026-03-02T00:00:00Z') };
 
 beforeAll(async () => {
-  await migrate(database);
-  client = new pg.Client({ connectionString: home.url });
-  await client.connect();
   // 1: an hourly one with every kind of row. 2 to 400: each with 100 runs, 40,000 in all. Then 3,000 without runs.
-  await client.query(`
+  await home.client.query(`
     insert into tock.job_definitions (name, job, cron, timezone, next_at, cursor, version) overriding system value
       values ('hourly', 'report', '0 * * * *', 'UTC', '2026-03-02T00:00:00Z', '2026-03-01T23:00:00Z', 1);
     insert into tock.job_definitions (name, job, every_ms, next_at) select 'busy-' || lpad(n::text, 3, '0'), 'load', 60000, date_trunc('second', now()) + interval '1 hour' + n * interval '1 s' from generate_series(2, 400) n;
@@ -52,9 +46,6 @@ beforeAll(async () => {
     insert into tock.job_occurrences (definition_id, scheduled_for, run_id) select 1, '2026-03-01Z'::timestamptz + n * interval '1 h', n from generate_series(0, 10) n;
     insert into tock.job_occurrences (definition_id, scheduled_for, run_id) select definition_id, scheduled_for, id from tock.job_runs_finished where job = 'load';
     analyze;`);
-});
-afterAll(async () => {
-  await client.end();
 });
 
 describe('the occurrences of a definition', () => {
@@ -166,7 +157,7 @@ describe('pages of definitions', () => {
   });
 
   it('know what runs after a definition', async () => {
-    await client.query(`
+    await home.client.query(`
       insert into tock.job_definitions (name, job, after) values
         ('z-after', 'idle', '{"definitions": ["hourly", "busy-002"], "require": "all", "on": "success"}'),
         ('a-after', 'idle', '{"definitions": ["hourly"], "require": "all", "on": "success"}')`);
@@ -176,21 +167,13 @@ describe('pages of definitions', () => {
   });
 });
 
-interface Node {
-  readonly 'Node Type': string;
-  readonly 'Relation Name'?: string;
-  readonly 'Index Name'?: string;
-  readonly Plans?: readonly Node[];
-}
-const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
-
 /** A session that executes nothing and notes how each statement would be executed. */
-function explaining(): { session: Session; nodes: Node[] } {
-  const nodes: Node[] = [];
+function explaining(): { session: Session; nodes: PlanNode[] } {
+  const nodes: PlanNode[] = [];
   const session: Session = {
     async run(text, values = []) {
-      const { rows } = await client.query(`explain (format json) ${text}`, [...values]);
-      nodes.push(...nodesOf(rows[0]['QUERY PLAN'][0].Plan));
+      const { rows } = await home.client.query(`explain (format json) ${text}`, [...values]);
+      nodes.push(...nodesOf<PlanNode>(rows));
       return [];
     },
   };

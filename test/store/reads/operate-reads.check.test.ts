@@ -7,6 +7,7 @@ import { readBlockingKeys, readQueueLoad } from '../../../src/store/reads/queue-
 import { readOrphans, readWorkerLoad } from '../../../src/store/reads/worker-load.js';
 import { openOnce } from '../../support/open.js';
 import { openTestTock } from '../../support/test-tock.js';
+import { type ExecutedNode, nodesOf, rowsRead } from '../plans.js';
 
 const WORKER = '11111111-1111-4111-8111-111111111111';
 
@@ -26,38 +27,18 @@ beforeAll(async () => {
     analyze tock.job_runs_live; analyze tock.audit`);
 });
 
-interface PlanNode {
-  readonly 'Node Type': string;
-  readonly 'Relation Name'?: string;
-  readonly 'Actual Rows': number;
-  readonly 'Actual Loops': number;
-  readonly 'Rows Removed by Filter'?: number;
-  readonly Plans?: readonly PlanNode[];
-}
-
 /** Rows that a read looks at in a table, kept or not. */
 async function looksAt(table: string, read: (session: Session) => Promise<unknown>): Promise<number> {
-  let plan: PlanNode | undefined;
+  let nodes: ExecutedNode[] = [];
   const session: Session = {
     async run<Row>(text: string, values: readonly unknown[] = []) {
-      const [row] = await test.sql<{ 'QUERY PLAN': readonly { Plan: PlanNode }[] }>(
-        `explain (analyze, format json, timing off) ${text}`,
-        [...values],
-      );
-      plan = row?.['QUERY PLAN'][0]?.Plan;
+      nodes = nodesOf(await test.sql(`explain (analyze, format json, timing off) ${text}`, [...values]));
       return [] as Row[];
     },
   };
   await read(session);
-  if (plan === undefined) throw new Error('nothing was read');
-  const count = (node: PlanNode): number => {
-    const own =
-      node['Relation Name'] === table
-        ? (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
-        : 0;
-    return own + (node.Plans ?? []).reduce((sum, child) => sum + count(child), 0);
-  };
-  return count(plan);
+  if (nodes.length === 0) throw new Error('nothing was read');
+  return rowsRead(nodes, name => name === table);
 }
 
 describe('the read of', () => {

@@ -3,33 +3,11 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Outcome } from '../../../src/model/run/decide.js';
 import { finalizeRuns, readEndedAttempts } from '../../../src/store/runs/finalize.js';
 import { storeTest } from '../../support/open.js';
-import { addRuns, type RunRow, whileWaitedFor } from '../../support/runs.js';
-
-const NOW = '2026-03-02T12:00:00Z';
-const SOON = '2026-03-02T12:01:00Z';
-const WORKER = '00000000-0000-4000-8000-000000000001';
-const OTHER = '00000000-0000-4000-8000-000000000002';
+import { addRuns, whileWaitedFor } from '../../support/runs.js';
+import { held, NOT_HELD, NOW, OTHER, SOON, WORKER } from './held.js';
 
 const { test, database } = storeTest(NOW);
 
-/** A run that WORKER holds under fence 3, in its second attempt of four. */
-const held = (row: RunRow = {}): RunRow => ({
-  status: 'running',
-  attempts: 2,
-  max_attempts: 4,
-  fence: 3,
-  locked_by: WORKER,
-  locked_until: SOON,
-  started_at: NOW,
-  ...row,
-});
-/** Runs that WORKER does not hold, each for another reason. */
-const NOT_HELD: readonly RunRow[] = [
-  held({ fence: 4 }),
-  held({ locked_by: OTHER }),
-  held({ status: 'failed' }),
-  held({ status: 'queued', locked_by: null }),
-];
 const ERROR = { attempt: 2, name: 'Error', code: null, message: 'no', stack: null };
 const outcome = (transition: Outcome['transition'], more: Partial<Outcome> = {}): Outcome => ({
   transition,

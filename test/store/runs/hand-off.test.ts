@@ -8,26 +8,12 @@ import { renewLeases } from '../../../src/store/runs/leases.js';
 import { reapRuns } from '../../../src/store/runs/reap/reap.js';
 import { storeTest } from '../../support/open.js';
 import { addRuns, type RunRow, whileWaitedFor } from '../../support/runs.js';
-
-const NOW = '2026-03-02T12:00:00Z';
-const SOON = '2026-03-02T12:01:00Z';
-const WORKER = '00000000-0000-4000-8000-000000000001';
-const OTHER = '00000000-0000-4000-8000-000000000002';
+import { held as heldNow, NOW, OTHER, WORKER } from './held.js';
 
 const { test, database } = storeTest(NOW);
 
 /** A run that WORKER holds under fence 3, due a minute before. */
-const held = (row: RunRow = {}): RunRow => ({
-  status: 'running',
-  attempts: 2,
-  max_attempts: 4,
-  fence: 3,
-  locked_by: WORKER,
-  locked_until: SOON,
-  started_at: NOW,
-  run_at: '2026-03-02T11:59:00Z',
-  ...row,
-});
+const held = (row: RunRow = {}): RunRow => heldNow({ run_at: '2026-03-02T11:59:00Z', ...row });
 const handOff = (ids: readonly string[], workerId = WORKER, leaseMs = 3_600_000) =>
   finalizeRuns(
     database,
@@ -56,6 +42,8 @@ const call = async (text: string, values: unknown[]) =>
 const runOf = async (id: string) => (await test.sql('select * from tock.job_runs where id = $1', [id]))[0];
 const noteOf = async (id: string) =>
   (await test.sql('select * from tock.job_hand_offs where run_id = $1 order by fence', [id]))[0];
+
+const decided = () => readDecided(database, { limit: 10, maxBytes: 1_000_000, after: FIRST_DECIDED });
 
 /** Each function, with valid arguments after run and fence. */
 const CALLS = [
@@ -139,15 +127,13 @@ describe('a handoff', () => {
   it('takes a decision that came before it', async () => {
     const [id = ''] = await addRuns(test, held());
     expect(await call(CALLS[0], [id, 3])).toBe(true);
-    expect(await readDecided(database, { limit: 10, maxBytes: 1_000_000, after: FIRST_DECIDED })).toEqual([]);
+    expect(await decided()).toEqual([]);
     await handOff([id]);
     expect(await runOf(id)).toMatchObject({
       locked_until: new Date(DECIDED_UNTIL),
       run_at: new Date('2026-03-02T11:59:00Z'),
     });
-    expect(
-      await readDecided(database, { limit: 10, maxBytes: 1_000_000, after: FIRST_DECIDED }),
-    ).toMatchObject([
+    expect(await decided()).toMatchObject([
       { id, fence: 3, decision: 'succeeded', output: { paid: true }, attempts: 2, job: 'noop' },
     ]);
   });
@@ -155,9 +141,7 @@ describe('a handoff', () => {
   it('waits for a decision that is not committed yet, and takes it', async () => {
     const [id = ''] = await addRuns(test, held());
     await whileWaitedFor(test, `select tock.complete(${id}, 3, '1')`, () => handOff([id]));
-    expect(
-      await readDecided(database, { limit: 10, maxBytes: 1_000_000, after: FIRST_DECIDED }),
-    ).toMatchObject([{ id, output: 1 }]);
+    expect(await decided()).toMatchObject([{ id, output: 1 }]);
   });
 });
 
@@ -178,14 +162,17 @@ describe('a call before the handoff, in a transaction that stays open', () => {
   });
 });
 
-describe('of two calls at once before the handoff', () => {
-  it('one decides', async () => {
-    const [id = ''] = await addRuns(test, held());
+describe('of two calls at once', () => {
+  it.each([
+    ['before the handoff', async () => (await addRuns(test, held()))[0] ?? ''],
+    ['after it', () => handedOff()],
+  ])('one decides, %s', async (_when, make) => {
+    const id = await make();
     const answer = await whileWaitedFor(test, `select tock.complete(${id}, 3, '"first"')`, () =>
       call(`tock.fail($1, 3, 'second')`, [id]),
     );
     expect(answer).toBe(false);
-    expect(await noteOf(id)).toMatchObject({ decision: 'succeeded', output: 'first' });
+    expect(await noteOf(id)).toMatchObject({ decision: 'succeeded', output: 'first', refused_count: 1 });
   });
 
   it('both hold, where the run is handed off between them', async () => {
@@ -202,9 +189,7 @@ describe('of two calls at once before the handoff', () => {
     );
     await handing;
     expect(answer).toBe(true);
-    expect(
-      await readDecided(database, { limit: 10, maxBytes: 1_000_000, after: FIRST_DECIDED }),
-    ).toMatchObject([{ id, output: 1 }]);
+    expect(await decided()).toMatchObject([{ id, output: 1 }]);
   });
 });
 
@@ -286,15 +271,6 @@ describe('the functions', () => {
     } finally {
       await client.end();
     }
-  });
-
-  it('of two at once, one decides', async () => {
-    const id = await handedOff();
-    const answer = await whileWaitedFor(test, `select tock.complete(${id}, 3, '"first"')`, () =>
-      call(`tock.fail($1, 3, 'second')`, [id]),
-    );
-    expect(answer).toBe(false);
-    expect(await noteOf(id)).toMatchObject({ decision: 'succeeded', output: 'first', refused_count: 1 });
   });
 
   it('extend never shortens a lease, and moves run_at with it', async () => {

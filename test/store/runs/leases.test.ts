@@ -2,31 +2,11 @@
 import { describe, expect, it } from 'vitest';
 import { readHeld, renewLeases, writeProgress, writeTraceparents } from '../../../src/store/runs/leases.js';
 import { storeTest } from '../../support/open.js';
-import { addRuns, type RunRow, whileLocked, whileWaitedFor, withoutIndexes } from '../../support/runs.js';
-
-const NOW = '2026-03-02T12:00:00Z';
-const SOON = '2026-03-02T12:01:00Z';
-const WORKER = '00000000-0000-4000-8000-000000000001';
-const OTHER = '00000000-0000-4000-8000-000000000002';
+import { addRuns, whileLocked, whileWaitedFor, withoutIndexes } from '../../support/runs.js';
+import { held, NOT_HELD, NOW, OTHER, WORKER } from './held.js';
 
 const { test, database } = storeTest(NOW);
 
-/** A run that WORKER holds under fence 3. */
-const held = (row: RunRow = {}): RunRow => ({
-  status: 'running',
-  attempts: 2,
-  fence: 3,
-  locked_by: WORKER,
-  locked_until: SOON,
-  ...row,
-});
-/** Runs that WORKER does not hold, each for another reason. */
-const NOT_HELD: readonly RunRow[] = [
-  held({ fence: 4 }),
-  held({ locked_by: OTHER }),
-  held({ status: 'failed' }),
-  held({ status: 'queued', locked_by: null }),
-];
 const asked = (...ids: readonly string[]) => ids.map(id => ({ id, fence: 3 }));
 const renewed = async () =>
   (

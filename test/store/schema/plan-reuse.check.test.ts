@@ -1,32 +1,20 @@
 // Store: prepared statements are planned once for each connection, not for each execution.
 import { createHash } from 'node:crypto';
-import pg from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import type { Session } from '../../../src/store/connection/database.js';
-import { migrate } from '../../../src/store/schema/migrate.js';
-import { openDatabase } from '../../support/database.js';
-import { createTestDatabase } from '../../support/embedded-database.js';
 import { openOnce } from '../../support/open.js';
+import { openMigrated } from '../plans.js';
 import { FILL_LARGE, HOT } from './hot-statements.js';
 
 /** PostgreSQL plans a statement for its values five times before it compares. */
 const EXECUTIONS = 8;
 
-const home = openOnce(createTestDatabase);
-let client: pg.Client;
+const home = openOnce(openMigrated);
 
 beforeAll(async () => {
-  const database = openDatabase({ connectionString: home.url });
-  await migrate(database);
-  await database.close();
-  client = new pg.Client({ connectionString: home.url });
-  await client.connect();
-  await client.query(FILL_LARGE);
-  await client.query(`select setval('tock.job_runs_id_seq', 1000000)`);
-  await client.query('analyze');
-});
-afterAll(async () => {
-  await client.end();
+  await home.client.query(FILL_LARGE);
+  await home.client.query(`select setval('tock.job_runs_id_seq', 1000000)`);
+  await home.client.query('analyze');
 });
 
 /** Over the connection of the test, by name where the engine prepares the statement. Says which those are. */
@@ -36,7 +24,7 @@ function preparing(): { session: Session; prepared: Set<string> } {
     async run(text, values = [], isPrepared) {
       if (isPrepared) prepared.add(text);
       const name = createHash('sha256').update(text).digest('hex').slice(0, 40);
-      return (await client.query({ text, values: [...values], ...(isPrepared ? { name } : {}) })).rows;
+      return (await home.client.query({ text, values: [...values], ...(isPrepared ? { name } : {}) })).rows;
     },
   };
   return { session, prepared };
@@ -46,14 +34,14 @@ it('plans no prepared statement for its values for ever', async () => {
   const { session, prepared } = preparing();
   for (const [, statement] of HOT)
     for (let execution = 0; execution < EXECUTIONS; execution++) {
-      await client.query('begin');
+      await home.client.query('begin');
       try {
         await statement(session);
       } finally {
-        await client.query('rollback');
+        await home.client.query('rollback');
       }
     }
-  const { rows } = await client.query<{ statement: string; is_kept: boolean }>(
+  const { rows } = await home.client.query<{ statement: string; is_kept: boolean }>(
     'select statement, generic_plans > 0 as is_kept from pg_prepared_statements where statement = any($1)',
     [[...prepared]],
   );

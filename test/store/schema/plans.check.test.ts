@@ -1,7 +1,7 @@
 // Store: the hot statements use the indexes that they are written for: with the values known and with a generic plan,
 // on tables that are large, and whatever the statistics say.
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Session } from '../../../src/store/connection/database.js';
 import { readNextDue } from '../../../src/store/reads/next-due.js';
 import { claimFreeRuns, claimInLanes } from '../../../src/store/runs/claim/claim.js';
@@ -11,32 +11,14 @@ import { migrate } from '../../../src/store/schema/migrate.js';
 import { openDatabase } from '../../support/database.js';
 import { createTestDatabase } from '../../support/embedded-database.js';
 import { openOnce } from '../../support/open.js';
+import { nodesOf, openMigrated, type PlanNode } from '../plans.js';
 import { claim, FILL_LARGE, HOT } from './hot-statements.js';
 
-const home = openOnce(createTestDatabase);
-let client: pg.Client;
+const home = openOnce(openMigrated);
 
 beforeAll(async () => {
-  const database = openDatabase({ connectionString: home.url });
-  await migrate(database);
-  await database.close();
-  client = new pg.Client({ connectionString: home.url });
-  await client.connect();
-  await client.query(FILL_LARGE);
+  await home.client.query(FILL_LARGE);
 });
-afterAll(async () => {
-  await client.end();
-});
-
-interface Node {
-  readonly 'Node Type': string;
-  readonly 'Relation Name'?: string;
-  readonly 'Index Name'?: string;
-  readonly 'Total Cost'?: number;
-  readonly Plans?: readonly Node[];
-}
-
-const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
 
 const literal = (value: unknown): string => {
   if (value === null || value === undefined) return 'null';
@@ -51,7 +33,7 @@ const literal = (value: unknown): string => {
 async function inside(text: string): Promise<string> {
   const [, name] = /from tock\.(\w+)\(/.exec(text) ?? [];
   if (name === undefined || !/^(?:enqueue_|find_)/.test(name)) return text;
-  const { rows } = await client.query<{ source: string; names: string[] }>(
+  const { rows } = await home.client.query<{ source: string; names: string[] }>(
     `select prosrc as source, proargnames[1:pronargs] as names from pg_proc where oid = $1::regproc`,
     [`tock.${name}`],
   );
@@ -65,17 +47,17 @@ async function inside(text: string): Promise<string> {
 }
 
 /** A session that executes nothing: it notes how each statement would be executed. */
-function explaining(mode: string): { session: Session; plans: Node[][] } {
-  const plans: Node[][] = [];
+function explaining(mode: string): { session: Session; plans: PlanNode[][] } {
+  const plans: PlanNode[][] = [];
   const session: Session = {
     async run(text, values = []) {
       if (text.includes("'tock.reap'")) return [{ isMine: true }] as never;
-      await client.query(`set plan_cache_mode = ${mode}`);
-      await client.query(`prepare hot as ${await inside(text)}`);
+      await home.client.query(`set plan_cache_mode = ${mode}`);
+      await home.client.query(`prepare hot as ${await inside(text)}`);
       const parameters = values.length === 0 ? '' : `(${values.map(literal).join(', ')})`;
-      const { rows } = await client.query(`explain (format json) execute hot${parameters}`);
-      await client.query('deallocate hot');
-      plans.push(nodesOf(rows[0]['QUERY PLAN'][0].Plan));
+      const { rows } = await home.client.query(`explain (format json) execute hot${parameters}`);
+      await home.client.query('deallocate hot');
+      plans.push(nodesOf<PlanNode>(rows));
       return [];
     },
   };
@@ -94,8 +76,8 @@ const LARGE = [
 
 describe.each(['analyzed', 'never analyzed'])('on large tables, %s', statistics => {
   beforeAll(async () => {
-    if (statistics === 'analyzed') await client.query('analyze');
-    else await client.query('delete from pg_statistic');
+    if (statistics === 'analyzed') await home.client.query('analyze');
+    else await home.client.query('delete from pg_statistic');
   });
 
   describe.each(['force_custom_plan', 'force_generic_plan'])('%s', mode => {
@@ -121,7 +103,7 @@ describe('a server that compiles what its planner takes for dear', () => {
   it.each(HOT.filter(([name]) => !WITHOUT_JIT.includes(name)))(
     'does not compile %s',
     async (_name, statement) => {
-      await client.query('delete from pg_statistic');
+      await home.client.query('delete from pg_statistic');
       const { session, plans } = explaining('force_custom_plan');
       await statement(session);
       for (const [top] of plans) expect(top?.['Total Cost']).toBeLessThan(25_000);

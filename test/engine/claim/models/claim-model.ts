@@ -9,13 +9,15 @@ import type { Model } from './explore.js';
 import { type Event, executeClaim, isAbove, passed, type Run, stateOf } from './lanes.js';
 
 /** Each of them is a fault that the exploration must find. */
-export type Mutant =
-  | 'no claim is complete'
-  | 'what a poll says during a complete claim is dropped'
-  | 'a lost notification is never made up for'
-  | 'a poll leaves out what lies below a watermark'
-  | 'what a poll finds makes no claim complete'
-  | 'a notification during a claim is dropped';
+export const MUTANTS = [
+  'no claim is complete',
+  'what a poll says during a complete claim is dropped',
+  'a lost notification is never made up for',
+  'a poll leaves out what lies below a watermark',
+  'what a poll finds makes no claim complete',
+  'a notification during a claim is dropped',
+] as const;
+export type Mutant = (typeof MUTANTS)[number];
 
 const RUNS: readonly Run[] = [
   { id: 1, queue: 'a', second: 10 },

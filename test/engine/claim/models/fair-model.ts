@@ -5,18 +5,20 @@ import { admit } from '../../../../src/model/run/limits.js';
 import type { Model } from './explore.js';
 
 /** Each of them is a fault that the exploration must find. */
-export type FairMutant =
-  | 'an arrival is not counted'
-  | 'a key is left not ready although its run came'
-  | 'a notification is lost, and nobody reaps'
-  | 'what comes during a claim is not expected'
-  | 'an end makes no key ready'
-  | 'a full key is never looked at again'
-  | 'slots are counted as an old snapshot has them'
-  | 'an arrival opens a closed key'
-  | 'what is opened is not ready'
-  | 'an admission that sends a run back expects nothing'
-  | 'an admission gives runs their turn';
+export const FAIR_MUTANTS = [
+  'an arrival is not counted',
+  'a key is left not ready although its run came',
+  'a notification is lost, and nobody reaps',
+  'what comes during a claim is not expected',
+  'an end makes no key ready',
+  'a full key is never looked at again',
+  'slots are counted as an old snapshot has them',
+  'an arrival opens a closed key',
+  'what is opened is not ready',
+  'an admission that sends a run back expects nothing',
+  'an admission gives runs their turn',
+] as const;
+export type FairMutant = (typeof FAIR_MUTANTS)[number];
 
 const KEYS = [0, 1] as const;
 /** The key of each run. */

@@ -19,11 +19,13 @@ import type { Model } from './explore.js';
 import { type Event, executeClaim, isAbove, passed, type Run, stateOf } from './lanes.js';
 
 /** Each of them is a fault that the exploration must find. */
-export type PollMutant =
-  | 'a busy daemon never polls'
-  | 'a daemon that knows all never polls'
-  | 'a poll leaves out what lies below a watermark'
-  | 'what a poll finds makes no claim complete';
+export const POLL_MUTANTS = [
+  'a busy daemon never polls',
+  'a daemon that knows all never polls',
+  'a poll leaves out what lies below a watermark',
+  'what a poll finds makes no claim complete',
+] as const;
+export type PollMutant = (typeof POLL_MUTANTS)[number];
 
 const RUN: Run = { id: 1, queue: 'a', second: 10 };
 const PASSED = passed(40);

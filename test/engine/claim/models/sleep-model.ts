@@ -7,13 +7,15 @@ import type { Model } from './explore.js';
 import { type Event, executeClaim, isAbove, passed, type Run, stateOf } from './lanes.js';
 
 /** Each of them is a fault that the exploration must find. */
-export type SleepMutant =
-  | 'it polls, and then announces that it is asleep'
-  | 'it does not wait for transactions that could not see that'
-  | 'it polls, and then asks whether these have ended'
-  | 'a transaction reads whether it is asleep before it inserts'
-  | 'a poll leaves out what lies below a watermark'
-  | 'no complete claim';
+export const SLEEP_MUTANTS = [
+  'it polls, and then announces that it is asleep',
+  'it does not wait for transactions that could not see that',
+  'it polls, and then asks whether these have ended',
+  'a transaction reads whether it is asleep before it inserts',
+  'a poll leaves out what lies below a watermark',
+  'no complete claim',
+] as const;
+export type SleepMutant = (typeof SLEEP_MUTANTS)[number];
 
 const RUNS: readonly Run[] = [
   { id: 1, queue: 'a', second: 10 },

@@ -5,14 +5,16 @@ import { admit } from '../../../../src/model/run/limits.js';
 import type { Model } from './explore.js';
 
 /** Each of them is a fault that the exploration must find. */
-export type SlotMutant =
-  | 'a slot has no primary key'
-  | 'an end unblocks nobody'
-  | 'an admission does not look again for what became free meanwhile'
-  | 'a run that was unblocked in one queue stands for all queues'
-  | 'the slots of a killed worker are not given back'
-  | 'the reaper unblocks nobody'
-  | 'what was unblocked is not notified';
+export const SLOT_MUTANTS = [
+  'a slot has no primary key',
+  'an end unblocks nobody',
+  'an admission does not look again for what became free meanwhile',
+  'a run that was unblocked in one queue stands for all queues',
+  'the slots of a killed worker are not given back',
+  'the reaper unblocks nobody',
+  'what was unblocked is not notified',
+] as const;
+export type SlotMutant = (typeof SLOT_MUTANTS)[number];
 
 const KEY = 'job:k';
 const QUEUES = ['a', 'a', 'b'] as const;
