@@ -62,7 +62,7 @@ describe('tock pause --all', () => {
     await harness.tock(['schedule', 'remove', 'weekly']);
   });
 
-  it('pauses those of a job', { tags: 'check' }, async () => {
+  it('pauses those of a job', async () => {
     await harness.tock(['schedule', 'add', 'tenant-1', '--job', 'greet', '--cron', '0 7 * * *']);
     const document = await harness.json(['pause', '--job', 'greet', '--yes']);
     expect(document).toMatchObject({ paused: 1, pausedAlready: 0, names: ['tenant-1'] });
@@ -80,7 +80,7 @@ describe('tock pause --all', () => {
     [['pause', '--job', 'greeet'], /there is no job "greeet".*did you mean greet\?/],
     [['resume', 'nightly', '--pause', '1'], /give a definition or --pause, not both/],
     [['resume', 'nightly', '--yes'], /--yes needs --pause/],
-  ])('%j is a usage error', { tags: 'check' }, async (args, message) => {
+  ])('%j is a usage error', async (args, message) => {
     const { code, stdout, stderr } = await harness.tock(args);
     expect(stderr).toMatch(message);
     expect(stdout).toBe('');

@@ -17,7 +17,7 @@ describe('tock alerts', () => {
     expect(await harness.json(['alerts', 'log'])).toEqual({ flips: [] });
   });
 
-  it('names its subcommands where one is misspelt', { tags: 'check' }, async () => {
+  it('names its subcommands where one is misspelt', async () => {
     expect(await harness.tock(['alerts', 'ruels'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('did you mean rules?'),

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openOnce } from '../../support/open.js';
-import { openCliHarness } from '../cli-harness.js';
+import { openCliHarness, words } from '../cli-harness.js';
 
 const harness = openOnce(openCliHarness);
 const calendar = (...args: string[]) => harness.tock(['calendar', ...args]);
@@ -39,9 +39,7 @@ describe('tock calendar', () => {
     expect((await calendar('remove', 'holidays')).stdout).toBe('the calendar holidays is removed\n');
   });
 
-  it('gives schedules their business days, and says where an excluded day has moved to', {
-    tags: 'check',
-  }, async () => {
+  it('gives schedules their business days, and says where an excluded day has moved to', async () => {
     await calendar('add', 'closed', '--dates', '2027-01-03');
     const added = ['schedule', 'add', 'rent', '--job', 'greet', '--timezone', 'Europe/Berlin'];
     const days = ['--business-days', 'sun-thu,closed', '--shift', 'next'];
@@ -71,7 +69,7 @@ describe('tock calendar', () => {
     [['--business-days', 'nowhere'], 'make it first: tock calendar add nowhere'],
     [['--shift', 'forward'], 'write next or previous'],
     [['--anchor', '2027-01-04T09:00'], 'anchor belongs to every'],
-  ])('refuses a schedule with %j', { tags: 'check' }, async (flags, message) => {
+  ])('refuses a schedule with %j', async (flags, message) => {
     const { stderr } = await harness.tock([
       'schedule',
       'add',
@@ -85,9 +83,7 @@ describe('tock calendar', () => {
     expect(stderr).toContain(message);
   });
 
-  it('takes its dates from a calendar file, and says how far events are repeated', {
-    tags: 'check',
-  }, async () => {
+  it('takes its dates from a calendar file, and says how far events are repeated', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'tock-ics-'));
     const file = path.join(folder, 'holidays.ics');
     const events = [
@@ -111,24 +107,16 @@ describe('tock calendar', () => {
     [['add', 'x', '--ics', '/nowhere.ics'], '--ics "/nowhere.ics" cannot be read'],
     [['add', 'x', '--dates', '2027-02-03', '--until', '2027-02-03'], '--until belongs to --ics'],
     [['lst'], '"lst" is not a command; did you mean list?'],
-  ])('refuses %j', { tags: 'check' }, async (args, message) => {
+  ])('refuses %j', async (args, message) => {
     const { code, stderr } = await calendar(...args);
     expect(stderr).toContain(message);
     expect(code).toBe(2);
   });
 
   it('refuses a schedule that names none, with the remedy', async () => {
-    const { stderr } = await harness.tock([
-      'schedule',
-      'add',
-      'lost',
-      '--job',
-      'greet',
-      '--cron',
-      '0 9 * * *',
-      '--exclude',
-      'nowhere',
-    ]);
+    const { stderr } = await harness.tock(
+      words(`schedule add lost --job greet --cron '0 9 * * *' --exclude nowhere`),
+    );
     expect(stderr).toContain('make it first: tock calendar add nowhere --dates 2027-01-01');
   });
 });

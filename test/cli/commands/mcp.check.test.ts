@@ -111,7 +111,7 @@ describe('tock mcp', () => {
     expect(client.printed.stderr).toBe('');
   });
 
-  it('acts under the name of the agent and of its user', { tags: 'check' }, async () => {
+  it('acts under the name of the agent and of its user', async () => {
     const client = openClient(['--role', 'operate']);
     await client.initialize();
     const { text } = await client.call('run_now', {
@@ -131,7 +131,7 @@ describe('tock mcp', () => {
     expect(await client.ended).toBe(0);
   });
 
-  it('speaks the generation of the protocol that has no handshake', { tags: 'check' }, async () => {
+  it('speaks the generation of the protocol that has no handshake', async () => {
     const client = openClient(['--role', 'operate']);
     const _meta = {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -144,7 +144,7 @@ describe('tock mcp', () => {
     expect(acts.text).toContain('newer for mia (via agent)');
   });
 
-  it('keeps standard output for the protocol, whatever a job module prints', { tags: 'check' }, async () => {
+  it('keeps standard output for the protocol, whatever a job module prints', async () => {
     const jobs = path.join(harness.folder, 'loud.mjs');
     writeFileSync(
       jobs,
@@ -160,7 +160,7 @@ describe('tock mcp', () => {
     expect(client.printed.stderr).toContain('loud: a write');
   });
 
-  it('stops at a signal', { tags: 'check' }, async () => {
+  it('stops at a signal', async () => {
     const client = openClient([]);
     await client.initialize();
     client.child.kill('SIGTERM');
@@ -178,26 +178,19 @@ describe('tock mcp', () => {
       (child: ChildProcessWithoutNullStreams) => child.stdout.destroy(),
       'EPIPE',
     ],
-  ])(
-    'ends with an error after %s, though its input goes on',
-    { tags: 'check' },
-    async (_what, breakIt, why) => {
-      const client = openClient([]);
-      await client.initialize();
-      client.child.stdin.on('error', () => undefined);
-      breakIt(client.child);
-      client.child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 99, method: 'tools/list' })}\n`);
-      expect(await client.ended).toBe(1);
-      expect(client.printed.stderr).toMatch(
-        new RegExp(
-          `tock mcp: the connection with the client is closed: .*${why}.*Start the server again`,
-          'i',
-        ),
-      );
-    },
-  );
+  ])('ends with an error after %s, though its input goes on', async (_what, breakIt, why) => {
+    const client = openClient([]);
+    await client.initialize();
+    client.child.stdin.on('error', () => undefined);
+    breakIt(client.child);
+    client.child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 99, method: 'tools/list' })}\n`);
+    expect(await client.ended).toBe(1);
+    expect(client.printed.stderr).toMatch(
+      new RegExp(`tock mcp: the connection with the client is closed: .*${why}.*Start the server again`, 'i'),
+    );
+  });
 
-  it('names the package that it needs, and refuses a role that there is not', { tags: 'check' }, async () => {
+  it('names the package that it needs, and refuses a role that there is not', async () => {
     const folder = path.join(harness.folder, 'without');
     cpSync('dist', path.join(folder, 'dist'), { recursive: true, filter: name => !name.includes('types') });
     cpSync('package.json', path.join(folder, 'package.json'));

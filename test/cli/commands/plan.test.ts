@@ -8,7 +8,7 @@ import { defineJob, type SchedulePlan } from '../../../src/index.js';
 import { openOnce } from '../../support/open.js';
 import { bundleJobs } from '../../support/processes.js';
 import { openTestTock } from '../../support/test-tock.js';
-import { openWarmCli } from '../cli-harness.js';
+import { openWarmCli, words } from '../cli-harness.js';
 
 const run = () => null;
 const BEFORE = [
@@ -52,11 +52,7 @@ describe('tock plan', () => {
 
   it('prints the comment on a pull request that the documentation shows', async () => {
     const { code, stdout, stderr } = await tock(
-      'plan',
-      '--markdown',
-      '--max-starts-per-minute',
-      '2',
-      '--no-vanishing',
+      ...words('plan --markdown --max-starts-per-minute 2 --no-vanishing'),
     );
     expect(code).toBe(1);
     expect(stderr.trim().split('\n')).toEqual([

@@ -30,9 +30,7 @@ describe('tock relay', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   });
 
-  it('starts although no broker answers, and stops on SIGTERM with exit code 0', {
-    tags: 'check',
-  }, async () => {
+  it('starts although no broker answers, and stops on SIGTERM with exit code 0', async () => {
     const { child, printed, ended } = harness.begin(['relay', '--queues', 'mail'], {
       env: { TOCK_BROKER_URL: NOWHERE },
     });
@@ -52,7 +50,7 @@ describe('tock relay', () => {
     expect(code).toBe(0);
   });
 
-  it('refuses a queue that is relayed elsewhere, and says what to do', { tags: 'check' }, async () => {
+  it('refuses a queue that is relayed elsewhere, and says what to do', async () => {
     const set = await harness.tock(['queue', 'set', 'push', '--relay', 'nats']);
     expect(set.stdout).toBe('push: relayed to nats (0 waiting, 0 running)\n');
     const { code, stderr } = await harness.tock(['relay', '--queues', 'push', '--broker', NOWHERE]);
