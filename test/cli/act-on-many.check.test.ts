@@ -123,12 +123,6 @@ describe('tock retry --rate', () => {
     expect(again.code).toBe(0);
     expect((await harness.tock(['retry', '--job', 'idle', '--yes'])).stdout).toContain('no dead runs');
   });
-
-  it('needs a filter', async () => {
-    const { code, stderr } = await harness.tock(['retry', '812', '--rate', '5/s']);
-    expect(stderr).toContain('--rate needs a filter');
-    expect(code).toBe(2);
-  });
 });
 
 describe('tock retry by filter', () => {

@@ -111,9 +111,6 @@ describe('tock skip and tock move', () => {
       2,
     ],
     [['move', 'berlin', '2032-01-10', '2032-01-10T02:30'], /is the time at which it occurs/, 2],
-    [['move', 'berlin', '2032-01-10'], /give the time to which it is to be moved, or --undo/, 2],
-    [['move', 'berlin', '2032-01-10', '2032-01-12T00:00', '--undo'], /--undo takes no new time/, 2],
-    [['skip', 'berlin', '--undo'], /--undo needs a time/, 2],
     [['skip', 'berlin', '--note', 'x'], /--note needs a time/, 2],
     [
       ['skip', 'brelin', '2032-01-10'],
@@ -126,7 +123,6 @@ describe('tock skip and tock move', () => {
       1,
     ],
     [['skip', 'greet', '2032-01-10'], /"greet" has no schedule, and so no occurrences/, 1],
-    [['move'], /missing required argument/, 2],
   ])('refuse %j', async (args, message, expected) => {
     const { code, stdout, stderr } = await harness.tock(args);
     expect(stderr).toMatch(message);

@@ -7,17 +7,10 @@ const harness = openOnce(openCliHarness);
 const tock = (...args: string[]) => harness.tock(args);
 
 describe('tock freeze', () => {
-  it.each([
-    ['no end', ['--note', 'x'], 'give --until, such as --until +20m'],
-    ['no note', ['--until', '+1h'], "give --note 'why'"],
-    ['an end that has passed', ['--until', '2020-01-01T00:00:00Z', '--note', 'x'], 'is not in the future'],
-    ['a ramp that is none', ['--until', '+1h', '--note', 'x', '--ramp', 'slowly'], 'write a duration'],
-    ['an argument', ['now', '--until', '+1h', '--note', 'x'], 'too many arguments'],
-  ])('refuses %s', async (_what, args, message) => {
-    const { code, stderr, stdout } = await tock('freeze', ...args);
-    expect(stderr).toContain(message);
-    expect(stdout).toBe('');
-    expect(code).toBe(2);
+  it('refuses an end that has passed', async () => {
+    const { code, stderr, stdout } = await tock('freeze', '--until', '2020-01-01T00:00:00Z', '--note', 'x');
+    expect(stderr).toContain('is not in the future');
+    expect([code, stdout]).toEqual([2, '']);
   });
 
   it('says that nothing was frozen, where one thaws', async () => {
@@ -27,7 +20,6 @@ describe('tock freeze', () => {
     expect(await harness.json(['thaw', '--ramp', '5m'])).toEqual({
       thaw: { ended: null, rampMs: 0, spread: 0 },
     });
-    expect((await tock('thaw', '--ramp', 'slowly')).code).toBe(2);
   });
 
   it('freezes, says what that means, and changes it', async () => {

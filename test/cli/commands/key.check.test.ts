@@ -46,16 +46,9 @@ describe('tock key', () => {
     });
   });
 
-  it.each([
-    [['set', '17'], 'give at least one of --weight, --limit and --rate'],
-    [['set', '17', '--burst', '3'], '--burst belongs to a rate: give --rate too'],
-    [['set', '17', '--weight', '0'], 'write a number from 0.001 to 1000'],
-    [['set', '17', '--rate', '5'], 'write it as 5/s or 100/1m: starts per period'],
-    [['show', ''], '"" is not a key: write 1 to 300 characters'],
-    [['lst'], '"lst" is not a command; did you mean list or set?'],
-  ])('refuses %j', async (args, message) => {
-    const { code, stderr } = await key(...args);
-    expect(stderr).toContain(message);
+  it('refuses the empty key', async () => {
+    const { code, stderr } = await key('show', '');
+    expect(stderr).toContain('"" is not a key: write 1 to 300 characters');
     expect(code).toBe(2);
   });
 });

@@ -115,19 +115,4 @@ describe('tock metrics --textfile', () => {
     expect(existsSync(path.join(folder, 'no'))).toBe(false);
     chmodSync(folder, 0o755);
   });
-
-  it.each([
-    ['a name that node_exporter does not read', ['--textfile', '/tmp/tock.txt'], /does not end in \.prom/],
-    [
-      'a format that it does not read',
-      ['--textfile', '/tmp/tock.prom', '--format', 'openmetrics'],
-      /writes the format prometheus/,
-    ],
-    ['an unknown format', ['--format', 'xml'], /openmetrics, prometheus/],
-    ['a limit that is none', ['--max-schedules', '-1'], /whole number from 0/],
-  ])('refuses %s', async (_, args, message) => {
-    const { code, stderr } = await metrics(...args);
-    expect(code).toBe(2);
-    expect(stderr).toMatch(message);
-  });
 });

@@ -74,22 +74,6 @@ describe('tock next --cron', () => {
     expect(code).toBe(0);
   });
 
-  it.each([
-    [['--cron', '* * * * *', '--timezone', 'Europe/Belin'], 'did you mean Europe/Berlin?'],
-    [['--cron', '* * * * *', '--dst', 'x'], 'write once, skip or literal'],
-    [['--cron', '* * * * *', '--every', '5m'], 'exactly one of cron, every and at'],
-    [['--cron', '* * * * *', '--from', '2026-01-02T00:00:00Z', '--to', '2026-01-01T00:00:00Z'], 'swap them'],
-    [['--timezone', 'UTC'], '--timezone is for --cron and --every'],
-    [['--to', '-1h'], 'swap them'],
-    [['--to', 'soonish'], 'it is not a time; write +1h'],
-    [['nightly', '--cron', '* * * * *'], 'not both'],
-  ])('%j is a usage error', { tags: 'check' }, async (args, message) => {
-    const { code, stdout, stderr } = await tock(['next', ...args], { env: NOWHERE });
-    expect(stderr).toContain(message);
-    expect(stdout).toBe('');
-    expect(code).toBe(2);
-  });
-
   it('ends quietly when its reader closes the pipe', { tags: 'check' }, async () => {
     const { child, printed, ended } = begin(['next', '--cron', '* * * * * *', '--count', '10000'], {
       env: NOWHERE,

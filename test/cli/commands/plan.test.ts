@@ -84,13 +84,8 @@ describe('tock plan', () => {
     expect((await tock('plan', '--no-vanishing', '--json')).code).toBe(1);
     expect((await tock('plan', '--max-starts-per-minute', '3')).code).toBe(0);
     for (const [args, message] of [
-      [['--max-starts-per-minute', '0'], 'it must be a whole number from 1'],
-      [['--days', '1', '--to', '2026-03-04T00:00:00Z'], 'give --days or --to, not both'],
       [['--to', '2026-03-01T00:00:00Z'], 'is not after from'],
-      [['--days', '400'], 'from 1 to 366'],
-      [['--markdown', '--json'], 'give --markdown or --json, not both'],
       [['--timezone', 'Mars/Base'], 'Mars/Base'],
-      [['daily'], 'too many arguments'],
     ] as const) {
       const { code, stdout, stderr } = await tock('plan', ...args);
       expect([args, code, stdout]).toEqual([args, 2, '']);

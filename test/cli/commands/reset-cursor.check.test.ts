@@ -68,15 +68,9 @@ describe('tock reset-cursor', () => {
     });
   });
 
-  it.each([
-    [[], /give names of definitions, or --all/],
-    [['nightly', '--all'], /give names or --all, not both/],
-    [['nightyl', 'steady'], /there is no definition "nightyl" in the database; did you mean nightly\?/],
-    [['--al'], /unknown option '--al'/],
-  ])('refuses %j as a usage error, and resets nothing', async (args, message) => {
-    const { code, stdout, stderr } = await harness.tock(['reset-cursor', ...args]);
-    expect(stderr).toMatch(message);
-    expect(stderr).toMatch(/^tock reset-cursor: /);
+  it('names the definition that was probably meant, and resets nothing', async () => {
+    const { code, stdout, stderr } = await harness.tock(['reset-cursor', 'nightyl', 'steady']);
+    expect(stderr).toMatch(/there is no definition "nightyl" in the database; did you mean nightly\?/);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(await ahead()).toEqual(['nightly', 'steady']);
   });

@@ -14,17 +14,6 @@ interface Document {
 const schedule = (...args: string[]) => harness.tock(['schedule', ...args]);
 const document = (...args: string[]) => harness.json<Document>(['schedule', ...args]);
 
-describe('tock schedule', () => {
-  it('lists the subcommands if none, or an unknown one, is given', async () => {
-    const nothing = await schedule();
-    expect(nothing.stderr).toMatch(/^tock schedule: give a subcommand: .*add, set or remove/);
-    expect(nothing.code).toBe(2);
-    const other = await schedule('ad');
-    expect(other.stderr).toMatch(/^tock schedule: "ad" is not a command; did you mean add/);
-    expect(other.code).toBe(2);
-  });
-});
-
 describe('tock schedule add', () => {
   it('makes a schedule and says when its next occurrence is', async () => {
     const { code, stdout, stderr } = await schedule(
@@ -92,26 +81,16 @@ describe('tock schedule add', () => {
     expect(once.definition).toMatchObject({ nextAt: '2040-05-01T08:00:00.000Z' });
   });
 
-  it('refuses a name that is taken, and usage errors', async () => {
+  it('refuses a name that is taken, and a job that is not there', async () => {
     const again = await schedule('add', 'tenant-1', '--job', 'greet', '--every', '1h');
     expect(again.stderr).toMatch(/^tock schedule add: there is already a schedule "tenant-1"; change it/);
     expect(again.code).toBe(1);
     const inCode = await schedule('add', 'nightly', '--job', 'greet', '--every', '1h');
     expect(inCode.stderr).toMatch(/^tock schedule add: "nightly" is defined in code/);
     expect(inCode.code).toBe(1);
-    const usage: [string[], RegExp][] = [
-      [['add', 'a', '--every', '1h'], /needs --job, or --url/],
-      [['add', 'a', '--job', 'greet'], /needs one of --cron, --every, --at and --after\n/],
-      [['add', 'a', '--job', 'nobody', '--every', '1h'], /no job "nobody"/],
-      [['add', 'a', '--job', 'greet', '--every', 'often'], /--every often: .*duration/],
-    ];
-    for (const [args, message] of usage) {
-      const { code, stdout, stderr } = await schedule(...args);
-      expect(stderr).toMatch(message);
-      expect(stderr.trim().split('\n')).toHaveLength(1);
-      expect(stdout).toBe('');
-      expect(code).toBe(2);
-    }
+    const nobody = await schedule('add', 'a', '--job', 'nobody', '--every', '1h');
+    expect(nobody).toMatchObject({ code: 2, stdout: '' });
+    expect(nobody.stderr).toMatch(/no job "nobody"/);
   });
 });
 
@@ -148,9 +127,6 @@ describe('tock schedule set', () => {
     expect(definition).toMatchObject({ endAt: null, remaining: null, startDeadlineMs: null });
     const policy = await document('set', 'tenant-2', '--catchup', 'none');
     expect(policy.definition).toMatchObject({ catchup: 'none' });
-    const { code, stderr } = await schedule('set', 'tenant-2', '--end-at', 'never');
-    expect(stderr).toMatch(/--end-at never: .*, or none/);
-    expect(code).toBe(2);
   });
 
   it('refuses another version, an unknown name, and one that code defines', async () => {
@@ -211,20 +187,5 @@ describe('tock schedule add --url', () => {
     expect(moved.definition['payload']).toMatchObject({ url: 'https://example.com/other', method: 'POST' });
     const job = await document('set', 'ping', '--job', 'greet', '--payload', '{"name": "x"}');
     expect(job.definition).toMatchObject({ job: 'greet', payload: { name: 'x' } });
-  });
-
-  it.each([
-    [['--url', 'https://me:hunter2@example.com/'], /holds a user or a password/],
-    [['--url', 'https://example.com/', '--job', 'greet'], /--job and --url exclude each other/],
-    [['--job', 'greet', '--timeout', '5s'], /--job and --timeout exclude each other/],
-    [['--timeout', '5s'], /needs --job, or --url, to which --timeout belongs/],
-    [['--url', 'https://example.com/', '--header', 'authorization: Bearer abc'], /would be stored as it is/],
-    [['--url', 'https://example.com/', '--header', 'nothing'], /write it as 'name: value'/],
-    [['--url', 'https://example.com/', '--success', 'all'], /write statuses/],
-  ])('refuses %j', async (flags, message) => {
-    const { code, stderr } = await schedule('add', 'refused', '--every', '5m', ...flags);
-    expect(stderr).toMatch(message);
-    expect(stderr).not.toContain('hunter2');
-    expect(code).toBe(2);
   });
 });
