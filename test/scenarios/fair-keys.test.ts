@@ -8,8 +8,8 @@ import type { Logger } from '../../src/model/logger.js';
 import { readNow } from '../../src/store/connection/clock.js';
 import type { Database } from '../../src/store/connection/database.js';
 import { databaseOf } from '../../src/tock/database-of.js';
-import { openOnce } from '../support/open.js';
-import { emptyTables, otherSessions } from '../support/runs.js';
+import { storeTest } from '../support/open.js';
+import { otherSessions } from '../support/runs.js';
 import { openTestTock } from '../support/test-tock.js';
 
 const NOW = '2026-03-02T09:00:00Z';
@@ -31,13 +31,11 @@ const limited = defineJob({
   concurrency: { limit: 2 },
   run,
 });
-const test = openOnce(() => openTestTock([send, plain, limited]));
+const { test } = storeTest(NOW, () => openTestTock([send, plain, limited]));
 const { begin, blocked } = otherSessions(test);
 beforeEach(async () => {
-  await emptyTables(test);
   await test.sql('delete from tock.registrations');
   await test.sql('delete from tock.audit');
-  await test.setClock(NOW);
   started.length = 0;
   work = () => null;
   await test.tock.register();
